@@ -1,0 +1,1 @@
+//! HTTP client with TLS pinning, timeouts, classified retries; nothing of any one API.

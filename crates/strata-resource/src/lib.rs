@@ -1,0 +1,1 @@
+//! The vocabulary: address, kind, spec of every managed object, inputs from other resources, secrecy, field rules, diff.

@@ -1,0 +1,1 @@
+//! SOPS with age, and Ansible Vault.

@@ -1,0 +1,1 @@
+//! The simulated datacenter: Proxmox first; Talos, Kubernetes, image factory and TrueNAS later.

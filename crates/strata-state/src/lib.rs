@@ -1,0 +1,1 @@
+//! The state document and its stores: locks, history, journal.

@@ -1,0 +1,1 @@
+//! A test's world: a repository, a simulator, a binary, snapshot filters.

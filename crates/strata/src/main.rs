@@ -1,0 +1,2 @@
+//! The command line: one file for each verb.
+fn main() {}
