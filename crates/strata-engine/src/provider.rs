@@ -1,0 +1,188 @@
+//! What the engine asks of a provider: look, act, and settle what an interrupted run left behind.
+//!
+//! A provider makes no choice that is not in the operation it is given. Its work on one operation is a sequence of small
+//! idempotent steps; a run that dies between two of them leaves something that the next plan completes.
+
+use async_trait::async_trait;
+use serde::{Deserialize, Serialize};
+use strata_resource::{Address, FieldChange, Lineage, Spec};
+use strata_state::StateResource;
+
+/// An object to look at: the spec says its identity (VMID, volume id), the state what proves it ours.
+#[derive(Debug, Clone)]
+pub struct Wanted<'a> {
+    pub address: &'a Address,
+    pub spec: &'a Spec,
+    pub recorded: Option<&'a StateResource>,
+    pub lineage: &'a Lineage,
+}
+
+/// What was found under an identity.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Sighting {
+    Absent,
+    Ours(Observed),
+    /// Something that has the identity and is not ours, described for people. Never touched.
+    Stranger(String),
+    /// A task still works on it (`lock: clone`): nothing can be said yet.
+    Busy(String),
+}
+
+/// A live object of ours.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Observed {
+    /// Its fields in the same canonical form as a spec; fields that no spec knows are left out.
+    pub spec: Spec,
+    /// What the remote made up: uuid, hwaddr, size, the hypervisor it is on.
+    pub facts: Spec,
+    /// Changes when anything about the object changes; binds a plan to what it saw.
+    pub digest: String,
+    /// Fields whose value waits for a restart.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pending: Vec<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Action {
+    Create,
+    Update,
+    Delete,
+}
+
+/// One piece of work, complete: nothing is left to decide.
+#[derive(Debug, Clone)]
+pub struct Operation {
+    pub action: Action,
+    pub address: Address,
+    pub target: String,
+    pub lineage: Lineage,
+    /// What the object is to become; for a delete, what it was.
+    pub spec: Spec,
+    /// What the state knows of it.
+    pub recorded: Option<StateResource>,
+    /// What the plan saw.
+    pub observed: Option<Observed>,
+    /// What an update changes.
+    pub changes: Vec<FieldChange>,
+    /// The guest is restarted when the changes are in.
+    pub restart: bool,
+}
+
+/// What an operation made: recorded in the state beside the spec.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Outcome {
+    pub facts: Spec,
+}
+
+/// What the journal knows of an operation that was begun and not ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OpenEntry {
+    pub id: u64,
+    pub action: Action,
+    pub address: Address,
+    pub target: String,
+    /// VMID, volume id, node: the fields of the spec that are the object's identity.
+    pub identity: Spec,
+    /// SHA-256 of the spec, as hex.
+    pub spec_digest: String,
+    /// When it was begun, in seconds since 1970.
+    pub begun: i64,
+    /// The tasks that it started (UPIDs), as far as their answers arrived.
+    pub tasks: Vec<String>,
+}
+
+/// What a provider tells while it works.
+#[async_trait]
+pub trait OperationContext: Send + Sync {
+    /// Fails if this run may no longer write: the lease has lapsed, or the user said stop now. Asked before each remote write.
+    fn before_write(&self) -> Result<(), ProviderError>;
+    /// Makes durable that a remote task was started.
+    async fn task_started(&self, task: &str) -> Result<(), ProviderError>;
+    /// What it does at the moment, for people.
+    fn progress(&self, doing: &str);
+}
+
+#[async_trait]
+pub trait Provider: Send + Sync {
+    /// Looks at all of them, bulk first; the answers stand in the order of the questions.
+    async fn observe_all(&self, wanted: &[Wanted<'_>]) -> Result<Vec<Sighting>, ProviderError>;
+
+    /// Whether the operations can be done at all: privileges, storages, bridges. Everything that is wrong, not only the first.
+    async fn preflight(&self, operations: &[Operation]) -> Result<Vec<ProviderError>, ProviderError>;
+
+    async fn execute(
+        &self,
+        operation: &Operation,
+        context: &dyn OperationContext,
+    ) -> Result<Outcome, ProviderError>;
+
+    /// Waits until no task of an interrupted operation runs any more, so that what is live can be judged.
+    async fn settle(&self, entry: &OpenEntry, context: &dyn OperationContext) -> Result<(), ProviderError>;
+}
+
+/// What kind of trouble it is; decides what the user is told to do next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ErrorClass {
+    /// The remote cannot be reached, or kept failing until the deadline.
+    Unreachable,
+    /// The credentials are wrong, or a privilege is missing.
+    Refused,
+    /// Somebody else changed or took the object.
+    Conflict,
+    /// The remote does not accept a value.
+    BadInput,
+    /// A task began and failed.
+    TaskFailed,
+    /// Something that must exist does not.
+    Missing,
+    /// A guard of ours.
+    Guard,
+    /// Stopped by the user or by a lapsed lease.
+    Stopped,
+    Internal,
+}
+
+/// Why a provider could not do something: what, where, and what next.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[error("{message}")]
+pub struct ProviderError {
+    pub class: ErrorClass,
+    pub message: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
+    /// The last lines of a failed task's log.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub log: Vec<String>,
+    /// The field of the spec that it is about, dotted, so that the line of YAML can be shown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub field: Option<String>,
+    /// Nothing was changed by the failed call, for certain.
+    #[serde(default)]
+    pub nothing_done: bool,
+}
+
+impl ProviderError {
+    pub fn new(class: ErrorClass, message: impl Into<String>) -> Self {
+        Self { class, message: message.into(), hint: None, log: Vec::new(), field: None, nothing_done: false }
+    }
+
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    #[must_use]
+    pub fn log(mut self, log: Vec<String>) -> Self {
+        self.log = log;
+        self
+    }
+
+    #[must_use]
+    pub fn field(mut self, field: impl Into<String>) -> Self {
+        self.field = Some(field.into());
+        self
+    }
+}

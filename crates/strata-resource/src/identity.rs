@@ -1,0 +1,124 @@
+//! What proves that an object is ours: the lineage of a state, and the mark in a guest's notes (docs/ownership.md).
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use crate::Address;
+
+/// Names one state of one repository: 32 hex digits, derived, never drawn.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Lineage(String);
+
+impl Lineage {
+    /// Derived from the repository's id and the state's key, so that two plans of one source agree before any state exists.
+    pub fn derive(repository: &str, state_key: &str) -> Self {
+        let mut hash = Sha256::new();
+        for part in ["strata lineage 1", repository, state_key] {
+            hash.update((part.len() as u64).to_be_bytes());
+            hash.update(part);
+        }
+        Self(hex::encode(&hash.finalize()[..16]))
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Twelve digits, for the names of volumes.
+    pub fn short(&self) -> &str {
+        &self.0[..12.min(self.0.len())]
+    }
+}
+
+impl fmt::Display for Lineage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// The line in a guest's notes that says whose it is: `strata: <lineage> <address> vmid=<id>`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mark {
+    pub lineage: String,
+    pub address: String,
+    pub vmid: u32,
+}
+
+const PREFIX: &str = "strata: ";
+
+impl Mark {
+    pub fn new(lineage: &Lineage, address: &Address, vmid: u32) -> Self {
+        Self { lineage: lineage.to_string(), address: address.to_string(), vmid }
+    }
+
+    /// Finds the mark among the lines of a guest's notes, and gives the notes without it.
+    pub fn split_from_notes(notes: &str) -> (Option<Self>, String) {
+        let mut mark = None;
+        let mut rest = Vec::new();
+        for line in notes.lines() {
+            match Self::parse(line.trim()) {
+                Some(found) if mark.is_none() => mark = Some(found),
+                _ => rest.push(line),
+            }
+        }
+        (mark, rest.join("\n").trim_end().to_owned())
+    }
+
+    /// The notes as Proxmox gets them: what the user wrote, then the mark on a line of its own.
+    pub fn join_to_notes(&self, notes: &str) -> String {
+        if notes.is_empty() { self.to_string() } else { format!("{}\n\n{self}", notes.trim_end()) }
+    }
+
+    pub fn parse(line: &str) -> Option<Self> {
+        let mut parts = line.strip_prefix(PREFIX)?.split(' ');
+        let (lineage, address, vmid) = (parts.next()?, parts.next()?, parts.next()?);
+        let vmid = vmid.strip_prefix("vmid=")?.parse().ok()?;
+        parts.next().is_none().then(|| Self {
+            lineage: lineage.to_owned(),
+            address: address.to_owned(),
+            vmid,
+        })
+    }
+}
+
+impl fmt::Display for Mark {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{PREFIX}{} {} vmid={}", self.lineage, self.address, self.vmid)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Kind;
+
+    #[test]
+    fn the_mark_survives_a_round_trip_through_notes() {
+        let lineage = Lineage::derive("r1", "dev/web");
+        let mark = Mark::new(&lineage, &Address::new(None, "web", Kind::Vm, "web-1"), 9100);
+        for notes in ["", "one line", "two\nlines"] {
+            let joined = mark.join_to_notes(notes);
+            assert_eq!(Mark::split_from_notes(&joined), (Some(mark.clone()), notes.to_owned()));
+            // Containers get a trailing newline from the server.
+            assert_eq!(Mark::split_from_notes(&format!("{joined}\n")).0, Some(mark.clone()));
+        }
+    }
+
+    #[test]
+    fn lineages_differ_by_repository_and_by_state() {
+        assert_eq!(Lineage::derive("a", "b"), Lineage::derive("a", "b"));
+        assert_ne!(Lineage::derive("a", "b"), Lineage::derive("a", "c"));
+        assert_ne!(Lineage::derive("ab", "c"), Lineage::derive("a", "bc"));
+    }
+
+    #[test]
+    fn what_only_resembles_a_mark_is_a_note() {
+        for notes in ["strata: x", "strata: a b vmid=no", "strata: a b vmid=1 more", "see strata: a b vmid=1"]
+        {
+            assert_eq!(Mark::split_from_notes(notes), (None, notes.to_owned()));
+        }
+    }
+}

@@ -1,0 +1,15 @@
+//! A NoCloud ISO for one VM. The hash of its content is part of its name, so a change is a new volume.
+
+use crate::rules::ChangeEffect::{CreateOnly, Replace};
+use crate::rules::{FieldRule, KindRules};
+
+pub(super) fn rules() -> KindRules {
+    KindRules::new(vec![
+        FieldRule::new("volume", Replace).because("the cloud-init data changed"),
+        FieldRule::new("storage", Replace).because("the ISO belongs on another storage"),
+        FieldRule::new("node", Replace).because("the storage is not shared between hypervisors"),
+        FieldRule::new("files.*", CreateOnly).write_only(),
+        FieldRule::new("files", CreateOnly).write_only(),
+        FieldRule::new("size", CreateOnly).bytes(),
+    ])
+}

@@ -1,0 +1,51 @@
+//! The place of a field within a spec, such as `disks.scsi0.size`.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// Keys from the top of a spec down to one field. Keys may contain dots, hence a list and not a text.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct FieldPath(Vec<String>);
+
+impl FieldPath {
+    pub fn root() -> Self {
+        Self::default()
+    }
+
+    /// From a dotted text; only for paths whose keys are known to hold no dots.
+    pub fn dotted(text: &str) -> Self {
+        Self(text.split('.').map(str::to_owned).collect())
+    }
+
+    #[must_use]
+    pub fn child(&self, key: &str) -> Self {
+        let mut keys = self.0.clone();
+        keys.push(key.to_owned());
+        Self(keys)
+    }
+
+    pub fn keys(&self) -> &[String] {
+        &self.0
+    }
+
+    pub fn first(&self) -> Option<&str> {
+        self.0.first().map(String::as_str)
+    }
+
+    pub fn last(&self) -> Option<&str> {
+        self.0.last().map(String::as_str)
+    }
+
+    /// Whether this path is `prefix` or lies below it.
+    pub fn starts_with(&self, prefix: &[&str]) -> bool {
+        self.0.len() >= prefix.len() && self.0.iter().zip(prefix).all(|(key, wanted)| key == wanted)
+    }
+}
+
+impl fmt::Display for FieldPath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.join("."))
+    }
+}

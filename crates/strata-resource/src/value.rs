@@ -1,0 +1,315 @@
+//! Values of a spec. A secret among them has a digest that may be stored and a text that may not.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value as Json;
+use strata_secret::{DigestKey, KeyedDigest, SecretString};
+
+use crate::{Address, FieldPath};
+
+/// The fields of an object, by name. Ordered by key, so that equal specs are equal as text.
+pub type Spec = BTreeMap<String, Value>;
+
+/// One value of a spec.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "Json", into = "Json")]
+pub enum Value {
+    Bool(bool),
+    Int(i64),
+    Text(String),
+    List(Vec<Value>),
+    Map(Spec),
+    Secret(Secret),
+    /// An output of another resource, known once that one is applied.
+    Input {
+        address: Address,
+        output: String,
+    },
+    /// What cannot be read back and was never recorded.
+    Unknown,
+}
+
+/// A secret: what it is (while a run holds it) and the keyed digest by which a change is seen.
+///
+/// Serialised, only the digest is left.
+#[derive(Clone)]
+pub struct Secret {
+    plain: Option<Arc<SecretString>>,
+    digest: Option<KeyedDigest>,
+}
+
+impl Secret {
+    pub fn new(plain: SecretString) -> Self {
+        Self { plain: Some(Arc::new(plain)), digest: None }
+    }
+
+    pub fn from_digest(digest: KeyedDigest) -> Self {
+        Self { plain: None, digest: Some(digest) }
+    }
+
+    pub fn plain(&self) -> Option<&SecretString> {
+        self.plain.as_deref()
+    }
+
+    pub fn digest(&self) -> Option<&KeyedDigest> {
+        self.digest.as_ref()
+    }
+}
+
+/// Two secrets are equal if their digests are; one without a digest equals none, not even itself sealed later.
+impl PartialEq for Secret {
+    fn eq(&self, other: &Self) -> bool {
+        self.digest.is_some() && self.digest == other.digest
+    }
+}
+
+impl Eq for Secret {}
+
+impl Value {
+    pub fn text(text: impl Into<String>) -> Self {
+        Self::Text(text.into())
+    }
+
+    pub fn as_text(&self) -> Option<&str> {
+        match self {
+            Self::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    pub fn as_int(&self) -> Option<i64> {
+        match self {
+            Self::Int(int) => Some(*int),
+            _ => None,
+        }
+    }
+
+    pub fn as_bool(&self) -> Option<bool> {
+        match self {
+            Self::Bool(bool) => Some(*bool),
+            _ => None,
+        }
+    }
+
+    pub fn as_map(&self) -> Option<&Spec> {
+        match self {
+            Self::Map(map) => Some(map),
+            _ => None,
+        }
+    }
+
+    pub fn as_list(&self) -> Option<&[Value]> {
+        match self {
+            Self::List(list) => Some(list),
+            _ => None,
+        }
+    }
+
+    pub fn as_secret(&self) -> Option<&Secret> {
+        match self {
+            Self::Secret(secret) => Some(secret),
+            _ => None,
+        }
+    }
+
+    /// The value at a path below this one.
+    pub fn at(&self, path: &FieldPath) -> Option<&Value> {
+        path.keys().iter().try_fold(self, |value, key| value.as_map()?.get(key))
+    }
+
+    /// Gives every secret its digest. After this the value can be compared and stored.
+    #[must_use]
+    pub fn sealed(self, key: &DigestKey, address: &Address) -> Self {
+        self.seal_at(key, &address.to_string(), &FieldPath::root())
+    }
+
+    fn seal_at(self, key: &DigestKey, address: &str, path: &FieldPath) -> Self {
+        match self {
+            Self::Secret(Secret { plain: Some(plain), .. }) => {
+                let digest = key.digest(address, &path.to_string(), plain.expose().as_bytes());
+                Self::Secret(Secret { plain: Some(plain), digest: Some(digest) })
+            }
+            Self::Map(map) => Self::Map(
+                map.into_iter()
+                    .map(|(name, value)| {
+                        let value = value.seal_at(key, address, &path.child(&name));
+                        (name, value)
+                    })
+                    .collect(),
+            ),
+            Self::List(list) => Self::List(
+                list.into_iter()
+                    .enumerate()
+                    .map(|(index, value)| value.seal_at(key, address, &path.child(&index.to_string())))
+                    .collect(),
+            ),
+            other => other,
+        }
+    }
+
+    /// Puts the outputs of other resources where this value asks for them; an output that is not known yet stays an input.
+    #[must_use]
+    pub fn with_inputs(self, output: &dyn Fn(&Address, &str) -> Option<Value>) -> Self {
+        match self {
+            Self::Input { address, output: name } => {
+                output(&address, &name).unwrap_or(Self::Input { address, output: name })
+            }
+            Self::Map(map) => {
+                Self::Map(map.into_iter().map(|(name, value)| (name, value.with_inputs(output))).collect())
+            }
+            Self::List(list) => Self::List(list.into_iter().map(|value| value.with_inputs(output)).collect()),
+            other => other,
+        }
+    }
+
+    pub fn has_secret(&self) -> bool {
+        match self {
+            Self::Secret(_) => true,
+            Self::Map(map) => map.values().any(Self::has_secret),
+            Self::List(list) => list.iter().any(Self::has_secret),
+            _ => false,
+        }
+    }
+}
+
+impl From<&str> for Value {
+    fn from(text: &str) -> Self {
+        Self::text(text)
+    }
+}
+
+impl From<String> for Value {
+    fn from(text: String) -> Self {
+        Self::Text(text)
+    }
+}
+
+impl From<bool> for Value {
+    fn from(bool: bool) -> Self {
+        Self::Bool(bool)
+    }
+}
+
+impl From<i64> for Value {
+    fn from(int: i64) -> Self {
+        Self::Int(int)
+    }
+}
+
+impl From<Spec> for Value {
+    fn from(map: Spec) -> Self {
+        Self::Map(map)
+    }
+}
+
+impl std::fmt::Debug for Value {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // Through JSON, where a secret is only a digest.
+        write!(f, "{}", Json::from(self.clone()))
+    }
+}
+
+const SECRET: &str = "$secret";
+const INPUT: &str = "$input";
+const UNKNOWN: &str = "$unknown";
+
+impl From<Value> for Json {
+    fn from(value: Value) -> Self {
+        match value {
+            Value::Bool(bool) => Self::Bool(bool),
+            Value::Int(int) => Self::from(int),
+            Value::Text(text) => Self::String(text),
+            Value::List(list) => Self::Array(list.into_iter().map(Self::from).collect()),
+            Value::Map(map) => {
+                Self::Object(map.into_iter().map(|(key, value)| (key, Self::from(value))).collect())
+            }
+            Value::Secret(secret) => {
+                let digest = secret.digest.map_or(Self::Null, |digest| Self::String(digest.to_string()));
+                Self::Object([(SECRET.to_owned(), digest)].into_iter().collect())
+            }
+            Value::Input { address, output } => Self::Object(
+                [(INPUT.to_owned(), Self::String(format!("{address}#{output}")))].into_iter().collect(),
+            ),
+            Value::Unknown => Self::Object([(UNKNOWN.to_owned(), Self::Bool(true))].into_iter().collect()),
+        }
+    }
+}
+
+impl TryFrom<Json> for Value {
+    type Error = String;
+
+    fn try_from(json: Json) -> Result<Self, Self::Error> {
+        Ok(match json {
+            Json::Bool(bool) => Self::Bool(bool),
+            Json::Number(number) => Self::Int(
+                number.as_i64().ok_or_else(|| format!("{number} is not a whole number of 64 bits"))?,
+            ),
+            Json::String(text) => Self::Text(text),
+            Json::Array(list) => Self::List(list.into_iter().map(Self::try_from).collect::<Result<_, _>>()?),
+            Json::Object(map) if map.len() == 1 && map.contains_key(SECRET) => match &map[SECRET] {
+                Json::String(digest) => Self::Secret(Secret::from_digest(
+                    digest.parse().map_err(|_| format!("`{digest}` is not a keyed digest"))?,
+                )),
+                _ => Self::Unknown,
+            },
+            Json::Object(map) if map.len() == 1 && map.contains_key(INPUT) => {
+                let text = map[INPUT].as_str().unwrap_or_default();
+                let (address, output) =
+                    text.rsplit_once('#').ok_or_else(|| format!("`{text}` is not an input"))?;
+                Self::Input {
+                    address: address.parse().map_err(|error| format!("{error}"))?,
+                    output: output.to_owned(),
+                }
+            }
+            Json::Object(map) if map.len() == 1 && map.contains_key(UNKNOWN) => Self::Unknown,
+            Json::Object(map) => Self::Map(
+                map.into_iter()
+                    .map(|(key, value)| Ok((key, Self::try_from(value)?)))
+                    .collect::<Result<_, String>>()?,
+            ),
+            Json::Null => return Err("a spec holds no null".to_owned()),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stored_secret_is_only_a_digest_and_still_compares() {
+        let key = DigestKey::from_bytes(&[7; 32]).unwrap();
+        let address: Address = "web/vm/web-1".parse().unwrap();
+        let spec = |password: &str| {
+            Value::Map(
+                [(
+                    "password".to_owned(),
+                    Value::Secret(Secret::new(SecretString::from(password.to_owned()))),
+                )]
+                .into(),
+            )
+            .sealed(&key, &address)
+        };
+        let stored = serde_json::to_string(&spec("hunter2")).unwrap();
+        assert!(!stored.contains("hunter2"));
+        let read: Value = serde_json::from_str(&stored).unwrap();
+        assert_eq!(read, spec("hunter2"));
+        assert_ne!(read, spec("hunter3"));
+        assert!(!format!("{:?}", spec("hunter2")).contains("hunter2"));
+    }
+
+    #[test]
+    fn inputs_are_filled_from_outputs() {
+        let address: Address = "web/vm/web-1".parse().unwrap();
+        let value = Value::List(vec![Value::Input { address: address.clone(), output: "ip".into() }]);
+        let text = serde_json::to_string(&value).unwrap();
+        assert_eq!(serde_json::from_str::<Value>(&text).unwrap(), value);
+        assert_eq!(value.clone().with_inputs(&|_, _| None), value);
+        assert_eq!(
+            value.with_inputs(&|_, _| Some("192.0.2.1".into())),
+            Value::List(vec!["192.0.2.1".into()])
+        );
+    }
+}

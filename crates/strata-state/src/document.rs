@@ -1,0 +1,74 @@
+//! The state document: what was last applied, by address. It never holds a secret, only keyed digests.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+use strata_resource::{Address, Lineage, Spec, Stage, Value};
+
+/// The newest document format that this program understands.
+pub const FORMAT: u32 = 1;
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StateDocument {
+    /// The format of the document itself.
+    pub format: u32,
+    pub lineage: Lineage,
+    /// Goes up by one with every write; a write names the serial that it replaces.
+    pub serial: u64,
+    /// `<environment>/<stack>`.
+    pub key: String,
+    /// The journal up to and including this entry is part of the document.
+    #[serde(default)]
+    pub folded: u64,
+    /// The key of the keyed digests, wrapped with age; without it the key is in a file outside the state.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub digest_key: Option<String>,
+    #[serde(default)]
+    pub resources: BTreeMap<Address, StateResource>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub outputs: BTreeMap<String, Value>,
+}
+
+/// One object as it was last applied.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StateResource {
+    pub target: String,
+    /// The spec that was applied last; for a partial object, what is known to be live.
+    pub spec: Spec,
+    /// What the remote made up and what proves that the object is ours: uuid, hwaddr, size.
+    #[serde(default, skip_serializing_if = "Spec::is_empty")]
+    pub facts: Spec,
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub depends_on: BTreeSet<Address>,
+    pub stage: Stage,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub protect: bool,
+    /// Made, but not yet brought to its spec.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub partial: bool,
+    /// Older objects of this address that wait to be deleted because something may still use them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub deposed: Vec<DeposedObject>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DeposedObject {
+    pub spec: Spec,
+    #[serde(default, skip_serializing_if = "Spec::is_empty")]
+    pub facts: Spec,
+}
+
+impl StateDocument {
+    pub fn new(lineage: Lineage, key: &str) -> Self {
+        Self {
+            format: FORMAT,
+            lineage,
+            serial: 0,
+            key: key.to_owned(),
+            folded: 0,
+            digest_key: None,
+            resources: BTreeMap::new(),
+            outputs: BTreeMap::new(),
+        }
+    }
+}
