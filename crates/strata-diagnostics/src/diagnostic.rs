@@ -1,0 +1,111 @@
+//! One thing to tell the user: what is wrong, where, and what to do next.
+
+use crate::Span;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Severity {
+    Error,
+    Warning,
+    Note,
+}
+
+impl Severity {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Error => "error",
+            Self::Warning => "warning",
+            Self::Note => "note",
+        }
+    }
+}
+
+/// A place that a diagnostic speaks of, and what it says about it (may be empty).
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Label {
+    pub span: Span,
+    pub text: String,
+}
+
+/// A message with its places.
+///
+/// The text is lower case, has no full stop, and names things in backticks; what to do about it goes into the hint.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Diagnostic {
+    pub severity: Severity,
+    /// A stable name, such as `unknown-key`, that scripts and documentation can rely on.
+    pub code: &'static str,
+    pub message: String,
+    /// Where it is; absent only for what has no place in any file.
+    pub primary: Option<Label>,
+    /// Other places that explain it, such as the first of two duplicates.
+    pub secondary: Vec<Label>,
+    pub notes: Vec<String>,
+    pub hint: Option<String>,
+}
+
+impl Diagnostic {
+    pub fn new(severity: Severity, code: &'static str, message: impl Into<String>) -> Self {
+        Self {
+            severity,
+            code,
+            message: message.into(),
+            primary: None,
+            secondary: Vec::new(),
+            notes: Vec::new(),
+            hint: None,
+        }
+    }
+
+    pub fn error(code: &'static str, message: impl Into<String>) -> Self {
+        Self::new(Severity::Error, code, message)
+    }
+
+    pub fn warning(code: &'static str, message: impl Into<String>) -> Self {
+        Self::new(Severity::Warning, code, message)
+    }
+
+    /// Underlines the offending text.
+    #[must_use]
+    pub fn at(self, span: Span) -> Self {
+        self.at_with(span, "")
+    }
+
+    /// Underlines the offending text and says something under it.
+    #[must_use]
+    pub fn at_with(mut self, span: Span, text: impl Into<String>) -> Self {
+        self.primary = Some(Label { span, text: text.into() });
+        self
+    }
+
+    /// Shows another place, in this file or in another.
+    #[must_use]
+    pub fn also(mut self, span: Span, text: impl Into<String>) -> Self {
+        self.secondary.push(Label { span, text: text.into() });
+        self
+    }
+
+    #[must_use]
+    pub fn note(mut self, text: impl Into<String>) -> Self {
+        self.notes.push(text.into());
+        self
+    }
+
+    #[must_use]
+    pub fn hint(mut self, text: impl Into<String>) -> Self {
+        self.hint = Some(text.into());
+        self
+    }
+
+    /// Adds a hint if there is one to give.
+    #[must_use]
+    pub fn maybe_hint(mut self, text: Option<impl Into<String>>) -> Self {
+        if let Some(text) = text {
+            self.hint = Some(text.into());
+        }
+        self
+    }
+
+    pub fn is_error(&self) -> bool {
+        self.severity == Severity::Error
+    }
+}
