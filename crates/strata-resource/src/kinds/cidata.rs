@@ -1,4 +1,8 @@
 //! A NoCloud ISO for one VM. The hash of its content is part of its name, so a change is a new volume.
+//! ```text
+//! volume: Text volid   storage, node: Text   vmid: Int   files: {user-data, meta-data, vendor-data, network-config: Secret}
+//! ```
+//! Every file is a secret here: the state holds a digest of it, never the text.
 
 use crate::rules::ChangeEffect::{CreateOnly, Replace};
 use crate::rules::{FieldRule, KindRules};

@@ -1,11 +1,25 @@
 //! An LXC container.
+//! The spec, in canonical form (absent = not ours); what is not listed is as for a VM:
+//! ```text
+//! vmid, node, name (the host name), mark, notes, tags, pool, onboot, protection, startup, firewall, power, options, timeouts
+//! image: Text volid   ostype: Text   unprivileged: Bool   password: Secret   ssh_keys: [Text]   template: Bool
+//! cpu: {cores, units: Int, limit: Text}   memory: {size, swap: Int MiB}
+//! rootfs: {storage: Text, size: Int bytes, readonly, quota, replicate: Bool, acl: Bool, mountoptions: Text}
+//! mounts: {mp0: {storage: Text, size: Int bytes | volume: Text, path: Text, backup, readonly, quota, acl, replicate, shared: Bool,
+//!          mountoptions: Text}}
+//! networks: {net0: {name: Text "eth0", mac, bridge: Text, vlan, mtu: Int, firewall, link_down: Bool, rate: Text,
+//!            ip, gateway, ip6, gateway6: Text}}
+//! features: {nesting, keyctl, fuse, mknod, force_rw_sys: Bool, mount: [Text]}
+//! nameservers: [Text]   searchdomain, timezone: Text   console: {enabled: Bool, mode: Text, tty: Int}
+//! ```
 
-use crate::rules::ChangeEffect::{CreateOnly, Grow, InPlace, Replace, Restart};
+use crate::rules::ChangeEffect::{Computed, CreateOnly, Grow, InPlace, Replace, Restart};
 use crate::rules::{FieldRule, KindRules};
 
 pub(super) fn rules() -> KindRules {
     let mut rules = vec![
         FieldRule::new("name", Restart),
+        FieldRule::new("timeouts", Computed),
         FieldRule::new("image", CreateOnly),
         FieldRule::new("template", InPlace).off_by_default(),
         FieldRule::new("ostype", CreateOnly),

@@ -1,11 +1,37 @@
 //! A QEMU guest, and the template that guests are cloned from.
+//! The spec, in canonical form (absent = not ours):
+//! ```text
+//! vmid: Int   node: Text   name: Text   mark: Text (the whole line, see Mark)   notes: Text (without the mark)
+//! clone: {template: Int, full: Bool, storage: Text}           cloned from; otherwise created
+//! template: Bool                                              it is converted to a template at the end
+//! cpu: {type: Text, cores, sockets, units: Int, limit: Text, numa: Bool, flags: [Text "+aes"], affinity: Text}
+//! memory: {size: Int MiB, balloon: Int MiB}
+//! bios, machine, ostype, scsihw, arch: Text   tablet, acpi, kvm, onboot, protection: Bool   hotplug: [Text]
+//! efidisk: {storage: Text, type: Text "4m", pre_enrolled_keys: Bool}   tpm: {storage: Text, version: Text "v2.0"}
+//! disks: {scsi0: {storage: Text, size: Int bytes, format: Text, import: Text volid, ssd, discard, iothread, readonly, backup,
+//!         replicate: Bool, cache, aio: Text, serial: Text, …}}
+//! cdroms: {ide2: {volume: Text volid or "none"}}
+//! networks: {net0: {model: Text, mac: Text upper case, bridge: Text, vlan, mtu, queues: Int, firewall, link_down: Bool, rate: Text,
+//!            trunks: Text}}
+//! cloudinit: {drive: {slot: Text "ide2", storage: Text}, user: Text, password: Secret, ssh_keys: [Text], nameservers: [Text],
+//!             searchdomain: Text, upgrade: Bool, type: Text, ipconfig: {ipconfig0: {ip, gateway, ip6, gateway6: Text}}}
+//! pci: {hostpci0: {device | mapping: Text, pcie, rombar, xvga: Bool, mdev: Text}}   usb: {usb0: {device | mapping: Text, usb3: Bool}}
+//! serial: {serial0: Text}   vga: {type: Text, memory: Int MiB}   agent: {enabled, trim: Bool, type: Text}
+//! boot: [Text]   startup: {order, up, down: Int}   tags: [Text] (lower case, sorted)   pool: Text
+//! options: {any other Proxmox key: Text}
+//! firewall: {options: {enable, dhcp, macfilter, ipfilter, ndp, radv: Bool, policy_in, policy_out, log_level_in, log_level_out: Text},
+//!            rules: [{type, action, comment, source, dest, proto, dport, sport, iface, log, macro, icmp-type: Text, enable: Bool}]}
+//! power: Text "running" | "stopped"
+//! timeouts: {create, clone, start, shutdown, migrate: Int seconds}   (how long we wait; never compared)
+//! ```
 
-use crate::rules::ChangeEffect::{CreateOnly, Grow, InPlace, Replace, Restart};
+use crate::rules::ChangeEffect::{Computed, CreateOnly, Grow, InPlace, Replace, Restart};
 use crate::rules::{FieldRule, KindRules};
 
 pub(super) fn rules() -> KindRules {
     let mut rules = vec![
         FieldRule::new("name", InPlace),
+        FieldRule::new("timeouts", Computed),
         FieldRule::new("clone", CreateOnly),
         FieldRule::new("clone.*", CreateOnly),
         FieldRule::new("template", InPlace).off_by_default(),
