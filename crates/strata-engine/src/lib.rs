@@ -3,6 +3,6 @@
 mod provider;
 
 pub use provider::{
-    Action, ErrorClass, Observed, OpenEntry, Operation, OperationContext, Outcome, Provider, ProviderError,
-    Sighting, Wanted,
+    ErrorClass, Observed, Operation, OperationContext, Outcome, Provider, ProviderError, Sighting, Wanted,
 };
+pub use strata_state::{Action, OpenEntry};

@@ -6,7 +6,7 @@
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use strata_resource::{Address, FieldChange, Lineage, Spec};
-use strata_state::StateResource;
+use strata_state::{Action, OpenEntry, StateResource};
 
 /// An object to look at: the spec says its identity (VMID, volume id), the state what proves it ours.
 #[derive(Debug, Clone)]
@@ -42,14 +42,6 @@ pub struct Observed {
     pub pending: Vec<String>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Action {
-    Create,
-    Update,
-    Delete,
-}
-
 /// One piece of work, complete: nothing is left to decide.
 #[derive(Debug, Clone)]
 pub struct Operation {
@@ -73,23 +65,6 @@ pub struct Operation {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Outcome {
     pub facts: Spec,
-}
-
-/// What the journal knows of an operation that was begun and not ended.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct OpenEntry {
-    pub id: u64,
-    pub action: Action,
-    pub address: Address,
-    pub target: String,
-    /// VMID, volume id, node: the fields of the spec that are the object's identity.
-    pub identity: Spec,
-    /// SHA-256 of the spec, as hex.
-    pub spec_digest: String,
-    /// When it was begun, in seconds since 1970.
-    pub begun: i64,
-    /// The tasks that it started (UPIDs), as far as their answers arrived.
-    pub tasks: Vec<String>,
 }
 
 /// What a provider tells while it works.

@@ -1,0 +1,244 @@
+//! The journal: what was about to be done, written before it is done, and what came of it.
+//!
+//! A record is one line: a checksum and JSON. Only the last line may be torn (the process died while writing it); then nothing
+//! was sent for it, since a remote write waits for its record to be durable.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use strata_resource::{Address, Spec};
+
+use crate::{StateDocument, StateResource};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Action {
+    Create,
+    Update,
+    Delete,
+}
+
+impl Action {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Create => "create",
+            Self::Update => "update",
+            Self::Delete => "delete",
+        }
+    }
+}
+
+/// One line of the journal.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "record", rename_all = "lowercase")]
+pub enum JournalRecord {
+    /// An operation is about to begin.
+    Begin(OpenEntry),
+    /// A remote task was started for it.
+    Task { id: u64, task: String },
+    /// It ended, with this effect on the state.
+    End { id: u64, address: Address, effect: Effect },
+}
+
+/// What an ended operation means for the state.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Effect {
+    Put(Box<StateResource>),
+    Remove,
+    Unchanged,
+}
+
+/// An operation that was begun and not ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OpenEntry {
+    pub id: u64,
+    pub action: Action,
+    pub address: Address,
+    pub target: String,
+    /// VMID, volume id, node: the fields of the spec that are the object's identity.
+    pub identity: Spec,
+    /// SHA-256 of the spec, as hex.
+    pub spec_digest: String,
+    /// When it was begun, in seconds since 1970.
+    pub begun: i64,
+    /// The tasks that it started (UPIDs), as far as their answers arrived.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tasks: Vec<String>,
+}
+
+impl JournalRecord {
+    pub fn id(&self) -> u64 {
+        match self {
+            Self::Begin(entry) => entry.id,
+            Self::Task { id, .. } | Self::End { id, .. } => *id,
+        }
+    }
+
+    /// The line, with its checksum and its newline.
+    pub fn to_line(&self) -> Result<String, serde_json::Error> {
+        let json = serde_json::to_string(self)?;
+        Ok(format!("{:08x} {json}\n", crc32fast::hash(json.as_bytes())))
+    }
+}
+
+/// A line that is neither whole nor the last one.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("line {line} is damaged: {reason}")]
+pub struct DamagedJournal {
+    pub line: usize,
+    pub reason: String,
+}
+
+/// Reads the lines of a journal. A torn last line is dropped.
+pub fn parse_journal(text: &[u8]) -> Result<Vec<JournalRecord>, DamagedJournal> {
+    let mut records = Vec::new();
+    let lines: Vec<&[u8]> = text.split_inclusive(|byte| *byte == b'\n').collect();
+    for (index, line) in lines.iter().enumerate() {
+        match parse_line(line) {
+            Ok(record) => records.push(record),
+            Err(_) if index + 1 == lines.len() => break,
+            Err(reason) => return Err(DamagedJournal { line: index + 1, reason }),
+        }
+    }
+    Ok(records)
+}
+
+fn parse_line(line: &[u8]) -> Result<JournalRecord, String> {
+    let line = line.strip_suffix(b"\n").ok_or("it has no end")?;
+    let (sum, json) = line.split_at_checked(9).ok_or("it is too short")?;
+    let sum = std::str::from_utf8(&sum[..8]).ok().and_then(|sum| u32::from_str_radix(sum, 16).ok());
+    if sum != Some(crc32fast::hash(json)) {
+        return Err("its checksum is wrong".to_owned());
+    }
+    serde_json::from_slice(json).map_err(|error| error.to_string())
+}
+
+/// The state with its journal: what ended is part of the document, what did not is open.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReplayedState {
+    pub document: StateDocument,
+    /// In the order in which they were begun.
+    pub open: Vec<OpenEntry>,
+    /// The newest entry of document or journal; the next one is greater.
+    pub last_id: u64,
+    /// The journal holds something that the stored document does not.
+    pub unfolded: bool,
+}
+
+/// Applies the records that the document does not hold yet.
+pub fn replay(mut document: StateDocument, records: Vec<JournalRecord>) -> ReplayedState {
+    let folded = document.folded;
+    let mut open: BTreeMap<u64, OpenEntry> = BTreeMap::new();
+    let mut last_id = folded;
+    for record in records.into_iter().filter(|record| record.id() > folded) {
+        last_id = last_id.max(record.id());
+        match record {
+            JournalRecord::Begin(entry) => {
+                open.insert(entry.id, entry);
+            }
+            JournalRecord::Task { id, task } => {
+                if let Some(entry) = open.get_mut(&id) {
+                    entry.tasks.push(task);
+                }
+            }
+            JournalRecord::End { id, address, effect } => {
+                open.remove(&id);
+                effect.apply_to(&mut document, address);
+            }
+        }
+    }
+    ReplayedState { document, open: open.into_values().collect(), last_id, unfolded: last_id > folded }
+}
+
+impl Effect {
+    pub fn apply_to(self, document: &mut StateDocument, address: Address) {
+        match self {
+            Self::Put(resource) => {
+                document.resources.insert(address, *resource);
+            }
+            Self::Remove => {
+                document.resources.remove(&address);
+            }
+            Self::Unchanged => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use strata_resource::{Lineage, Stage};
+
+    fn address() -> Address {
+        "web/vm/web-1".parse().unwrap()
+    }
+
+    fn begin(id: u64) -> JournalRecord {
+        JournalRecord::Begin(OpenEntry {
+            id,
+            action: Action::Create,
+            address: address(),
+            target: "pve".into(),
+            identity: Spec::new(),
+            spec_digest: "00".into(),
+            begun: 0,
+            tasks: Vec::new(),
+        })
+    }
+
+    fn end(id: u64) -> JournalRecord {
+        let resource = StateResource {
+            target: "pve".into(),
+            spec: Spec::new(),
+            facts: Spec::new(),
+            depends_on: Default::default(),
+            stage: Stage::Compute,
+            protect: false,
+            partial: false,
+            deposed: Vec::new(),
+        };
+        JournalRecord::End { id, address: address(), effect: Effect::Put(Box::new(resource)) }
+    }
+
+    fn text(records: &[JournalRecord]) -> Vec<u8> {
+        records.iter().flat_map(|record| record.to_line().unwrap().into_bytes()).collect()
+    }
+
+    #[test]
+    fn a_torn_last_line_is_dropped_at_every_length() {
+        let records = [begin(1), JournalRecord::Task { id: 1, task: "UPID:x".into() }];
+        let whole = text(&records);
+        let first = text(&records[..1]).len();
+        for length in 0..whole.len() {
+            let parsed = parse_journal(&whole[..length]).unwrap();
+            assert_eq!(parsed.len(), usize::from(length >= first), "{length}");
+        }
+        assert_eq!(parse_journal(&whole).unwrap(), records);
+    }
+
+    #[test]
+    fn a_damaged_line_in_the_middle_is_an_error() {
+        let mut bytes = text(&[begin(1), begin(2)]);
+        bytes[20] ^= 1;
+        assert_eq!(
+            parse_journal(&bytes).unwrap_err().to_string(),
+            "line 1 is damaged: its checksum is wrong"
+        );
+    }
+
+    #[test]
+    fn what_ended_is_in_the_state_and_what_did_not_is_open() {
+        let document = StateDocument::new(Lineage::derive("r", "k"), "k");
+        let task = JournalRecord::Task { id: 2, task: "UPID:x".into() };
+        let state = replay(document.clone(), vec![begin(1), begin(2), task, end(1)]);
+        assert!(state.document.resources.contains_key(&address()));
+        assert_eq!(state.open.len(), 1);
+        assert_eq!(state.open[0].tasks, ["UPID:x"]);
+        assert_eq!(state.last_id, 2);
+        // A document that holds the journal already is not changed by it.
+        let folded = StateDocument { folded: 2, ..document };
+        let state = replay(folded.clone(), vec![begin(1), end(1), begin(2)]);
+        assert_eq!((state.document, state.open.len(), state.unfolded), (folded, 0, false));
+    }
+}
