@@ -1,8 +1,35 @@
 //! Refresh, plan, apply, destroy, drift, journal and recovery, over the traits Provider and Store.
+//!
+//! Reading order: [`Provider`] is what the engine asks of a remote; `refresh` looks; `planner` decides, without IO and with the
+//! same answer for the same question; `apply` does what the plan says, write-ahead; `recovery` closes what an interrupted run left
+//! open. The engine prints nothing: it emits [`Event`]s.
+//!
+//! Invariant: no remote write without a durable journal entry. Only `apply` writes, and it begins entries before it starts work.
 
+mod apply;
+mod binding;
+mod drift;
+mod events;
+mod journal;
+mod plan;
+mod planner;
 mod provider;
+mod recovery;
+mod refresh;
+mod run;
+mod schedule;
 
+pub use apply::{ApplyOptions, ApplyReport, StepFailure, StopSignal};
+pub use binding::{PlanFile, PlannedStack, StalePlan};
+pub use drift::{Drift, DriftKind};
+pub use events::{Event, EventSink};
+pub use plan::{Plan, Problem, ProblemKind, Step, StepAction, Summary};
+pub use planner::{PlanRequest, make_plan};
 pub use provider::{
     ErrorClass, Observed, Operation, OperationContext, Outcome, Provider, ProviderError, Sighting, Wanted,
 };
+pub use recovery::{Resolution, ResolvedEntry};
+pub use refresh::{Live, refresh};
+pub use run::{Clock, EngineError, LockedRun, Providers, Run, StackView};
+pub use schedule::Limits;
 pub use strata_state::{Action, OpenEntry};

@@ -5,7 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use crate::Address;
+use crate::{Address, Kind, Spec};
 
 /// Names one state of one repository: 32 hex digits, derived, never drawn.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -37,6 +37,12 @@ impl fmt::Display for Lineage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
+}
+
+/// The fields of a spec that are the object's identity; two objects with equal identities are the same one.
+pub fn identity_of(kind: Kind, spec: &Spec) -> Spec {
+    let fields: &[&str] = if kind.is_guest() { &["vmid"] } else { &["storage", "node", "volume"] };
+    fields.iter().filter_map(|field| Some(((*field).to_owned(), spec.get(*field)?.stored()))).collect()
 }
 
 /// The line in a guest's notes that says whose it is: `strata: <lineage> <address> vmid=<id>`.
@@ -93,7 +99,6 @@ impl fmt::Display for Mark {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Kind;
 
     #[test]
     fn the_mark_survives_a_round_trip_through_notes() {

@@ -67,6 +67,11 @@ impl PartialEq for Secret {
 
 impl Eq for Secret {}
 
+/// A spec as it is stored: secrets are only their digests.
+pub fn stored_spec(spec: &Spec) -> Spec {
+    spec.iter().map(|(name, value)| (name.clone(), value.stored())).collect()
+}
+
 impl Value {
     pub fn text(text: impl Into<String>) -> Self {
         Self::Text(text.into())
@@ -161,6 +166,20 @@ impl Value {
             }
             Self::List(list) => Self::List(list.into_iter().map(|value| value.with_inputs(output)).collect()),
             other => other,
+        }
+    }
+
+    /// The value as it is stored: secrets are only their digests.
+    #[must_use]
+    pub fn stored(&self) -> Self {
+        match self {
+            Self::Secret(secret) => secret
+                .digest
+                .clone()
+                .map_or(Self::Unknown, |digest| Self::Secret(Secret::from_digest(digest))),
+            Self::Map(map) => Self::Map(stored_spec(map)),
+            Self::List(list) => Self::List(list.iter().map(Self::stored).collect()),
+            other => other.clone(),
         }
     }
 

@@ -91,5 +91,5 @@ pub trait LockedState: Send + Sync {
     async fn append_journal(&self, records: &[JournalRecord]) -> Result<(), StoreError>;
     /// Empties the journal; the document holds all of it.
     async fn clear_journal(&self) -> Result<(), StoreError>;
-    async fn release(self: Box<Self>) -> Result<(), StoreError>;
+    async fn release(&self) -> Result<(), StoreError>;
 }

@@ -156,7 +156,7 @@ impl LockedState for LocalLock {
         .await
     }
 
-    async fn release(self: Box<Self>) -> Result<(), StoreError> {
+    async fn release(&self) -> Result<(), StoreError> {
         // The owner file goes first: while it is there the lock is held by the one it names.
         let _ = fs::remove_file(self.folder.path.join("owner.json"));
         flock(&self.lock, FlockOperation::Unlock)

@@ -1,0 +1,106 @@
+//! A saved plan, and what it is bound to. It runs exactly as it was reviewed, or not at all.
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use crate::plan::Plan;
+
+const FORMAT: u32 = 1;
+
+/// The content of a plan file: one or more stacks, planned from one commit.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct PlanFile {
+    pub format: u32,
+    /// The version of Strata that made it.
+    pub strata: String,
+    /// The commit of the repository, if it is one; `-dirty` is appended where files were changed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commit: Option<String>,
+    pub environment: Option<String>,
+    pub destroy: bool,
+    pub stacks: Vec<PlannedStack>,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct PlannedStack {
+    pub stack: String,
+    pub source_digest: String,
+    /// SHA-256 of the plan itself.
+    pub plan_digest: String,
+    pub plan: Plan,
+}
+
+/// What moved since the plan was made. Nothing was changed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the plan of `{stack}` is stale: {}", .moved.join("; "))]
+pub struct StalePlan {
+    pub stack: String,
+    pub moved: Vec<String>,
+}
+
+impl PlanFile {
+    pub fn new(strata: &str, commit: Option<String>, environment: Option<String>, destroy: bool) -> Self {
+        Self { format: FORMAT, strata: strata.to_owned(), commit, environment, destroy, stacks: Vec::new() }
+    }
+
+    pub fn parse(bytes: &[u8]) -> Result<Self, String> {
+        let file: Self =
+            serde_json::from_slice(bytes).map_err(|error| format!("it is not a plan file: {error}"))?;
+        if file.format != FORMAT {
+            return Err(format!("its format is {}, this Strata knows {FORMAT}", file.format));
+        }
+        for planned in &file.stacks {
+            if plan_digest(&planned.plan) != planned.plan_digest {
+                return Err(format!("the plan of `{}` was changed after it was made", planned.stack));
+            }
+        }
+        Ok(file)
+    }
+
+    pub fn push(&mut self, stack: &str, source_digest: &str, plan: Plan) {
+        let (stack, source_digest, plan_digest) =
+            (stack.to_owned(), source_digest.to_owned(), plan_digest(&plan));
+        self.stacks.push(PlannedStack { stack, source_digest, plan_digest, plan });
+    }
+}
+
+impl PlannedStack {
+    /// Whether the plan made now is the one that was reviewed. All that moved is named.
+    pub fn check(&self, source_digest: &str, now: &Plan) -> Result<(), StalePlan> {
+        let then = &self.plan;
+        let mut moved = Vec::new();
+        if self.source_digest != source_digest {
+            moved.push("the source changed".to_owned());
+        }
+        if then.lineage != now.lineage {
+            moved.push("it was made for another repository".to_owned());
+        }
+        if then.serial != now.serial {
+            moved.push(format!("the state went from serial {} to {}", then.serial, now.serial));
+        }
+        if !now.open.is_empty() {
+            moved.push("an interrupted apply left work open".to_owned());
+        }
+        for (address, before) in &then.live {
+            match (before, now.live.get(address).cloned().flatten()) {
+                (Some(_), None) => moved.push(format!("`{address}` is gone")),
+                (None, Some(_)) => moved.push(format!("`{address}` appeared")),
+                (Some(before), Some(now)) if *before != now => moved.push(format!("`{address}` was changed")),
+                _ => {}
+            }
+        }
+        for problem in now.problems.iter().filter(|problem| !then.problems.contains(problem)) {
+            moved.push(format!("`{}`: {}", problem.address, problem.message));
+        }
+        if moved.is_empty() && self.plan_digest != plan_digest(now) {
+            moved.push("the same source now gives another plan".to_owned());
+        }
+        if moved.is_empty() { Ok(()) } else { Err(StalePlan { stack: self.stack.clone(), moved }) }
+    }
+}
+
+/// Equal plans have equal digests; secrets take part by their keyed digests.
+fn plan_digest(plan: &Plan) -> String {
+    let json = serde_json::to_vec(plan).unwrap_or_default();
+    hex::encode(Sha256::digest(json))
+}

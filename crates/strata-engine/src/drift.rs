@@ -1,0 +1,54 @@
+//! Differences between what was last applied and what is live, that Strata did not make.
+
+use serde::Serialize;
+use strata_resource::{Address, FieldChange, drift_between};
+use strata_state::StateDocument;
+
+use crate::{Live, Sighting};
+
+#[derive(Debug, Clone, Serialize)]
+pub struct Drift {
+    pub address: Address,
+    #[serde(flatten)]
+    pub kind: DriftKind,
+}
+
+#[derive(Debug, Clone, Serialize)]
+#[serde(tag = "drift", rename_all = "kebab-case")]
+pub enum DriftKind {
+    /// From what was applied to what is there.
+    Changed {
+        changes: Vec<FieldChange>,
+    },
+    Gone,
+    /// Something else has its identity now.
+    Taken {
+        by: String,
+    },
+    Busy {
+        what: String,
+    },
+    /// An interrupted run left it unfinished; `apply` completes it.
+    Unfinished,
+}
+
+pub(crate) fn compare(document: &StateDocument, live: &Live) -> Vec<Drift> {
+    let mut found = Vec::new();
+    for (address, recorded) in &document.resources {
+        let kind = match live.current.get(address).unwrap_or(&Sighting::Absent) {
+            Sighting::Absent => DriftKind::Gone,
+            Sighting::Stranger(by) => DriftKind::Taken { by: by.clone() },
+            Sighting::Busy(what) => DriftKind::Busy { what: what.clone() },
+            Sighting::Ours(_) if recorded.partial => DriftKind::Unfinished,
+            Sighting::Ours(observed) => {
+                let changes = drift_between(address.kind().rules(), &recorded.spec, &observed.spec);
+                if changes.is_empty() {
+                    continue;
+                }
+                DriftKind::Changed { changes }
+            }
+        };
+        found.push(Drift { address: address.clone(), kind });
+    }
+    found
+}

@@ -1,0 +1,187 @@
+//! A plan: the steps, what stands in the way, and what it all rests on.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use strata_resource::{Address, FieldChange, Lineage, RestartPolicy, Spec, Stage};
+use strata_state::{OpenEntry, StateResource};
+
+use crate::Observed;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum StepAction {
+    Create,
+    Update,
+    Delete,
+    /// Deletes the former object of a replacement, once nothing uses it any more.
+    DeleteFormer,
+    /// Writes into the state what is already so; nothing remote changes.
+    Record,
+    /// Drops from the state what is gone; nothing remote changes.
+    Forget,
+}
+
+impl StepAction {
+    /// Whether the step writes to a remote.
+    pub fn is_remote(self) -> bool {
+        !matches!(self, Self::Record | Self::Forget)
+    }
+}
+
+/// One step of a plan, complete: apply decides nothing.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Step {
+    pub address: Address,
+    pub action: StepAction,
+    pub target: String,
+    pub stage: Stage,
+    /// The object is deleted and made anew; the two steps belong together.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub replacement: bool,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub changes: Vec<FieldChange>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub restart: bool,
+    /// Values that are sent and wait for a restart that nobody asked for.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub stays_pending: bool,
+    /// Why it is done, where the changes do not say it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reasons: Vec<String>,
+    /// Steps that must be done first, by their place in the plan.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub needs: Vec<usize>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub limits: Vec<String>,
+    /// What the object is to become; for a delete, what it was. Secrets are digests in anything that is written.
+    pub spec: Spec,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recorded: Option<StateResource>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub observed: Option<Observed>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub origin: Option<String>,
+    /// What the state will say of it when the step is done; none for steps that remove.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub becomes: Option<StateResource>,
+    #[serde(default)]
+    pub on_change: RestartPolicy,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ProblemKind {
+    /// Something that is not ours has the identity.
+    Stranger,
+    /// A task works on the object.
+    Busy,
+    /// `protect: true`.
+    Protected,
+    /// A change that is never done, such as shrinking a disk.
+    Refused,
+}
+
+/// Why the plan cannot run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Problem {
+    pub kind: ProblemKind,
+    pub address: Address,
+    pub message: String,
+    pub hint: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub origin: Option<String>,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Plan {
+    pub key: String,
+    pub lineage: Lineage,
+    /// The serial of the state that it was made from.
+    pub serial: u64,
+    pub steps: Vec<Step>,
+    pub problems: Vec<Problem>,
+    /// What an interrupted run left open.
+    pub open: Vec<OpenEntry>,
+    /// The digest of every live object that the plan looked at; absent ones have none.
+    pub live: BTreeMap<Address, Option<String>>,
+    pub unchanged: usize,
+}
+
+/// The numbers under a plan.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Summary {
+    pub create: usize,
+    pub update: usize,
+    pub replace: usize,
+    pub delete: usize,
+    pub restart: usize,
+    pub unchanged: usize,
+}
+
+impl Summary {
+    pub fn changes(&self) -> usize {
+        self.create + self.update + self.replace + self.delete
+    }
+}
+
+impl std::ops::AddAssign for Summary {
+    fn add_assign(&mut self, other: Self) {
+        self.create += other.create;
+        self.update += other.update;
+        self.replace += other.replace;
+        self.delete += other.delete;
+        self.restart += other.restart;
+        self.unchanged += other.unchanged;
+    }
+}
+
+impl Plan {
+    /// Whether anything remote would change.
+    pub fn has_changes(&self) -> bool {
+        self.steps.iter().any(|step| step.action.is_remote())
+    }
+
+    pub fn summary(&self) -> Summary {
+        let mut summary = Summary { unchanged: self.unchanged, ..Summary::default() };
+        for step in &self.steps {
+            match step.action {
+                StepAction::Create if step.replacement => summary.replace += 1,
+                StepAction::Create => summary.create += 1,
+                StepAction::Update => summary.update += 1,
+                StepAction::Delete if !step.replacement => summary.delete += 1,
+                // The other half of a replacement is counted with its create; a former object from an earlier run alone.
+                StepAction::DeleteFormer if !step.replacement => summary.delete += 1,
+                StepAction::Record => summary.unchanged += 1,
+                StepAction::Delete | StepAction::DeleteFormer | StepAction::Forget => {}
+            }
+            summary.restart += usize::from(step.restart);
+        }
+        summary
+    }
+
+    /// What must hold for every plan; a plan that breaks one of these is a defect of the planner and never runs.
+    pub fn lint(&self) -> Vec<String> {
+        let mut found = Vec::new();
+        for (index, step) in self.steps.iter().enumerate() {
+            let name = &step.address;
+            if step.needs.iter().any(|need| *need >= index) {
+                found.push(format!("`{name}` needs a step that does not come before it"));
+            }
+            let removes = matches!(step.action, StepAction::Delete | StepAction::DeleteFormer);
+            if removes && step.observed.is_none() {
+                found.push(format!("`{name}` would be deleted without having been seen"));
+            }
+            if removes && step.recorded.as_ref().is_some_and(|recorded| recorded.protect) {
+                found.push(format!("`{name}` is protected and would be deleted"));
+            }
+            if step.action == StepAction::Create && step.observed.is_some() && !step.replacement {
+                found.push(format!("`{name}` would be made although it is there"));
+            }
+            if step.action == StepAction::Update && step.changes.is_empty() && !step.restart {
+                found.push(format!("`{name}` would be updated with nothing"));
+            }
+        }
+        found
+    }
+}

@@ -1,0 +1,167 @@
+//! Closes what an interrupted run left open, by looking at the remote (docs/ownership.md has the table).
+
+use serde::Serialize;
+use strata_resource::{Address, Stage, identity_of, stored_spec};
+use strata_state::{Action, DeposedObject, Effect, JournalRecord, OpenEntry, StateDocument, StateResource};
+
+use crate::events::Event;
+use crate::run::{EngineError, LockedRun, StackView};
+use crate::{Observed, OperationContext, Provider, ProviderError, Sighting, Wanted};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Resolution {
+    /// It had been done; only the record was missing.
+    Finished,
+    /// It was made, perhaps not to the end; the plan completes it.
+    Adopted,
+    /// Nothing of it is there; the plan does it again if it is still wanted.
+    NotDone,
+    /// Something that is not ours has the identity; it was not touched.
+    LeftToStranger,
+}
+
+#[derive(Debug, Clone, Serialize)]
+pub struct ResolvedEntry {
+    pub address: Address,
+    pub action: Action,
+    pub resolution: Resolution,
+}
+
+pub(crate) async fn resolve_all(
+    locked: &mut LockedRun,
+    stack: &StackView,
+) -> Result<Vec<ResolvedEntry>, EngineError> {
+    let mut resolved = Vec::new();
+    for entry in locked.state.open.clone() {
+        locked.run.events.emit(Event::RecoveryStarted { entry: entry.clone() });
+        let provider = locked.run.providers.get(&entry.target)?.clone();
+        let context = Watching { locked, entry: &entry };
+        let failed = |error: ProviderError| EngineError::Recovery {
+            address: entry.address.to_string(),
+            error: Box::new(error),
+        };
+        provider.settle(&entry, &context).await.map_err(failed)?;
+        let sighting = sight(provider.as_ref(), &entry, &locked.state.document).await.map_err(failed)?;
+        let (effect, resolution) =
+            decide(&entry, sighting, &locked.state.document, stack).map_err(|error| failed(*error))?;
+        let end = JournalRecord::End { id: entry.id, address: entry.address.clone(), effect: effect.clone() };
+        locked.lock.append_journal(&[end]).await?;
+        effect.apply_to(&mut locked.state.document, entry.address.clone());
+        locked.state.open.retain(|open| open.id != entry.id);
+        locked.state.unfolded = true;
+        let entry = ResolvedEntry { address: entry.address, action: entry.action, resolution };
+        locked.run.events.emit(Event::RecoveryDone { resolved: entry.clone() });
+        resolved.push(entry);
+    }
+    Ok(resolved)
+}
+
+/// Looks at the object of an entry once its tasks have ended.
+pub(crate) async fn sight(
+    provider: &dyn Provider,
+    entry: &OpenEntry,
+    document: &StateDocument,
+) -> Result<Sighting, ProviderError> {
+    let kind = entry.address.kind();
+    let recorded = document
+        .resources
+        .get(&entry.address)
+        .filter(|recorded| identity_of(kind, &recorded.spec) == identity_of(kind, &entry.identity));
+    let wanted =
+        Wanted { address: &entry.address, spec: &entry.identity, recorded, lineage: &document.lineage };
+    Ok(provider.observe_all(&[wanted]).await?.pop().unwrap_or(Sighting::Absent))
+}
+
+/// What an open entry means, given what is there.
+pub(crate) fn decide(
+    entry: &OpenEntry,
+    sighting: Sighting,
+    document: &StateDocument,
+    stack: &StackView,
+) -> Result<(Effect, Resolution), Box<ProviderError>> {
+    Ok(match (entry.action, sighting) {
+        (_, Sighting::Busy(what)) => {
+            return Err(Box::new(
+                ProviderError::new(crate::ErrorClass::Conflict, what)
+                    .hint("wait until its task has ended, then apply again"),
+            ));
+        }
+        (Action::Create, Sighting::Ours(observed)) => {
+            (Effect::Put(Box::new(partial(entry, &observed, document, stack))), Resolution::Adopted)
+        }
+        (Action::Update, Sighting::Ours(_)) => (Effect::Unchanged, Resolution::Adopted),
+        (Action::Delete, Sighting::Ours(_)) => (Effect::Unchanged, Resolution::NotDone),
+        (Action::Delete, Sighting::Absent) => (removed(entry, document), Resolution::Finished),
+        (Action::Create | Action::Update, Sighting::Absent) => (Effect::Unchanged, Resolution::NotDone),
+        (_, Sighting::Stranger(_)) => (Effect::Unchanged, Resolution::LeftToStranger),
+    })
+}
+
+/// The record of an object that was made but perhaps not to the end.
+fn partial(
+    entry: &OpenEntry,
+    observed: &Observed,
+    document: &StateDocument,
+    stack: &StackView,
+) -> StateResource {
+    let kind = entry.address.kind();
+    let wanted = stack
+        .graph
+        .get(&entry.address)
+        .filter(|resource| identity_of(kind, &resource.spec) == identity_of(kind, &entry.identity));
+    let mut deposed = Vec::new();
+    if let Some(known) = document.resources.get(&entry.address) {
+        deposed.extend(known.deposed.iter().cloned());
+        if identity_of(kind, &known.spec) != identity_of(kind, &entry.identity) {
+            deposed.push(DeposedObject { spec: known.spec.clone(), facts: known.facts.clone() });
+        }
+    }
+    StateResource {
+        target: entry.target.clone(),
+        spec: wanted.map_or_else(|| entry.identity.clone(), |resource| stored_spec(&resource.spec)),
+        facts: observed.facts.clone(),
+        depends_on: wanted.map(|resource| resource.depends_on.clone()).unwrap_or_default(),
+        stage: wanted.map_or(Stage::Compute, |resource| resource.stage),
+        protect: false,
+        partial: true,
+        deposed,
+    }
+}
+
+/// The effect of a delete that was done: of the object itself, or of a former one.
+pub(crate) fn removed(entry: &OpenEntry, document: &StateDocument) -> Effect {
+    let kind = entry.address.kind();
+    let gone = identity_of(kind, &entry.identity);
+    match document.resources.get(&entry.address) {
+        Some(known) if identity_of(kind, &known.spec) == gone => Effect::Remove,
+        Some(known) => {
+            let mut kept = known.clone();
+            kept.deposed.retain(|former| identity_of(kind, &former.spec) != gone);
+            Effect::Put(Box::new(kept))
+        }
+        None => Effect::Unchanged,
+    }
+}
+
+/// Recovery writes nothing remote; it only waits and looks.
+struct Watching<'a> {
+    locked: &'a LockedRun,
+    entry: &'a OpenEntry,
+}
+
+#[async_trait::async_trait]
+impl OperationContext for Watching<'_> {
+    fn before_write(&self) -> Result<(), ProviderError> {
+        Err(ProviderError::new(crate::ErrorClass::Internal, "recovery writes nothing"))
+    }
+
+    async fn task_started(&self, _task: &str) -> Result<(), ProviderError> {
+        Ok(())
+    }
+
+    fn progress(&self, doing: &str) {
+        let (address, doing) = (self.entry.address.clone(), doing.to_owned());
+        self.locked.run.events.emit(Event::StepProgress { step: 0, address, doing });
+    }
+}

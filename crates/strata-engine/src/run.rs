@@ -1,0 +1,212 @@
+//! One run on one stack: look and plan without a lock; recover, apply and save under it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use strata_resource::{Lineage, ResourceGraph};
+use strata_secret::DigestKey;
+use strata_state::{LockOwner, LockedState, ReplayedState, StateDocument, Store, StoreError, replay};
+
+use crate::events::{Event, EventSink};
+use crate::plan::Plan;
+use crate::planner::{PlanRequest, make_plan};
+use crate::refresh::{Live, refresh};
+use crate::{Drift, Provider, ProviderError, ResolvedEntry};
+
+/// The time, passed in.
+pub trait Clock: Send + Sync {
+    /// Seconds since 1970.
+    fn now(&self) -> i64;
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum EngineError {
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error("cannot look at target `{target}`: {error}")]
+    Observe { target: String, error: Box<ProviderError> },
+    #[error("no target `{0}`")]
+    NoTarget(String),
+    #[error(
+        "the state `{key}` belongs to another repository: its lineage is {found}, the source says {expected}"
+    )]
+    Lineage { key: String, found: Lineage, expected: Lineage },
+    #[error("cannot finish what an interrupted run left open at `{address}`: {error}")]
+    Recovery { address: String, error: Box<ProviderError> },
+    #[error("the plan is inconsistent, this is a defect of Strata: {0}")]
+    Lint(String),
+}
+
+/// The providers, by target.
+#[derive(Clone, Default)]
+pub struct Providers(BTreeMap<String, Arc<dyn Provider>>);
+
+impl Providers {
+    pub fn insert(&mut self, target: &str, provider: Arc<dyn Provider>) {
+        self.0.insert(target.to_owned(), provider);
+    }
+
+    pub fn get(&self, target: &str) -> Result<&Arc<dyn Provider>, EngineError> {
+        self.0.get(target).ok_or_else(|| EngineError::NoTarget(target.to_owned()))
+    }
+}
+
+/// What is wanted of one stack.
+pub struct StackView {
+    /// `<environment>/<stack>`.
+    pub key: String,
+    pub lineage: Lineage,
+    pub graph: ResourceGraph,
+}
+
+impl StackView {
+    /// Gives every secret of the graph its digest, so that it can be compared with the state.
+    pub fn seal(&mut self, key: &DigestKey) {
+        for resource in self.graph.iter_mut() {
+            let spec = strata_resource::Value::Map(std::mem::take(&mut resource.spec))
+                .sealed(key, &resource.address);
+            if let strata_resource::Value::Map(spec) = spec {
+                resource.spec = spec;
+            }
+        }
+    }
+}
+
+/// What a run works with.
+#[derive(Clone)]
+pub struct Run {
+    pub store: Arc<dyn Store>,
+    pub providers: Providers,
+    pub clock: Arc<dyn Clock>,
+    pub events: Arc<dyn EventSink>,
+}
+
+impl Run {
+    /// The state with its journal, as it is now, whoever works on it.
+    pub async fn read_state(&self, stack: &StackView) -> Result<ReplayedState, EngineError> {
+        read_state(self.store.as_ref(), stack).await
+    }
+
+    /// Plans without a lock: shows what an interrupted run left open and resolves none of it.
+    pub async fn plan(&self, stack: &StackView) -> Result<Plan, EngineError> {
+        let state = self.read_state(stack).await?;
+        self.plan_from(stack, &state).await
+    }
+
+    pub async fn drift(&self, stack: &StackView) -> Result<Vec<Drift>, EngineError> {
+        let state = self.read_state(stack).await?;
+        let nothing = ResourceGraph::default();
+        let live = self.look(&nothing, &state.document, &stack.lineage).await?;
+        Ok(crate::drift::compare(&state.document, &live))
+    }
+
+    pub(crate) async fn plan_from(
+        &self,
+        stack: &StackView,
+        state: &ReplayedState,
+    ) -> Result<Plan, EngineError> {
+        let live = self.look(&stack.graph, &state.document, &stack.lineage).await?;
+        let plan = make_plan(&PlanRequest {
+            graph: &stack.graph,
+            state: &state.document,
+            open: &state.open,
+            lineage: &stack.lineage,
+            live: &live,
+        });
+        match plan.lint().first() {
+            Some(defect) => Err(EngineError::Lint(defect.clone())),
+            None => Ok(plan),
+        }
+    }
+
+    async fn look(
+        &self,
+        graph: &ResourceGraph,
+        state: &StateDocument,
+        lineage: &Lineage,
+    ) -> Result<Live, EngineError> {
+        self.events.emit(Event::RefreshStarted { objects: graph.len().max(state.resources.len()) });
+        let live = refresh(graph, state, lineage, &self.providers).await?;
+        self.events.emit(Event::RefreshDone { objects: live.current.len() });
+        Ok(live)
+    }
+
+    /// Takes the lock and reads the state.
+    pub async fn lock(&self, stack: &StackView, owner: LockOwner) -> Result<LockedRun, EngineError> {
+        let lock: Arc<dyn LockedState> = Arc::from(self.store.lock(&stack.key, owner).await?);
+        match read_state(self.store.as_ref(), stack).await {
+            Ok(state) => Ok(LockedRun { run: self.clone(), lock, state }),
+            Err(error) => {
+                lock.release().await?;
+                Err(error)
+            }
+        }
+    }
+}
+
+async fn read_state(store: &dyn Store, stack: &StackView) -> Result<ReplayedState, EngineError> {
+    let document = match store.read(&stack.key).await? {
+        Some(document) if document.lineage != stack.lineage => {
+            return Err(EngineError::Lineage {
+                key: stack.key.clone(),
+                found: document.lineage,
+                expected: stack.lineage.clone(),
+            });
+        }
+        Some(document) => document,
+        None => StateDocument::new(stack.lineage.clone(), &stack.key),
+    };
+    Ok(replay(document, store.read_journal(&stack.key).await?))
+}
+
+/// A run that holds the lock of its state.
+pub struct LockedRun {
+    pub(crate) run: Run,
+    pub(crate) lock: Arc<dyn LockedState>,
+    pub(crate) state: ReplayedState,
+}
+
+impl LockedRun {
+    pub fn state(&self) -> &StateDocument {
+        &self.state.document
+    }
+
+    pub fn open_entries(&self) -> usize {
+        self.state.open.len()
+    }
+
+    /// Closes what an interrupted run left open, and writes the state that follows from it.
+    pub async fn recover(&mut self, stack: &StackView) -> Result<Vec<ResolvedEntry>, EngineError> {
+        let resolved = crate::recovery::resolve_all(self, stack).await?;
+        self.save().await?;
+        Ok(resolved)
+    }
+
+    pub async fn plan(&self, stack: &StackView) -> Result<Plan, EngineError> {
+        self.run.plan_from(stack, &self.state).await
+    }
+
+    /// Changes the document itself, outside any plan: `state mv`, `state rm`.
+    pub async fn edit(&mut self, change: impl FnOnce(&mut StateDocument)) -> Result<(), EngineError> {
+        change(&mut self.state.document);
+        self.state.unfolded = true;
+        self.save().await
+    }
+
+    /// Folds the journal into the document. While entries are open the journal stays: it is the truth then.
+    pub(crate) async fn save(&mut self) -> Result<(), EngineError> {
+        if !self.state.open.is_empty() || !self.state.unfolded {
+            return Ok(());
+        }
+        self.state.document.folded = self.state.last_id;
+        self.state.document.serial += 1;
+        self.lock.write(&self.state.document).await?;
+        self.lock.clear_journal().await?;
+        self.state.unfolded = false;
+        Ok(())
+    }
+
+    pub async fn release(self) -> Result<(), EngineError> {
+        Ok(self.lock.release().await?)
+    }
+}

@@ -1,0 +1,242 @@
+//! Which steps may run now: what they need is done, and none of the limits is reached.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::plan::Step;
+
+/// How much may happen at once.
+#[derive(Debug, Clone)]
+pub struct Limits {
+    pub total: usize,
+    pub per_target: usize,
+    pub per_storage: usize,
+    pub per_template: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { total: 16, per_target: 8, per_storage: 4, per_template: 4 }
+    }
+}
+
+impl Limits {
+    /// One after the other.
+    pub fn serial() -> Self {
+        Self { total: 1, per_target: 1, per_storage: 1, per_template: 1 }
+    }
+
+    fn of(&self, key: &str) -> usize {
+        let limit = match key.split_once(':').map_or("", |(kind, _)| kind) {
+            "target" => self.per_target,
+            "storage" => self.per_storage,
+            "template" => self.per_template,
+            _ => self.total,
+        };
+        limit.max(1)
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Progress {
+    Waiting,
+    Running,
+    Done,
+    Failed,
+    Skipped,
+}
+
+pub(crate) struct Schedule {
+    limits: Limits,
+    keys: Vec<Vec<String>>,
+    progress: Vec<Progress>,
+    unmet: Vec<usize>,
+    needed_by: Vec<Vec<usize>>,
+    ready: BTreeSet<usize>,
+    /// Steps that could run but for one limit, by that limit. Looked at again when one of its users ends.
+    parked: BTreeMap<String, BTreeSet<usize>>,
+    in_use: BTreeMap<String, usize>,
+    running: usize,
+}
+
+impl Schedule {
+    pub(crate) fn new(steps: &[Step], limits: Limits) -> Self {
+        let mut needed_by = vec![Vec::new(); steps.len()];
+        for (index, step) in steps.iter().enumerate() {
+            for need in &step.needs {
+                needed_by[*need].push(index);
+            }
+        }
+        let keys = steps
+            .iter()
+            .map(|step| {
+                let mut keys = vec![format!("target:{}", step.target)];
+                keys.extend(step.limits.iter().cloned());
+                keys
+            })
+            .collect();
+        let unmet: Vec<usize> = steps.iter().map(|step| step.needs.len()).collect();
+        let ready = (0..steps.len()).filter(|index| unmet[*index] == 0).collect();
+        Self {
+            limits,
+            keys,
+            progress: vec![Progress::Waiting; steps.len()],
+            unmet,
+            needed_by,
+            ready,
+            parked: BTreeMap::new(),
+            in_use: BTreeMap::new(),
+            running: 0,
+        }
+    }
+
+    /// Takes the steps that may begin now, in the order of the plan.
+    pub(crate) fn take_ready(&mut self) -> Vec<usize> {
+        let mut taken = Vec::new();
+        while self.running < self.limits.total.max(1) {
+            let Some(index) = self.ready.pop_first() else { break };
+            if let Some(full) = self.full_limit(index) {
+                self.parked.entry(full).or_default().insert(index);
+                continue;
+            }
+            self.progress[index] = Progress::Running;
+            self.running += 1;
+            for key in &self.keys[index] {
+                *self.in_use.entry(key.clone()).or_default() += 1;
+            }
+            taken.push(index);
+        }
+        taken
+    }
+
+    fn full_limit(&self, index: usize) -> Option<String> {
+        let full = |key: &&String| self.in_use.get(*key).copied().unwrap_or(0) >= self.limits.of(key);
+        self.keys[index].iter().find(full).cloned()
+    }
+
+    pub(crate) fn done(&mut self, index: usize) {
+        self.end(index, Progress::Done);
+        for next in self.needed_by[index].clone() {
+            self.unmet[next] -= 1;
+            if self.unmet[next] == 0 && self.progress[next] == Progress::Waiting {
+                self.ready.insert(next);
+            }
+        }
+    }
+
+    /// Gives what is skipped because of it.
+    pub(crate) fn failed(&mut self, index: usize) -> Vec<usize> {
+        self.end(index, Progress::Failed);
+        let mut skipped = Vec::new();
+        let mut next = self.needed_by[index].clone();
+        while let Some(index) = next.pop() {
+            if self.progress[index] == Progress::Waiting {
+                self.progress[index] = Progress::Skipped;
+                // A waiting step with unmet needs is neither ready nor parked.
+                next.extend(self.needed_by[index].iter().copied());
+                skipped.push(index);
+            }
+        }
+        skipped.sort_unstable();
+        skipped
+    }
+
+    fn end(&mut self, index: usize, progress: Progress) {
+        debug_assert_eq!(self.progress[index], Progress::Running);
+        self.progress[index] = progress;
+        self.running -= 1;
+        for key in &self.keys[index] {
+            if let Some(count) = self.in_use.get_mut(key) {
+                *count -= 1;
+            }
+            // One place is free: one that waited for it may try again.
+            if let Some(next) = self.parked.get_mut(key).and_then(BTreeSet::pop_first) {
+                self.ready.insert(next);
+            }
+        }
+    }
+
+    pub(crate) fn running(&self) -> usize {
+        self.running
+    }
+
+    /// How many were not begun.
+    pub(crate) fn left(&self) -> usize {
+        self.progress.iter().filter(|progress| **progress == Progress::Waiting).count()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::StepAction;
+    use strata_resource::{Address, Kind, RestartPolicy, Spec, Stage};
+
+    fn step(index: usize, needs: &[usize], limits: &[&str]) -> Step {
+        Step {
+            address: Address::new(None, "s", Kind::Vm, &index.to_string()),
+            action: StepAction::Create,
+            target: "pve".into(),
+            stage: Stage::Compute,
+            replacement: false,
+            changes: Vec::new(),
+            restart: false,
+            stays_pending: false,
+            reasons: Vec::new(),
+            needs: needs.to_vec(),
+            limits: limits.iter().map(|&limit| limit.to_owned()).collect(),
+            spec: Spec::new(),
+            recorded: None,
+            observed: None,
+            origin: None,
+            becomes: None,
+            on_change: RestartPolicy::default(),
+        }
+    }
+
+    #[test]
+    fn a_limit_holds_back_only_its_own_users() {
+        let limits = Limits { total: 10, per_target: 10, per_storage: 1, per_template: 10 };
+        let steps =
+            [step(0, &[], &["storage:a"]), step(1, &[], &["storage:a"]), step(2, &[], &["storage:b"])];
+        let mut schedule = Schedule::new(&steps, limits);
+        assert_eq!(schedule.take_ready(), [0, 2]);
+        assert_eq!(schedule.take_ready(), [] as [usize; 0]);
+        schedule.done(0);
+        assert_eq!(schedule.take_ready(), [1]);
+    }
+
+    #[test]
+    fn a_failure_stops_only_what_needs_it() {
+        let steps = [step(0, &[], &[]), step(1, &[0], &[]), step(2, &[1], &[]), step(3, &[], &[])];
+        let mut schedule = Schedule::new(&steps, Limits::default());
+        assert_eq!(schedule.take_ready(), [0, 3]);
+        assert_eq!(schedule.failed(0), [1, 2]);
+        schedule.done(3);
+        assert_eq!((schedule.running(), schedule.left()), (0, 0));
+    }
+
+    #[test]
+    fn every_step_runs_once_whatever_the_limits() {
+        let steps: Vec<Step> = (0..50)
+            .map(|index| step(index, &[], &[["storage:a", "storage:b", "template:1"][index % 3]]))
+            .collect();
+        for total in [1, 3, 100] {
+            let limits = Limits { total, per_target: 2, per_storage: 1, per_template: 1 };
+            let mut schedule = Schedule::new(&steps, limits);
+            let mut seen = Vec::new();
+            loop {
+                let taken = schedule.take_ready();
+                if taken.is_empty() {
+                    break;
+                }
+                assert!(schedule.running() <= 2.min(total));
+                for index in taken {
+                    seen.push(index);
+                    schedule.done(index);
+                }
+            }
+            seen.sort_unstable();
+            assert_eq!(seen, (0..50).collect::<Vec<_>>());
+        }
+    }
+}
