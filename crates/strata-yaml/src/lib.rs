@@ -1,1 +1,26 @@
-//! Parser events to a spanned tree; a decoder that gathers all errors; comment-keeping edits.
+//! Parser events → spanned tree; a decoder that gathers all errors; overlays; JSON Schema from the same description.
+
+mod decode;
+mod node;
+mod overlay;
+mod parse;
+mod reference;
+mod scalar;
+mod schema;
+mod shape;
+mod spanned;
+
+pub use decode::Decode;
+pub use decode::choice::{Choice, decode_choice};
+pub use decode::collection::Map;
+pub use decode::context::{Context, NoOutside, Outside};
+pub use decode::primitive::Raw;
+pub use decode::record::{Fields, Places, Record, decode_record, join_doc};
+pub use node::{Entry, Kind, Mapping, Node};
+pub use overlay::overlay;
+pub use parse::{MAX_ALIASED, MAX_BYTES, MAX_DEPTH, MAX_NODES, Parsed, parse};
+pub use reference::{Reference, Source, Value};
+pub use scalar::{Scalar, ScalarKind, Style, shorten};
+pub use schema::schema;
+pub use shape::{FieldSpec, RecordSpec, Rules, Shape, TextRule, TextShape};
+pub use spanned::Spanned;

@@ -1,0 +1,219 @@
+//! JSON Schema (draft 7, which YAML editors know best) from the same description that decodes.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map as Object, Value as Json, json};
+
+use crate::Decode;
+use crate::reference::Source;
+use crate::shape::{FieldSpec, RecordSpec, Rules, Shape, TextShape};
+
+/// The schema of a document of type `T`.
+pub fn schema<T: Decode>(title: &str) -> Json {
+    let mut definitions = Definitions::default();
+    let root = definitions.shape(&T::shape(), &Rules::default());
+    let mut schema = Object::new();
+    schema.insert("$schema".into(), "http://json-schema.org/draft-07/schema#".into());
+    schema.insert("title".into(), title.into());
+    if let Json::Object(root) = root {
+        schema.extend(root);
+    }
+    let known: Object<String, Json> =
+        definitions.known.into_iter().map(|(name, json)| (name.to_owned(), json)).collect();
+    schema.insert("definitions".into(), Json::Object(known));
+    Json::Object(schema)
+}
+
+#[derive(Default)]
+struct Definitions {
+    known: BTreeMap<&'static str, Json>,
+}
+
+impl Definitions {
+    fn shape(&mut self, shape: &Shape, rules: &Rules) -> Json {
+        match shape {
+            Shape::Bool => self.outside(json!({"type": "boolean"})),
+            Shape::Integer(least, most) => {
+                let mut integer = json!({"type": "integer"});
+                let (least, most) = rules.range.unwrap_or((*least, *most));
+                if least != i64::MIN {
+                    integer["minimum"] = least.into();
+                }
+                if most != i64::MAX {
+                    integer["maximum"] = most.into();
+                }
+                self.outside(integer)
+            }
+            Shape::Number => {
+                let mut number = json!({"type": "number"});
+                if let Some((least, most)) = rules.range {
+                    number["minimum"] = least.into();
+                    number["maximum"] = most.into();
+                }
+                self.outside(number)
+            }
+            Shape::Text(text) => self.outside(text_schema(rules.text.map_or(*text, |rule| rule.shape))),
+            Shape::Choice(words) => self.outside(json!({"enum": words})),
+            Shape::Scalar => self.outside(json!({"type": ["string", "number", "boolean"]})),
+            Shape::Any => json!({}),
+            Shape::List(item) => json!({"type": ["array", "null"], "items": self.shape(item, rules)}),
+            Shape::Map(key, value) => {
+                let mut map =
+                    json!({"type": ["object", "null"], "additionalProperties": self.shape(value, rules)});
+                if let Some(pattern) = key.pattern {
+                    map["propertyNames"] = json!({"pattern": pattern});
+                }
+                map
+            }
+            Shape::Record(spec) => self.record(spec()),
+            Shape::AnyOf(shapes) => {
+                let shapes: Vec<Json> = shapes.iter().map(|shape| self.shape(shape, rules)).collect();
+                json!({"anyOf": shapes})
+            }
+            Shape::Reference(shape) => {
+                let inner = self.shape(shape, rules);
+                self.define("reference", || {
+                    reference_schema(&Source::KEYS, "A value from outside the file.")
+                });
+                any_of(inner, json!({"$ref": "#/definitions/reference"}))
+            }
+        }
+    }
+
+    /// A scalar, or the same from the environment or a file.
+    fn outside(&mut self, scalar: Json) -> Json {
+        self.define("outside", || {
+            reference_schema(&["env", "file"], "A value from the environment or a file.")
+        });
+        any_of(scalar, json!({"$ref": "#/definitions/outside"}))
+    }
+
+    fn define(&mut self, name: &'static str, make: impl FnOnce() -> Json) {
+        self.known.entry(name).or_insert_with(make);
+    }
+
+    fn record(&mut self, spec: &'static RecordSpec) -> Json {
+        if !self.known.contains_key(spec.name) {
+            // Entered before its fields are, so that a record may contain itself.
+            self.known.insert(spec.name, Json::Null);
+            let schema = self.record_schema(spec);
+            self.known.insert(spec.name, schema);
+        }
+        let reference = json!({"$ref": format!("#/definitions/{}", spec.name)});
+        match spec.shorthand.and_then(|key| spec.field(key)) {
+            Some(field) => any_of(self.shape(&field.shape, &field.rules), reference),
+            None => reference,
+        }
+    }
+
+    fn record_schema(&mut self, spec: &RecordSpec) -> Json {
+        let mut properties = Object::new();
+        for field in &spec.fields {
+            let schema = self.field(field);
+            for alias in field.rules.aliases {
+                properties.insert((*alias).to_owned(), schema.clone());
+            }
+            properties.insert(field.key.to_owned(), schema);
+        }
+        let mut schema = json!({"type": "object", "description": spec.doc, "properties": properties});
+        let required: Vec<&str> = spec
+            .fields
+            .iter()
+            .filter(|field| field.required && field.rules.aliases.is_empty())
+            .map(|field| field.key)
+            .collect();
+        if !required.is_empty() {
+            schema["required"] = json!(required);
+        }
+        if !spec.open {
+            schema["additionalProperties"] = false.into();
+        }
+        if spec.document {
+            schema["patternProperties"] = json!({"^x-": {}});
+        }
+        let conditions = conditions(spec);
+        if !conditions.is_empty() {
+            schema["allOf"] = conditions.into();
+        }
+        schema
+    }
+
+    fn field(&mut self, field: &FieldSpec) -> Json {
+        let shape = self.shape(&field.shape, &field.rules);
+        // In draft 7 whatever stands beside `$ref` is ignored.
+        let mut schema = if shape.get("$ref").is_some() { json!({"allOf": [shape]}) } else { shape };
+        if !field.doc.is_empty() {
+            schema["description"] = field.doc.clone().into();
+        }
+        if let Some(default) = field.rules.default {
+            schema["default"] = serde_json::from_str(default).unwrap_or_else(|_| default.into());
+        }
+        schema
+    }
+}
+
+/// The groups of keys that exclude each other, and fields with several names.
+fn conditions(spec: &RecordSpec) -> Vec<Json> {
+    let required =
+        |keys: &[&str]| -> Vec<Json> { keys.iter().map(|key| json!({"required": [key]})).collect() };
+    let mut conditions = Vec::new();
+    let mut at_most = |keys: &[&str]| {
+        for (index, first) in keys.iter().enumerate() {
+            for second in &keys[index + 1..] {
+                conditions.push(json!({"not": {"required": [first, second]}}));
+            }
+        }
+    };
+    spec.at_most_one.iter().for_each(|keys| at_most(keys));
+    for field in &spec.fields {
+        let names: Vec<&str> =
+            std::iter::once(field.key).chain(field.rules.aliases.iter().copied()).collect();
+        at_most(&names);
+    }
+    conditions.extend(spec.exactly_one.iter().map(|keys| json!({"oneOf": required(keys)})));
+    let several = spec.fields.iter().filter(|field| field.required && !field.rules.aliases.is_empty());
+    for field in several {
+        let names: Vec<&str> =
+            std::iter::once(field.key).chain(field.rules.aliases.iter().copied()).collect();
+        conditions.push(json!({"anyOf": required(&names)}));
+    }
+    conditions
+}
+
+fn text_schema(text: TextShape) -> Json {
+    let mut schema = json!({"type": "string"});
+    if let Some(pattern) = text.pattern {
+        schema["pattern"] = pattern.into();
+    }
+    schema
+}
+
+fn reference_schema(keys: &[&str], doc: &str) -> Json {
+    let properties: Object<String, Json> =
+        keys.iter().map(|key| ((*key).to_owned(), json!({"type": "string", "minLength": 1}))).collect();
+    json!({
+        "type": "object",
+        "description": doc,
+        "properties": properties,
+        "additionalProperties": false,
+        "minProperties": 1,
+        "maxProperties": 1,
+    })
+}
+
+/// Either of two, without nesting one list of alternatives in another.
+fn any_of(first: Json, second: Json) -> Json {
+    let mut alternatives = match first {
+        Json::Object(mut object) if object.len() == 1 && object.contains_key("anyOf") => {
+            match object.remove("anyOf") {
+                Some(Json::Array(list)) => list,
+                other => other.into_iter().collect(),
+            }
+        }
+        other => vec![other],
+    };
+    if !alternatives.contains(&second) {
+        alternatives.push(second);
+    }
+    json!({"anyOf": alternatives})
+}
