@@ -1,1 +1,28 @@
 //! HTTP client with TLS pinning, timeouts, classified retries; nothing of any one API.
+//!
+//! One [`HttpClient`] talks to one endpoint over a few kept-alive connections and sends each request once. Whether a failed
+//! request may be sent again is for the caller to say ([`retry`]): only it knows what the request does. Redirects are not
+//! followed and proxies are not used: the endpoints are machines of the same datacenter.
+
+mod client;
+mod clock;
+mod connector;
+mod dial;
+mod error;
+mod fingerprint;
+mod multipart;
+mod request;
+mod retry;
+mod trace;
+mod trust;
+
+pub use client::{HttpClient, HttpOptions};
+pub use clock::{Clock, SystemClock};
+pub use dial::{DialMap, DialMapError};
+pub use error::{Delivery, NetError, TlsSetupError};
+pub use fingerprint::{Fingerprint, FingerprintError};
+pub use multipart::Multipart;
+pub use request::{Body, Request, Response};
+pub use retry::{Random, RetryPolicy, Verdict, retry};
+pub use trace::{Exchange, TraceSink};
+pub use trust::TlsTrust;

@@ -1,0 +1,224 @@
+//! The client of one endpoint: sends a request once, over kept-alive connections, and says precisely what went wrong.
+
+use std::error::Error as StdError;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{CONTENT_TYPE, HOST, HeaderValue, USER_AGENT};
+use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
+use hyper_util::client::legacy::Client;
+use hyper_util::rt::{TokioExecutor, TokioTimer};
+use rustls::pki_types::ServerName;
+use url::Url;
+
+use crate::connector::Connector;
+use crate::trust::client_config;
+use crate::{
+    Body, Clock, DialMap, Exchange, NetError, Request, Response, SystemClock, TlsSetupError, TlsTrust,
+    TraceSink,
+};
+
+/// How to talk to one endpoint.
+#[derive(Clone)]
+pub struct HttpOptions {
+    /// `https://host:port`; a path in it goes before the path of each request.
+    pub endpoint: String,
+    pub tls: TlsTrust,
+    pub dial: DialMap,
+    pub connect_timeout: Duration,
+    /// From the request's first byte to the answer's last.
+    pub request_timeout: Duration,
+    /// How long an unused connection is kept. Shorter than the server keeps it, so that no request meets a closing one.
+    pub idle_timeout: Duration,
+    pub idle_connections: usize,
+    /// An answer with more bytes than this is an error.
+    pub largest_answer: usize,
+    pub user_agent: String,
+    pub trace: Option<Arc<dyn TraceSink>>,
+    pub clock: Arc<dyn Clock>,
+}
+
+impl HttpOptions {
+    pub fn new(endpoint: impl Into<String>) -> Self {
+        Self {
+            endpoint: endpoint.into(),
+            tls: TlsTrust::System,
+            dial: DialMap::new(),
+            connect_timeout: Duration::from_secs(10),
+            request_timeout: Duration::from_secs(60),
+            idle_timeout: Duration::from_secs(4),
+            idle_connections: 16,
+            largest_answer: 64 << 20,
+            user_agent: "strata".to_owned(),
+            trace: None,
+            clock: Arc::new(SystemClock::new()),
+        }
+    }
+}
+
+/// Clones share connections.
+#[derive(Clone)]
+pub struct HttpClient {
+    client: Client<Connector, Full<Bytes>>,
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    /// `https://host:port/base`, without a slash at the end.
+    base: String,
+    /// `host:port`.
+    endpoint: String,
+    host: HeaderValue,
+    user_agent: HeaderValue,
+    request_timeout: Duration,
+    largest_answer: usize,
+    trace: Option<Arc<dyn TraceSink>>,
+    clock: Arc<dyn Clock>,
+}
+
+impl HttpClient {
+    pub fn new(options: HttpOptions) -> Result<Self, TlsSetupError> {
+        let wrong = || TlsSetupError::Endpoint(options.endpoint.clone());
+        let url = Url::parse(&options.endpoint).map_err(|_| wrong())?;
+        let host = url.host_str().filter(|host| !host.is_empty()).ok_or_else(wrong)?;
+        let secure = match url.scheme() {
+            "https" => true,
+            "http" => false,
+            _ => return Err(wrong()),
+        };
+        let endpoint = format!("{host}:{}", url.port_or_known_default().ok_or_else(wrong)?);
+        let tls = if secure {
+            let name = host.trim_start_matches('[').trim_end_matches(']').to_owned();
+            Some((client_config(&options.tls)?, ServerName::try_from(name).map_err(|_| wrong())?))
+        } else {
+            None
+        };
+        let authority = url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"));
+        let connector = Connector::new(endpoint.clone(), tls, options.dial, options.connect_timeout);
+        let client = Client::builder(TokioExecutor::new())
+            .pool_timer(TokioTimer::new())
+            .pool_idle_timeout(options.idle_timeout)
+            .pool_max_idle_per_host(options.idle_connections)
+            .build(connector);
+        let shared = Shared {
+            base: format!("{}://{authority}{}", url.scheme(), url.path().trim_end_matches('/')),
+            endpoint,
+            host: HeaderValue::try_from(authority.as_str()).map_err(|_| wrong())?,
+            user_agent: HeaderValue::try_from(options.user_agent.as_str())
+                .unwrap_or(HeaderValue::from_static("strata")),
+            request_timeout: options.request_timeout,
+            largest_answer: options.largest_answer,
+            trace: options.trace,
+            clock: options.clock,
+        };
+        Ok(Self { client, shared: Arc::new(shared) })
+    }
+
+    /// `host:port` of the endpoint.
+    pub fn endpoint(&self) -> &str {
+        &self.shared.endpoint
+    }
+
+    pub fn clock(&self) -> &Arc<dyn Clock> {
+        &self.shared.clock
+    }
+
+    /// Sends the request once and reads the whole answer, whatever its status.
+    pub async fn send(&self, request: &Request) -> Result<Response, NetError> {
+        let begun = self.shared.clock.monotonic();
+        let timeout = request.timeout.unwrap_or(self.shared.request_timeout);
+        let answer = match tokio::time::timeout(timeout, self.exchange(request)).await {
+            Ok(answer) => answer,
+            Err(_) => Err(NetError::Timeout {
+                endpoint: self.shared.endpoint.clone(),
+                method: request.method.to_string(),
+                path: request.path.clone(),
+                seconds: timeout.as_secs(),
+            }),
+        };
+        if let Some(trace) = &self.shared.trace {
+            trace.exchange(&Exchange {
+                method: request.method.as_str(),
+                path: &request.path,
+                status: answer.as_ref().ok().map(|response| response.status),
+                took: self.shared.clock.monotonic().saturating_sub(begun),
+            });
+        }
+        answer
+    }
+
+    async fn exchange(&self, request: &Request) -> Result<Response, NetError> {
+        let response = match self.client.request(self.build(request)?).await {
+            Ok(response) => response,
+            Err(error) => return Err(self.send_error(request, &error)),
+        };
+        let (head, body) = response.into_parts();
+        let body = Limited::new(body, self.shared.largest_answer).collect().await.map_err(|error| {
+            if error.is::<LengthLimitError>() {
+                NetError::TooLarge {
+                    endpoint: self.shared.endpoint.clone(),
+                    method: request.method.to_string(),
+                    path: request.path.clone(),
+                    limit: self.shared.largest_answer,
+                }
+            } else {
+                self.broken(request, innermost(error.as_ref()))
+            }
+        })?;
+        let reason = head.extensions.get::<hyper::ext::ReasonPhrase>();
+        let reason = reason.map_or_else(
+            || head.status.canonical_reason().unwrap_or_default().to_owned(),
+            |reason| String::from_utf8_lossy(reason.as_bytes()).into_owned(),
+        );
+        Ok(Response { status: head.status.as_u16(), reason, headers: head.headers, body: body.to_bytes() })
+    }
+
+    fn build(&self, request: &Request) -> Result<http::Request<Full<Bytes>>, NetError> {
+        let mark = if request.query.is_empty() { "" } else { "?" };
+        let uri = format!("{}{}{mark}{}", self.shared.base, request.path, request.query);
+        let mut built = http::Request::builder().method(request.method.clone()).uri(uri);
+        built =
+            built.header(HOST, self.shared.host.clone()).header(USER_AGENT, self.shared.user_agent.clone());
+        for (name, value) in &request.headers {
+            built = built.header(name, value.clone());
+        }
+        let bytes = match &request.body {
+            Body::Empty => Bytes::new(),
+            Body::Bytes { content_type, bytes } => {
+                built = built.header(CONTENT_TYPE, content_type);
+                bytes.clone()
+            }
+        };
+        built.body(Full::new(bytes)).map_err(|error| NetError::BadRequest(error.to_string()))
+    }
+
+    fn send_error(&self, request: &Request, error: &hyper_util::client::legacy::Error) -> NetError {
+        let mut source = error.source();
+        while let Some(inner) = source {
+            if let Some(net) = inner.downcast_ref::<NetError>() {
+                return net.clone();
+            }
+            source = inner.source();
+        }
+        self.broken(request, innermost(error))
+    }
+
+    fn broken(&self, request: &Request, reason: String) -> NetError {
+        NetError::Broken {
+            endpoint: self.shared.endpoint.clone(),
+            method: request.method.to_string(),
+            path: request.path.clone(),
+            reason,
+        }
+    }
+}
+
+/// The cause at the bottom: the layers above only say that sending failed.
+fn innermost(error: &(dyn StdError + 'static)) -> String {
+    let mut deepest = error;
+    while let Some(source) = deepest.source() {
+        deepest = source;
+    }
+    deepest.to_string()
+}

@@ -1,0 +1,80 @@
+//! Why a request got no answer, and what that says about whether the server acted on it.
+
+use crate::Fingerprint;
+
+/// Whether a request that failed may have had an effect.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Delivery {
+    /// It never left: sending it again cannot do anything twice.
+    NotSent,
+    /// It may have arrived, and the answer was lost.
+    Unknown,
+}
+
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum NetError {
+    #[error("cannot connect to `{endpoint}`: {reason}")]
+    Connect { endpoint: String, reason: String },
+    #[error("`{endpoint}` did not accept a connection within {seconds} s")]
+    ConnectTimeout { endpoint: String, seconds: u64 },
+    #[error(
+        "the certificate of `{endpoint}` is not the pinned one: it has the fingerprint {presented}, pinned is {pinned}"
+    )]
+    PinMismatch { endpoint: String, presented: Fingerprint, pinned: Fingerprint },
+    #[error("the certificate of `{endpoint}` cannot be verified: {reason}; its fingerprint is {presented}")]
+    Untrusted { endpoint: String, reason: String, presented: Fingerprint },
+    #[error("TLS with `{endpoint}` failed: {reason}")]
+    Tls { endpoint: String, reason: String },
+    #[error("`{endpoint}` did not answer {method} {path} within {seconds} s")]
+    Timeout { endpoint: String, method: String, path: String, seconds: u64 },
+    #[error("the connection to `{endpoint}` broke during {method} {path}: {reason}")]
+    Broken { endpoint: String, method: String, path: String, reason: String },
+    #[error("the answer of `{endpoint}` to {method} {path} is larger than {limit} bytes")]
+    TooLarge { endpoint: String, method: String, path: String, limit: usize },
+    #[error("not a valid request: {0}")]
+    BadRequest(String),
+}
+
+impl NetError {
+    pub fn delivery(&self) -> Delivery {
+        match self {
+            Self::Timeout { .. } | Self::Broken { .. } | Self::TooLarge { .. } => Delivery::Unknown,
+            _ => Delivery::NotSent,
+        }
+    }
+
+    /// Whether the same request could succeed a moment later.
+    pub fn is_transient(&self) -> bool {
+        matches!(
+            self,
+            Self::Connect { .. } | Self::ConnectTimeout { .. } | Self::Timeout { .. } | Self::Broken { .. }
+        )
+    }
+
+    /// What a person can do about it, where there is something.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::PinMismatch { presented, .. } => Some(format!(
+                "if the certificate was renewed, check the new one on the server and set `tls.fingerprint: \"{presented}\"`"
+            )),
+            Self::Untrusted { presented, .. } => Some(format!(
+                "compare the fingerprint with the one that the server shows, then set `tls.fingerprint: \"{presented}\"`, or name its CA with `tls.ca`"
+            )),
+            Self::Connect { .. } | Self::ConnectTimeout { .. } => {
+                Some("check the endpoint's address and port, and that the machine is up".to_owned())
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Why the TLS settings of an endpoint cannot be used.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum TlsSetupError {
+    #[error("`{0}` is not a URL of the form `https://host:port`")]
+    Endpoint(String),
+    #[error("the CA file holds no certificate that can be used: {0}")]
+    Ca(String),
+    #[error("the certificates of this machine cannot be used: {0}")]
+    SystemRoots(String),
+}

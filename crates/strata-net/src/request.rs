@@ -1,0 +1,66 @@
+//! A request and its answer, as data.
+
+use std::fmt;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderName, HeaderValue, Method};
+
+/// What is sent with a request.
+#[derive(Clone, Default)]
+pub enum Body {
+    #[default]
+    Empty,
+    Bytes {
+        content_type: String,
+        bytes: Bytes,
+    },
+}
+
+#[derive(Clone)]
+pub struct Request {
+    pub method: Method,
+    /// Path below the endpoint, already encoded; starts with `/`.
+    pub path: String,
+    /// Already encoded, without `?`.
+    pub query: String,
+    pub headers: Vec<(HeaderName, HeaderValue)>,
+    pub body: Body,
+    /// Instead of the client's own.
+    pub timeout: Option<Duration>,
+}
+
+impl Request {
+    pub fn new(method: Method, path: impl Into<String>) -> Self {
+        Self {
+            method,
+            path: path.into(),
+            query: String::new(),
+            headers: Vec::new(),
+            body: Body::Empty,
+            timeout: None,
+        }
+    }
+}
+
+/// Bodies and headers can hold secrets: not even `Debug` shows them.
+impl fmt::Debug for Request {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.method, self.path)
+    }
+}
+
+#[derive(Clone)]
+pub struct Response {
+    pub status: u16,
+    /// The reason phrase as the server wrote it, empty if it wrote none.
+    pub reason: String,
+    pub headers: HeaderMap,
+    pub body: Bytes,
+}
+
+impl fmt::Debug for Response {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {} ({} bytes)", self.status, self.reason, self.body.len())
+    }
+}

@@ -1,0 +1,168 @@
+//! Which server certificates are accepted, and the rustls configuration that follows.
+
+use std::fmt;
+use std::sync::Arc;
+
+use rustls::client::WebPkiServerVerifier;
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::{ClientConfig, DigitallySignedStruct, OtherError, RootCertStore, SignatureScheme};
+
+use crate::{Fingerprint, TlsSetupError};
+
+/// What a server must show to be talked to.
+#[derive(Debug, Clone, Default)]
+pub enum TlsTrust {
+    /// A certificate that this machine trusts.
+    #[default]
+    System,
+    /// A certificate issued by one of these (PEM).
+    Ca(Vec<u8>),
+    /// Exactly the certificate with this fingerprint, whatever its name, issuer and dates.
+    Fingerprint(Fingerprint),
+    /// Anything. Only ever because somebody wrote `insecure: true`.
+    Insecure,
+}
+
+/// Why a certificate was not accepted; travels inside of a rustls error.
+#[derive(Debug, Clone)]
+pub(crate) struct RefusedCertificate {
+    pub(crate) presented: Fingerprint,
+    pub(crate) pinned: Option<Fingerprint>,
+    pub(crate) reason: String,
+}
+
+impl fmt::Display for RefusedCertificate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.reason)
+    }
+}
+
+impl std::error::Error for RefusedCertificate {}
+
+impl RefusedCertificate {
+    /// Finds it in what a failed handshake left behind.
+    pub(crate) fn find(error: &std::io::Error) -> Option<Self> {
+        match error.get_ref()?.downcast_ref::<rustls::Error>()? {
+            rustls::Error::Other(OtherError(inner)) => inner.downcast_ref::<Self>().cloned(),
+            _ => None,
+        }
+    }
+}
+
+pub(crate) fn client_config(trust: &TlsTrust) -> Result<ClientConfig, TlsSetupError> {
+    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    let rule = match trust {
+        TlsTrust::System => Rule::Chain(Arc::new(
+            rustls_platform_verifier::Verifier::new(provider.clone())
+                .map_err(|error| TlsSetupError::SystemRoots(error.to_string()))?,
+        )),
+        TlsTrust::Ca(pem) => {
+            let roots = Arc::new(roots_of(pem)?);
+            let verifier = WebPkiServerVerifier::builder_with_provider(roots, provider.clone()).build();
+            Rule::Chain(verifier.map_err(|error| TlsSetupError::Ca(error.to_string()))?)
+        }
+        TlsTrust::Fingerprint(pinned) => Rule::Pin(*pinned),
+        TlsTrust::Insecure => Rule::Anything,
+    };
+    let verifier = Arc::new(Verifier { rule, provider: provider.clone() });
+    Ok(ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .expect("aws-lc-rs has the cipher suites of both TLS versions")
+        .dangerous()
+        .with_custom_certificate_verifier(verifier)
+        .with_no_client_auth())
+}
+
+fn roots_of(pem: &[u8]) -> Result<RootCertStore, TlsSetupError> {
+    let mut roots = RootCertStore::empty();
+    for certificate in CertificateDer::pem_slice_iter(pem) {
+        let certificate = certificate.map_err(|error| TlsSetupError::Ca(error.to_string()))?;
+        roots.add(certificate).map_err(|error| TlsSetupError::Ca(error.to_string()))?;
+    }
+    if roots.is_empty() {
+        return Err(TlsSetupError::Ca("it has no PEM certificate".to_owned()));
+    }
+    Ok(roots)
+}
+
+#[derive(Debug)]
+enum Rule {
+    Chain(Arc<dyn ServerCertVerifier>),
+    Pin(Fingerprint),
+    Anything,
+}
+
+/// Decides on certificates. That the server holds the certificate's key is proved in every case.
+#[derive(Debug)]
+struct Verifier {
+    rule: Rule,
+    provider: Arc<CryptoProvider>,
+}
+
+impl ServerCertVerifier for Verifier {
+    fn verify_server_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        server_name: &ServerName<'_>,
+        ocsp_response: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        let presented = Fingerprint::of(end_entity);
+        let refuse = |pinned, reason: String| {
+            let refused = RefusedCertificate { presented, pinned, reason };
+            Err(rustls::Error::Other(OtherError(Arc::new(refused))))
+        };
+        match &self.rule {
+            Rule::Anything => Ok(ServerCertVerified::assertion()),
+            Rule::Pin(pinned) if *pinned == presented => Ok(ServerCertVerified::assertion()),
+            Rule::Pin(pinned) => refuse(Some(*pinned), "it is not the pinned one".to_owned()),
+            Rule::Chain(chain) => {
+                match chain.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now) {
+                    Ok(verified) => Ok(verified),
+                    Err(error) => refuse(None, error.to_string()),
+                }
+            }
+        }
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        let algorithms = &self.provider.signature_verification_algorithms;
+        verify_tls12_signature(message, certificate, signature, algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        let algorithms = &self.provider.signature_verification_algorithms;
+        verify_tls13_signature(message, certificate, signature, algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.provider.signature_verification_algorithms.supported_schemes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_ca_file_without_certificates_is_refused() {
+        for pem in ["", "hello", "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"] {
+            let error = client_config(&TlsTrust::Ca(pem.as_bytes().to_vec())).unwrap_err();
+            assert!(error.to_string().starts_with("the CA file holds no certificate"), "{error}");
+        }
+    }
+}
