@@ -1,5 +1,7 @@
 //! The client against a real TLS server on loopback.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 mod server;
 
 use std::sync::{Arc, Mutex};

@@ -10,7 +10,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
 
 #[derive(Clone, Copy)]
-pub enum Behaviour {
+pub(crate) enum Behaviour {
     Answer(&'static str),
     /// Reads the request and closes.
     Cut,
@@ -19,15 +19,15 @@ pub enum Behaviour {
 }
 
 impl Behaviour {
-    pub fn ok() -> Self {
+    pub(crate) fn ok() -> Self {
         Self::Answer("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
     }
 }
 
-pub struct Server {
-    pub port: u16,
-    pub fingerprint: Fingerprint,
-    pub pem: String,
+pub(crate) struct Server {
+    pub(crate) port: u16,
+    pub(crate) fingerprint: Fingerprint,
+    pub(crate) pem: String,
     seen: Arc<Mutex<Seen>>,
 }
 
@@ -38,7 +38,7 @@ struct Seen {
 }
 
 impl Server {
-    pub async fn start(behaviour: Behaviour) -> Self {
+    pub(crate) async fn start(behaviour: Behaviour) -> Self {
         let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
         let key = PrivateKeyDer::try_from(made.signing_key.serialize_der()).unwrap();
         let config =
@@ -64,11 +64,11 @@ impl Server {
         server
     }
 
-    pub fn connections(&self) -> usize {
+    pub(crate) fn connections(&self) -> usize {
         self.seen.lock().unwrap().connections
     }
 
-    pub fn requests(&self) -> Vec<String> {
+    pub(crate) fn requests(&self) -> Vec<String> {
         self.seen.lock().unwrap().requests.clone()
     }
 }
