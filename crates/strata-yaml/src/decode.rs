@@ -3,6 +3,7 @@
 pub(crate) mod choice;
 pub(crate) mod collection;
 pub(crate) mod context;
+pub(crate) mod partial;
 pub(crate) mod primitive;
 pub(crate) mod record;
 

@@ -14,6 +14,7 @@ pub use decode::Decode;
 pub use decode::choice::{Choice, decode_choice};
 pub use decode::collection::Map;
 pub use decode::context::{Context, NoOutside, Outside};
+pub use decode::partial::Partial;
 pub use decode::primitive::Raw;
 pub use decode::record::{Fields, Places, Record, decode_record, join_doc};
 pub use node::{Entry, Kind, Mapping, Node};

@@ -18,15 +18,15 @@ pub fn schema<T: Decode>(title: &str) -> Json {
     if let Json::Object(root) = root {
         schema.extend(root);
     }
-    let known: Object<String, Json> =
-        definitions.known.into_iter().map(|(name, json)| (name.to_owned(), json)).collect();
-    schema.insert("definitions".into(), Json::Object(known));
+    schema.insert("definitions".into(), Json::Object(definitions.known.into_iter().collect()));
     Json::Object(schema)
 }
 
 #[derive(Default)]
 struct Definitions {
-    known: BTreeMap<&'static str, Json>,
+    known: BTreeMap<String, Json>,
+    /// Nothing is required: the description of an overlay.
+    partial: bool,
 }
 
 impl Definitions {
@@ -57,9 +57,17 @@ impl Definitions {
             Shape::Scalar => self.outside(json!({"type": ["string", "number", "boolean"]})),
             Shape::Any => json!({}),
             Shape::List(item) => json!({"type": ["array", "null"], "items": self.shape(item, rules)}),
+            Shape::Partial(shape) => {
+                let partial = std::mem::replace(&mut self.partial, true);
+                let schema = self.shape(shape, rules);
+                self.partial = partial;
+                any_of(schema, json!({"type": "null"}))
+            }
             Shape::Map(key, value) => {
-                let mut map =
-                    json!({"type": ["object", "null"], "additionalProperties": self.shape(value, rules)});
+                let key = rules.keys.map_or(*key, |rule| rule.shape);
+                let value = self.shape(value, rules);
+                let value = self.or_null(value);
+                let mut map = json!({"type": ["object", "null"], "additionalProperties": value});
                 if let Some(pattern) = key.pattern {
                     map["propertyNames"] = json!({"pattern": pattern});
                 }
@@ -88,18 +96,24 @@ impl Definitions {
         any_of(scalar, json!({"$ref": "#/definitions/outside"}))
     }
 
+    /// In an overlay, nothing takes a key away.
+    fn or_null(&self, schema: Json) -> Json {
+        if self.partial { any_of(schema, json!({"type": "null"})) } else { schema }
+    }
+
     fn define(&mut self, name: &'static str, make: impl FnOnce() -> Json) {
-        self.known.entry(name).or_insert_with(make);
+        self.known.entry(name.to_owned()).or_insert_with(make);
     }
 
     fn record(&mut self, spec: &'static RecordSpec) -> Json {
-        if !self.known.contains_key(spec.name) {
+        let name = if self.partial { format!("{}Partial", spec.name) } else { spec.name.to_owned() };
+        if !self.known.contains_key(&name) {
             // Entered before its fields are, so that a record may contain itself.
-            self.known.insert(spec.name, Json::Null);
+            self.known.insert(name.clone(), Json::Null);
             let schema = self.record_schema(spec);
-            self.known.insert(spec.name, schema);
+            self.known.insert(name.clone(), schema);
         }
-        let reference = json!({"$ref": format!("#/definitions/{}", spec.name)});
+        let reference = json!({"$ref": format!("#/definitions/{name}")});
         match spec.shorthand.and_then(|key| spec.field(key)) {
             Some(field) => any_of(self.shape(&field.shape, &field.rules), reference),
             None => reference,
@@ -122,7 +136,7 @@ impl Definitions {
             .filter(|field| field.required && field.rules.aliases.is_empty())
             .map(|field| field.key)
             .collect();
-        if !required.is_empty() {
+        if !required.is_empty() && !self.partial {
             schema["required"] = json!(required);
         }
         if !spec.open {
@@ -131,7 +145,7 @@ impl Definitions {
         if spec.document {
             schema["patternProperties"] = json!({"^x-": {}});
         }
-        let conditions = conditions(spec);
+        let conditions = conditions(spec, self.partial);
         if !conditions.is_empty() {
             schema["allOf"] = conditions.into();
         }
@@ -140,6 +154,7 @@ impl Definitions {
 
     fn field(&mut self, field: &FieldSpec) -> Json {
         let shape = self.shape(&field.shape, &field.rules);
+        let shape = self.or_null(shape);
         // In draft 7 whatever stands beside `$ref` is ignored.
         let mut schema = if shape.get("$ref").is_some() { json!({"allOf": [shape]}) } else { shape };
         if !field.doc.is_empty() {
@@ -153,7 +168,7 @@ impl Definitions {
 }
 
 /// The groups of keys that exclude each other, and fields with several names.
-fn conditions(spec: &RecordSpec) -> Vec<Json> {
+fn conditions(spec: &RecordSpec, partial: bool) -> Vec<Json> {
     let required =
         |keys: &[&str]| -> Vec<Json> { keys.iter().map(|key| json!({"required": [key]})).collect() };
     let mut conditions = Vec::new();
@@ -169,6 +184,10 @@ fn conditions(spec: &RecordSpec) -> Vec<Json> {
         let names: Vec<&str> =
             std::iter::once(field.key).chain(field.rules.aliases.iter().copied()).collect();
         at_most(&names);
+    }
+    if partial {
+        spec.exactly_one.iter().for_each(|keys| at_most(keys));
+        return conditions;
     }
     conditions.extend(spec.exactly_one.iter().map(|keys| json!({"oneOf": required(keys)})));
     let several = spec.fields.iter().filter(|field| field.required && !field.rules.aliases.is_empty());

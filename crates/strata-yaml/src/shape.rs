@@ -18,6 +18,8 @@ pub enum Shape {
     /// A mapping with keys of the user's choice.
     Map(TextShape, Box<Shape>),
     Record(fn() -> &'static RecordSpec),
+    /// The same with nothing required, down to the leaves: an overlay.
+    Partial(Box<Shape>),
     /// The first that fits; the decoder tells them apart by the kind of node.
     AnyOf(Vec<Shape>),
     /// The value itself or `{secret: …}`, `{env: …}`, `{file: …}`.
@@ -42,6 +44,8 @@ impl TextShape {
 pub struct Rules {
     pub range: Option<(i64, i64)>,
     pub text: Option<TextRule>,
+    /// What the keys of a mapping with names of the user's choice look like.
+    pub keys: Option<TextRule>,
     /// Holds a secret: it may be referred to and is never shown.
     pub secret: bool,
     /// Other spellings of the key.
@@ -66,6 +70,12 @@ impl Rules {
     #[must_use]
     pub fn text(mut self, rule: TextRule) -> Self {
         self.text = Some(rule);
+        self
+    }
+
+    #[must_use]
+    pub fn keys(mut self, rule: TextRule) -> Self {
+        self.keys = Some(rule);
         self
     }
 
@@ -198,7 +208,7 @@ impl Shape {
                 let parts: Vec<String> = shapes.iter().map(|shape| shape.describe(rules)).collect();
                 parts.join(", or ")
             }
-            Self::Reference(shape) => shape.describe(rules),
+            Self::Reference(shape) | Self::Partial(shape) => shape.describe(rules),
         }
     }
 }

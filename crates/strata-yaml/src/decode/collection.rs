@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use indexmap::IndexMap;
+use strata_diagnostics::Diagnostic;
 
 use crate::shape::TextShape;
 use crate::{Context, Decode, Node, Shape, Spanned};
@@ -111,6 +112,15 @@ impl<T: Decode> Decode for Map<T> {
         };
         let mut map = Self::default();
         for entry in &mapping.entries {
+            if let Some(rule) = cx.rules().keys
+                && !(rule.accepts)(&entry.key)
+            {
+                let message = format!("`{}` is not {}", crate::shorten(&entry.key), rule.shape.what);
+                cx.push(Diagnostic::error("invalid-name", message).at(entry.key.span));
+            }
+            if cx.is_partial() && entry.value.is_null() {
+                continue;
+            }
             match cx.named(&entry.key, |cx| T::decode(&entry.value, cx)) {
                 Some(value) => map.insert(entry.key.clone(), value),
                 None => {

@@ -40,11 +40,21 @@ pub struct Context<'d> {
     key: Option<&'static str>,
     /// The key that names the mapping being read, where one does.
     owner: Option<Spanned<String>>,
+    /// What is being read is an overlay: nothing is required of it.
+    partial: bool,
 }
 
 impl<'d> Context<'d> {
     pub fn new(diagnostics: &'d mut Diagnostics, outside: &'d dyn Outside) -> Self {
-        Self { diagnostics, outside, references: Vec::new(), rules: Rules::default(), key: None, owner: None }
+        Self {
+            diagnostics,
+            outside,
+            references: Vec::new(),
+            rules: Rules::default(),
+            key: None,
+            owner: None,
+            partial: false,
+        }
     }
 
     pub fn push(&mut self, diagnostic: Diagnostic) {
@@ -91,9 +101,24 @@ impl<'d> Context<'d> {
         self.owner.as_ref()
     }
 
+    /// Reads an overlay, which may lack anything.
+    pub(crate) fn partially<T>(&mut self, read: impl FnOnce(&mut Self) -> T) -> T {
+        let partial = std::mem::replace(&mut self.partial, true);
+        let value = read(self);
+        self.partial = partial;
+        value
+    }
+
+    pub(crate) fn is_partial(&self) -> bool {
+        self.partial
+    }
+
     /// Remembers a reference, so that it can be checked and digested without knowing where it stands.
     pub fn refer(&mut self, reference: Reference) {
-        self.references.push(reference);
+        // An overlay's references are read again where it is laid.
+        if !self.partial {
+            self.references.push(reference);
+        }
     }
 
     /// Every reference that was read, in order.
@@ -132,7 +157,7 @@ impl<'d> Context<'d> {
         };
         match text {
             Ok(text) => {
-                self.references.push(reference);
+                self.refer(reference);
                 Some(text.trim_end_matches(['\n', '\r']).to_owned())
             }
             Err(problem) => {

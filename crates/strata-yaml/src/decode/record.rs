@@ -114,10 +114,15 @@ impl Fields<'_, '_, '_> {
                 }
             }
         }
-        found.cloned()
+        // In an overlay, nothing takes the key away.
+        let partial = self.cx.is_partial();
+        found.filter(|entry| !(partial && entry.value.is_null())).cloned()
     }
 
     fn missing(&mut self, key: &'static str, doc: &[&str]) {
+        if self.cx.is_partial() {
+            return;
+        }
         // A typo of this key is one mistake, and has been reported.
         if self.mapping.keys().any(|written| nearest(written, [key]).is_some()) {
             return;
@@ -231,7 +236,7 @@ fn groups(
         let present: Vec<&Entry> =
             mapping.entries.iter().filter(|entry| keys.contains(&entry.key.value.as_str())).collect();
         match present.as_slice() {
-            [] if one_needed => {
+            [] if one_needed && !cx.is_partial() => {
                 let what = owner.map_or_else(|| "this".to_owned(), |owner| format!("`{owner}`"));
                 let message = format!("{what} needs {}", words_list(keys));
                 cx.push(Diagnostic::error("missing-key", message).at(at));

@@ -107,3 +107,32 @@ fn a_field_carries_its_description() {
     "##);
     assert_snapshot!(schema["definitions"]["Machine"]["properties"]["vmId"], @r##"{"anyOf":[{"type":"integer","minimum":100,"maximum":999999999},{"$ref":"#/definitions/outside"}],"description":"its number in the cluster"}"##);
 }
+
+strata_yaml::record! {
+    /// Changes to machines.
+    pub struct Changes {
+        "machines" machines: Option<strata_yaml::Partial<Machines>>;
+    }
+}
+
+#[test]
+fn an_overlay_may_lack_anything_and_takes_keys_away() {
+    let schema = schema::<Changes>("changes");
+    let validator = jsonschema::validator_for(&schema).unwrap();
+    let cases = [
+        ("machines: {vms: {web: {cores: 4}}}", true),
+        ("machines: {vms: {web: {vmId: null, disks: {scsi0: null}}, db: null}}", true),
+        ("machines:", true),
+        ("machines: {vms: {web: {disks: {scsi0: {ssd: true}}}}}", true),
+        ("machines: {vms: {web: {cor: 4}}}", false),
+        ("machines: {vms: {web: {cores: x}}}", false),
+        ("machines: {vms: {web: {iso: a, template: b}}}", false),
+        ("machines: {vms: {web: {tags: [null]}}}", false),
+    ];
+    for (text, fits) in cases {
+        let mistakes = read::<Changes>(text).1;
+        assert_eq!(mistakes.is_empty(), fits, "decoder: {text}\n{mistakes}");
+        let document = json(&tree(text).0.unwrap());
+        assert_eq!(validator.is_valid(&document), fits, "schema: {text}");
+    }
+}
