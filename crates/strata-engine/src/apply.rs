@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use futures::stream::{FuturesUnordered, StreamExt};
 use serde::Serialize;
 use strata_resource::{Address, identity_of};
-use strata_state::{Action, Effect, JournalRecord, OpenEntry, StoreError};
+use strata_state::{Effect, JournalRecord, OpenEntry, StoreError};
 
 use crate::ProviderError;
 use crate::events::Event;
@@ -155,7 +155,7 @@ impl LockedRun {
             self.state.last_id += 1;
             let entry = OpenEntry {
                 id: self.state.last_id,
-                action: action(step.action),
+                action: step.action.action(),
                 address: step.address.clone(),
                 target: step.target.clone(),
                 identity: entry_identity(step),
@@ -228,14 +228,6 @@ impl LockedRun {
             |address: &Address, name: &str| document.resources.get(address)?.facts.get(name).cloned();
         let value = strata_resource::Value::Map(step.spec.clone()).with_inputs(&output);
         value.as_map().cloned().unwrap_or_default()
-    }
-}
-
-fn action(action: StepAction) -> Action {
-    match action {
-        StepAction::Create => Action::Create,
-        StepAction::Update | StepAction::Record => Action::Update,
-        StepAction::Delete | StepAction::DeleteFormer | StepAction::Forget => Action::Delete,
     }
 }
 

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use strata_resource::{Address, FieldChange, Lineage, RestartPolicy, Spec, Stage};
-use strata_state::{OpenEntry, StateResource};
+use strata_state::{Action, OpenEntry, StateResource};
 
-use crate::Observed;
+use crate::{Observed, Operation};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -23,6 +23,15 @@ pub enum StepAction {
 }
 
 impl StepAction {
+    /// What the journal and the provider call it.
+    pub(crate) fn action(self) -> Action {
+        match self {
+            Self::Create => Action::Create,
+            Self::Update | Self::Record => Action::Update,
+            Self::Delete | Self::DeleteFormer | Self::Forget => Action::Delete,
+        }
+    }
+
     /// Whether the step writes to a remote.
     pub fn is_remote(self) -> bool {
         !matches!(self, Self::Record | Self::Forget)
@@ -67,6 +76,23 @@ pub struct Step {
     pub becomes: Option<StateResource>,
     #[serde(default)]
     pub on_change: RestartPolicy,
+}
+
+impl Step {
+    /// What the provider is asked to do.
+    pub(crate) fn operation(&self, action: Action, spec: Spec, lineage: &Lineage) -> Operation {
+        Operation {
+            action,
+            address: self.address.clone(),
+            target: self.target.clone(),
+            lineage: lineage.clone(),
+            spec,
+            recorded: self.recorded.clone(),
+            observed: self.observed.clone(),
+            changes: self.changes.clone(),
+            restart: self.restart,
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

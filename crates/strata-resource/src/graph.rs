@@ -114,9 +114,9 @@ pub struct ResourceGraph {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum GraphError {
     #[error("`{0}` is there twice")]
-    Duplicate(Address),
+    Duplicate(Box<Address>),
     #[error("`{from}` needs `{to}`, which does not exist")]
-    Missing { from: Address, to: Address },
+    Missing { from: Box<Address>, to: Box<Address> },
     #[error("these need each other: {}", .0.iter().map(|address| format!("`{address}`")).collect::<Vec<_>>().join(" → "))]
     Cycle(Vec<Address>),
 }
@@ -124,7 +124,7 @@ pub enum GraphError {
 impl ResourceGraph {
     pub fn insert(&mut self, resource: Resource) -> Result<(), GraphError> {
         if self.resources.contains_key(&resource.address) {
-            return Err(GraphError::Duplicate(resource.address));
+            return Err(GraphError::Duplicate(Box::new(resource.address)));
         }
         self.resources.insert(resource.address.clone(), resource);
         Ok(())
@@ -155,7 +155,10 @@ impl ResourceGraph {
         for resource in self.iter() {
             for to in &resource.depends_on {
                 if !self.resources.contains_key(to) {
-                    return Err(GraphError::Missing { from: resource.address.clone(), to: to.clone() });
+                    return Err(GraphError::Missing {
+                        from: Box::new(resource.address.clone()),
+                        to: Box::new(to.clone()),
+                    });
                 }
             }
         }

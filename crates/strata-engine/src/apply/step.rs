@@ -15,7 +15,7 @@ use crate::journal::JournalWriter;
 use crate::plan::{Step, StepAction};
 use crate::recovery::{decide, removed, sight};
 use crate::run::{EngineError, Run, StackView};
-use crate::{ErrorClass, Operation, OperationContext, Outcome, ProviderError};
+use crate::{ErrorClass, OperationContext, Outcome, ProviderError};
 
 /// What came of a step.
 pub(super) struct Finished {
@@ -63,17 +63,7 @@ impl Worker<'_> {
             .providers
             .get(&self.step.target)
             .map_err(|error| ProviderError::new(ErrorClass::Missing, error.to_string()))?;
-        let operation = Operation {
-            action: self.entry.action,
-            address: self.step.address.clone(),
-            target: self.step.target.clone(),
-            lineage: self.lineage.clone(),
-            spec: self.spec.clone(),
-            recorded: self.step.recorded.clone(),
-            observed: self.step.observed.clone(),
-            changes: self.step.changes.clone(),
-            restart: self.step.restart,
-        };
+        let operation = self.step.operation(self.entry.action, self.spec.clone(), &self.lineage);
         provider.execute(&operation, self).await
     }
 

@@ -1,4 +1,6 @@
 //! What every store promises, tried on each of them.
 
+#![allow(clippy::unwrap_used)]
+
 mod conformance;
 mod local;
