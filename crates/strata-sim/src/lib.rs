@@ -1,1 +1,25 @@
-//! The simulated datacenter: Proxmox first; Talos, Kubernetes, image factory and TrueNAS later.
+//! The simulated datacenter: Proxmox VE's API with its rules, texts, tasks and locks, on the loopback, from a seed.
+//!
+//! It shares no types with the clients it is for, so that an error in one cannot hide the same error in the other.
+
+// The modules are private: `pub` in them means "for the rest of this crate".
+#![allow(unreachable_pub)]
+
+mod api;
+mod auth;
+mod cert;
+mod control;
+mod endpoints;
+mod fetch;
+mod options;
+mod shared;
+mod sim;
+mod task;
+mod upload;
+mod wire;
+mod world;
+
+pub use cert::fingerprint;
+pub use options::{DEFAULT_CONTROL_PORT, DEFAULT_PORT, Pace, SimOptions, WorldKind};
+pub use sim::Sim;
+pub use world::begin::{DEMO_TOKEN, ROOT_PASSWORD, ROOT_TOKEN};

@@ -1,0 +1,20 @@
+//! The endpoints, one family a file. A family gives its routes; this file puts them together.
+
+mod index;
+mod login;
+mod nodes;
+mod tasks;
+
+use std::sync::LazyLock;
+
+use crate::api::Route;
+use crate::api::router::Router;
+
+static ROUTER: LazyLock<Router> = LazyLock::new(|| {
+    let families: &[fn() -> Vec<Route>] = &[index::routes, login::routes, nodes::routes, tasks::routes];
+    Router::new(families.iter().flat_map(|family| family()).collect())
+});
+
+pub fn router() -> &'static Router {
+    &ROUTER
+}

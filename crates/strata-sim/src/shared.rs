@@ -1,0 +1,81 @@
+//! What the servers of one simulator share: the world behind its lock, the pace, faults and counts.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::Notify;
+
+use crate::control::faults::Faults;
+use crate::control::requests::Requests;
+use crate::options::Pace;
+use crate::task::LockKey;
+use crate::world::World;
+
+/// How long the API waits for the lock of a guest, in its own seconds.
+const LOCK_SECONDS: f64 = 10.0;
+
+pub struct Shared {
+    world: Mutex<World>,
+    pub pace: Pace,
+    /// How long a refused login is kept waiting.
+    pub auth_delay: Duration,
+    /// Rung when a task ended, and with it any lock it held.
+    bell: Notify,
+    /// Something changed since the last save.
+    pub dirty: AtomicBool,
+    pub faults: Faults,
+    pub requests: Mutex<Requests>,
+}
+
+impl Shared {
+    pub fn new(world: World, pace: Pace, auth_delay: Duration) -> Self {
+        Self {
+            world: Mutex::new(world),
+            pace,
+            auth_delay,
+            bell: Notify::new(),
+            dirty: AtomicBool::new(true),
+            faults: Faults::default(),
+            requests: Mutex::default(),
+        }
+    }
+
+    /// The world, for as long as the guard lives. A call that panicked leaves it as it was at that point.
+    pub fn world(&self) -> MutexGuard<'_, World> {
+        self.world.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn count(&self) -> MutexGuard<'_, Requests> {
+        self.requests.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Tells everyone who waits that the world is not what it was.
+    pub fn changed(&self) {
+        self.dirty.store(true, Ordering::Release);
+        self.bell.notify_waiters();
+    }
+
+    /// Waits until a lock is free, and takes it if a task is named. False after the API's patience.
+    pub async fn wait_free(&self, key: &LockKey, holder: Option<u64>) -> bool {
+        let end = tokio::time::Instant::now() + self.pace.scale(LOCK_SECONDS);
+        loop {
+            let rung = self.bell.notified();
+            tokio::pin!(rung);
+            rung.as_mut().enable();
+            {
+                let mut world = self.world();
+                let free = match holder {
+                    Some(id) => world.tasks.lock(key, id),
+                    None => !world.tasks.is_locked(key),
+                };
+                if free {
+                    return true;
+                }
+            }
+            if tokio::time::timeout_at(end, rung).await.is_err() {
+                return false;
+            }
+        }
+    }
+}

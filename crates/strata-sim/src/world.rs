@@ -1,0 +1,148 @@
+//! The simulated datacenter itself: every object it has, and the questions that concern more than one of them.
+//! Nothing here knows routes or HTTP.
+
+pub mod access;
+pub mod begin;
+pub mod cluster;
+pub mod export;
+pub mod firewall;
+pub mod guest;
+pub mod node;
+pub mod persist;
+pub mod privileges;
+pub mod seed;
+pub mod storage;
+pub mod volume;
+
+use std::collections::BTreeMap;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use indexmap::IndexMap;
+use serde::{Deserialize, Serialize};
+
+use crate::api::{Refusal, no};
+use crate::options::WorldKind;
+use crate::task::{Cont, Tasks};
+pub use access::{Access, Pool};
+pub use cluster::Cluster;
+pub use firewall::Firewall;
+pub use guest::{Guest, GuestKind};
+pub use node::Node;
+pub use storage::Storage;
+pub use volume::{Volume, Volumes};
+
+/// The objects, in the order in which configuration files keep them.
+#[derive(Serialize, Deserialize)]
+pub struct World {
+    pub kind: WorldKind,
+    pub seed: u64,
+    pub nodes: IndexMap<String, Node>,
+    pub storages: IndexMap<String, Storage>,
+    pub volumes: Volumes,
+    pub guests: BTreeMap<u32, Guest>,
+    pub access: Access,
+    pub pools: BTreeMap<String, Pool>,
+    /// By scope: `cluster`, `node/NAME`, `guest/VMID`.
+    pub firewall: BTreeMap<String, Firewall>,
+    pub cluster: Cluster,
+    #[serde(skip)]
+    pub tasks: Tasks,
+    /// How the pace scales a second, for what depends on the age of things.
+    #[serde(skip)]
+    pub second: f64,
+}
+
+impl World {
+    /// Seconds since 1970.
+    pub fn now(&self) -> i64 {
+        i64::try_from(unix_time().as_secs()).unwrap_or_default()
+    }
+
+    /// Milliseconds since 1970.
+    pub fn now_ms(&self) -> i64 {
+        i64::try_from(unix_time().as_millis()).unwrap_or_default()
+    }
+
+    pub fn start_task(&mut self, node: &str, kind: &str, id: &str, user: &str, work: Cont) -> String {
+        let now = self.now();
+        self.tasks.start(node, kind, id, user, now, work)
+    }
+
+    /// The guest of that kind on that node, or the API's complaint about its missing file.
+    pub fn guest(&self, node: &str, vmid: u32, kind: GuestKind) -> Result<&Guest, Refusal> {
+        self.guests
+            .get(&vmid)
+            .filter(|guest| guest.kind == kind && guest.node == node)
+            .ok_or_else(|| no_config(node, vmid, kind))
+    }
+
+    pub fn guest_mut(&mut self, node: &str, vmid: u32, kind: GuestKind) -> Result<&mut Guest, Refusal> {
+        self.guests
+            .get_mut(&vmid)
+            .filter(|guest| guest.kind == kind && guest.node == node)
+            .ok_or_else(|| no_config(node, vmid, kind))
+    }
+
+    /// The storage, or the API's complaint.
+    pub fn storage(&self, id: &str) -> Result<&Storage, Refusal> {
+        self.storages.get(id).ok_or_else(|| no(format!("storage '{id}' does not exist")))
+    }
+
+    /// The storage, if it is enabled on that node.
+    pub fn storage_on(&self, id: &str, node: &str) -> Result<&Storage, Refusal> {
+        let storage = self.storage(id)?;
+        if storage.is_disabled() {
+            return Err(no(format!("storage '{id}' is disabled")));
+        }
+        if !storage.is_on(node) {
+            return Err(no(format!("storage '{id}' is not available on node '{node}'")));
+        }
+        Ok(storage)
+    }
+
+    /// The pool a guest is in.
+    pub fn pool_of(&self, vmid: u32) -> Option<&str> {
+        self.pools.iter().find(|(_, pool)| pool.vms.contains(&vmid)).map(|(id, _)| id.as_str())
+    }
+
+    /// The lowest free VMID in a range.
+    pub fn free_vmid(&self, lower: u32, upper: u32) -> Option<u32> {
+        let mut candidate = lower;
+        for taken in self.guests.range(lower..).map(|(id, _)| *id) {
+            if taken > candidate {
+                break;
+            }
+            candidate = taken + 1;
+        }
+        (candidate < upper).then_some(candidate)
+    }
+
+    /// Removes what other files say about a guest.
+    pub fn forget_guest(&mut self, vmid: u32) {
+        self.guests.remove(&vmid);
+        self.firewall.remove(&format!("guest/{vmid}"));
+        for pool in self.pools.values_mut() {
+            pool.vms.remove(&vmid);
+        }
+        self.access.acl.remove(&format!("/vms/{vmid}"));
+    }
+
+    /// Puts a guest into a pool (and out of any other).
+    pub fn join_pool(&mut self, vmid: u32, pool: &str) {
+        for other in self.pools.values_mut() {
+            other.vms.remove(&vmid);
+        }
+        if let Some(pool) = self.pools.get_mut(pool) {
+            pool.vms.insert(vmid);
+        }
+    }
+}
+
+/// What the API says when a guest's configuration file is not there.
+pub fn no_config(node: &str, vmid: u32, kind: GuestKind) -> Refusal {
+    no(format!("Configuration file 'nodes/{node}/{}/{vmid}.conf' does not exist", kind.folder()))
+}
+
+fn unix_time() -> std::time::Duration {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
+}
