@@ -134,7 +134,7 @@ impl Planner<'_> {
             diff.changes.iter().any(|change| rules.rule(&change.path).effect == wanted)
         };
         let recreate = resource.on_change == RestartPolicy::Recreate
-            && diff.changes.iter().any(|change| is_cloud_init(change));
+            && diff.changes.iter().any(is_cloud_init);
         if effect(ChangeEffect::Replace) || recreate {
             if resource.protect || recorded.is_some_and(|recorded| recorded.protect) {
                 return self.protected(&resource.address, "replace", resource.origin.clone());

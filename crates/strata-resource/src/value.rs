@@ -173,10 +173,7 @@ impl Value {
     #[must_use]
     pub fn stored(&self) -> Self {
         match self {
-            Self::Secret(secret) => secret
-                .digest
-                .clone()
-                .map_or(Self::Unknown, |digest| Self::Secret(Secret::from_digest(digest))),
+            Self::Secret(secret) => secret.digest.map_or(Self::Unknown, |digest| Self::Secret(Secret::from_digest(digest))),
             Self::Map(map) => Self::Map(stored_spec(map)),
             Self::List(list) => Self::List(list.iter().map(Self::stored).collect()),
             other => other.clone(),

@@ -1,0 +1,29 @@
+# The commands of a working day. `just` lists them.
+
+default:
+    @just --list --unsorted
+
+# Formatting, clippy and tests, as CI runs them
+check:
+    bash .ci/run
+
+# The whole story on the simulated datacenter
+demo:
+    cargo run --release -- demo
+
+# Kills the process after and before the answer of every single request of an apply
+kill-test:
+    cargo test --release -p strata --test it -- --ignored --nocapture kill_all
+
+# Refuses, delays and loses the answer of every single request of an apply
+fault-test:
+    cargo test --release -p strata --test it -- --ignored --nocapture fault_all
+
+# Requests, time, processor time and memory of a plan of 10 to 10,000 guests
+bench:
+    cargo build --release
+    cargo test --release -p strata --test it -- --ignored --nocapture bench_
+
+# The real sops, age and ansible-vault against ours
+interop:
+    bash tests/interop/run
