@@ -1,0 +1,82 @@
+//! The program under test, run as a user runs it.
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use crate::Repo;
+
+/// The binary, in a repository, with an environment of its own.
+pub struct Strata {
+    binary: PathBuf,
+    folder: PathBuf,
+    environment: Vec<(String, String)>,
+}
+
+pub struct Output {
+    pub code: i32,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+impl Output {
+    /// Fails the test unless the command succeeded.
+    #[track_caller]
+    pub fn ok(self) -> Self {
+        assert_eq!(self.code, 0, "stdout:\n{}\nstderr:\n{}", self.stdout, self.stderr);
+        self
+    }
+
+    #[track_caller]
+    pub fn code(self, code: i32) -> Self {
+        assert_eq!(self.code, code, "stdout:\n{}\nstderr:\n{}", self.stdout, self.stderr);
+        self
+    }
+
+    /// Both streams, as a person sees them.
+    pub fn all(&self) -> String {
+        format!("{}{}", self.stdout, self.stderr)
+    }
+}
+
+impl Strata {
+    /// `binary` is `env!("CARGO_BIN_EXE_strata")` of the test.
+    pub fn new(binary: &str, repo: &Repo) -> Self {
+        Self::at(binary, repo.path())
+    }
+
+    pub fn at(binary: &str, folder: &Path) -> Self {
+        Self { binary: binary.into(), folder: folder.to_owned(), environment: Vec::new() }
+    }
+
+    #[must_use]
+    pub fn env(mut self, name: &str, value: &str) -> Self {
+        self.environment.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    /// The command, ready to be spawned; nothing of the tester's environment reaches it but the search path.
+    pub fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(&self.binary);
+        command.current_dir(&self.folder).env_clear().env("HOME", &self.folder).env("USER", "tester");
+        if let Some(path) = std::env::var_os("PATH") {
+            command.env("PATH", path);
+        }
+        command.envs(self.environment.iter().map(|(name, value)| (name, value)));
+        command.args(arguments).stdin(Stdio::null());
+        command
+    }
+
+    pub fn run(&self, arguments: &[&str]) -> Output {
+        let output = self.command(arguments).output().unwrap();
+        Output {
+            code: output.status.code().unwrap_or(-1),
+            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+        }
+    }
+
+    /// Starts it in the background, silent.
+    pub fn spawn(&self, arguments: &[&str]) -> Child {
+        self.command(arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
+    }
+}
