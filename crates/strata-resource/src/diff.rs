@@ -47,14 +47,17 @@ impl SpecDiff {
 
 /// What must change in `live` to become `desired`, knowing what was `applied` last.
 pub fn diff_specs(rules: &KindRules, desired: &Spec, applied: Option<&Spec>, live: &Spec) -> SpecDiff {
-    let mut walk = Walk { rules, diff: SpecDiff::default(), known: applied.is_some() };
+    let mut walk = Walk { rules, diff: SpecDiff::default(), known: applied.is_some(), may_shrink: false };
     walk.fields(&FieldPath::root(), Some(desired), applied, Some(live));
     walk.diff
 }
 
 /// What somebody else changed: the differences between what we applied and what is live.
 pub fn drift_between(rules: &KindRules, applied: &Spec, live: &Spec) -> Vec<FieldChange> {
-    let mut changes = diff_specs(rules, applied, Some(applied), live).changes;
+    // A disk that somebody else grew is drift, although the way back is refused.
+    let mut walk = Walk { rules, diff: SpecDiff::default(), known: true, may_shrink: true };
+    walk.fields(&FieldPath::root(), Some(applied), Some(applied), Some(live));
+    let mut changes = walk.diff.changes;
     for change in &mut changes {
         // Told from the other side: from what we applied to what is there now.
         std::mem::swap(&mut change.before, &mut change.after);
@@ -68,6 +71,8 @@ struct Walk<'a> {
     diff: SpecDiff,
     /// The state knows this object; otherwise what cannot be read back counts as different.
     known: bool,
+    /// The differences are only told, not carried out.
+    may_shrink: bool,
 }
 
 impl Walk<'_> {
@@ -109,7 +114,7 @@ impl Walk<'_> {
         if desired.is_none() && (applied.is_none() || live.is_none()) {
             return;
         }
-        if let Some(reason) = shrinks(rule, desired, live.as_ref()) {
+        if let Some(reason) = shrinks(rule, desired, live.as_ref()).filter(|_| !self.may_shrink) {
             self.diff.refusals.push(Refusal { path: path.clone(), reason });
             return;
         }
@@ -146,7 +151,11 @@ fn same(rule: &FieldRule, one: Option<&Value>, other: Option<&Value>) -> bool {
         (None, None) => true,
         (Some(Value::Unknown), _) | (_, Some(Value::Unknown)) => false,
         (Some(Value::List(one)), Some(Value::List(other))) if rule.set => {
-            one.len() == other.len() && one.iter().all(|value| other.contains(value))
+            one.iter().all(|value| other.contains(value)) && other.iter().all(|value| one.contains(value))
+        }
+        // A secret that the remote does give back is compared as what it is.
+        (Some(Value::Secret(secret)), Some(Value::Text(live))) if secret.plain().is_some() => {
+            secret.plain().is_some_and(|plain| plain.expose() == live)
         }
         (Some(one), Some(other)) => one == other,
         (Some(value), None) | (None, Some(value)) => {
@@ -270,6 +279,8 @@ mod tests {
         let drift = drift_between(Kind::Vm.rules(), &spec(cores(2)), &spec(cores(8)));
         assert_eq!(drift[0].before, Some(Value::Int(2)));
         assert_eq!(drift[0].after, Some(Value::Int(8)));
+        let size = |gib: i64| spec(json!({"disks": {"scsi0": {"size": gib << 30}}}));
+        assert_eq!(drift_between(Kind::Vm.rules(), &size(20), &size(40)).len(), 1, "a disk that was grown");
     }
 
     #[test]

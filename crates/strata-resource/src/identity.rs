@@ -39,9 +39,15 @@ impl fmt::Display for Lineage {
     }
 }
 
-/// The fields of a spec that are the object's identity; two objects with equal identities are the same one.
+/// The fields of a spec that are the object's identity; two objects with equal identities on one target are the same one.
 pub fn identity_of(kind: Kind, spec: &Spec) -> Spec {
-    let fields: &[&str] = if kind.is_guest() { &["vmid"] } else { &["storage", "node", "volume"] };
+    // A volume on a shared storage is the same one whichever node is asked for it.
+    let shared = spec.get("shared").and_then(crate::Value::as_bool) == Some(true);
+    let fields: &[&str] = match (kind.is_guest(), shared) {
+        (true, _) => &["vmid"],
+        (false, true) => &["storage", "volume", "shared"],
+        (false, false) => &["storage", "node", "volume"],
+    };
     fields.iter().filter_map(|field| Some(((*field).to_owned(), spec.get(*field)?.stored()))).collect()
 }
 
@@ -110,6 +116,23 @@ mod tests {
             // Containers get a trailing newline from the server.
             assert_eq!(Mark::split_from_notes(&format!("{joined}\n")).0, Some(mark.clone()));
         }
+    }
+
+    #[test]
+    fn the_node_is_part_of_a_volume_only_where_the_storage_is_not_shared() {
+        let volume = |node: &str, shared: bool| -> Spec {
+            let json =
+                serde_json::json!({"storage": "s", "node": node, "volume": "s:iso/x", "shared": shared});
+            serde_json::from_value(json).unwrap()
+        };
+        let identity = |node, shared| identity_of(Kind::Image, &volume(node, shared));
+        assert_eq!(identity("a", true), identity("b", true));
+        assert_ne!(identity("a", false), identity("b", false));
+        // The identity of an identity is itself, with or without the node that a journal entry adds.
+        let mut entry = identity("a", true);
+        assert_eq!(identity_of(Kind::Image, &entry), entry);
+        entry.insert("node".to_owned(), "a".into());
+        assert_eq!(identity_of(Kind::Image, &entry), identity("a", true));
     }
 
     #[test]

@@ -169,11 +169,23 @@ impl Value {
         }
     }
 
+    /// The first input that is not filled yet.
+    pub fn unfilled(&self) -> Option<(&Address, &str)> {
+        match self {
+            Self::Input { address, output } => Some((address, output)),
+            Self::Map(map) => map.values().find_map(Self::unfilled),
+            Self::List(list) => list.iter().find_map(Self::unfilled),
+            _ => None,
+        }
+    }
+
     /// The value as it is stored: secrets are only their digests.
     #[must_use]
     pub fn stored(&self) -> Self {
         match self {
-            Self::Secret(secret) => secret.digest.map_or(Self::Unknown, |digest| Self::Secret(Secret::from_digest(digest))),
+            Self::Secret(secret) => {
+                secret.digest.map_or(Self::Unknown, |digest| Self::Secret(Secret::from_digest(digest)))
+            }
             Self::Map(map) => Self::Map(stored_spec(map)),
             Self::List(list) => Self::List(list.iter().map(Self::stored).collect()),
             other => other.clone(),
@@ -323,6 +335,7 @@ mod tests {
         let text = serde_json::to_string(&value).unwrap();
         assert_eq!(serde_json::from_str::<Value>(&text).unwrap(), value);
         assert_eq!(value.clone().with_inputs(&|_, _| None), value);
+        assert_eq!(value.unfilled(), Some((&address, "ip")));
         assert_eq!(
             value.with_inputs(&|_, _| Some("192.0.2.1".into())),
             Value::List(vec!["192.0.2.1".into()])
