@@ -53,9 +53,27 @@ pub struct StateResource {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeposedObject {
+    pub target: String,
     pub spec: Spec,
     #[serde(default, skip_serializing_if = "Spec::is_empty")]
     pub facts: Spec,
+}
+
+impl StateResource {
+    /// The record that a former object of this address would have. The replacement was agreed to, so it is not protected.
+    #[must_use]
+    pub fn with_former(&self, former: &DeposedObject) -> Self {
+        Self {
+            target: former.target.clone(),
+            spec: former.spec.clone(),
+            facts: former.facts.clone(),
+            depends_on: self.depends_on.clone(),
+            stage: self.stage,
+            protect: false,
+            partial: false,
+            deposed: Vec::new(),
+        }
+    }
 }
 
 impl StateDocument {

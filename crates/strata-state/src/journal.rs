@@ -92,16 +92,22 @@ pub struct DamagedJournal {
 
 /// Reads the lines of a journal. A torn last line is dropped.
 pub fn parse_journal(text: &[u8]) -> Result<Vec<JournalRecord>, DamagedJournal> {
-    let mut records = Vec::new();
-    let lines: Vec<&[u8]> = text.split_inclusive(|byte| *byte == b'\n').collect();
-    for (index, line) in lines.iter().enumerate() {
+    whole_lines(text).map(|(records, _)| records)
+}
+
+/// The records, and how many bytes they take: what follows is a torn line, to be cut off before anything is appended.
+pub(crate) fn whole_lines(text: &[u8]) -> Result<(Vec<JournalRecord>, usize), DamagedJournal> {
+    let (mut records, mut whole) = (Vec::new(), 0);
+    let mut lines = text.split_inclusive(|byte| *byte == b'\n').enumerate().peekable();
+    while let Some((index, line)) = lines.next() {
         match parse_line(line) {
             Ok(record) => records.push(record),
-            Err(_) if index + 1 == lines.len() => break,
+            Err(_) if lines.peek().is_none() => break,
             Err(reason) => return Err(DamagedJournal { line: index + 1, reason }),
         }
+        whole += line.len();
     }
-    Ok(records)
+    Ok((records, whole))
 }
 
 fn parse_line(line: &[u8]) -> Result<JournalRecord, String> {

@@ -13,7 +13,6 @@ mod lock;
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use async_trait::async_trait;
 
@@ -103,6 +102,10 @@ impl Folder {
     fn versions(&self) -> Result<Vec<Version>, StoreError> {
         let mut versions = Vec::new();
         for path in list_if_there(&self.history())? {
+            // A death between writing and renaming leaves a file that is no version.
+            if path.extension().is_none_or(|extension| extension != "json") {
+                continue;
+            }
             let serial = path.file_stem().and_then(|stem| stem.to_str()).and_then(|stem| stem.parse().ok());
             let (Some(serial), Ok(meta)) = (serial, fs::metadata(&path)) else { continue };
             let written = meta.modified().map(durable::rfc3339).unwrap_or_default();
@@ -131,7 +134,7 @@ impl Folder {
             source: error.into(),
         })?;
         bytes.push(b'\n');
-        fs::create_dir_all(self.history()).map_err(|source| io("cannot make", &self.history(), source))?;
+        durable::make_folder(&self.history())?;
         durable::replace(&self.version(document.serial), &bytes)?;
         durable::replace(&self.document(), &bytes)?;
         for old in self.versions()?.iter().skip(self.kept) {
@@ -173,9 +176,9 @@ impl Store for LocalStore {
         for environment in list_if_there(&self.root)?.into_iter().filter(|path| path.is_dir()) {
             for stack in list_if_there(&environment)? {
                 let name = |path: &Path| path.file_name().map(|name| name.to_string_lossy().into_owned());
-                if let (true, Some(environment), Some(stack)) =
-                    (stack.join("state.json").exists(), name(&environment), name(&stack))
-                {
+                // A first apply that died has a journal and no document yet.
+                let is_state = stack.join("state.json").exists() || stack.join("journal").exists();
+                if let (true, Some(environment), Some(stack)) = (is_state, name(&environment), name(&stack)) {
                     keys.push(format!("{environment}/{}", stack.replace('~', "/")));
                 }
             }
@@ -195,7 +198,8 @@ impl Store for LocalStore {
 
     async fn lock(&self, key: &str, owner: LockOwner) -> Result<Box<dyn LockedState>, StoreError> {
         let folder = self.folder(key);
-        let lock = lock::acquire(&folder, &owner)?;
+        let (at, by) = (folder.clone(), owner.clone());
+        let lock = blocking(move || lock::acquire(&at, &by)).await?;
         Ok(Box::new(lock::LocalLock::new(folder, lock, owner)))
     }
 
@@ -231,5 +235,3 @@ async fn blocking<T: Send + 'static>(
         }),
     }
 }
-
-type SharedFile = Arc<std::sync::Mutex<Option<fs::File>>>;

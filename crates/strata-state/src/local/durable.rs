@@ -20,14 +20,33 @@ pub(super) fn replace(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
     write().map_err(|source| super::io("cannot write", path, source))
 }
 
-/// States name machines and addresses of a datacenter: only the user reads them.
-fn create_private(path: &Path) -> std::io::Result<fs::File> {
-    use std::os::unix::fs::OpenOptionsExt;
-    fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)
+/// A folder that is still there after the power failed, with all folders above it that had to be made.
+pub(super) fn make_folder(path: &Path) -> Result<(), StoreError> {
+    let make = || -> std::io::Result<()> {
+        let missing: Vec<&Path> = path.ancestors().take_while(|folder| !folder.exists()).collect();
+        fs::create_dir_all(path)?;
+        missing.into_iter().try_for_each(sync_folder)
+    };
+    make().map_err(|source| super::io("cannot make", path, source))
 }
 
+/// States name machines and addresses of a datacenter: only the user reads them.
+fn create_private(path: &Path) -> std::io::Result<fs::File> {
+    let file = open_private(path)?;
+    file.set_len(0)?;
+    Ok(file)
+}
+
+/// Opens for writing, as it is; made if it is not there.
+pub(super) fn open_private(path: &Path) -> std::io::Result<fs::File> {
+    use std::os::unix::fs::OpenOptionsExt;
+    fs::OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(path)
+}
+
+/// Makes durable that `path` is in its folder, or is not any more.
 pub(super) fn sync_folder(path: &Path) -> std::io::Result<()> {
     match path.parent() {
+        Some(folder) if folder.as_os_str().is_empty() => fs::File::open(".")?.sync_all(),
         Some(folder) => fs::File::open(folder)?.sync_all(),
         None => Ok(()),
     }

@@ -2,38 +2,54 @@
 
 use std::fs;
 use std::io::{Seek, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use rustix::fs::{FlockOperation, flock};
 
-use super::{Folder, SharedFile, blocking, durable, io, read_if_there};
+use super::{Folder, blocking, durable, io, read_if_there};
+use crate::journal::whole_lines;
 use crate::{JournalRecord, LockOwner, LockedState, StateDocument, StoreError};
 
+/// Somebody who only asks who holds the lock takes it for a moment: one refusal is not yet an answer.
+const ATTEMPTS: usize = 5;
+const PAUSE: Duration = Duration::from_millis(20);
+
 pub(super) fn acquire(folder: &Folder, owner: &LockOwner) -> Result<fs::File, StoreError> {
-    fs::create_dir_all(&folder.path).map_err(|source| io("cannot make", &folder.path, source))?;
-    let file = open(&folder.path.join("lock"))?;
-    match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-        Ok(()) => {}
-        Err(rustix::io::Errno::WOULDBLOCK) => {
-            let owner = read_owner(folder)?.unwrap_or_else(unknown);
-            return Err(StoreError::Locked { key: folder.key.clone(), owner: Box::new(owner) });
+    durable::make_folder(&folder.path)?;
+    for attempt in 1.. {
+        let file = open(&folder.path.join("lock"))?;
+        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            // The file may have been taken away between opening and locking it.
+            Ok(()) if is_in_place(folder, &file) => {
+                let json = serde_json::to_vec(owner)
+                    .map_err(|error| io("cannot write", &folder.path, error.into()))?;
+                durable::replace(&folder.path.join("owner.json"), &json)?;
+                return Ok(file);
+            }
+            Ok(()) => {}
+            Err(rustix::io::Errno::WOULDBLOCK) if attempt < ATTEMPTS => std::thread::sleep(PAUSE),
+            Err(rustix::io::Errno::WOULDBLOCK) => break,
+            Err(error) => return Err(io("cannot lock", &folder.path, error.into())),
         }
-        Err(error) => return Err(io("cannot lock", &folder.path, error.into())),
     }
-    let json = serde_json::to_vec(owner).map_err(|error| io("cannot write", &folder.path, error.into()))?;
-    durable::replace(&folder.path.join("owner.json"), &json)?;
-    Ok(file)
+    let owner = read_owner(folder)?.unwrap_or_else(unknown);
+    Err(StoreError::Locked { key: folder.key.clone(), owner: Box::new(owner) })
 }
 
 fn open(path: &Path) -> Result<fs::File, StoreError> {
-    fs::OpenOptions::new()
-        .create(true)
-        .truncate(false)
-        .write(true)
-        .open(path)
-        .map_err(|source| io("cannot open", path, source))
+    durable::open_private(path).map_err(|source| io("cannot open", path, source))
+}
+
+/// Whether the lock file in the folder is the one that is open here.
+fn is_in_place(folder: &Folder, file: &fs::File) -> bool {
+    match (file.metadata(), fs::metadata(folder.path.join("lock"))) {
+        (Ok(ours), Ok(there)) => ours.ino() == there.ino() && ours.dev() == there.dev(),
+        _ => false,
+    }
 }
 
 fn read_owner(folder: &Folder) -> Result<Option<LockOwner>, StoreError> {
@@ -75,37 +91,77 @@ pub(super) fn take_away(folder: &Folder) -> Result<Option<LockOwner>, StoreError
 }
 
 pub(super) struct LocalLock {
+    held: Arc<Held>,
+    owner: LockOwner,
+}
+
+/// Shared with the file work under way, so that a run that is dropped in the middle of it keeps the lock until it is done.
+struct Held {
     folder: Folder,
     lock: fs::File,
-    owner: LockOwner,
+    files: Mutex<Files>,
+}
+
+#[derive(Default)]
+struct Files {
     /// The open journal; opened with the first append.
-    journal: SharedFile,
+    journal: Option<fs::File>,
+    released: bool,
 }
 
 impl LocalLock {
     pub(super) fn new(folder: Folder, lock: fs::File, owner: LockOwner) -> Self {
-        Self { folder, lock, owner, journal: Arc::new(Mutex::new(None)) }
+        Self { held: Arc::new(Held { folder, lock, files: Mutex::default() }), owner }
+    }
+
+    /// One piece of file work at a time, and none once the lock is lost or released.
+    async fn work(
+        &self,
+        work: impl FnOnce(&Folder, &mut Files) -> Result<(), StoreError> + Send + 'static,
+    ) -> Result<(), StoreError> {
+        let held = self.held.clone();
+        blocking(move || {
+            let mut files = held.files.lock().unwrap_or_else(PoisonError::into_inner);
+            if files.released || !is_in_place(&held.folder, &held.lock) {
+                return Err(StoreError::LockLost { key: held.folder.key.clone() });
+            }
+            work(&held.folder, &mut files)
+        })
+        .await
     }
 }
 
-fn append(folder: &Folder, journal: &SharedFile, bytes: &[u8]) -> Result<(), StoreError> {
+fn append(folder: &Folder, files: &mut Files, bytes: &[u8]) -> Result<(), StoreError> {
     let path = folder.journal();
     let failed = |source| io("cannot write", &path, source);
-    let mut journal = journal.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-    if journal.is_none() {
+    if files.journal.is_none() {
         // A torn last line must not be glued to what comes now.
         let text = read_if_there(&path)?.unwrap_or_default();
-        let whole = text.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
-        let mut file =
-            fs::OpenOptions::new().create(true).truncate(false).write(true).open(&path).map_err(failed)?;
+        let (_, whole) =
+            whole_lines(&text).map_err(|damage| StoreError::Journal { key: folder.key.clone(), damage })?;
+        let mut file = durable::open_private(&path).map_err(failed)?;
         file.set_len(whole as u64).map_err(failed)?;
         file.seek(std::io::SeekFrom::End(0)).map_err(failed)?;
         durable::sync_folder(&path).map_err(failed)?;
-        *journal = Some(file);
+        files.journal = Some(file);
     }
-    let file = journal.as_mut().expect("the journal was opened above");
-    file.write_all(bytes).map_err(failed)?;
-    file.sync_data().map_err(failed)
+    let file = files.journal.as_mut().expect("the journal was opened above");
+    let written = file.write_all(bytes).and_then(|()| file.sync_data());
+    if written.is_err() {
+        // What is there now is unknown: the next append looks again.
+        files.journal = None;
+    }
+    written.map_err(failed)
+}
+
+fn clear(folder: &Folder, files: &mut Files) -> Result<(), StoreError> {
+    files.journal = None;
+    let path = folder.journal();
+    match fs::remove_file(&path) {
+        Ok(()) => durable::sync_folder(&path).map_err(|source| io("cannot clear", &path, source)),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(io("cannot clear", &path, error)),
+    }
 }
 
 #[async_trait]
@@ -115,51 +171,43 @@ impl LockedState for LocalLock {
     }
 
     fn still_held(&self) -> Result<(), StoreError> {
-        use std::os::unix::fs::MetadataExt;
-        let same = match (self.lock.metadata(), fs::metadata(self.folder.path.join("lock"))) {
-            (Ok(ours), Ok(there)) => ours.ino() == there.ino() && ours.dev() == there.dev(),
-            _ => false,
-        };
-        if same { Ok(()) } else { Err(StoreError::LockLost { key: self.folder.key.clone() }) }
+        let Held { folder, lock, .. } = &*self.held;
+        if is_in_place(folder, lock) { Ok(()) } else { Err(StoreError::LockLost { key: folder.key.clone() }) }
     }
 
     async fn write(&self, document: &StateDocument) -> Result<(), StoreError> {
-        self.still_held()?;
-        let (folder, document) = (self.folder.clone(), document.clone());
-        blocking(move || folder.write(&document)).await
+        let document = document.clone();
+        self.work(move |folder, _| folder.write(&document)).await
     }
 
     async fn append_journal(&self, records: &[JournalRecord]) -> Result<(), StoreError> {
-        self.still_held()?;
         let mut bytes = Vec::new();
         for record in records {
-            let line =
-                record.to_line().map_err(|error| io("cannot write", &self.folder.journal(), error.into()))?;
+            let line = record
+                .to_line()
+                .map_err(|error| io("cannot write", &self.held.folder.journal(), error.into()))?;
             bytes.extend_from_slice(line.as_bytes());
         }
-        let (folder, journal) = (self.folder.clone(), self.journal.clone());
-        blocking(move || append(&folder, &journal, &bytes)).await
+        self.work(move |folder, files| append(folder, files, &bytes)).await
     }
 
     async fn clear_journal(&self) -> Result<(), StoreError> {
-        self.still_held()?;
-        let (folder, journal) = (self.folder.clone(), self.journal.clone());
-        blocking(move || {
-            *journal.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = None;
-            let path = folder.journal();
-            match fs::remove_file(&path) {
-                Ok(()) => durable::sync_folder(&path).map_err(|source| io("cannot clear", &path, source)),
-                Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
-                Err(error) => Err(io("cannot clear", &path, error)),
-            }
-        })
-        .await
+        self.work(clear).await
     }
 
     async fn release(&self) -> Result<(), StoreError> {
-        // The owner file goes first: while it is there the lock is held by the one it names.
-        let _ = fs::remove_file(self.folder.path.join("owner.json"));
-        flock(&self.lock, FlockOperation::Unlock)
-            .map_err(|error| io("cannot unlock", &self.folder.path, error.into()))
+        let held = self.held.clone();
+        blocking(move || {
+            let mut files = held.files.lock().unwrap_or_else(PoisonError::into_inner);
+            files.released = true;
+            // The owner file goes first: while it is there the lock is held by the one it names. A lock that was taken away has
+            // another owner by now.
+            if is_in_place(&held.folder, &held.lock) {
+                let _ = fs::remove_file(held.folder.path.join("owner.json"));
+            }
+            flock(&held.lock, FlockOperation::Unlock)
+                .map_err(|error| io("cannot unlock", &held.folder.path, error.into()))
+        })
+        .await
     }
 }

@@ -19,7 +19,7 @@ fn document(serial: u64) -> StateDocument {
     StateDocument { serial, ..StateDocument::new(Lineage::derive("r", KEY), KEY) }
 }
 
-fn begin(id: u64) -> JournalRecord {
+pub(crate) fn begin(id: u64) -> JournalRecord {
     JournalRecord::Begin(OpenEntry {
         id,
         action: Action::Create,
