@@ -3,6 +3,8 @@
 mod index;
 mod login;
 mod nodes;
+mod section;
+mod storage;
 mod tasks;
 
 use std::sync::LazyLock;
@@ -11,7 +13,8 @@ use crate::api::Route;
 use crate::api::router::Router;
 
 static ROUTER: LazyLock<Router> = LazyLock::new(|| {
-    let families: &[fn() -> Vec<Route>] = &[index::routes, login::routes, nodes::routes, tasks::routes];
+    let families: &[fn() -> Vec<Route>] =
+        &[index::routes, login::routes, nodes::routes, tasks::routes, storage::routes];
     Router::new(families.iter().flat_map(|family| family()).collect())
 });
 
