@@ -2,40 +2,17 @@
 
 mod step;
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, Ordering};
-
 use futures::stream::{FuturesUnordered, StreamExt};
 use serde::Serialize;
-use strata_resource::{Address, identity_of};
-use strata_state::{Effect, JournalRecord, OpenEntry, StoreError};
+use strata_resource::{Address, Value, identity_of};
+use strata_state::{Effect, JournalRecord, OpenEntry};
 
-use crate::ProviderError;
 use crate::events::Event;
-use crate::journal::JournalWriter;
+use crate::journal::{Batch, JournalWriter};
 use crate::plan::{Plan, Step, StepAction};
 use crate::run::{EngineError, LockedRun, StackView};
 use crate::schedule::{Limits, Schedule};
-
-/// How a user stops an apply.
-#[derive(Clone, Default)]
-pub struct StopSignal(Arc<AtomicU8>);
-
-impl StopSignal {
-    /// The first call: nothing new is begun. The second: no further remote write.
-    pub fn stop(&self) {
-        let _ =
-            self.0.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |calls| Some(calls.saturating_add(1)));
-    }
-
-    pub fn stopping(&self) -> bool {
-        self.0.load(Ordering::SeqCst) > 0
-    }
-
-    pub fn now(&self) -> bool {
-        self.0.load(Ordering::SeqCst) > 1
-    }
-}
+use crate::{Operation, ProviderError, StopSignal};
 
 #[derive(Clone, Default)]
 pub struct ApplyOptions {
@@ -60,12 +37,14 @@ pub struct ApplyReport {
     pub skipped: Vec<Address>,
     /// Not begun because the user said stop.
     pub left: usize,
+    /// Begun and not ended because the user said stop now. The journal has them; the next apply looks what became of them.
+    pub unfinished: Vec<Address>,
     pub interrupted: bool,
 }
 
 impl ApplyReport {
     pub fn is_success(&self) -> bool {
-        self.failed.is_empty() && self.skipped.is_empty() && self.left == 0
+        self.failed.is_empty() && self.skipped.is_empty() && self.left == 0 && self.unfinished.is_empty()
     }
 }
 
@@ -77,6 +56,7 @@ impl LockedRun {
         plan: &Plan,
         options: &ApplyOptions,
     ) -> Result<ApplyReport, EngineError> {
+        self.refuse_unfit(plan)?;
         self.run.events.emit(Event::ApplyStarted { steps: plan.steps.len() });
         let report = self.walk(stack, plan, options).await?;
         self.save().await?;
@@ -85,8 +65,29 @@ impl LockedRun {
             failed: report.failed.len(),
             skipped: report.skipped.len(),
             left: report.left,
+            unfinished: report.unfinished.len(),
         });
         Ok(report)
+    }
+
+    /// A plan that was made from another state, or that nobody may run, changes nothing.
+    fn refuse_unfit(&self, plan: &Plan) -> Result<(), EngineError> {
+        let document = &self.state.document;
+        if let Some(entry) = self.state.open.first() {
+            return Err(EngineError::Open { address: entry.address.to_string() });
+        }
+        let unfit = |why: String| Err(EngineError::Unfit(why));
+        if plan.key != document.key || plan.lineage != document.lineage {
+            return unfit(format!("it is for `{}`, and the lock is on `{}`", plan.key, document.key));
+        }
+        if plan.serial != document.serial {
+            let (then, now) = (plan.serial, document.serial);
+            return unfit(format!("the state went from serial {then} to {now} since it was made"));
+        }
+        match plan.problems.first() {
+            Some(problem) => unfit(format!("`{}`: {}", problem.address, problem.message)),
+            None => Ok(()),
+        }
     }
 
     async fn walk(
@@ -95,64 +96,69 @@ impl LockedRun {
         plan: &Plan,
         options: &ApplyOptions,
     ) -> Result<ApplyReport, EngineError> {
+        let stop = &options.stop;
         let journal = JournalWriter::new(self.lock.clone());
         let mut schedule = Schedule::new(&plan.steps, options.limits.clone());
         let mut report = ApplyReport::default();
         let mut running = FuturesUnordered::new();
         let mut told_stopping = false;
+        let mut broken = None;
         loop {
-            if options.stop.stopping() {
-                if !told_stopping {
-                    self.run.events.emit(Event::Stopping { running: schedule.running() });
-                    told_stopping = true;
-                }
-            } else {
-                let ready = schedule.take_ready();
-                let begun = self.begin(plan, &ready, &journal).await?;
-                for (index, entry) in begun {
+            if broken.is_none() && !stop.stopping() {
+                for (index, entry, begun) in self.begin(plan, &schedule.take_ready(), &journal) {
                     let step = &plan.steps[index];
-                    self.run.events.emit(Event::StepStarted {
-                        step: index,
-                        address: step.address.clone(),
-                        action: step.action,
-                        stage: step.stage,
-                    });
                     let worker = step::Worker {
                         index,
                         step,
                         entry,
+                        begun,
                         run: self.run.clone(),
                         lock: self.lock.clone(),
                         journal: &journal,
-                        lineage: plan.lineage.clone(),
-                        stop: options.stop.clone(),
-                        spec: self.with_inputs(step),
+                        stop: stop.clone(),
+                        operation: self.operation(plan, step),
                         stack,
                         document: step::document_of(&self.state.document, &step.address),
                     };
                     running.push(worker.work());
                 }
             }
-            let Some(finished) = running.next().await else { break };
-            let finished: step::Finished = finished?;
-            self.finish(plan, &mut schedule, &mut report, finished);
+            let finished = tokio::select! {
+                biased;
+                () = stop.called(2) => break,
+                () = stop.called(1), if !told_stopping => {
+                    told_stopping = true;
+                    self.run.events.emit(Event::Stopping { running: schedule.running().len() });
+                    continue;
+                }
+                finished = running.next() => finished,
+            };
+            match finished {
+                Some(Ok(finished)) => self.finish(plan, &mut schedule, &mut report, finished),
+                // The store is gone: nothing new, but requests that are under way end before the lock does.
+                Some(Err(error)) => broken = broken.or(Some(error)),
+                None => break,
+            }
         }
-        report.interrupted = options.stop.stopping();
+        report.interrupted = stop.stopping();
         report.left = schedule.left();
-        Ok(report)
+        report.unfinished =
+            schedule.running().into_iter().map(|index| plan.steps[index].address.clone()).collect();
+        broken.map_or(Ok(report), Err)
     }
 
-    /// Makes durable, in one write, what the ready steps are about to do.
-    async fn begin(
+    /// Writes down, in one write, what the ready steps are about to do; each waits for it before it starts.
+    fn begin(
         &mut self,
         plan: &Plan,
         ready: &[usize],
         journal: &JournalWriter,
-    ) -> Result<Vec<(usize, OpenEntry)>, StoreError> {
+    ) -> Vec<(usize, OpenEntry, Option<Batch>)> {
         let mut begun = Vec::with_capacity(ready.len());
         for &index in ready {
             let step = &plan.steps[index];
             self.state.last_id += 1;
+            self.state.unfolded = true;
             let entry = OpenEntry {
                 id: self.state.last_id,
                 action: step.action.action(),
@@ -163,22 +169,13 @@ impl LockedRun {
                 begun: self.run.clock.now(),
                 tasks: Vec::new(),
             };
-            begun.push((index, entry));
+            let batch = step.action.is_remote().then(|| {
+                self.state.open.push(entry.clone());
+                journal.enqueue(vec![JournalRecord::Begin(entry.clone())])
+            });
+            begun.push((index, entry, batch));
         }
-        let remote = begun.iter().filter(|(index, _)| plan.steps[*index].action.is_remote());
-        let records: Vec<JournalRecord> =
-            remote.map(|(_, entry)| JournalRecord::Begin(entry.clone())).collect();
-        if !begun.is_empty() {
-            self.state.unfolded = true;
-        }
-        self.state.open.extend(records.iter().filter_map(|record| match record {
-            JournalRecord::Begin(entry) => Some(entry.clone()),
-            _ => None,
-        }));
-        if !records.is_empty() {
-            journal.append(records).await?;
-        }
-        Ok(begun)
+        begun
     }
 
     fn finish(
@@ -201,6 +198,12 @@ impl LockedRun {
                 self.run.events.emit(Event::StepDone { step: index, address, action });
             }
             Some(error) => {
+                self.run.events.emit(Event::StepFailed {
+                    step: index,
+                    address: address.clone(),
+                    action,
+                    error: error.clone(),
+                });
                 for skipped in schedule.failed(index) {
                     let skipped_address = plan.steps[skipped].address.clone();
                     report.skipped.push(skipped_address.clone());
@@ -210,24 +213,23 @@ impl LockedRun {
                         because: address.clone(),
                     });
                 }
-                self.run.events.emit(Event::StepFailed {
-                    step: index,
-                    address: address.clone(),
-                    action,
-                    error: error.clone(),
-                });
                 report.failed.push(StepFailure { address, action, error, origin: step.origin.clone() });
             }
         }
     }
 
-    /// The spec of a step with the outputs of what is applied by now.
-    fn with_inputs(&self, step: &Step) -> strata_resource::Spec {
+    /// What the provider is asked to do, with the outputs of what is applied by now.
+    fn operation(&self, plan: &Plan, step: &Step) -> Operation {
         let document = &self.state.document;
         let output =
             |address: &Address, name: &str| document.resources.get(address)?.facts.get(name).cloned();
-        let value = strata_resource::Value::Map(step.spec.clone()).with_inputs(&output);
-        value.as_map().cloned().unwrap_or_default()
+        let filled = |value: Value| value.with_inputs(&output);
+        let spec = step.spec.clone().into_iter().map(|(name, value)| (name, filled(value))).collect();
+        let mut operation = step.operation(step.action.action(), spec, &plan.lineage);
+        for change in &mut operation.changes {
+            change.after = change.after.take().map(filled);
+        }
+        operation
     }
 }
 

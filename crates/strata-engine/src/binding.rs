@@ -1,5 +1,7 @@
 //! A saved plan, and what it is bound to. It runs exactly as it was reviewed, or not at all.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -87,6 +89,12 @@ impl PlannedStack {
                 (None, Some(_)) => moved.push(format!("`{address}` appeared")),
                 (Some(before), Some(now)) if *before != now => moved.push(format!("`{address}` was changed")),
                 _ => {}
+            }
+        }
+        let addresses: BTreeSet<_> = then.former.keys().chain(now.former.keys()).collect();
+        for address in addresses {
+            if then.former.get(address) != now.former.get(address) {
+                moved.push(format!("a former object of `{address}` was changed"));
             }
         }
         for problem in now.problems.iter().filter(|problem| !then.problems.contains(problem)) {

@@ -64,6 +64,7 @@ pub enum Event {
         failed: usize,
         skipped: usize,
         left: usize,
+        unfinished: usize,
     },
 }
 

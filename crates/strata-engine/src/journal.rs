@@ -1,4 +1,7 @@
 //! Writes the journal for many steps at once: what waits while one write is under way goes into the next one together.
+//!
+//! Records are queued without waiting, so that steps which begin together are in one write; each then waits for itself. Nobody
+//! may hold up a step that is in the middle of a write: it is what all others wait for.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -12,16 +15,19 @@ pub(crate) struct JournalWriter {
     written: AsyncMutex<Written>,
 }
 
-#[derive(Default)]
+/// Records that are written together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Batch(u64);
+
 struct Queue {
     records: Vec<JournalRecord>,
-    batch: u64,
+    batch: Batch,
 }
 
 struct Written {
     /// Up to this batch everything is durable.
-    batch: u64,
-    /// A write failed: what is on disk is unknown, so nothing more may be said to be durable.
+    batch: Batch,
+    /// A write failed or was cut off: what is on disk is unknown, so nothing more may be said to be durable.
     broken: Option<String>,
 }
 
@@ -29,41 +35,46 @@ impl JournalWriter {
     pub(crate) fn new(lock: Arc<dyn LockedState>) -> Self {
         Self {
             lock,
-            waiting: Mutex::new(Queue { records: Vec::new(), batch: 1 }),
-            written: AsyncMutex::new(Written { batch: 0, broken: None }),
+            waiting: Mutex::new(Queue { records: Vec::new(), batch: Batch(1) }),
+            written: AsyncMutex::new(Written { batch: Batch(0), broken: None }),
         }
     }
 
-    /// Returns when the records are durable.
-    pub(crate) async fn append(&self, records: Vec<JournalRecord>) -> Result<(), StoreError> {
-        let batch = {
-            let mut queue = self.queue();
-            queue.records.extend(records);
-            queue.batch
-        };
+    /// Puts the records into the next write; [`Self::durable`] waits for it.
+    pub(crate) fn enqueue(&self, records: Vec<JournalRecord>) -> Batch {
+        let mut queue = self.queue();
+        queue.records.extend(records);
+        queue.batch
+    }
+
+    /// Returns when the batch is durable.
+    pub(crate) async fn durable(&self, batch: Batch) -> Result<(), StoreError> {
         let mut written = self.written.lock().await;
+        if written.batch >= batch {
+            return Ok(());
+        }
         if let Some(reason) = &written.broken {
             let source = std::io::Error::other(reason.clone());
             return Err(StoreError::Io { what: "an earlier write to the journal failed".to_owned(), source });
         }
-        if written.batch >= batch {
-            return Ok(());
-        }
         let (records, taken) = {
             let mut queue = self.queue();
-            queue.batch += 1;
-            (std::mem::take(&mut queue.records), queue.batch - 1)
+            let taken = queue.batch;
+            queue.batch = Batch(taken.0 + 1);
+            (std::mem::take(&mut queue.records), taken)
         };
-        match self.lock.append_journal(&records).await {
-            Ok(()) => {
-                written.batch = taken;
-                Ok(())
-            }
-            Err(error) => {
-                written.broken = Some(error.to_string());
-                Err(error)
-            }
+        // Stands if this future is dropped before the write has ended.
+        written.broken = Some("it was cut off".to_owned());
+        let result = self.lock.append_journal(&records).await;
+        written.broken = result.as_ref().err().map(ToString::to_string);
+        if result.is_ok() {
+            written.batch = taken;
         }
+        result
+    }
+
+    pub(crate) async fn append(&self, record: JournalRecord) -> Result<(), StoreError> {
+        self.durable(self.enqueue(vec![record])).await
     }
 
     fn queue(&self) -> std::sync::MutexGuard<'_, Queue> {

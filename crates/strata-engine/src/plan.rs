@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use strata_resource::{Address, FieldChange, Lineage, RestartPolicy, Spec, Stage};
 use strata_state::{Action, OpenEntry, StateResource};
 
+use crate::place::Place;
 use crate::{Observed, Operation};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -67,7 +68,9 @@ pub struct Step {
     pub spec: Spec,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recorded: Option<StateResource>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// What the plan saw. Never written: live values may hold what somebody else keeps secret. `Plan::live` and
+    /// `Plan::former` have its digest.
+    #[serde(skip)]
     pub observed: Option<Observed>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin: Option<String>,
@@ -79,6 +82,16 @@ pub struct Step {
 }
 
 impl Step {
+    /// Whether an object is gone when the step is done.
+    pub(crate) fn removes(&self) -> bool {
+        matches!(self.action, StepAction::Delete | StepAction::DeleteFormer)
+    }
+
+    /// The object that the step is about.
+    fn place(&self) -> Place {
+        Place::of(self.address.kind(), &self.target, &self.spec)
+    }
+
     /// What the provider is asked to do.
     pub(crate) fn operation(&self, action: Action, spec: Spec, lineage: &Lineage) -> Operation {
         Operation {
@@ -131,6 +144,9 @@ pub struct Plan {
     pub open: Vec<OpenEntry>,
     /// The digest of every live object that the plan looked at; absent ones have none.
     pub live: BTreeMap<Address, Option<String>>,
+    /// The same of the former objects of an address.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub former: BTreeMap<Address, Vec<Option<String>>>,
     pub unchanged: usize,
 }
 
@@ -189,17 +205,31 @@ impl Plan {
     /// What must hold for every plan; a plan that breaks one of these is a defect of the planner and never runs.
     pub fn lint(&self) -> Vec<String> {
         let mut found = Vec::new();
+        let mut kept: BTreeMap<Place, &Address> = BTreeMap::new();
+        for step in self.steps.iter().filter(|step| step.becomes.is_some()) {
+            kept.insert(step.place(), &step.address);
+        }
+        let mut removed: BTreeMap<Place, &Address> = BTreeMap::new();
         for (index, step) in self.steps.iter().enumerate() {
             let name = &step.address;
             if step.needs.iter().any(|need| *need >= index) {
                 found.push(format!("`{name}` needs a step that does not come before it"));
             }
-            let removes = matches!(step.action, StepAction::Delete | StepAction::DeleteFormer);
-            if removes && step.observed.is_none() {
-                found.push(format!("`{name}` would be deleted without having been seen"));
-            }
-            if removes && step.recorded.as_ref().is_some_and(|recorded| recorded.protect) {
-                found.push(format!("`{name}` is protected and would be deleted"));
+            if step.removes() {
+                if step.observed.is_none() {
+                    found.push(format!("`{name}` would be deleted without having been seen"));
+                }
+                if step.recorded.as_ref().is_some_and(|recorded| recorded.protect) {
+                    found.push(format!("`{name}` is protected and would be deleted"));
+                }
+                // Only a delete that makes room, or that ends the address, may be of an object that the address itself keeps.
+                let own = step.action == StepAction::Delete;
+                if let Some(keeper) = kept.get(&step.place()).filter(|keeper| !own || **keeper != name) {
+                    found.push(format!("`{name}` would be deleted, and `{keeper}` is the same object"));
+                }
+                if let Some(other) = removed.insert(step.place(), name) {
+                    found.push(format!("`{name}` would be deleted twice, also as `{other}`"));
+                }
             }
             if step.action == StepAction::Create && step.observed.is_some() && !step.replacement {
                 found.push(format!("`{name}` would be made although it is there"));

@@ -3,16 +3,21 @@
 //! Synchronous and deterministic: the same question gets the same answer, to the byte.
 
 mod order;
+mod problems;
+mod removal;
+mod steps;
 
-use std::collections::BTreeMap;
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
 
 use strata_resource::{
     Address, ChangeEffect, FieldChange, Lineage, Resource, ResourceGraph, RestartPolicy, Value, diff_specs,
-    stored_spec,
 };
 use strata_state::{DeposedObject, OpenEntry, StateDocument, StateResource};
 
-use crate::plan::{Plan, Problem, ProblemKind, Step, StepAction};
+use self::steps::same_record;
+use crate::place::Place;
+use crate::plan::{Plan, Problem, Step, StepAction};
 use crate::{Live, Observed, Sighting};
 
 /// All that a plan is made from.
@@ -26,15 +31,18 @@ pub struct PlanRequest<'a> {
 }
 
 pub fn make_plan(request: &PlanRequest<'_>) -> Plan {
-    let mut planner = Planner { request, steps: Vec::new(), problems: Vec::new(), unchanged: 0 };
-    for resource in request.graph.iter() {
-        planner.wanted(resource);
+    let mut planner = Planner::new(request);
+    for (address, recorded) in &request.state.resources {
+        planner.deposed(address, recorded);
+    }
+    for resource in in_order(request.graph) {
+        let filled = planner.filled(resource);
+        planner.wanted(&filled);
     }
     for (address, recorded) in &request.state.resources {
         if request.graph.get(address).is_none() {
             planner.unwanted(address, recorded);
         }
-        planner.deposed(address, recorded);
     }
     let Planner { steps, problems, unchanged, .. } = planner;
     Plan {
@@ -44,17 +52,41 @@ pub fn make_plan(request: &PlanRequest<'_>) -> Plan {
         steps: order::ordered(steps, request.graph, request.state),
         problems,
         open: request.open.to_vec(),
-        live: live_digests(request.live),
+        live: request
+            .live
+            .current
+            .iter()
+            .map(|(address, sighting)| (address.clone(), digest(sighting)))
+            .collect(),
+        former: former_digests(request.live),
         unchanged,
     }
 }
 
-fn live_digests(live: &Live) -> BTreeMap<Address, Option<String>> {
-    let digest = |sighting: &Sighting| match sighting {
+/// Dependencies first, so that it is known which of them are made anew. A graph with a cycle is refused when the plan is put in order.
+fn in_order(graph: &ResourceGraph) -> Vec<&Resource> {
+    match graph.order() {
+        Ok(order) => order.iter().filter_map(|address| graph.get(address)).collect(),
+        Err(_) => graph.iter().collect(),
+    }
+}
+
+fn digest(sighting: &Sighting) -> Option<String> {
+    match sighting {
         Sighting::Ours(observed) => Some(observed.digest.clone()),
         _ => None,
-    };
-    live.current.iter().map(|(address, sighting)| (address.clone(), digest(sighting))).collect()
+    }
+}
+
+fn former_digests(live: &Live) -> BTreeMap<Address, Vec<Option<String>>> {
+    let mut digests: BTreeMap<Address, Vec<Option<String>>> = BTreeMap::new();
+    for (address, sighting) in &live.former {
+        digests.entry(address.clone()).or_default().push(digest(sighting));
+    }
+    for (address, sightings) in &live.deposed {
+        digests.entry(address.clone()).or_default().extend(sightings.iter().map(digest));
+    }
+    digests
 }
 
 struct Planner<'a> {
@@ -62,26 +94,66 @@ struct Planner<'a> {
     steps: Vec<Step>,
     problems: Vec<Problem>,
     unchanged: usize,
+    /// Objects that the source asks for and that are there: under whatever address the state knows them, they stay.
+    claimed: BTreeSet<Place>,
+    /// Former objects that are still there, by address. The state knows them until they are deleted.
+    former: BTreeMap<Address, Vec<DeposedObject>>,
+    /// What is made anew: its outputs are not known yet.
+    remade: BTreeSet<Address>,
 }
 
-impl Planner<'_> {
+impl<'a> Planner<'a> {
+    fn new(request: &'a PlanRequest<'a>) -> Self {
+        let is_there = |resource: &&Resource| {
+            matches!(request.live.current.get(&resource.address), Some(Sighting::Ours(_)))
+        };
+        let place = |resource: &Resource| Place::of(resource.kind(), &resource.target, &resource.spec);
+        Self {
+            request,
+            steps: Vec::new(),
+            problems: Vec::new(),
+            unchanged: 0,
+            claimed: request.graph.iter().filter(is_there).map(place).collect(),
+            former: BTreeMap::new(),
+            remade: BTreeSet::new(),
+        }
+    }
+
+    /// The resource with those outputs of others that are known before anything is applied.
+    fn filled<'r>(&self, resource: &'r Resource) -> Cow<'r, Resource> {
+        if resource.spec.values().all(|value| value.unfilled().is_none()) {
+            return Cow::Borrowed(resource);
+        }
+        let output = |address: &Address, name: &str| match self.request.live.current.get(address) {
+            Some(Sighting::Ours(observed)) if !self.remade.contains(address) => {
+                observed.facts.get(name).cloned()
+            }
+            _ => None,
+        };
+        let mut filled = resource.clone();
+        for value in filled.spec.values_mut() {
+            *value = std::mem::replace(value, Value::Unknown).with_inputs(&output);
+        }
+        Cow::Owned(filled)
+    }
+
     fn wanted(&mut self, resource: &Resource) {
         let recorded = self.request.state.resources.get(&resource.address);
         let former = self.request.live.former.get(&resource.address);
         match self.request.live.current.get(&resource.address).unwrap_or(&Sighting::Absent) {
             Sighting::Stranger(what) => self.stranger(resource, what),
             Sighting::Busy(what) => self.busy(&resource.address, what, resource.origin.clone()),
-            Sighting::Absent => match former {
-                Some(former) => self.moved(resource, recorded, former),
+            Sighting::Absent => match former.zip(recorded) {
+                Some((former, recorded)) => self.moved(resource, recorded, former),
                 None => self.create(resource, recorded),
             },
-            Sighting::Ours(observed) => match (former, recorded) {
+            Sighting::Ours(observed) => match former.zip(recorded) {
                 // The state knows another object under this address; the one with the wanted identity is ours by its mark.
-                (Some(former), Some(recorded)) => {
+                Some((former, recorded)) => {
                     self.drop_former(resource, recorded, former);
                     self.compare(resource, None, observed);
                 }
-                _ => self.compare(resource, recorded, observed),
+                None => self.compare(resource, recorded, observed),
             },
         }
     }
@@ -91,60 +163,47 @@ impl Planner<'_> {
         if recorded.is_some() {
             step.reasons.push("it is gone: somebody else deleted it".to_owned());
         }
+        self.remade.insert(resource.address.clone());
         self.steps.push(step);
     }
 
     /// The source asks for another identity than the state knows.
-    fn moved(&mut self, resource: &Resource, recorded: Option<&StateResource>, former: &Sighting) {
-        let (Some(recorded), Sighting::Ours(observed)) = (recorded, former) else {
-            return self.create(resource, None);
-        };
-        if recorded.protect {
-            return self.protected(&resource.address, "replace", resource.origin.clone());
+    fn moved(&mut self, resource: &Resource, recorded: &StateResource, former: &Sighting) {
+        match former {
+            Sighting::Busy(what) => self.busy(&resource.address, what, resource.origin.clone()),
+            Sighting::Ours(observed) if !self.is_claimed(resource.kind(), recorded) => {
+                if recorded.protect || resource.protect {
+                    return self.protected(&resource.address, "replace", resource.origin.clone());
+                }
+                let rules = resource.kind().rules();
+                let diff = diff_specs(rules, &resource.spec, Some(&recorded.spec), &observed.spec);
+                self.replace(resource, recorded, observed, diff.changes);
+            }
+            Sighting::Ours(_) | Sighting::Absent | Sighting::Stranger(_) => self.create(resource, None),
         }
-        let changes =
-            diff_specs(resource.kind().rules(), &resource.spec, Some(&recorded.spec), &observed.spec).changes;
-        self.replace(resource, recorded, observed, changes);
-    }
-
-    fn drop_former(&mut self, resource: &Resource, recorded: &StateResource, former: &Sighting) {
-        let Sighting::Ours(observed) = former else { return };
-        if recorded.protect {
-            return self.protected(&resource.address, "replace", resource.origin.clone());
-        }
-        let mut step = self.removal(&resource.address, recorded, observed.clone(), StepAction::DeleteFormer);
-        step.reasons.push("another object has taken its place".to_owned());
-        self.steps.push(step);
     }
 
     fn compare(&mut self, resource: &Resource, recorded: Option<&StateResource>, observed: &Observed) {
         let rules = resource.kind().rules();
         let applied = recorded.filter(|recorded| !recorded.partial).map(|recorded| &recorded.spec);
         let diff = diff_specs(rules, &resource.spec, applied, &observed.spec);
-        for refusal in diff.refusals {
-            self.problems.push(Problem {
-                kind: ProblemKind::Refused,
-                address: resource.address.clone(),
-                message: format!("`{}`: {}", refusal.path, refusal.reason),
-                hint: "set it back in the source, or make a new disk and move the data".to_owned(),
-                origin: resource.origin.clone(),
-            });
-        }
         let effect = |wanted: ChangeEffect| {
             diff.changes.iter().any(|change| rules.rule(&change.path).effect == wanted)
         };
+        // Only what we applied can have changed: a guest that was found or left unfinished is brought to its spec as it is.
         let recreate = resource.on_change == RestartPolicy::Recreate
+            && applied.is_some()
             && diff.changes.iter().any(is_cloud_init);
         if effect(ChangeEffect::Replace) || recreate {
             if resource.protect || recorded.is_some_and(|recorded| recorded.protect) {
                 return self.protected(&resource.address, "replace", resource.origin.clone());
             }
-            let recorded = recorded.cloned().unwrap_or_else(|| becomes(resource, None));
+            let recorded = recorded.cloned().unwrap_or_else(|| self.becomes(resource, None));
             return self.replace(resource, &recorded, observed, diff.changes);
         }
-        let stays_running =
-            runs(&resource.spec.get("power").cloned().or(observed.spec.get("power").cloned()))
-                && runs(&observed.spec.get("power").cloned());
+        self.refuse(resource, diff.refusals);
+        let stays_running = runs(resource.spec.get("power").or(observed.spec.get("power")))
+            && runs(observed.spec.get("power"));
         let inactive = effect(ChangeEffect::Restart) || !observed.pending.is_empty();
         let restart = stays_running && inactive && resource.on_change != RestartPolicy::Ignore;
         if diff.changes.is_empty() && !restart {
@@ -168,10 +227,9 @@ impl Planner<'_> {
     }
 
     fn unchanged(&mut self, resource: &Resource, recorded: Option<&StateResource>, observed: &Observed) {
-        let mut becomes = becomes(resource, recorded);
+        let mut becomes = self.becomes(resource, recorded);
         becomes.facts = observed.facts.clone();
-        let known = recorded.is_some_and(|recorded| same_record(recorded, &becomes));
-        if known {
+        if recorded.is_some_and(|recorded| same_record(recorded, &becomes)) {
             self.unchanged += 1;
             return;
         }
@@ -188,202 +246,49 @@ impl Planner<'_> {
         observed: &Observed,
         changes: Vec<FieldChange>,
     ) {
-        let rules = resource.kind().rules();
-        let reasons: Vec<String> = changes
-            .iter()
-            .map(|change| rules.rule(&change.path))
-            .filter(|rule| rule.effect == ChangeEffect::Replace && !rule.reason.is_empty())
-            .map(|rule| rule.reason.to_owned())
-            .collect();
-        let mut create = self.step(resource, StepAction::Create, None);
-        create.replacement = true;
-        create.reasons = reasons;
-        create.changes = changes;
-        let later = resource.kind().creates_before_delete();
+        let kind = resource.kind();
+        let elsewhere = Place::of_record(kind, recorded) != Place::of(kind, &resource.target, &resource.spec);
+        // Two objects cannot be in one place.
+        let later = kind.creates_before_delete() && elsewhere;
         let action = if later { StepAction::DeleteFormer } else { StepAction::Delete };
         let mut delete = self.removal(&resource.address, recorded, observed.clone(), action);
         delete.replacement = true;
         if later {
-            // Until it is deleted the state knows both objects.
-            let former = DeposedObject { spec: recorded.spec.clone(), facts: observed.facts.clone() };
-            if let Some(becomes) = &mut create.becomes {
-                becomes.deposed = recorded.deposed.clone();
-                becomes.deposed.push(former);
-            }
+            self.keep_former(&resource.address, recorded, observed);
         }
+        let mut create = self.step(resource, StepAction::Create, None);
+        create.replacement = true;
+        create.reasons = replacement_reasons(resource, recorded, &changes);
+        create.changes = changes;
+        self.remade.insert(resource.address.clone());
         self.steps.push(delete);
         self.steps.push(create);
     }
-
-    fn unwanted(&mut self, address: &Address, recorded: &StateResource) {
-        match self.request.live.current.get(address).unwrap_or(&Sighting::Absent) {
-            Sighting::Absent => self.forget(address, recorded, "it is gone already"),
-            Sighting::Stranger(what) => {
-                self.forget(
-                    address,
-                    recorded,
-                    &format!("its place was taken by something that is not ours: {what}"),
-                );
-            }
-            Sighting::Busy(what) => self.busy(address, what, None),
-            Sighting::Ours(_) if recorded.protect => self.protected(address, "destroy", None),
-            Sighting::Ours(observed) => {
-                let step = self.removal(address, recorded, observed.clone(), StepAction::Delete);
-                self.steps.push(step);
-            }
-        }
-    }
-
-    fn forget(&mut self, address: &Address, recorded: &StateResource, reason: &str) {
-        let mut step = self.bare_step(address, recorded, StepAction::Forget);
-        step.reasons.push(reason.to_owned());
-        self.steps.push(step);
-    }
-
-    /// Former objects that an earlier run did not get to.
-    fn deposed(&mut self, address: &Address, recorded: &StateResource) {
-        let sightings = self.request.live.deposed.get(address);
-        for (index, deposed) in recorded.deposed.iter().enumerate() {
-            let sighting = sightings.and_then(|sightings| sightings.get(index)).unwrap_or(&Sighting::Absent);
-            let former = StateResource {
-                spec: deposed.spec.clone(),
-                facts: deposed.facts.clone(),
-                deposed: Vec::new(),
-                ..recorded.clone()
-            };
-            let mut step = match sighting {
-                Sighting::Ours(observed) => {
-                    self.removal(address, &former, observed.clone(), StepAction::DeleteFormer)
-                }
-                _ => self.bare_step(address, &former, StepAction::DeleteFormer),
-            };
-            if step.observed.is_none() {
-                step.action = StepAction::Record;
-                let mut kept = recorded.clone();
-                kept.deposed.remove(index);
-                step.becomes = Some(kept);
-            }
-            step.reasons.push("a replacement left it behind".to_owned());
-            self.steps.push(step);
-        }
-    }
-
-    fn step(&self, resource: &Resource, action: StepAction, recorded: Option<&StateResource>) -> Step {
-        Step {
-            address: resource.address.clone(),
-            action,
-            target: resource.target.clone(),
-            stage: resource.stage,
-            replacement: false,
-            changes: Vec::new(),
-            restart: false,
-            stays_pending: false,
-            reasons: Vec::new(),
-            needs: Vec::new(),
-            limits: resource.limits.clone(),
-            spec: resource.spec.clone(),
-            recorded: recorded.cloned(),
-            observed: None,
-            origin: resource.origin.clone(),
-            becomes: Some(becomes(resource, recorded)),
-            on_change: resource.on_change,
-        }
-    }
-
-    fn bare_step(&self, address: &Address, recorded: &StateResource, action: StepAction) -> Step {
-        Step {
-            address: address.clone(),
-            action,
-            target: recorded.target.clone(),
-            stage: recorded.stage,
-            replacement: false,
-            changes: Vec::new(),
-            restart: false,
-            stays_pending: false,
-            reasons: Vec::new(),
-            needs: Vec::new(),
-            limits: Vec::new(),
-            spec: recorded.spec.clone(),
-            recorded: Some(recorded.clone()),
-            observed: None,
-            origin: None,
-            becomes: None,
-            on_change: RestartPolicy::default(),
-        }
-    }
-
-    fn removal(
-        &self,
-        address: &Address,
-        recorded: &StateResource,
-        observed: Observed,
-        action: StepAction,
-    ) -> Step {
-        Step { observed: Some(observed), ..self.bare_step(address, recorded, action) }
-    }
-
-    fn stranger(&mut self, resource: &Resource, what: &str) {
-        self.problems.push(Problem {
-            kind: ProblemKind::Stranger,
-            address: resource.address.clone(),
-            message: what.to_owned(),
-            hint: "Strata never touches what is not its own: give the resource another identity, or remove the stranger by hand"
-                .to_owned(),
-            origin: resource.origin.clone(),
-        });
-    }
-
-    fn busy(&mut self, address: &Address, what: &str, origin: Option<String>) {
-        self.problems.push(Problem {
-            kind: ProblemKind::Busy,
-            address: address.clone(),
-            message: what.to_owned(),
-            hint: "wait until its task has ended, then plan again; `strata apply` waits for tasks of its own"
-                .to_owned(),
-            origin,
-        });
-    }
-
-    fn protected(&mut self, address: &Address, doing: &str, origin: Option<String>) {
-        self.problems.push(Problem {
-            kind: ProblemKind::Protected,
-            address: address.clone(),
-            message: format!("it is protected, and the plan would {doing} it"),
-            hint: "set `protect: false`, apply that, then plan again".to_owned(),
-            origin,
-        });
-    }
 }
 
-/// What the state says of a resource once it is applied.
-fn becomes(resource: &Resource, recorded: Option<&StateResource>) -> StateResource {
-    StateResource {
-        target: resource.target.clone(),
-        spec: stored_spec(&resource.spec),
-        facts: recorded.map(|recorded| recorded.facts.clone()).unwrap_or_default(),
-        depends_on: resource.depends_on.clone(),
-        stage: resource.stage,
-        protect: resource.protect,
-        partial: false,
-        deposed: recorded.map(|recorded| recorded.deposed.clone()).unwrap_or_default(),
+fn replacement_reasons(
+    resource: &Resource,
+    recorded: &StateResource,
+    changes: &[FieldChange],
+) -> Vec<String> {
+    let rules = resource.kind().rules();
+    let mut reasons: Vec<String> = changes
+        .iter()
+        .map(|change| rules.rule(&change.path))
+        .filter(|rule| rule.effect == ChangeEffect::Replace && !rule.reason.is_empty())
+        .map(|rule| rule.reason.to_owned())
+        .collect();
+    if recorded.target != resource.target {
+        reasons.push(format!("it moves from target `{}` to `{}`", recorded.target, resource.target));
     }
+    if reasons.is_empty() && changes.iter().any(is_cloud_init) {
+        reasons.push("its cloud-init data changed, and `onChange` is `recreate`".to_owned());
+    }
+    reasons
 }
 
-/// Facts such as digests move without anybody's doing; they are no reason to write the state.
-fn same_record(one: &StateResource, other: &StateResource) -> bool {
-    let proof =
-        |record: &StateResource| ["uuid", "hwaddr", "size"].map(|fact| record.facts.get(fact).cloned());
-    one.target == other.target
-        && one.spec == other.spec
-        && one.depends_on == other.depends_on
-        && one.stage == other.stage
-        && one.protect == other.protect
-        && one.partial == other.partial
-        && proof(one) == proof(other)
-}
-
-fn runs(power: &Option<Value>) -> bool {
-    power.as_ref().and_then(Value::as_text) == Some("running")
+fn runs(power: Option<&Value>) -> bool {
+    power.and_then(Value::as_text) == Some("running")
 }
 
 /// Data that a guest reads only at its first boot.

@@ -1,10 +1,12 @@
 //! Closes what an interrupted run left open, by looking at the remote (docs/ownership.md has the table).
 
 use serde::Serialize;
-use strata_resource::{Address, Stage, identity_of, stored_spec};
+use strata_resource::{Address, Stage, stored_spec};
 use strata_state::{Action, DeposedObject, Effect, JournalRecord, OpenEntry, StateDocument, StateResource};
 
 use crate::events::Event;
+use crate::place::Place;
+use crate::refresh::answers;
 use crate::run::{EngineError, LockedRun, StackView};
 use crate::{Observed, OperationContext, Provider, ProviderError, Sighting, Wanted};
 
@@ -63,14 +65,25 @@ pub(crate) async fn sight(
     entry: &OpenEntry,
     document: &StateDocument,
 ) -> Result<Sighting, ProviderError> {
-    let kind = entry.address.kind();
-    let recorded = document
-        .resources
-        .get(&entry.address)
-        .filter(|recorded| identity_of(kind, &recorded.spec) == identity_of(kind, &entry.identity));
-    let wanted =
-        Wanted { address: &entry.address, spec: &entry.identity, recorded, lineage: &document.lineage };
-    Ok(provider.observe_all(&[wanted]).await?.pop().unwrap_or(Sighting::Absent))
+    let recorded = document.resources.get(&entry.address).and_then(|known| record_at(known, entry));
+    let wanted = Wanted {
+        address: &entry.address,
+        spec: &entry.identity,
+        recorded: recorded.as_ref(),
+        lineage: &document.lineage,
+    };
+    let sighting = answers(provider, &[wanted]).await?.pop();
+    sighting.ok_or_else(|| ProviderError::new(crate::ErrorClass::Internal, "the target gave no answer"))
+}
+
+/// What the state knows of the very object that an entry is about: the current one of its address, or a former one.
+fn record_at(known: &StateResource, entry: &OpenEntry) -> Option<StateResource> {
+    let (kind, place) = (entry.address.kind(), Place::of_entry(entry));
+    if Place::of_record(kind, known) == place {
+        return Some(known.clone());
+    }
+    let former = known.deposed.iter().find(|former| Place::of_former(kind, former) == place)?;
+    Some(known.with_former(former))
 }
 
 /// What an open entry means, given what is there.
@@ -105,17 +118,17 @@ fn partial(
     document: &StateDocument,
     stack: &StackView,
 ) -> StateResource {
-    let kind = entry.address.kind();
+    let (kind, place) = (entry.address.kind(), Place::of_entry(entry));
     let wanted = stack
         .graph
         .get(&entry.address)
-        .filter(|resource| identity_of(kind, &resource.spec) == identity_of(kind, &entry.identity));
+        .filter(|resource| Place::of(kind, &resource.target, &resource.spec) == place);
     let mut deposed = Vec::new();
     if let Some(known) = document.resources.get(&entry.address) {
         deposed.extend(known.deposed.iter().cloned());
-        if identity_of(kind, &known.spec) != identity_of(kind, &entry.identity) {
-            deposed.push(DeposedObject { spec: known.spec.clone(), facts: known.facts.clone() });
-        }
+        let (target, spec, facts) = (known.target.clone(), known.spec.clone(), known.facts.clone());
+        deposed.push(DeposedObject { target, spec, facts });
+        deposed.retain(|former| Place::of_former(kind, former) != place);
     }
     StateResource {
         target: entry.target.clone(),
@@ -123,7 +136,7 @@ fn partial(
         facts: observed.facts.clone(),
         depends_on: wanted.map(|resource| resource.depends_on.clone()).unwrap_or_default(),
         stage: wanted.map_or(Stage::Compute, |resource| resource.stage),
-        protect: false,
+        protect: wanted.is_some_and(|resource| resource.protect),
         partial: true,
         deposed,
     }
@@ -131,16 +144,19 @@ fn partial(
 
 /// The effect of a delete that was done: of the object itself, or of a former one.
 pub(crate) fn removed(entry: &OpenEntry, document: &StateDocument) -> Effect {
-    let kind = entry.address.kind();
-    let gone = identity_of(kind, &entry.identity);
-    match document.resources.get(&entry.address) {
-        Some(known) if identity_of(kind, &known.spec) == gone => Effect::Remove,
-        Some(known) => {
-            let mut kept = known.clone();
-            kept.deposed.retain(|former| identity_of(kind, &former.spec) != gone);
-            Effect::Put(Box::new(kept))
+    let Some(known) = document.resources.get(&entry.address) else { return Effect::Unchanged };
+    let (kind, gone) = (entry.address.kind(), Place::of_entry(entry));
+    let mut kept = known.clone();
+    kept.deposed.retain(|former| Place::of_former(kind, former) != gone);
+    if Place::of_record(kind, known) != gone {
+        return Effect::Put(Box::new(kept));
+    }
+    // A former object that is still there must not be forgotten with the one that took its place.
+    match kept.deposed.pop() {
+        Some(former) => {
+            Effect::Put(Box::new(StateResource { deposed: kept.deposed, ..known.with_former(&former) }))
         }
-        None => Effect::Unchanged,
+        None => Effect::Remove,
     }
 }
 

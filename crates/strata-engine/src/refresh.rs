@@ -1,13 +1,15 @@
 //! Looks at everything that a plan is about: each object once, all targets side by side.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use futures::future::try_join_all;
-use strata_resource::{Address, Lineage, ResourceGraph, Spec, identity_of};
+use strata_resource::{Address, Lineage, ResourceGraph, Spec};
 use strata_state::{StateDocument, StateResource};
 
+use crate::place::Place;
 use crate::run::{EngineError, Providers};
-use crate::{Sighting, Wanted};
+use crate::{ErrorClass, Provider, ProviderError, Sighting, Wanted};
 
 /// What is live.
 #[derive(Debug, Clone, Default)]
@@ -31,7 +33,7 @@ struct Question<'a> {
     address: &'a Address,
     target: &'a str,
     spec: &'a Spec,
-    recorded: Option<&'a StateResource>,
+    recorded: Option<Cow<'a, StateResource>>,
 }
 
 /// Looks at every object of the graph and of the state.
@@ -53,12 +55,11 @@ pub async fn refresh(
             .map(|question| Wanted {
                 address: question.address,
                 spec: question.spec,
-                recorded: question.recorded,
+                recorded: question.recorded.as_deref(),
                 lineage,
             })
             .collect();
-        let answers = provider
-            .observe_all(&wanted)
+        let answers = answers(provider.as_ref(), &wanted)
             .await
             .map_err(|error| EngineError::Observe { target: target.to_owned(), error: Box::new(error) })?;
         Ok::<_, EngineError>(questions.into_iter().zip(answers).collect::<Vec<_>>())
@@ -79,45 +80,54 @@ pub async fn refresh(
     Ok(live)
 }
 
+/// Asks a provider; an answer that is missing must not be taken for an object that is gone.
+pub(crate) async fn answers(
+    provider: &dyn Provider,
+    wanted: &[Wanted<'_>],
+) -> Result<Vec<Sighting>, ProviderError> {
+    let answers = provider.observe_all(wanted).await?;
+    if answers.len() != wanted.len() {
+        let message = format!("{} answers to {} questions", answers.len(), wanted.len());
+        return Err(ProviderError::new(ErrorClass::Internal, message));
+    }
+    Ok(answers)
+}
+
 fn questions<'a>(graph: &'a ResourceGraph, state: &'a StateDocument) -> Vec<Question<'a>> {
     let mut questions = Vec::with_capacity(graph.len());
     for resource in graph.iter() {
         let (address, target, spec) = (&resource.address, resource.target.as_str(), &resource.spec);
-        let recorded = state.resources.get(address);
-        let moved = recorded.filter(|recorded| {
-            identity_of(address.kind(), &recorded.spec) != identity_of(address.kind(), spec)
-        });
-        match moved {
-            // What the state knows says nothing about another identity.
-            Some(former) => {
-                questions.push(Question { slot: Slot::Current, address, target, spec, recorded: None });
-                questions.push(Question {
-                    slot: Slot::Former,
-                    address,
-                    target: &former.target,
-                    spec: &former.spec,
-                    recorded: Some(former),
-                });
-            }
-            None => questions.push(Question { slot: Slot::Current, address, target, spec, recorded }),
-        }
+        let (kind, recorded) = (address.kind(), state.resources.get(address));
+        let moved =
+            recorded.filter(|recorded| Place::of_record(kind, recorded) != Place::of(kind, target, spec));
+        // What the state knows says nothing about another place.
+        let known = recorded.filter(|_| moved.is_none()).map(Cow::Borrowed);
+        questions.push(Question { slot: Slot::Current, address, target, spec, recorded: known });
+        questions.extend(moved.map(|former| Question {
+            slot: Slot::Former,
+            address,
+            target: &former.target,
+            spec: &former.spec,
+            recorded: Some(Cow::Borrowed(former)),
+        }));
     }
     for (address, recorded) in &state.resources {
-        let target = recorded.target.as_str();
         if graph.get(address).is_none() {
-            let recorded = Some(recorded);
-            let spec = &state.resources[address].spec;
-            questions.push(Question { slot: Slot::Current, address, target, spec, recorded });
-        }
-        for deposed in &recorded.deposed {
             questions.push(Question {
-                slot: Slot::Deposed,
+                slot: Slot::Current,
                 address,
-                target,
-                spec: &deposed.spec,
-                recorded: None,
+                target: &recorded.target,
+                spec: &recorded.spec,
+                recorded: Some(Cow::Borrowed(recorded)),
             });
         }
+        questions.extend(recorded.deposed.iter().map(|former| Question {
+            slot: Slot::Deposed,
+            address,
+            target: &former.target,
+            spec: &former.spec,
+            recorded: Some(Cow::Owned(recorded.with_former(former))),
+        }));
     }
     questions
 }

@@ -33,6 +33,12 @@ pub enum EngineError {
     Lineage { key: String, found: Lineage, expected: Lineage },
     #[error("cannot finish what an interrupted run left open at `{address}`: {error}")]
     Recovery { address: String, error: Box<ProviderError> },
+    #[error(
+        "an interrupted run left work open at `{address}`: it must be finished first, with `strata apply`"
+    )]
+    Open { address: String },
+    #[error("the plan cannot run: {0}")]
+    Unfit(String),
     #[error("the plan is inconsistent, this is a defect of Strata: {0}")]
     Lint(String),
 }
@@ -155,7 +161,8 @@ impl Run {
         match read_state(self.store.as_ref(), stack).await {
             Ok(state) => Ok(LockedRun { run: self.clone(), lock, state }),
             Err(error) => {
-                lock.release().await?;
+                // The first error is the one to tell; an OS lock ends with the process at the latest.
+                let _ = lock.release().await;
                 Err(error)
             }
         }
@@ -163,6 +170,8 @@ impl Run {
 }
 
 async fn read_state(store: &dyn Store, stack: &StackView) -> Result<ReplayedState, EngineError> {
+    // The journal first: a writer folds it into the document and then clears it, so what is not in the one is in the other.
+    let journal = store.read_journal(&stack.key).await?;
     let document = match store.read(&stack.key).await? {
         Some(document) if document.lineage != stack.lineage => {
             return Err(EngineError::Lineage {
@@ -174,7 +183,7 @@ async fn read_state(store: &dyn Store, stack: &StackView) -> Result<ReplayedStat
         Some(document) => document,
         None => StateDocument::new(stack.lineage.clone(), &stack.key),
     };
-    Ok(replay(document, store.read_journal(&stack.key).await?))
+    Ok(replay(document, journal))
 }
 
 /// A run that holds the lock of its state.
@@ -204,9 +213,15 @@ impl LockedRun {
         self.run.plan_from(stack, &self.state).await
     }
 
-    /// Changes the document itself, outside any plan: `state mv`, `state rm`.
+    /// Changes the document itself, outside any plan: `state mv`, `state rm`, a rollback. Its serial goes on counting.
     pub async fn edit(&mut self, change: impl FnOnce(&mut StateDocument)) -> Result<(), EngineError> {
+        // The journal would be replayed over the change.
+        if let Some(entry) = self.state.open.first() {
+            return Err(EngineError::Open { address: entry.address.to_string() });
+        }
+        let serial = self.state.document.serial;
         change(&mut self.state.document);
+        self.state.document.serial = serial;
         self.state.unfolded = true;
         self.save().await
     }

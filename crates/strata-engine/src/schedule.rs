@@ -95,7 +95,11 @@ impl Schedule {
         while self.running < self.limits.total.max(1) {
             let Some(index) = self.ready.pop_first() else { break };
             if let Some(full) = self.full_limit(index) {
-                self.parked.entry(full).or_default().insert(index);
+                self.parked.entry(full.clone()).or_default().insert(index);
+                // It does not take the place it may have been woken for: that is for the next one.
+                for key in self.keys[index].clone().iter().filter(|key| **key != full) {
+                    self.wake_one(key);
+                }
                 continue;
             }
             self.progress[index] = Progress::Running;
@@ -144,19 +148,26 @@ impl Schedule {
         debug_assert_eq!(self.progress[index], Progress::Running);
         self.progress[index] = progress;
         self.running -= 1;
-        for key in &self.keys[index] {
-            if let Some(count) = self.in_use.get_mut(key) {
+        for key in self.keys[index].clone() {
+            if let Some(count) = self.in_use.get_mut(&key) {
                 *count -= 1;
             }
-            // One place is free: one that waited for it may try again.
-            if let Some(next) = self.parked.get_mut(key).and_then(BTreeSet::pop_first) {
-                self.ready.insert(next);
-            }
+            self.wake_one(&key);
         }
     }
 
-    pub(crate) fn running(&self) -> usize {
-        self.running
+    /// If a place is free, one that waited for it may try again.
+    fn wake_one(&mut self, key: &str) {
+        if self.in_use.get(key).copied().unwrap_or(0) < self.limits.of(key)
+            && let Some(next) = self.parked.get_mut(key).and_then(BTreeSet::pop_first)
+        {
+            self.ready.insert(next);
+        }
+    }
+
+    /// The steps that run, by their place in the plan.
+    pub(crate) fn running(&self) -> Vec<usize> {
+        (0..self.progress.len()).filter(|index| self.progress[*index] == Progress::Running).collect()
     }
 
     /// How many were not begun.
@@ -206,13 +217,31 @@ mod tests {
     }
 
     #[test]
+    fn a_free_place_goes_to_the_next_if_the_first_waits_for_something_else_too() {
+        let limits = Limits { total: 10, per_target: 10, per_storage: 1, per_template: 1 };
+        let steps = [
+            step(0, &[], &["storage:a"]),
+            step(1, &[], &["template:1"]),
+            step(2, &[], &["storage:a", "template:1"]),
+            step(3, &[], &["storage:a"]),
+        ];
+        let mut schedule = Schedule::new(&steps, limits);
+        assert_eq!(schedule.take_ready(), [0, 1]);
+        schedule.done(0);
+        assert_eq!(schedule.take_ready(), [3], "2 waits for the template");
+        schedule.done(3);
+        schedule.done(1);
+        assert_eq!(schedule.take_ready(), [2]);
+    }
+
+    #[test]
     fn a_failure_stops_only_what_needs_it() {
         let steps = [step(0, &[], &[]), step(1, &[0], &[]), step(2, &[1], &[]), step(3, &[], &[])];
         let mut schedule = Schedule::new(&steps, Limits::default());
         assert_eq!(schedule.take_ready(), [0, 3]);
         assert_eq!(schedule.failed(0), [1, 2]);
         schedule.done(3);
-        assert_eq!((schedule.running(), schedule.left()), (0, 0));
+        assert_eq!((schedule.running().len(), schedule.left()), (0, 0));
     }
 
     #[test]
@@ -229,7 +258,7 @@ mod tests {
                 if taken.is_empty() {
                     break;
                 }
-                assert!(schedule.running() <= 2.min(total));
+                assert!(schedule.running().len() <= 2.min(total));
                 for index in taken {
                     seen.push(index);
                     schedule.done(index);

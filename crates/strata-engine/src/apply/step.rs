@@ -4,18 +4,18 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use sha2::{Digest, Sha256};
-use strata_resource::{Address, Lineage, Spec, stored_spec};
+use strata_resource::{Address, Spec, Value, stored_spec};
 use strata_state::{
     Action, Effect, JournalRecord, LockedState, OpenEntry, StateDocument, StateResource, StoreError,
 };
 
-use super::{StepEffect, StopSignal};
+use super::StepEffect;
 use crate::events::Event;
-use crate::journal::JournalWriter;
+use crate::journal::{Batch, JournalWriter};
 use crate::plan::{Step, StepAction};
 use crate::recovery::{decide, removed, sight};
 use crate::run::{EngineError, Run, StackView};
-use crate::{ErrorClass, OperationContext, Outcome, ProviderError};
+use crate::{ErrorClass, Operation, OperationContext, Outcome, ProviderError, StopSignal};
 
 /// What came of a step.
 pub(super) struct Finished {
@@ -29,20 +29,31 @@ pub(super) struct Worker<'a> {
     pub(super) index: usize,
     pub(super) step: &'a Step,
     pub(super) entry: OpenEntry,
+    /// The write that holds the entry; none for a step that writes nothing remote.
+    pub(super) begun: Option<Batch>,
     pub(super) run: Run,
     pub(super) lock: Arc<dyn LockedState>,
     pub(super) journal: &'a JournalWriter,
-    pub(super) lineage: Lineage,
     pub(super) stop: StopSignal,
-    pub(super) spec: Spec,
+    pub(super) operation: Operation,
     pub(super) stack: &'a StackView,
-    /// The state of this address alone, as it was when the step began.
+    /// The state of this address alone, as it was when the step began. Steps of one address never run side by side.
     pub(super) document: StateDocument,
 }
 
 impl Worker<'_> {
     pub(super) async fn work(self) -> Result<Finished, EngineError> {
-        let (effect, error) = if self.step.action.is_remote() {
+        if let Some(batch) = self.begun {
+            self.journal.durable(batch).await?;
+        }
+        let (address, action) = (self.step.address.clone(), self.step.action);
+        self.run.events.emit(Event::StepStarted {
+            step: self.index,
+            address: address.clone(),
+            action,
+            stage: self.step.stage,
+        });
+        let (effect, error) = if action.is_remote() {
             match self.operate().await {
                 Ok(outcome) => (Some(self.success(outcome)), None),
                 Err(error) => (self.after_failure(&error).await, Some(error)),
@@ -50,21 +61,27 @@ impl Worker<'_> {
         } else {
             (Some(self.recorded_only()), None)
         };
-        if let Some(effect) = &effect {
-            let (id, address) = (self.entry.id, self.step.address.clone());
-            self.journal.append(vec![JournalRecord::End { id, address, effect: effect.clone() }]).await?;
+        if let Some(effect) = effect.clone() {
+            self.journal.append(JournalRecord::End { id: self.entry.id, address, effect }).await?;
         }
         Ok(Finished { index: self.index, id: self.entry.id, effect, error })
     }
 
     async fn operate(&self) -> Result<Outcome, ProviderError> {
-        let provider = self
-            .run
-            .providers
-            .get(&self.step.target)
-            .map_err(|error| ProviderError::new(ErrorClass::Missing, error.to_string()))?;
-        let operation = self.step.operation(self.entry.action, self.spec.clone(), &self.lineage);
-        provider.execute(&operation, self).await
+        let refuse = |class, message: String| {
+            Err(ProviderError { nothing_done: true, ..ProviderError::new(class, message) })
+        };
+        if let Some((from, output)) = self.operation.spec.values().find_map(Value::unfilled) {
+            return refuse(ErrorClass::Missing, format!("it needs `{output}` of `{from}`, which has none"));
+        }
+        // Between the entry and now the user may have said stop, or the lock may be gone.
+        if let Err(error) = self.before_write() {
+            return refuse(error.class, error.message);
+        }
+        match self.run.providers.get(&self.step.target) {
+            Ok(provider) => provider.execute(&self.operation, self).await,
+            Err(error) => refuse(ErrorClass::Missing, error.to_string()),
+        }
     }
 
     fn success(&self, outcome: Outcome) -> Effect {
@@ -73,7 +90,7 @@ impl Worker<'_> {
             _ => match &self.step.becomes {
                 Some(becomes) => Effect::Put(Box::new(StateResource {
                     facts: outcome.facts,
-                    spec: stored_spec(&self.spec),
+                    spec: stored_spec(&self.operation.spec),
                     ..becomes.clone()
                 })),
                 None => Effect::Unchanged,
@@ -83,7 +100,7 @@ impl Worker<'_> {
 
     fn recorded_only(&self) -> Effect {
         match (self.step.action, &self.step.becomes) {
-            (StepAction::Forget, _) => Effect::Remove,
+            (StepAction::Forget, _) => removed(&self.entry, &self.document),
             (_, Some(becomes)) => Effect::Put(Box::new(becomes.clone())),
             (_, None) => Effect::Unchanged,
         }
@@ -112,7 +129,7 @@ impl OperationContext for Worker<'_> {
 
     async fn task_started(&self, task: &str) -> Result<(), ProviderError> {
         let record = JournalRecord::Task { id: self.entry.id, task: task.to_owned() };
-        self.journal.append(vec![record]).await.map_err(journal_failed)
+        self.journal.append(record).await.map_err(journal_failed)
     }
 
     fn progress(&self, doing: &str) {

@@ -1,0 +1,50 @@
+//! What stands in the way of a plan, told with what to do about it.
+
+use strata_resource::{Address, Refusal, Resource};
+
+use super::Planner;
+use crate::plan::{Problem, ProblemKind};
+
+impl Planner<'_> {
+    pub(super) fn stranger(&mut self, resource: &Resource, what: &str) {
+        self.problems.push(Problem {
+            kind: ProblemKind::Stranger,
+            address: resource.address.clone(),
+            message: what.to_owned(),
+            hint: "Strata never touches what is not its own: give the resource another identity, or remove the stranger by hand"
+                .to_owned(),
+            origin: resource.origin.clone(),
+        });
+    }
+
+    pub(super) fn busy(&mut self, address: &Address, what: &str, origin: Option<String>) {
+        self.problems.push(Problem {
+            kind: ProblemKind::Busy,
+            address: address.clone(),
+            message: what.to_owned(),
+            hint: "wait until its task has ended, then plan again; `strata apply` waits for tasks of its own"
+                .to_owned(),
+            origin,
+        });
+    }
+
+    pub(super) fn protected(&mut self, address: &Address, doing: &str, origin: Option<String>) {
+        self.problems.push(Problem {
+            kind: ProblemKind::Protected,
+            address: address.clone(),
+            message: format!("it is protected, and the plan would {doing} it"),
+            hint: "set `protect: false`, apply that, then plan again".to_owned(),
+            origin,
+        });
+    }
+
+    pub(super) fn refuse(&mut self, resource: &Resource, refusals: Vec<Refusal>) {
+        self.problems.extend(refusals.into_iter().map(|refusal| Problem {
+            kind: ProblemKind::Refused,
+            address: resource.address.clone(),
+            message: format!("`{}`: {}", refusal.path, refusal.reason),
+            hint: "set it back in the source, or make a new disk and move the data".to_owned(),
+            origin: resource.origin.clone(),
+        }));
+    }
+}

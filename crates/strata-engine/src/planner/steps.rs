@@ -1,0 +1,97 @@
+//! How a step is put together, and what the state will say when it is done.
+
+use strata_resource::{Address, Resource, RestartPolicy, stored_spec};
+use strata_state::StateResource;
+
+use super::Planner;
+use crate::Observed;
+use crate::plan::{Step, StepAction};
+
+impl Planner<'_> {
+    pub(super) fn step(
+        &self,
+        resource: &Resource,
+        action: StepAction,
+        recorded: Option<&StateResource>,
+    ) -> Step {
+        Step {
+            address: resource.address.clone(),
+            action,
+            target: resource.target.clone(),
+            stage: resource.stage,
+            replacement: false,
+            changes: Vec::new(),
+            restart: false,
+            stays_pending: false,
+            reasons: Vec::new(),
+            needs: Vec::new(),
+            limits: resource.limits.clone(),
+            spec: resource.spec.clone(),
+            recorded: recorded.cloned(),
+            observed: None,
+            origin: resource.origin.clone(),
+            becomes: Some(self.becomes(resource, recorded)),
+            on_change: resource.on_change,
+        }
+    }
+
+    pub(super) fn bare_step(&self, address: &Address, recorded: &StateResource, action: StepAction) -> Step {
+        Step {
+            address: address.clone(),
+            action,
+            target: recorded.target.clone(),
+            stage: recorded.stage,
+            replacement: false,
+            changes: Vec::new(),
+            restart: false,
+            stays_pending: false,
+            reasons: Vec::new(),
+            needs: Vec::new(),
+            limits: Vec::new(),
+            spec: recorded.spec.clone(),
+            recorded: Some(recorded.clone()),
+            observed: None,
+            origin: None,
+            becomes: None,
+            on_change: RestartPolicy::default(),
+        }
+    }
+
+    pub(super) fn removal(
+        &self,
+        address: &Address,
+        recorded: &StateResource,
+        observed: Observed,
+        action: StepAction,
+    ) -> Step {
+        Step { observed: Some(observed), ..self.bare_step(address, recorded, action) }
+    }
+
+    /// What the state says of a resource once it is applied. Former objects are known until they are deleted.
+    pub(super) fn becomes(&self, resource: &Resource, recorded: Option<&StateResource>) -> StateResource {
+        StateResource {
+            target: resource.target.clone(),
+            spec: stored_spec(&resource.spec),
+            facts: recorded.map(|recorded| recorded.facts.clone()).unwrap_or_default(),
+            depends_on: resource.depends_on.clone(),
+            stage: resource.stage,
+            protect: resource.protect,
+            partial: false,
+            deposed: self.former.get(&resource.address).cloned().unwrap_or_default(),
+        }
+    }
+}
+
+/// Facts such as digests move without anybody's doing; they are no reason to write the state.
+pub(super) fn same_record(one: &StateResource, other: &StateResource) -> bool {
+    let proof =
+        |record: &StateResource| ["uuid", "hwaddr", "size"].map(|fact| record.facts.get(fact).cloned());
+    one.target == other.target
+        && one.spec == other.spec
+        && one.depends_on == other.depends_on
+        && one.stage == other.stage
+        && one.protect == other.protect
+        && one.partial == other.partial
+        && one.deposed == other.deposed
+        && proof(one) == proof(other)
+}
