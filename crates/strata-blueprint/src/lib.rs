@@ -1,1 +1,21 @@
 //! Turns a stack into its resource graph: cluster to images, VMs, machine configs, bootstrap, Flux.
+//!
+//! What a user left out is decided here, once and in the open: the result is complete and canonical, so that plan, rendering and
+//! diff need no defaults of their own.
+
+mod cloud_init;
+mod container;
+mod fields;
+mod firewall;
+mod guest;
+mod hardware;
+mod image;
+mod outputs;
+mod site;
+mod stack;
+mod storage;
+mod template;
+mod vm;
+
+pub use site::{Blueprint, ForeignTemplate, Resolver, Site};
+pub use stack::draw_stack;

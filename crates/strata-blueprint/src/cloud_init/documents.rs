@@ -1,0 +1,222 @@
+//! The files of a NoCloud ISO: the user's own documents, and what is missing beside them.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value as Json, json};
+use sha2::{Digest, Sha256};
+use strata_diagnostics::Diagnostic;
+use strata_secret::SecretString;
+use strata_source::machine::cloud_init::CloudInit;
+use strata_source::value::address::Addressing;
+use strata_source::value::document::Document;
+use strata_yaml::{Node, Reference, ScalarKind, Source};
+
+use super::{Interface, addressing};
+use crate::hardware::Machine;
+use crate::site::Draft;
+
+pub(crate) type Files = BTreeMap<String, SecretString>;
+
+impl Draft<'_> {
+    pub(super) fn documents(
+        &mut self,
+        machine: &Machine<'_>,
+        vm_id: u32,
+        cloud_init: &CloudInit,
+        interfaces: &[Interface],
+    ) -> Option<Files> {
+        let mut files = Files::new();
+        for (field, document) in cloud_init.custom() {
+            let name = match field {
+                "userData" => "user-data",
+                "vendorData" => "vendor-data",
+                "networkData" => "network-config",
+                _ => "meta-data",
+            };
+            files.insert(name.to_owned(), self.document(machine, cloud_init, document)?);
+        }
+        if cloud_init.user_data.is_none() {
+            let generated = self.user_data(machine, cloud_init)?;
+            files.insert("user-data".to_owned(), generated);
+        } else {
+            self.refuse_unused(machine, cloud_init);
+        }
+        if !files.contains_key("network-config") && interfaces.iter().any(Interface::has_address) {
+            files.insert(
+                "network-config".to_owned(),
+                SecretString::new(network_config(cloud_init, interfaces)),
+            );
+        }
+        if !files.contains_key("meta-data") {
+            // A new instance id makes cloud-init run again; it changes when what the guest is told does.
+            let mut hash = Sha256::new();
+            files.values().for_each(|text| hash.update(text.expose()));
+            let id = format!("strata-{vm_id}-{}", hex::encode(&hash.finalize()[..8]));
+            let text = format!("instance-id: {id}\nlocal-hostname: {}\n", machine.address.name());
+            files.insert("meta-data".to_owned(), SecretString::new(text));
+        }
+        Some(files)
+    }
+
+    /// Fields that a document of the user's own leaves without effect.
+    fn refuse_unused(&mut self, machine: &Machine<'_>, cloud_init: &CloudInit) {
+        let unused = [
+            ("user", cloud_init.user.is_some()),
+            ("password", cloud_init.password.is_some()),
+            ("sshKeys", !cloud_init.ssh_keys.is_empty()),
+        ];
+        for (field, _) in unused.into_iter().filter(|(_, set)| *set) {
+            let message = format!("`{field}` and `userData` of `{}` exclude each other", machine.name);
+            let hint = "user-data of your own says everything: put it there";
+            self.found.push(Diagnostic::error("cloud-init", message).at(machine.name.span).hint(hint));
+        }
+    }
+
+    fn document(
+        &mut self,
+        machine: &Machine<'_>,
+        cloud_init: &CloudInit,
+        document: &Document,
+    ) -> Option<SecretString> {
+        match document {
+            Document::Inline(text) => Some(SecretString::new(text.value.clone())),
+            Document::File(path) => self.resolve(&Reference {
+                source: Source::File(path.value.clone()),
+                span: path.span,
+                sensitive: false,
+            }),
+            Document::Reference(reference) => {
+                self.allowed(machine, cloud_init, reference)?;
+                self.resolve(reference)
+            }
+            Document::Mapping(node) => {
+                let json = self.json(machine, cloud_init, node)?;
+                // JSON is YAML; the first line is how cloud-init knows its own.
+                Some(SecretString::new(format!("#cloud-config\n{json}\n")))
+            }
+        }
+    }
+
+    /// A secret in these documents lies on the hypervisor's storage in the clear: only if the user says so.
+    fn allowed(
+        &mut self,
+        machine: &Machine<'_>,
+        cloud_init: &CloudInit,
+        reference: &Reference,
+    ) -> Option<()> {
+        if !matches!(reference.source, Source::Secret(_)) || cloud_init.allow_secret_on_storage {
+            return Some(());
+        }
+        let message =
+            format!("cloud-init data of `{}` would put a secret on the hypervisor's storage", machine.name);
+        let hint = "`allowSecretOnStorage: true` allows it; everyone who may read that storage can then read the secret";
+        self.found.push(Diagnostic::error("secret-on-storage", message).at(reference.span).hint(hint));
+        None
+    }
+
+    fn json(&mut self, machine: &Machine<'_>, cloud_init: &CloudInit, node: &Node) -> Option<Json> {
+        if let Some(reference) = reference(node) {
+            self.allowed(machine, cloud_init, &reference)?;
+            return self.resolve(&reference).map(|plain| Json::String(plain.expose().to_owned()));
+        }
+        if let Some(items) = node.as_list() {
+            return items
+                .iter()
+                .map(|item| self.json(machine, cloud_init, item))
+                .collect::<Option<Vec<_>>>()
+                .map(Json::Array);
+        }
+        if let Some(mapping) = node.as_mapping() {
+            let mut object = Map::new();
+            for entry in &mapping.entries {
+                object.insert(entry.key.value.clone(), self.json(machine, cloud_init, &entry.value)?);
+            }
+            return Some(Json::Object(object));
+        }
+        let scalar = node.as_scalar()?;
+        Some(match scalar.kind() {
+            ScalarKind::Null => Json::Null,
+            ScalarKind::Bool(bool) => Json::Bool(bool),
+            ScalarKind::Integer(Some(int)) => Json::from(int),
+            _ => Json::String(scalar.text.clone()),
+        })
+    }
+
+    /// What the fields say, as user-data.
+    fn user_data(&mut self, machine: &Machine<'_>, cloud_init: &CloudInit) -> Option<SecretString> {
+        let mut data = json!({"hostname": machine.address.name(), "manage_etc_hosts": true});
+        if let Some(user) = &cloud_init.user
+            && let Some(user) = self.text(user)
+        {
+            data["user"] = json!(user.as_text().unwrap_or_default());
+        }
+        let keys = self.keys(&cloud_init.ssh_keys);
+        if !keys.is_empty() {
+            data["ssh_authorized_keys"] = json!(keys);
+        }
+        if let Some(upgrade) = cloud_init.upgrade {
+            data["package_upgrade"] = json!(upgrade);
+        }
+        if let Some(strata_yaml::Value::Reference(reference)) = &cloud_init.password {
+            self.allowed(machine, cloud_init, reference)?;
+            let plain = self.resolve(reference)?;
+            data["password"] = json!(plain.expose());
+            data["chpasswd"] = json!({"expire": false});
+        }
+        Some(SecretString::new(format!("#cloud-config\n{data}\n")))
+    }
+}
+
+/// The reference that a node spells.
+fn reference(node: &Node) -> Option<Reference> {
+    let [entry] = node.as_mapping()?.entries.as_slice() else { return None };
+    let name = entry.value.as_scalar()?.text.clone();
+    let source = match entry.key.value.as_str() {
+        "secret" => Source::Secret(name),
+        "env" => Source::Env(name),
+        "file" => Source::File(name),
+        _ => return None,
+    };
+    Some(Reference { source, span: node.span, sensitive: false })
+}
+
+/// Version 2, by hardware address: the guest's own names do not matter.
+fn network_config(cloud_init: &CloudInit, interfaces: &[Interface]) -> String {
+    let mut ethernets = Map::new();
+    for interface in interfaces.iter().filter(|interface| interface.has_address()) {
+        let fixed: Vec<String> = [interface.ip, interface.ip6]
+            .into_iter()
+            .flatten()
+            .filter(|ip| matches!(ip, Addressing::Static(_)))
+            .map(addressing)
+            .collect();
+        let mut config = json!({
+            "match": {"macaddress": interface.mac.to_ascii_lowercase()},
+            "dhcp4": matches!(interface.ip, Some(Addressing::Dhcp)),
+            "dhcp6": matches!(interface.ip6, Some(Addressing::Dhcp)),
+        });
+        if matches!(interface.ip6, Some(Addressing::Auto)) {
+            config["accept-ra"] = json!(true);
+        }
+        if !fixed.is_empty() {
+            config["addresses"] = json!(fixed);
+        }
+        let routes: Vec<Json> = [("0.0.0.0/0", &interface.gateway), ("::/0", &interface.gateway6)]
+            .into_iter()
+            .filter_map(|(to, via)| via.as_ref().map(|via| json!({"to": to, "via": via})))
+            .collect();
+        if !routes.is_empty() {
+            config["routes"] = json!(routes);
+        }
+        if !cloud_init.nameservers.is_empty() {
+            let servers: Vec<String> =
+                cloud_init.nameservers.iter().map(|server| server.0.to_string()).collect();
+            config["nameservers"] = json!({"addresses": servers});
+            if let Some(domain) = &cloud_init.search_domain {
+                config["nameservers"]["search"] = json!([domain]);
+            }
+        }
+        ethernets.insert(interface.slot.clone(), config);
+    }
+    json!({"version": 2, "ethernets": ethernets}).to_string()
+}

@@ -1,0 +1,106 @@
+//! Where a stack is built: who it is, what it may ask of the outside, and what is gathered on the way.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use sha2::{Digest, Sha256};
+use strata_diagnostics::{Diagnostic, SourceMap, Span};
+use strata_resource::{Address, Kind, Lineage, Mark, Resource, ResourceGraph};
+use strata_secret::SecretString;
+use strata_yaml::Reference;
+
+/// Resolves what comes from outside the file.
+pub trait Resolver {
+    fn resolve(&self, reference: &Reference) -> Result<SecretString, Diagnostic>;
+}
+
+/// A template of another stack.
+#[derive(Debug, Clone)]
+pub struct ForeignTemplate {
+    pub vm_id: u32,
+    pub node: Option<String>,
+}
+
+/// What a blueprint is drawn for.
+pub struct Site<'a> {
+    /// The repository's id; hardware addresses derive from it.
+    pub repository: &'a str,
+    /// Named in addresses where it is not the stack's own.
+    pub environment: Option<&'a str>,
+    pub stack: &'a str,
+    pub lineage: &'a Lineage,
+    /// The target of stacks that name none.
+    pub default_target: Option<&'a str>,
+    /// Storages that every node sees the same content of, by target.
+    pub shared_storages: &'a BTreeMap<String, BTreeSet<String>>,
+    /// `stack/template`.
+    pub foreign_templates: &'a BTreeMap<String, ForeignTemplate>,
+    /// Where a URL is fetched from.
+    pub mirror: &'a dyn Fn(&str) -> String,
+    pub resolver: &'a dyn Resolver,
+    pub sources: &'a SourceMap,
+}
+
+/// What a stack becomes.
+#[derive(Debug, Clone, Default)]
+pub struct Blueprint {
+    pub graph: ResourceGraph,
+    pub outputs: BTreeMap<String, strata_resource::Value>,
+}
+
+/// A blueprint while it is drawn.
+pub(crate) struct Draft<'a> {
+    pub(crate) site: &'a Site<'a>,
+    pub(crate) target: String,
+    pub(crate) blueprint: Blueprint,
+    pub(crate) found: Vec<Diagnostic>,
+    /// Image volumes by storage, node and name: one download however many use it.
+    pub(crate) images: BTreeMap<(String, String, String), Address>,
+}
+
+impl<'a> Draft<'a> {
+    pub(crate) fn new(site: &'a Site<'a>, target: String) -> Self {
+        Self { site, target, blueprint: Blueprint::default(), found: Vec::new(), images: BTreeMap::new() }
+    }
+
+    pub(crate) fn address(&self, kind: Kind, name: &str) -> Address {
+        Address::new(self.site.environment, self.site.stack, kind, name)
+    }
+
+    pub(crate) fn mark(&self, address: &Address, vmid: u32) -> String {
+        Mark::new(self.site.lineage, address, vmid).to_string()
+    }
+
+    /// `file:line`, for messages about the resource.
+    pub(crate) fn origin(&self, span: Span) -> Option<String> {
+        let location = self.site.sources.location(span);
+        Some(format!("{}:{}", location.file, location.line))
+    }
+
+    pub(crate) fn is_shared(&self, storage: &str) -> bool {
+        self.site.shared_storages.get(&self.target).is_some_and(|shared| shared.contains(storage))
+    }
+
+    pub(crate) fn resolve(&mut self, reference: &Reference) -> Option<SecretString> {
+        self.site.resolver.resolve(reference).map_err(|diagnostic| self.found.push(diagnostic)).ok()
+    }
+
+    pub(crate) fn refuse(&mut self, code: &'static str, message: impl Into<String>, span: Span) {
+        self.found.push(Diagnostic::error(code, message.into()).at(span));
+    }
+
+    pub(crate) fn insert(&mut self, resource: Resource) {
+        // Two entries of one kind with one name were refused when the source was read.
+        let _ = self.blueprint.graph.insert(resource);
+    }
+
+    /// A hardware address that stays the same as long as repository, address and slot do.
+    pub(crate) fn derived_mac(&self, address: &Address, slot: &str) -> String {
+        let mut hash = Sha256::new();
+        for part in ["strata mac 1", self.site.repository, &address.to_string(), slot] {
+            hash.update((part.len() as u64).to_be_bytes());
+            hash.update(part);
+        }
+        let hash = hash.finalize();
+        format!("BC:24:11:{:02X}:{:02X}:{:02X}", hash[0], hash[1], hash[2])
+    }
+}
