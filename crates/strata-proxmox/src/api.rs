@@ -1,0 +1,17 @@
+//! The wire format of the Proxmox VE API, without IO: parameters, answers, errors, task ids.
+
+mod answers;
+mod error;
+mod params;
+mod scalar;
+mod upid;
+
+pub use answers::Version;
+pub(crate) use answers::{
+    ContentRow, Envelope, GuestRow, LogLine, MigrationCheck, NetworkRow, NodeRow, PendingRow, PoolRow,
+    StorageRow, TaskRow, TaskStatus, Ticket,
+};
+pub use error::{ApiError, ApiErrorKind};
+pub(crate) use params::{Params, encode_path_part, url_encode};
+pub(crate) use scalar::Scalar;
+pub use upid::Upid;

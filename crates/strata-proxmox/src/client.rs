@@ -1,0 +1,212 @@
+//! The thin client: sends what `api` built, reads what came back. Reads are tried again; writes never are, here.
+
+mod auth;
+mod error;
+mod task;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::Method;
+use serde::de::{DeserializeOwned, IgnoredAny};
+use strata_net::{
+    Body, Clock, HttpClient, HttpOptions, Multipart, Random, Request, RetryPolicy, Verdict, retry,
+};
+use strata_secret::Redactor;
+use tokio::sync::Semaphore;
+
+use self::auth::Auth;
+pub(crate) use self::error::Trouble;
+pub use self::error::{CallError, ConnectError};
+pub(crate) use self::task::TaskEnd;
+use crate::ProxmoxOptions;
+use crate::api::{ApiError, Envelope, Params, Version};
+
+const BASE: &str = "/api2/json";
+const FORM: &str = "application/x-www-form-urlencoded";
+/// Proxmox keeps an idle connection for five seconds.
+const IDLE: Duration = Duration::from_secs(4);
+
+/// Whose rights a request needs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Rights {
+    Usual,
+    /// root@pam with a ticket, where there is a login; a token is never root.
+    Root,
+}
+
+/// A connection to one Proxmox cluster.
+pub struct Client {
+    http: HttpClient,
+    auth: Auth,
+    redactor: Redactor,
+    clock: Arc<dyn Clock>,
+    random: Random,
+    policy: RetryPolicy,
+    permits: Semaphore,
+    parallelism: usize,
+}
+
+impl Client {
+    pub(crate) fn new(options: ProxmoxOptions) -> Result<Self, ConnectError> {
+        let auth = Auth::new(options.token, options.login, &options.redactor)?;
+        let http = HttpClient::new(HttpOptions {
+            tls: options.tls,
+            dial: options.dial,
+            connect_timeout: options.connect_timeout,
+            request_timeout: options.request_timeout,
+            idle_timeout: IDLE,
+            idle_connections: options.parallelism,
+            trace: options.trace,
+            clock: options.clock.clone(),
+            ..HttpOptions::new(options.endpoint)
+        })?;
+        let parallelism = options.parallelism.max(1);
+        Ok(Self {
+            http,
+            auth,
+            redactor: options.redactor,
+            clock: options.clock,
+            random: options.random,
+            policy: options.retry,
+            permits: Semaphore::new(parallelism),
+            parallelism,
+        })
+    }
+
+    pub(crate) fn clock(&self) -> &dyn Clock {
+        self.clock.as_ref()
+    }
+
+    pub(crate) fn random(&self) -> &Random {
+        &self.random
+    }
+
+    pub(crate) fn policy(&self) -> RetryPolicy {
+        self.policy
+    }
+
+    pub(crate) fn parallelism(&self) -> usize {
+        self.parallelism
+    }
+
+    pub(crate) fn redactor(&self) -> &Redactor {
+        &self.redactor
+    }
+
+    /// `user@realm!token`, or the user of the ticket: who started our tasks.
+    pub(crate) fn identity(&self) -> &str {
+        self.auth.identity()
+    }
+
+    pub(crate) fn can_be_root(&self) -> bool {
+        self.auth.has_root_login()
+    }
+
+    pub(crate) fn uses_token(&self) -> bool {
+        self.auth.has_token()
+    }
+
+    pub async fn version(&self) -> Result<Version, CallError> {
+        self.get("/version", Params::new()).await
+    }
+
+    /// Reads, and tries again while that can help.
+    pub(crate) async fn get<T: DeserializeOwned>(&self, path: &str, query: Params) -> Result<T, CallError> {
+        let attempt = async || {
+            let answer =
+                self.send(Method::GET, path, query.encode(), Body::Empty, Rights::Usual, None).await?;
+            serde_json::from_slice::<Envelope<T>>(&answer)
+                .map(|envelope| envelope.data)
+                .map_err(|error| CallError::unreadable("GET", path, &error))
+        };
+        retry(self.policy, self.clock(), &self.random, attempt, CallError::verdict_on_read).await
+    }
+
+    /// Writes once. The answer is the id of a task, another text, or nothing.
+    pub(crate) async fn write(
+        &self,
+        method: Method,
+        path: &str,
+        params: &Params,
+        rights: Rights,
+    ) -> Result<Option<String>, CallError> {
+        params.secrets().for_each(|secret| self.redactor.add_text(secret));
+        let encoded = params.encode();
+        // A DELETE with a body is refused; its parameters go into the query.
+        let (query, body) = if method == Method::DELETE {
+            (encoded, Body::Empty)
+        } else {
+            (String::new(), Body::Bytes { content_type: FORM.to_owned(), bytes: Bytes::from(encoded) })
+        };
+        let answer = self.send(method.clone(), path, query, body, rights, None).await?;
+        task_or_nothing(&answer).map_err(|error| CallError::unreadable(method.as_str(), path, &error))
+    }
+
+    /// Uploads a file. It is held in memory and can take longer than other requests.
+    pub(crate) async fn upload(
+        &self,
+        path: &str,
+        fields: &Params,
+        filename: &str,
+        content: Vec<u8>,
+    ) -> Result<Option<String>, CallError> {
+        // A slow link still moves a megabyte in ten seconds.
+        let patience = Duration::from_secs(60 + (content.len() as u64 >> 20) * 10);
+        let form = fields.pairs().fold(Multipart::new(), |form, (key, value)| form.field(key, value));
+        let body = form.file("filename", filename, content).into_body();
+        let answer =
+            self.send(Method::POST, path, String::new(), body, Rights::Usual, Some(patience)).await?;
+        task_or_nothing(&answer).map_err(|error| CallError::unreadable("POST", path, &error))
+    }
+
+    async fn send(
+        &self,
+        method: Method,
+        path: &str,
+        query: String,
+        body: Body,
+        rights: Rights,
+        timeout: Option<Duration>,
+    ) -> Result<Bytes, CallError> {
+        let _permit = self.permits.acquire().await.expect("the semaphore is never closed");
+        let mut request = Request::new(method.clone(), format!("{BASE}{path}"));
+        (request.query, request.body, request.timeout) = (query, body, timeout);
+        let headers = self.auth.headers(&self.http, &method, rights, self.clock()).await?;
+        request.headers = headers;
+        let mut response = self.http.send(&request).await?;
+        if response.status == 401 && self.auth.forget_ticket(rights).await {
+            // The ticket has run out; a request that was not let in has done nothing.
+            request.headers = self.auth.headers(&self.http, &method, rights, self.clock()).await?;
+            response = self.http.send(&request).await?;
+        }
+        if (200..300).contains(&response.status) {
+            return Ok(response.body);
+        }
+        let phrase = self.redactor.redact(&response.reason);
+        let body = String::from_utf8_lossy(&response.body);
+        let body = self.redactor.redact(&body);
+        let error = ApiError::read(method.as_str(), path, response.status, &phrase, body.as_bytes());
+        Err(CallError::Api(error))
+    }
+}
+
+fn task_or_nothing(answer: &[u8]) -> Result<Option<String>, serde_json::Error> {
+    if let Ok(envelope) = serde_json::from_slice::<Envelope<Option<String>>>(answer) {
+        return Ok(envelope.data);
+    }
+    // Some writes answer with an object that nothing here needs.
+    serde_json::from_slice::<Envelope<IgnoredAny>>(answer).map(|_| None)
+}
+
+impl CallError {
+    fn verdict_on_read(&self) -> Verdict {
+        match self.trouble() {
+            Trouble::NotDelivered | Trouble::AnswerLost => Verdict::Again,
+            // A server error without a known meaning may pass; a known one will not.
+            Trouble::Unexplained => Verdict::AtMost(3),
+            Trouble::Refused => Verdict::Final,
+        }
+    }
+}

@@ -1,0 +1,27 @@
+//! What a spec says, in the keys and property strings of a guest's configuration, and back.
+//!
+//! One table for each kind of guest (`qemu`, `lxc`) serves both directions. An update edits the live text of a key: what the
+//! spec has no field for stays as it is.
+
+mod decode;
+mod drive;
+mod encode;
+mod form;
+mod live;
+mod lxc;
+mod notes;
+mod property;
+mod qemu;
+mod rule;
+mod size;
+mod volume;
+
+#[cfg(test)]
+mod round_trip;
+
+pub(crate) use decode::decode;
+pub(crate) use drive::{is_strata_cidata, storage_of};
+pub(crate) use encode::{CodecError, Edit, KeyChange, create_params, edit_key, field_of, keys_of};
+pub(crate) use live::LiveConfig;
+pub(crate) use rule::{GuestKind, KeyRule, is_root_only, table};
+pub(crate) use size::{to_gib, to_size_text};

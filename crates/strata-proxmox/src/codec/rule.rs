@@ -1,0 +1,188 @@
+//! The shape of the tables: which key says which field, how, and what a change of it needs.
+
+use strata_resource::Kind;
+
+use super::form::Form;
+
+/// The two kinds of guests, which share most of the API.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum GuestKind {
+    Qemu,
+    Lxc,
+}
+
+impl GuestKind {
+    pub(crate) fn of(kind: Kind) -> Option<Self> {
+        match kind {
+            Kind::Vm | Kind::Template => Some(Self::Qemu),
+            Kind::Container => Some(Self::Lxc),
+            Kind::Image | Kind::Cidata => None,
+        }
+    }
+
+    /// As in paths and listings.
+    pub(crate) fn path(self) -> &'static str {
+        match self {
+            Self::Qemu => "qemu",
+            Self::Lxc => "lxc",
+        }
+    }
+
+    /// As people say.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::Qemu => "VM",
+            Self::Lxc => "container",
+        }
+    }
+
+    /// The kind whose field rules apply.
+    pub(crate) fn resource_kind(self) -> Kind {
+        match self {
+            Self::Qemu => Kind::Vm,
+            Self::Lxc => Kind::Container,
+        }
+    }
+}
+
+/// One key of the configuration, or all keys with a prefix and a number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Key {
+    Exact(&'static str),
+    /// `net` for `net0`, `net1`, …
+    Slot(&'static str),
+}
+
+/// One part of a property string.
+#[derive(Debug)]
+pub(crate) struct Part {
+    pub(crate) key: &'static str,
+    pub(crate) field: &'static str,
+    pub(crate) form: Form,
+}
+
+/// The parts of a property string that a spec has fields for.
+#[derive(Debug)]
+pub(crate) struct Property {
+    pub(crate) default_key: &'static str,
+    pub(crate) parts: &'static [Part],
+}
+
+/// What a key's text is made of.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Content {
+    Value(Form),
+    Property(&'static Property),
+    /// A network of a VM: the model is the name of the part that holds the MAC.
+    QemuNet(&'static Property),
+    /// A volume with options: made new, or attached and edited.
+    Volume(&'static Property),
+    /// A drive of a VM: a disk, a CD-ROM or Proxmox' own cloud-init drive.
+    Drive(&'static Property),
+    /// Notes and mark.
+    Description,
+    /// Told by the server, set by a call of its own.
+    ReadOnly(Form),
+}
+
+#[derive(Debug)]
+pub(crate) struct KeyRule {
+    pub(crate) key: Key,
+    /// Where in the spec: the field, the map of the parts, or the map of the slots.
+    pub(crate) path: &'static [&'static str],
+    pub(crate) content: Content,
+    /// The privilege on `/vms/<id>` that a change needs.
+    pub(crate) privilege: &'static str,
+    /// Taken at creation only.
+    pub(crate) create_only: bool,
+}
+
+impl KeyRule {
+    pub(crate) const fn new(
+        key: Key,
+        path: &'static [&'static str],
+        content: Content,
+        privilege: &'static str,
+    ) -> Self {
+        Self { key, path, content, privilege, create_only: false }
+    }
+
+    pub(crate) const fn at_creation(mut self) -> Self {
+        self.create_only = true;
+        self
+    }
+
+    pub(crate) fn matches(&self, key: &str) -> bool {
+        match self.key {
+            Key::Exact(name) => name == key,
+            Key::Slot(prefix) => key.strip_prefix(prefix).is_some_and(|number| {
+                !number.is_empty() && number.len() <= 3 && number.bytes().all(|byte| byte.is_ascii_digit())
+            }),
+        }
+    }
+}
+
+/// The table of a kind of guest.
+pub(crate) fn table(kind: GuestKind) -> &'static [KeyRule] {
+    match kind {
+        GuestKind::Qemu => super::qemu::TABLE,
+        GuestKind::Lxc => super::lxc::TABLE,
+    }
+}
+
+/// Whether only root@pam with a ticket may set a key to this value.
+pub(crate) fn is_root_only(kind: GuestKind, key: &str, value: &str) -> bool {
+    let slot =
+        |prefix: &'static str| KeyRule::new(Key::Slot(prefix), &[], Content::Description, "").matches(key);
+    let mapped = value.split(',').any(|part| part.starts_with("mapping="));
+    match kind {
+        GuestKind::Qemu => {
+            matches!(key, "args" | "hookscript" | "lock")
+                || slot("parallel")
+                || (slot("hostpci") && !mapped)
+                || (slot("usb")
+                    && !mapped
+                    && value.split(',').next().is_none_or(|first| first != "spice" && first != "host=spice"))
+                || (slot("serial") && value != "socket")
+        }
+        GuestKind::Lxc => {
+            matches!(key, "hookscript" | "lock" | "entrypoint" | "env")
+                || slot("dev")
+                || (slot("mp") && value.starts_with('/'))
+                || (key == "features"
+                    && value.split(',').any(|part| !part.starts_with("nesting=") && !part.ends_with("=0")))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slots_have_a_number() {
+        let rule = KeyRule::new(Key::Slot("net"), &["networks"], Content::Description, "");
+        assert!(rule.matches("net0") && rule.matches("net31"));
+        assert!(!rule.matches("net") && !rule.matches("net1x") && !rule.matches("network0"));
+    }
+
+    #[test]
+    fn mapped_devices_need_no_root() {
+        for (key, value, root) in [
+            ("hostpci0", "0000:01:00.0,pcie=1", true),
+            ("hostpci0", "mapping=gpu,pcie=1", false),
+            ("usb0", "spice", false),
+            ("usb0", "1234:5678", true),
+            ("args", "-S", true),
+            ("serial0", "socket", false),
+            ("serial0", "/dev/ttyS0", true),
+            ("cores", "2", false),
+        ] {
+            assert_eq!(is_root_only(GuestKind::Qemu, key, value), root, "{key} {value}");
+        }
+        assert!(is_root_only(GuestKind::Lxc, "features", "nesting=1,keyctl=1"));
+        assert!(!is_root_only(GuestKind::Lxc, "features", "nesting=1"));
+        assert!(is_root_only(GuestKind::Lxc, "mp0", "/mnt/data,mp=/data"));
+        assert!(!is_root_only(GuestKind::Lxc, "mp0", "local:8,mp=/data"));
+    }
+}
