@@ -15,7 +15,7 @@ pub use decode::choice::{Choice, decode_choice};
 pub use decode::collection::Map;
 pub use decode::context::{Context, NoOutside, Outside};
 pub use decode::partial::Partial;
-pub use decode::primitive::Raw;
+pub use decode::primitive::{Raw, decode_text};
 pub use decode::record::{Fields, Places, Record, decode_record, join_doc};
 pub use node::{Entry, Kind, Mapping, Node};
 pub use overlay::overlay;

@@ -22,6 +22,8 @@ pub struct Reference {
     pub span: Span,
     /// The field it stands in holds a secret.
     pub sensitive: bool,
+    /// The decoder needed the value at once, and has it: an ordinary field, which plans show.
+    pub fetched: bool,
 }
 
 /// A value that is written down, or a reference to be resolved when it is needed.
@@ -93,7 +95,7 @@ impl Reference {
             "env" => Source::Env(name),
             _ => Source::File(name),
         };
-        Some(Ok(Self { source, span: node.span, sensitive: cx.rules().secret }))
+        Some(Ok(Self { source, span: node.span, sensitive: cx.rules().secret, fetched: false }))
     }
 
     /// The reference that a mapping was perhaps meant to be.

@@ -56,6 +56,7 @@ impl Definitions {
             Shape::Choice(words) => self.outside(json!({"enum": words})),
             Shape::Scalar => self.outside(json!({"type": ["string", "number", "boolean"]})),
             Shape::Any => json!({}),
+            Shape::AnyMapping => json!({"type": "object"}),
             Shape::List(item) => json!({"type": ["array", "null"], "items": self.shape(item, rules)}),
             Shape::Partial(shape) => {
                 let partial = std::mem::replace(&mut self.partial, true);

@@ -14,6 +14,8 @@ pub enum Shape {
     Scalar,
     /// Anything at all.
     Any,
+    /// A mapping with anything in it.
+    AnyMapping,
     List(Box<Shape>),
     /// A mapping with keys of the user's choice.
     Map(TextShape, Box<Shape>),
@@ -198,6 +200,7 @@ impl Shape {
             Self::Choice(words) => words_list(words),
             Self::Scalar => "text, a number, `true` or `false`".to_owned(),
             Self::Any => "anything".to_owned(),
+            Self::AnyMapping => "a mapping".to_owned(),
             Self::List(_) => "a list".to_owned(),
             Self::Map(..) => "a mapping".to_owned(),
             Self::Record(spec) => match spec().shorthand.and_then(|key| spec().field(key)) {

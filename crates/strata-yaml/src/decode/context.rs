@@ -109,7 +109,8 @@ impl<'d> Context<'d> {
         value
     }
 
-    pub(crate) fn is_partial(&self) -> bool {
+    /// Whether an overlay is being read, in which nothing takes a key away.
+    pub fn is_partial(&self) -> bool {
         self.partial
     }
 
@@ -157,7 +158,7 @@ impl<'d> Context<'d> {
         };
         match text {
             Ok(text) => {
-                self.refer(reference);
+                self.refer(Reference { fetched: true, ..reference });
                 Some(text.trim_end_matches(['\n', '\r']).to_owned())
             }
             Err(problem) => {

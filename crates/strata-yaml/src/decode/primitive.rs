@@ -138,6 +138,24 @@ pub(crate) fn text(node: &Node, shape: TextShape, cx: &mut Context<'_>) -> Optio
     Some(scalar.into_owned().text)
 }
 
+/// Reads text and what it spells; a problem in words is reported with what is expected.
+pub fn decode_text<T>(
+    node: &Node,
+    shape: TextShape,
+    cx: &mut Context<'_>,
+    parse: impl FnOnce(&str) -> Result<T, String>,
+) -> Option<T> {
+    let text = text(node, shape, cx)?;
+    match parse(&text) {
+        Ok(value) => Some(value),
+        Err(problem) => {
+            let label = format!("{} takes {}", cx.what(), shape.what);
+            cx.push(Diagnostic::error("invalid-value", problem).at_with(node.span, label));
+            None
+        }
+    }
+}
+
 /// A scalar as it was written, for keys whose meaning is not ours.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Raw {

@@ -1,0 +1,139 @@
+//! Kinds of machines of a cluster, and single machines that differ.
+
+use strata_yaml::{Map, Spanned, choice, record};
+
+use crate::cluster::Schematic;
+use crate::machine::device::{Pci, Usb};
+use crate::machine::disk::Disk;
+use crate::machine::guest::Startup;
+use crate::value::address::{AddressPool, Ip, Mac};
+use crate::value::document::Document;
+use crate::value::name::{HOST, ID};
+use crate::value::size::{DiskSize, MemorySize};
+use crate::value::slot::{DiskSlots, PciSlots, Slots, UsbSlots};
+
+choice! {
+    /// What a machine does in its cluster.
+    pub enum NodeRole { ControlPlane = "controlPlane", Worker = "worker" }
+}
+
+record! {
+    /// The size of a machine.
+    pub struct Resources {
+        /// cores for each socket
+        "cores" cores: Option<u32> [range(1, 1024)];
+        /// processor sockets
+        "sockets" sockets: Option<u32> [range(1, 16)];
+        /// in MiB, or with a unit
+        "memory" memory: Option<MemorySize>;
+        /// in GiB, or with a unit
+        "disk" disk: Option<DiskSize>;
+    }
+}
+
+record! {
+    /// What a pool says of its machines, and a machine of itself.
+    pub struct NodeSettings {
+        /// the size
+        "resources" resources: Option<Resources>;
+        /// cores for each socket; wins over `resources`
+        "cores" cores: Option<u32> [range(1, 1024)];
+        /// processor sockets; wins over `resources`
+        "sockets" sockets: Option<u32> [range(1, 16)];
+        /// in MiB, or with a unit; wins over `resources`
+        "memory" memory: Option<MemorySize>;
+        /// in GiB, or with a unit; wins over `resources`
+        "disk" disk: Option<DiskSize>;
+        /// Kubernetes labels
+        "labels" labels: Map<String>;
+        /// Kubernetes annotations
+        "annotations" annotations: Map<String>;
+        /// Kubernetes taints: `key: value:NoSchedule`
+        "taints" taints: Map<String>;
+        /// PCI devices of the host: a list or by slot
+        "pci" pci: Slots<Pci, PciSlots>;
+        /// USB devices of the host: a list or by slot
+        "usb" usb: Slots<Usb, UsbSlots>;
+        /// more disks by slot
+        "disks" disks: Slots<Disk, DiskSlots>;
+        /// changes to the machine configuration: files, or in place
+        "patches" patches: Vec<Document>;
+        /// what is built into the image
+        "schematic" schematic: Option<Schematic>;
+        /// signed images and Secure Boot
+        "secureBoot" secure_boot: Option<bool>;
+        /// encrypt the disk
+        "encryptDisk" encrypt_disk: Option<bool>;
+        /// kernel modules that are loaded at boot
+        "kernelModules" kernel_modules: Option<Vec<String>>;
+        /// the disk that Talos installs itself on
+        "installDisk" install_disk: Option<String>;
+        /// the largest packet
+        "mtu" mtu: Option<u16> [range(576, 65520)];
+        /// when it starts and stops with its host
+        "startup" startup: Option<Startup>;
+        /// the Proxmox node
+        "hypervisor" hypervisor: Option<Spanned<String>> [text(ID)];
+        /// Strata refuses to destroy it
+        "protect" protect: Option<bool>;
+    }
+}
+
+record! {
+    /// Machines of one kind.
+    pub struct Pool {
+        /// how many
+        "count" count: u32 [range(0, 500)];
+        /// the addresses they take in order: a range or a list
+        "addresses" addresses: Option<Spanned<AddressPool>>;
+        /// the VMID of the first
+        "idBase" id_base: Option<Spanned<u32>> [range(100, 999_999_999)];
+        /// the Proxmox nodes they are spread over; otherwise the cluster's
+        "hypervisors" hypervisors: Vec<Spanned<String>> [text(ID)];
+        ..settings: NodeSettings;
+    }
+}
+
+record! {
+    /// Workers with a name of their own kind.
+    pub struct NamedPool {
+        /// the kind: it takes the place of `worker` in their names
+        "name" name: Spanned<String> [text(HOST)];
+        ..pool: Pool;
+    }
+}
+
+record! {
+    /// How many machines of which kind.
+    pub struct Topology {
+        /// the control planes; an odd number, for a majority
+        "controlPlane" control_plane: Option<Pool>;
+        /// the workers
+        "workers" workers: Option<Pool>;
+        /// workers of other kinds
+        "pools" pools: Vec<NamedPool>;
+    }
+}
+
+record! {
+    /// One machine: what differs from its pool, or a machine of no pool.
+    pub struct ClusterNode {
+        /// only for a machine of no pool: what it does
+        "role" role: Option<NodeRole>;
+        /// its address
+        "address" address: Option<Spanned<Ip>>;
+        /// its hardware address
+        "mac" mac: Option<Spanned<Mac>>;
+        /// the number in the Proxmox cluster
+        "vmId" vm_id: Option<Spanned<u32>> [range(100, 999_999_999)];
+        ..settings: NodeSettings;
+    }
+}
+
+record! {
+    /// `nodes.yaml`: the same as `cluster.nodes`.
+    pub struct NodesFile [document] {
+        /// one machine each, by name
+        "nodes" nodes: Map<ClusterNode> [keys(HOST)];
+    }
+}

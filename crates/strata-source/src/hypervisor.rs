@@ -1,0 +1,146 @@
+//! `hypervisors/<name>.yaml`: what the hosts themselves have; layer 0.
+
+pub mod access;
+pub mod network;
+pub mod storage;
+
+use strata_yaml::{Map, Spanned, record};
+
+use crate::hypervisor::access::{AclEntry, Group, Role, Token, User};
+use crate::hypervisor::network::{DnsSettings, HostInterface};
+use crate::hypervisor::storage::Storage;
+use crate::machine::firewall::{FirewallRule, Policy};
+use crate::stack::Metadata;
+use crate::value::name::{ID, NAME};
+
+record! {
+    /// Where the hosts are.
+    pub struct HypervisorProxmox [at_most_one(&["node", "nodes"])] {
+        /// one of the targets of strata.yaml
+        "target" target: Option<Spanned<String>> [text(NAME)];
+        /// the Proxmox node that host settings apply to
+        "node" node: Option<Spanned<String>> [text(ID)];
+        /// the Proxmox nodes that host settings apply to
+        "nodes" nodes: Vec<Spanned<String>> [text(ID)];
+    }
+}
+
+record! {
+    /// A pool of guests and storages.
+    pub struct GuestPool {
+        /// for people
+        "comment" comment: Option<String>;
+    }
+}
+
+record! {
+    /// A device on one node that a mapping stands for.
+    pub struct MappedDevice {
+        /// the Proxmox node
+        "node" node: Spanned<String> [text(ID)];
+        /// PCI: the address; USB: the bus and port
+        "path" path: Option<Spanned<String>>;
+        /// `vendor:device`
+        "id" id: Option<String>;
+        /// `vendor:device` of the subsystem
+        "subsystemId" subsystem_id: Option<String>;
+        /// the IOMMU group
+        "iommuGroup" iommu_group: Option<u32>;
+    }
+}
+
+record! {
+    /// A device that guests refer to by name, wherever it is.
+    pub struct Mapping {
+        /// for people
+        "comment" comment: Option<String>;
+        /// PCI: it can be divided into mediated devices
+        "mediated" mediated: Option<bool>;
+        /// the device on each node
+        "devices" devices: Vec<MappedDevice>;
+    }
+}
+
+record! {
+    /// Devices that guests refer to by name.
+    pub struct Mappings {
+        /// PCI devices
+        "pci" pci: Map<Mapping> [keys(ID)];
+        /// USB devices
+        "usb" usb: Map<Mapping> [keys(ID)];
+    }
+}
+
+record! {
+    /// A named set of rules.
+    pub struct SecurityGroup {
+        /// for people
+        "comment" comment: Option<String>;
+        /// the first that matches decides
+        "rules" rules: Vec<FirewallRule>;
+    }
+}
+
+record! {
+    /// A named set of addresses.
+    pub struct IpSet [shorthand("addresses")] {
+        /// for people
+        "comment" comment: Option<String>;
+        /// addresses and networks
+        "addresses" addresses: Vec<String>;
+    }
+}
+
+record! {
+    /// The firewall of the whole datacenter.
+    pub struct DatacenterFirewall [shorthand("enabled")] {
+        /// whether it applies
+        "enabled" enabled: bool = true;
+        /// for packets to the hosts
+        "policyIn" policy_in: Option<Policy>;
+        /// for packets from the hosts
+        "policyOut" policy_out: Option<Policy>;
+        /// the first that matches decides
+        "rules" rules: Vec<FirewallRule>;
+        /// names for addresses
+        "aliases" aliases: Map<String> [keys(ID)];
+        /// named sets of addresses
+        "ipSets" ip_sets: Map<IpSet> [keys(ID)];
+        /// named sets of rules
+        "groups" groups: Map<SecurityGroup> [keys(ID)];
+    }
+}
+
+record! {
+    /// What the hosts of a target have.
+    pub struct Hypervisor [document] {
+        /// who the stack is
+        "metadata" metadata: Option<Metadata>;
+        /// where the hosts are
+        "proxmox" proxmox: Option<HypervisorProxmox>;
+        /// storages, by id
+        "storages" storages: Map<Storage> [keys(ID)];
+        /// bridges, bonds and VLANs, by name
+        "network" network: Map<HostInterface> [keys(ID), aliases(&["bridges"])];
+        /// pools of guests and storages
+        "pools" pools: Map<GuestPool>;
+        /// named sets of privileges
+        "roles" roles: Map<Role> [keys(ID)];
+        /// groups of users
+        "groups" groups: Map<Group> [keys(ID)];
+        /// users, with their realm: `ops@pve`
+        "users" users: Map<User>;
+        /// API tokens: `ops@pve!ci`
+        "tokens" tokens: Map<Token>;
+        /// who may do what where
+        "acl" acl: Vec<AclEntry>;
+        /// devices that guests refer to by name
+        "mappings" mappings: Option<Mappings>;
+        /// the firewall of the whole datacenter
+        "firewall" firewall: Option<DatacenterFirewall>;
+        /// name servers of the hosts
+        "dns" dns: Option<DnsSettings>;
+        /// the time zone of the hosts, such as `Europe/Paris`
+        "timezone" timezone: Option<String>;
+    }
+}

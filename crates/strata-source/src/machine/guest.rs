@@ -1,0 +1,109 @@
+//! What every guest has, virtual machine or container.
+
+use strata_yaml::{Map, Raw, Spanned, choice, record};
+
+use crate::machine::firewall::Firewall;
+use crate::value::duration::Seconds;
+use crate::value::name::{HOST, ID, TAG};
+
+choice! {
+    /// What to do about a change that a running guest does not see.
+    pub enum OnChange {
+        /// Leave it running; the change waits for the next start.
+        Ignore = "ignore",
+        /// Restart it.
+        Reboot = "reboot",
+        /// Destroy it and make it anew.
+        Recreate = "recreate",
+    }
+}
+
+record! {
+    /// When a guest starts and stops with its host.
+    pub struct Startup [shorthand("order")] {
+        /// lower starts earlier and stops later
+        "order" order: Option<u32>;
+        /// how long to wait after it started
+        "upDelay" up_delay: Option<Seconds>;
+        /// how long to wait for it to stop
+        "downDelay" down_delay: Option<Seconds>;
+    }
+}
+
+record! {
+    /// How long the steps of a guest may take.
+    pub struct Timeouts {
+        /// making it
+        "create" create: Option<Seconds>;
+        /// copying its template
+        "clone" clone_: Option<Seconds>;
+        /// starting it
+        "start" start: Option<Seconds>;
+        /// shutting it down before it is stopped hard
+        "shutdown" shutdown: Option<Seconds>;
+        /// moving it to another node
+        "migrate" migrate: Option<Seconds>;
+        /// deleting it
+        "delete" delete: Option<Seconds>;
+    }
+}
+
+record! {
+    /// Keys that go to Proxmox as they are.
+    pub struct ProxmoxOptions {
+        /// any key that Proxmox knows and Strata has no field for
+        "options" options: Map<Raw>;
+    }
+}
+
+record! {
+    /// What every guest has.
+    pub struct Guest {
+        /// the number in the Proxmox cluster; with `count`, of the first
+        "vmId" vm_id: Spanned<u32> [range(100, 999_999_999)];
+        /// how many equal ones: `web-1`, `web-2`, … with numbers one after the other
+        "count" count: Option<u32> [range(0, 1000)];
+        /// otherwise the key; with `count`, the part before the number
+        "name" name: Option<Spanned<String>> [text(HOST)];
+        /// the Proxmox node; otherwise the stack's
+        "node" node: Option<Spanned<String>> [text(ID), aliases(&["hypervisor"])];
+        /// the pool it is a member of
+        "pool" pool: Option<Spanned<String>>;
+        /// tags, for people
+        "tags" tags: Vec<String> [text(TAG)];
+        /// notes, for people; Strata adds a line of its own
+        "notes" notes: Option<String>;
+        /// Strata refuses to destroy it
+        "protect" protect: bool = false;
+        /// Proxmox refuses to remove it and its disks
+        "protection" protection: Option<bool>;
+        /// started with its host
+        "onboot" onboot: Option<bool> [aliases(&["onBoot"])];
+        /// when it starts and stops with its host
+        "startup" startup: Option<Startup>;
+        /// whether it runs
+        "started" started: bool = true;
+        /// its firewall
+        "firewall" firewall: Option<Firewall>;
+        /// what to do about a change that needs a restart
+        "onChange" on_change: Option<OnChange>;
+        /// how long its steps may take
+        "timeouts" timeouts: Option<Timeouts>;
+        /// guests of this stack that are made before this one: `vms.db`, `containers.dns`
+        "dependsOn" depends_on: Vec<Spanned<String>>;
+        /// any key that Proxmox knows and Strata has no field for
+        "options" options: Map<Raw>;
+        /// the same, under another name
+        "proxmox" proxmox: Option<ProxmoxOptions>;
+    }
+}
+
+impl Guest {
+    /// The raw keys, from both places; `proxmox.options` wins.
+    pub fn raw_options(&self) -> impl Iterator<Item = (&Spanned<String>, &Raw)> {
+        let more = self.proxmox.as_ref().map(|proxmox| &proxmox.options);
+        let shadowed = move |key: &str| more.is_some_and(|more| more.get(key).is_some());
+        let own = self.options.iter().filter(move |(key, _)| !shadowed(key));
+        own.chain(more.into_iter().flat_map(|more| more.iter()))
+    }
+}

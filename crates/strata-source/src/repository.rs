@@ -1,0 +1,200 @@
+//! A repository as a whole: its settings, its stacks, and each stack in each of its environments.
+
+mod assemble;
+mod digest;
+mod discover;
+mod select;
+
+use std::collections::BTreeMap;
+
+use strata_diagnostics::{Diagnostics, FileId, SourceMap};
+use strata_yaml::{Node, Reference, Spanned};
+
+use crate::check;
+use crate::cluster::Cluster;
+use crate::hypervisor::Hypervisor;
+use crate::settings::Settings;
+use crate::settings::target::{ProxmoxTarget, Target};
+use crate::stack::{Layer, Stack, StackProxmox};
+use crate::world::World;
+
+pub use select::SelectError;
+
+/// The environment of a stack that names none.
+pub const DEFAULT_ENVIRONMENT: &str = "default";
+
+/// What was found in a repository.
+pub struct Repository {
+    pub sources: SourceMap,
+    /// As strata.yaml says, without any environment.
+    pub settings: Settings,
+    stacks: Vec<StackEntry>,
+    /// By stack and environment.
+    effective: BTreeMap<(String, String), EffectiveStack>,
+    /// The settings of each environment that changes them.
+    environments: BTreeMap<String, Settings>,
+    settings_tree: BTreeMap<String, Node>,
+}
+
+/// A stack, before an environment is chosen.
+#[derive(Debug, Clone)]
+pub struct StackEntry {
+    pub name: Spanned<String>,
+    pub layer: Layer,
+    pub kind: StackKind,
+    /// The file it is written in, from the root of the repository; for OpenTofu, the folder.
+    pub path: String,
+    /// The folder that the files it names are looked for in first.
+    pub folder: String,
+    /// The environment it is in without `-e`.
+    pub default_environment: String,
+    /// Every environment it is part of, the default one first.
+    pub environments: Vec<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StackKind {
+    Machines,
+    Cluster,
+    Hypervisor,
+    /// Written by hand in OpenTofu: driven, not rendered.
+    Tofu,
+}
+
+/// A stack in one environment, with every default and overlay applied.
+#[derive(Debug, Clone)]
+pub struct EffectiveStack {
+    pub name: String,
+    pub environment: String,
+    /// Whether this is what `strata` takes without `-e`.
+    pub is_default_environment: bool,
+    pub layer: Layer,
+    pub path: String,
+    pub folder: String,
+    pub file: FileId,
+    pub model: Model,
+    /// Everything that comes from outside the source.
+    pub references: Vec<Reference>,
+    tree: Node,
+}
+
+/// What a stack is made of.
+#[derive(Debug, Clone)]
+pub enum Model {
+    Machines(Box<Stack>),
+    Cluster(Box<Cluster>),
+    Hypervisor(Box<Hypervisor>),
+    /// Written by hand in OpenTofu.
+    Tofu,
+    /// It could not be read; what is wrong has been reported.
+    Broken,
+}
+
+impl Repository {
+    /// Reads everything and checks it. The repository is as good as its files; errors say what is missing in it.
+    pub fn load(world: &dyn World) -> (Self, Diagnostics) {
+        let mut diagnostics = Diagnostics::new();
+        let found = discover::discover(world, &mut diagnostics);
+        let repository = assemble::assemble(world, found, &mut diagnostics);
+        check::check(&repository, world, &mut diagnostics);
+        diagnostics.tidy();
+        (repository, diagnostics)
+    }
+
+    /// Every stack: lower layers first, and what others depend on before them.
+    pub fn stacks(&self) -> &[StackEntry] {
+        &self.stacks
+    }
+
+    /// The stack in an environment; in its own without one.
+    pub fn stack(&self, name: &str, environment: Option<&str>) -> Option<&EffectiveStack> {
+        let entry = self.stacks.iter().find(|entry| entry.name.value == name)?;
+        let environment = environment.unwrap_or(&entry.default_environment);
+        self.effective.get(&(name.to_owned(), environment.to_owned()))
+    }
+
+    /// Every stack in every environment that it is part of.
+    pub fn effective(&self) -> impl Iterator<Item = &EffectiveStack> {
+        self.effective.values()
+    }
+
+    /// The settings of an environment.
+    pub fn settings(&self, environment: &str) -> &Settings {
+        self.environments.get(environment).unwrap_or(&self.settings)
+    }
+
+    /// Every environment that some stack is part of.
+    pub fn environments(&self) -> Vec<&str> {
+        let mut names: Vec<&str> =
+            self.effective.keys().map(|(_, environment)| environment.as_str()).collect();
+        names.sort_unstable();
+        names.dedup();
+        names
+    }
+
+    /// The target that a stack is applied to, with its name.
+    pub fn target<'a>(&'a self, stack: &'a EffectiveStack) -> Option<(&'a str, &'a Target)> {
+        let name = stack.target_name()?;
+        self.settings(&stack.environment).targets.get(name).map(|target| (name.value.as_str(), target))
+    }
+
+    /// The Proxmox that a stack is applied to, with the target's name.
+    pub fn proxmox<'a>(&'a self, stack: &'a EffectiveStack) -> Option<(&'a str, &'a ProxmoxTarget)> {
+        let (name, target) = self.target(stack)?;
+        target.proxmox.as_ref().map(|proxmox| (name, proxmox))
+    }
+}
+
+impl EffectiveStack {
+    pub fn machines(&self) -> Option<&Stack> {
+        match &self.model {
+            Model::Machines(stack) => Some(stack),
+            _ => None,
+        }
+    }
+
+    pub fn cluster(&self) -> Option<&Cluster> {
+        match &self.model {
+            Model::Cluster(cluster) => Some(cluster),
+            _ => None,
+        }
+    }
+
+    pub fn hypervisor(&self) -> Option<&Hypervisor> {
+        match &self.model {
+            Model::Hypervisor(hypervisor) => Some(hypervisor),
+            _ => None,
+        }
+    }
+
+    /// The name of the target, where the stack says one.
+    pub fn target_name(&self) -> Option<&Spanned<String>> {
+        match &self.model {
+            Model::Machines(stack) => stack.proxmox.as_ref()?.target.as_ref(),
+            Model::Cluster(cluster) => cluster.proxmox.as_ref()?.target.as_ref(),
+            Model::Hypervisor(hypervisor) => hypervisor.proxmox.as_ref()?.target.as_ref(),
+            Model::Tofu | Model::Broken => None,
+        }
+    }
+
+    /// The stack's `proxmox` section, for a stack of machines.
+    pub fn placement(&self) -> Option<&StackProxmox> {
+        self.machines()?.proxmox.as_ref()
+    }
+
+    /// The stacks that are applied before this one.
+    pub fn depends_on(&self) -> &[Spanned<String>] {
+        let metadata = match &self.model {
+            Model::Machines(stack) => stack.metadata.as_ref(),
+            Model::Cluster(cluster) => cluster.metadata.as_ref(),
+            Model::Hypervisor(hypervisor) => hypervisor.metadata.as_ref(),
+            Model::Tofu | Model::Broken => None,
+        };
+        metadata.map(|metadata| metadata.depends_on.as_slice()).unwrap_or_default()
+    }
+
+    /// The tree that the model was read from.
+    pub fn tree(&self) -> &Node {
+        &self.tree
+    }
+}

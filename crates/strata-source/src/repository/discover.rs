@@ -1,0 +1,222 @@
+//! Finds the files of a repository and reads them into trees.
+
+use strata_diagnostics::{Diagnostic, Diagnostics, FileId, SourceMap, Span};
+use strata_yaml::{Node, Parsed, parse};
+
+use crate::repository::StackKind;
+use crate::stack::Layer;
+use crate::world::World;
+
+/// Folders below `stacks/` are searched this deep.
+const MAX_FOLDERS: usize = 16;
+
+/// The files, as trees.
+pub(super) struct Found {
+    pub(super) sources: SourceMap,
+    pub(super) settings: Option<(FileId, Node)>,
+    pub(super) stacks: Vec<StackFile>,
+    pub(super) environments: Vec<EnvironmentFile>,
+}
+
+pub(super) struct StackFile {
+    pub(super) kind: StackKind,
+    pub(super) layer: Layer,
+    /// By the file or folder; the file may say another.
+    pub(super) name: String,
+    pub(super) path: String,
+    pub(super) folder: String,
+    pub(super) file: FileId,
+    /// `None` where it could not be read.
+    pub(super) tree: Option<Node>,
+    /// `nodes.yaml` beside a cluster.
+    pub(super) nodes: Option<Node>,
+}
+
+pub(super) struct EnvironmentFile {
+    pub(super) name: String,
+    pub(super) tree: Option<Node>,
+}
+
+pub(super) fn discover(world: &dyn World, diagnostics: &mut Diagnostics) -> Found {
+    let mut finder = Finder { world, diagnostics, sources: SourceMap::new() };
+    let settings = finder.settings();
+    let mut stacks = finder.hypervisors();
+    stacks.extend(finder.clusters());
+    finder.stacks("stacks", 0, &mut stacks);
+    let environments = finder.environments();
+    let Finder { sources, .. } = finder;
+    Found { sources, settings, stacks, environments }
+}
+
+struct Finder<'w, 'd> {
+    world: &'w dyn World,
+    diagnostics: &'d mut Diagnostics,
+    sources: SourceMap,
+}
+
+impl Finder<'_, '_> {
+    fn settings(&mut self) -> Option<(FileId, Node)> {
+        let (file, parsed) = self.read("strata.yaml")?;
+        match parsed {
+            Parsed::Document(node) => Some((file, node)),
+            Parsed::Empty | Parsed::Broken => None,
+        }
+    }
+
+    fn hypervisors(&mut self) -> Vec<StackFile> {
+        let mut stacks = Vec::new();
+        for name in self.yaml_files("hypervisors") {
+            let path = format!("hypervisors/{name}.yaml");
+            let stack = (StackKind::Hypervisor, Layer::Hypervisors, name.as_str());
+            stacks.extend(self.stack(stack, &path, "hypervisors", "the hypervisors of a target"));
+        }
+        stacks
+    }
+
+    fn clusters(&mut self) -> Vec<StackFile> {
+        let mut stacks = Vec::new();
+        for name in self.folders("clusters") {
+            let folder = format!("clusters/{name}");
+            let stack = (StackKind::Cluster, Layer::Platforms, name.as_str());
+            if let Some(stack) = self.stack(stack, &format!("{folder}/cluster.yaml"), &folder, "a cluster") {
+                stacks.push(self.with_nodes(stack));
+            }
+        }
+        stacks
+    }
+
+    fn with_nodes(&mut self, stack: StackFile) -> StackFile {
+        let path = join(&stack.folder, "nodes.yaml");
+        let nodes = match self.read(&path) {
+            Some((_, Parsed::Document(node))) => Some(node),
+            _ => None,
+        };
+        StackFile { nodes, ..stack }
+    }
+
+    fn stacks(&mut self, folder: &str, depth: usize, stacks: &mut Vec<StackFile>) {
+        if depth > MAX_FOLDERS {
+            let message =
+                format!("`{folder}` is nested more than {MAX_FOLDERS} folders deep and is not read");
+            self.diagnostics.push(Diagnostic::warning("too-deep", message));
+            return;
+        }
+        let listed = self.list(folder);
+        let name = folder.rsplit('/').next().unwrap_or(folder).to_owned();
+        let has = |file: &str| listed.iter().any(|entry| !entry.is_folder && entry.name == file);
+        if has("stack.yaml") {
+            let stack = (StackKind::Machines, Layer::Standalone, name.as_str());
+            stacks.extend(self.stack(stack, &format!("{folder}/stack.yaml"), folder, "a stack"));
+        } else if listed.iter().any(|entry| !entry.is_folder && entry.name.ends_with(".tf")) {
+            let file = self.sources.add(folder, "");
+            stacks.push(StackFile {
+                kind: StackKind::Tofu,
+                layer: Layer::Standalone,
+                name,
+                path: folder.to_owned(),
+                folder: folder.to_owned(),
+                file,
+                tree: None,
+                nodes: None,
+            });
+        }
+        for entry in listed.iter().filter(|entry| entry.is_folder && !entry.name.starts_with('.')) {
+            self.stacks(&format!("{folder}/{}", entry.name), depth + 1, stacks);
+        }
+    }
+
+    fn environments(&mut self) -> Vec<EnvironmentFile> {
+        let mut environments = Vec::new();
+        for name in self.yaml_files("environments") {
+            let tree = match self.read(&format!("environments/{name}.yaml")) {
+                Some((_, Parsed::Document(node))) => Some(node),
+                _ => None,
+            };
+            environments.push(EnvironmentFile { name, tree });
+        }
+        environments
+    }
+
+    fn stack(
+        &mut self,
+        (kind, layer, name): (StackKind, Layer, &str),
+        path: &str,
+        folder: &str,
+        what: &str,
+    ) -> Option<StackFile> {
+        let (file, parsed) = self.read(path)?;
+        let tree = parsed.required(file, what, self.diagnostics);
+        let (name, path, folder) = (name.to_owned(), path.to_owned(), folder.to_owned());
+        Some(StackFile { kind, layer, name, path, folder, file, tree, nodes: None })
+    }
+
+    /// The tree of a file; `None` where there is no such file.
+    fn read(&mut self, path: &str) -> Option<(FileId, Parsed)> {
+        let content = match self.world.read(path) {
+            Ok(content) => content,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return None,
+            Err(error) => {
+                let file = self.sources.add(path, "");
+                let message = format!("`{path}` cannot be read: {error}");
+                self.diagnostics.push(Diagnostic::error("unreadable", message).at(Span::start_of(file)));
+                return Some((file, Parsed::Broken));
+            }
+        };
+        match String::from_utf8(content) {
+            Ok(text) => {
+                let file = self.sources.add(path, text);
+                Some((file, parse(&self.sources, file, self.diagnostics)))
+            }
+            Err(error) => {
+                let valid = error.utf8_error().valid_up_to();
+                let text = String::from_utf8_lossy(error.as_bytes()).into_owned();
+                let file = self.sources.add(path, text);
+                let message = "the file is not UTF-8 text";
+                self.diagnostics.push(Diagnostic::error("unreadable", message).at(Span::new(
+                    file,
+                    valid,
+                    valid + 1,
+                )));
+                Some((file, Parsed::Broken))
+            }
+        }
+    }
+
+    fn list(&mut self, folder: &str) -> Vec<crate::world::Listed> {
+        self.world.list(folder).unwrap_or_else(|error| {
+            let message = format!("the folder `{folder}` cannot be read: {error}");
+            self.diagnostics.push(Diagnostic::error("unreadable", message));
+            Vec::new()
+        })
+    }
+
+    fn folders(&mut self, folder: &str) -> Vec<String> {
+        let listed = self.list(folder);
+        listed
+            .into_iter()
+            .filter(|entry| entry.is_folder && !entry.name.starts_with('.'))
+            .map(|e| e.name)
+            .collect()
+    }
+
+    /// The names of the `.yaml` files of a folder, without the extension.
+    fn yaml_files(&mut self, folder: &str) -> Vec<String> {
+        let mut names = Vec::new();
+        for entry in
+            self.list(folder).into_iter().filter(|entry| !entry.is_folder && !entry.name.starts_with('.'))
+        {
+            if let Some(name) = entry.name.strip_suffix(".yaml") {
+                names.push(name.to_owned());
+            } else if let Some(name) = entry.name.strip_suffix(".yml") {
+                let message = format!("`{folder}/{}` is not read", entry.name);
+                let hint = format!("call it `{name}.yaml`");
+                self.diagnostics.push(Diagnostic::warning("ignored-file", message).hint(hint));
+            }
+        }
+        names
+    }
+}
+
+pub(super) fn join(folder: &str, name: &str) -> String {
+    if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") }
+}

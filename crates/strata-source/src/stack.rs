@@ -1,0 +1,90 @@
+//! `stacks/<path>/stack.yaml`: templates, virtual machines and containers.
+
+pub mod expand;
+pub mod id_range;
+pub mod output;
+
+use strata_yaml::{Map, Spanned, choice, record};
+
+use crate::machine::container::Container;
+use crate::machine::image::Image;
+use crate::machine::template::Template;
+use crate::machine::vm::Vm;
+use crate::stack::id_range::IdRange;
+use crate::stack::output::OutputPath;
+use crate::value::name::{HOST, ID, NAME};
+
+choice! {
+    /// What may depend on what: a lower layer never needs a higher one.
+    pub enum Layer { Hypervisors = "hypervisors", Platforms = "platforms", Standalone = "standalone" }
+}
+
+record! {
+    /// Who the stack is.
+    pub struct Metadata {
+        /// otherwise the name of its folder
+        "name" name: Option<Spanned<String>> [text(NAME)];
+        /// the environment it is in without `-e`
+        "environment" environment: Option<Spanned<String>> [text(NAME)];
+        /// for people
+        "description" description: Option<String>;
+        /// otherwise by the folder it is in
+        "layer" layer: Option<Layer>;
+        /// stacks that are applied before this one
+        "dependsOn" depends_on: Vec<Spanned<String>>;
+    }
+}
+
+record! {
+    /// Where volumes go unless something says otherwise.
+    pub struct StorageDefaults [shorthand("disk")] {
+        /// disks and container volumes
+        "disk" disk: Option<Spanned<String>> [text(ID), aliases(&["datastore"])];
+        /// CD images
+        "iso" iso: Option<Spanned<String>> [text(ID)];
+        /// disk images that disks are imported from; otherwise where CD images go
+        "import" import: Option<Spanned<String>> [text(ID)];
+        /// container templates; otherwise where CD images go
+        "vztmpl" vztmpl: Option<Spanned<String>> [text(ID)];
+        /// a CD image that is there already
+        "isoPath" iso_path: Option<Spanned<String>>;
+    }
+}
+
+record! {
+    /// Where the stack lives.
+    pub struct StackProxmox [at_most_one(&["node", "nodes"])] {
+        /// one of the targets of strata.yaml
+        "target" target: Option<Spanned<String>> [text(NAME)];
+        /// the Proxmox node
+        "node" node: Option<Spanned<String>> [text(ID)];
+        /// Proxmox nodes that guests with `count` are spread over
+        "nodes" nodes: Vec<Spanned<String>> [text(ID)];
+        /// where volumes go unless something says otherwise
+        "storage" storage: Option<StorageDefaults>;
+        /// the pool that guests are members of
+        "pool" pool: Option<Spanned<String>>;
+        /// the VMIDs that this stack keeps to: `9100-9199`
+        "idRange" id_range: Option<Spanned<IdRange>>;
+    }
+}
+
+record! {
+    /// A stack of machines.
+    pub struct Stack [document] {
+        /// who the stack is
+        "metadata" metadata: Option<Metadata>;
+        /// where it lives
+        "proxmox" proxmox: Option<StackProxmox>;
+        /// images that machines refer to by name
+        "images" images: Map<Image> [keys(NAME)];
+        /// VMs that others are cloned from
+        "templates" templates: Map<Template> [keys(HOST)];
+        /// virtual machines
+        "vms" vms: Map<Vm> [keys(HOST)];
+        /// LXC containers
+        "containers" containers: Map<Container> [keys(HOST)];
+        /// what others may ask of this stack, by name: `vms.web[*].address`
+        "outputs" outputs: Map<Spanned<OutputPath>> [keys(NAME)];
+    }
+}
