@@ -24,7 +24,7 @@ impl Draft<'_> {
         let Some(node) = self.node(instance.node.as_ref(), instance.key).map(str::to_owned) else { return };
         let storage = Storages::of(stack, container.storage.as_ref());
         let used = ImageUse { name: instance.key, node: &node, wanted: ContentType::Vztmpl, storage };
-        let Some(image) = self.image(stack, &container.image, &used) else { return };
+        let Some(image) = self.image(Some(stack), &container.image, &used) else { return };
         let disks = storage.of_disks();
         let name = container.hostname.as_ref().filter(|_| instance.index.is_none()).unwrap_or(&instance.name);
         let mut spec = self.guest(&address, instance.vm_id, &node, name, guest);

@@ -24,19 +24,21 @@ pub(crate) const CD_DRIVE: &str = "ide2";
 
 /// What the hardware of one VM is built with.
 pub(crate) struct Machine<'a> {
-    pub(crate) stack: &'a Stack,
+    /// Whose `images` can be named.
+    pub(crate) stack: Option<&'a Stack>,
     pub(crate) address: &'a Address,
     pub(crate) name: &'a Spanned<String>,
     pub(crate) node: &'a str,
     pub(crate) storage: Storages<'a>,
-    /// A clone has what its template has: only what the source says is set.
-    pub(crate) clone: bool,
+    /// Something else decides what the source leaves open: a template, or a cluster's own defaults.
+    pub(crate) inherits: bool,
     pub(crate) firewalled: bool,
     /// The hardware address that the source gives `net0`, … of this very machine.
     pub(crate) mac: &'a dyn Fn(&Nic) -> Option<String>,
 }
 
 /// The fields, and what must be there first.
+#[derive(Default)]
 pub(crate) struct Built {
     pub(crate) spec: Spec,
     pub(crate) needs: BTreeSet<Address>,
@@ -51,8 +53,8 @@ impl Draft<'_> {
         hardware: &Hardware,
         boot: Option<&ImageRef>,
     ) -> Built {
-        let mut built = Built { spec: Spec::new(), needs: BTreeSet::new(), storages: BTreeSet::new() };
-        plain(&mut built.spec, hardware, machine.clone);
+        let mut built = Built::default();
+        plain(&mut built.spec, hardware, machine.inherits);
         self.disks(machine, hardware, boot, &mut built);
         let mut networks = Spec::new();
         for (slot, nic) in hardware.network.iter() {
@@ -62,7 +64,7 @@ impl Draft<'_> {
         let first = built.storages.iter().next().cloned();
         let first = first.unwrap_or_else(|| machine.storage.of_disks().to_owned());
         // OVMF forgets its settings without a disk for them.
-        let wants_efi = hardware.bios == Some(Bios::Ovmf) && !machine.clone;
+        let wants_efi = hardware.bios == Some(Bios::Ovmf) && !machine.inherits;
         if hardware.efi.is_some() || wants_efi {
             built.spec.put("efidisk", efi_disk(hardware.efi.as_ref(), &first));
         }
@@ -115,7 +117,7 @@ impl Draft<'_> {
             let complete = disk.as_map().is_some_and(|disk| {
                 ["size", "import", "volume"].iter().any(|field| disk.contains_key(*field))
             });
-            if !complete && !machine.clone {
+            if !complete && !machine.inherits {
                 let message = format!("the disk `{slot}` of `{}` has no size", machine.name);
                 self.refuse("no-size", message, machine.name.span);
             }
@@ -151,10 +153,10 @@ impl Draft<'_> {
         Some((volume.id, volume.content))
     }
 
-    fn disk(&mut self, machine: &Machine<'_>, disk: &Disk, built: &mut Built) -> Spec {
+    pub(crate) fn disk(&mut self, machine: &Machine<'_>, disk: &Disk, built: &mut Built) -> Spec {
         let mut spec = Spec::new();
         // A clone's disks are where its template's are, unless the source says otherwise.
-        let inherited = machine.clone || disk.volume.is_some();
+        let inherited = machine.inherits || disk.volume.is_some();
         let default = (!inherited).then(|| machine.storage.of_disks().to_owned());
         if let Some(storage) = disk.storage.as_ref().map(|storage| storage.value.clone()).or(default) {
             built.storages.insert(storage.clone());
@@ -205,12 +207,12 @@ pub(crate) fn trunks(vlans: &[u16]) -> Value {
 }
 
 /// Everything that is no slot.
-fn plain(spec: &mut Spec, hardware: &Hardware, clone: bool) {
-    let fresh = |value: &'static str| (!clone).then(|| value.to_owned());
+fn plain(spec: &mut Spec, hardware: &Hardware, inherits: bool) {
+    let fresh = |value: &'static str| (!inherits).then(|| value.to_owned());
     let cpu = hardware.cpu.as_ref();
     let mut processor = Spec::new();
     processor.put_some("type", cpu.and_then(|cpu| cpu.kind.clone()).or_else(|| fresh("x86-64-v2-AES")));
-    processor.put_some("cores", hardware.cores.or((!clone).then_some(1)).map(int));
+    processor.put_some("cores", hardware.cores.or((!inherits).then_some(1)).map(int));
     processor.put_some("sockets", hardware.sockets.map(int));
     if let Some(cpu) = cpu {
         processor.put_full("flags", list(&cpu.flags));
@@ -221,7 +223,10 @@ fn plain(spec: &mut Spec, hardware: &Hardware, clone: bool) {
     }
     spec.put_full("cpu", Value::Map(processor));
     let mut memory = Spec::new();
-    memory.put_some("size", hardware.memory.map(|memory| memory.mib()).or((!clone).then_some(2048)).map(int));
+    memory.put_some(
+        "size",
+        hardware.memory.map(|memory| memory.mib()).or((!inherits).then_some(2048)).map(int),
+    );
     memory.put_some("balloon", hardware.balloon.map(int));
     spec.put_full("memory", Value::Map(memory));
     spec.put_some("bios", hardware.bios.map(|bios| bios.to_string()));
@@ -263,7 +268,7 @@ fn agent(agent: &Agent) -> Value {
     Value::Map(spec)
 }
 
-fn pci(pci: &Pci) -> Value {
+pub(crate) fn pci(pci: &Pci) -> Value {
     let mut spec = Spec::new();
     spec.put_some("device", pci.device.as_ref().map(|device| device.value.clone()));
     spec.put_some("mapping", pci.mapping.as_ref().map(|mapping| mapping.value.clone()));
@@ -275,7 +280,7 @@ fn pci(pci: &Pci) -> Value {
     Value::Map(spec)
 }
 
-fn usb(usb: &Usb) -> Value {
+pub(crate) fn usb(usb: &Usb) -> Value {
     let mut spec = Spec::new();
     spec.put_some("device", usb.device.as_ref().map(|device| device.value.clone()));
     spec.put_some("mapping", usb.mapping.as_ref().map(|mapping| mapping.value.clone()));

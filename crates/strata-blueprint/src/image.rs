@@ -3,6 +3,7 @@
 //! The name of the volume says what it is: our lineage, what it holds, and the checksum (or, without one, a hash of the URL).
 
 use sha2::{Digest, Sha256};
+use strata_diagnostics::Span;
 use strata_resource::{Address, Kind, Resource, RestartPolicy, Spec, Stage};
 use strata_source::machine::image::{ContentType, Image, ImageFormat, ImageRef};
 use strata_source::stack::Stack;
@@ -28,10 +29,21 @@ pub(crate) struct ImageUse<'a> {
     pub(crate) storage: Storages<'a>,
 }
 
+/// A volume that Proxmox fetches.
+pub(crate) struct Download<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) file: String,
+    pub(crate) storage: String,
+    pub(crate) content: ContentType,
+    pub(crate) url: &'a str,
+    pub(crate) checksum: Option<String>,
+    pub(crate) span: Span,
+}
+
 impl Draft<'_> {
     pub(crate) fn image(
         &mut self,
-        stack: &Stack,
+        stack: Option<&Stack>,
         reference: &ImageRef,
         used: &ImageUse<'_>,
     ) -> Option<Volume> {
@@ -40,7 +52,7 @@ impl Draft<'_> {
                 let content = ImageFormat::of_name(volume).map_or(used.wanted, ImageFormat::content_type);
                 Some(Volume { id: volume.value.clone(), resource: None, content })
             }
-            ImageRef::Named(name) => match stack.images.get(name.as_str()) {
+            ImageRef::Named(name) => match stack.and_then(|stack| stack.images.get(name.as_str())) {
                 Some(image) => self.download(name, image, used),
                 None => {
                     self.refuse("unknown-image", format!("there is no image `{name}`"), name.span);
@@ -62,24 +74,39 @@ impl Draft<'_> {
             Some(storage) => storage.value.clone(),
             None => used.storage.of_images(content).to_owned(),
         };
-        let file = file_name(self.site.lineage.short(), image, format);
+        let download = Download {
+            name,
+            file: file_name(self.site.lineage.short(), image, format),
+            storage,
+            content,
+            url: &image.url,
+            checksum: image.checksum.as_ref().map(ToString::to_string),
+            span: image.url.span,
+        };
+        let (id, address) = self.downloaded(download, used.node);
+        Some(Volume { id, resource: Some(address), content })
+    }
+
+    /// One resource for each volume, however many ask for it.
+    pub(crate) fn downloaded(&mut self, download: Download<'_>, node: &str) -> (String, Address) {
+        let Download { name, file, storage, content, url, checksum, span } = download;
         let id = format!("{storage}:{content}/{file}");
         let shared = self.is_shared(&storage);
-        let key = (storage.clone(), if shared { String::new() } else { used.node.to_owned() }, id.clone());
+        let key = (storage.clone(), if shared { String::new() } else { node.to_owned() }, id.clone());
         if let Some(address) = self.images.get(&key) {
-            return Some(Volume { id, resource: Some(address.clone()), content });
+            return (id, address.clone());
         }
-        let name = if shared { name.to_owned() } else { format!("{name}@{}", used.node) };
+        let name = if shared { name.to_owned() } else { format!("{name}@{node}") };
         let address = self.unused(Kind::Image, &name);
         self.images.insert(key, address.clone());
         let mut spec = Spec::new();
         spec.put("volume", id.clone());
         spec.put("storage", storage.clone());
-        spec.put("node", used.node);
+        spec.put("node", node);
         spec.put("content", content.to_string());
         spec.put("shared", shared);
-        spec.put("url", (self.site.mirror)(&image.url));
-        spec.put_some("checksum", image.checksum.as_ref().map(ToString::to_string));
+        spec.put("url", (self.site.mirror)(url));
+        spec.put_some("checksum", checksum);
         self.insert(Resource {
             address: address.clone(),
             target: self.target.clone(),
@@ -88,10 +115,10 @@ impl Draft<'_> {
             stage: Stage::Compute,
             protect: false,
             on_change: RestartPolicy::default(),
-            limits: vec![format!("storage:{}/{storage}", used.node)],
-            origin: self.origin(image.url.span),
+            limits: vec![format!("storage:{node}/{storage}")],
+            origin: self.origin(span),
         });
-        Some(Volume { id, resource: Some(address), content })
+        (id, address)
     }
 
     /// Two different images that want one name: the second gets a number.

@@ -4,6 +4,7 @@
 //! diff need no defaults of their own.
 
 mod cloud_init;
+mod cluster;
 mod container;
 mod fields;
 mod firewall;
@@ -17,5 +18,6 @@ mod storage;
 mod template;
 mod vm;
 
+pub use cluster::draw_cluster;
 pub use site::{Blueprint, ForeignTemplate, Resolver, Site};
 pub use stack::draw_stack;

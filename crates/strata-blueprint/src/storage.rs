@@ -17,6 +17,11 @@ impl<'a> Storages<'a> {
         Self { stack: defaults, disks: own.map(|own| own.value.as_str()) }
     }
 
+    /// Of a cluster.
+    pub(crate) fn new(defaults: Option<&'a StorageDefaults>) -> Self {
+        Self { stack: defaults, disks: None }
+    }
+
     pub(crate) fn of_disks(&self) -> &'a str {
         let whole = self.stack.and_then(|stack| stack.disk.as_ref()).map(|storage| storage.value.as_str());
         self.disks.or(whole).unwrap_or("local-lvm")

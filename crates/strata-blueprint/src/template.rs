@@ -17,12 +17,12 @@ impl Draft<'_> {
         let address = self.address(Kind::Template, &instance.name);
         let Some(node) = self.node(instance.node.as_ref(), instance.key).map(str::to_owned) else { return };
         let machine = Machine {
-            stack,
+            stack: Some(stack),
             address: &address,
             name: instance.key,
             node: &node,
             storage: Storages::of(stack, template.storage.as_ref()),
-            clone: false,
+            inherits: false,
             firewalled: false,
             mac: &|nic| nic.mac.as_ref().map(|mac| mac.value.to_string()),
         };

@@ -29,12 +29,12 @@ impl Draft<'_> {
         let address = self.address(Kind::Vm, &instance.name);
         let Some(node) = self.node(instance.node.as_ref(), instance.key).map(str::to_owned) else { return };
         let machine = Machine {
-            stack,
+            stack: Some(stack),
             address: &address,
             name: instance.key,
             node: &node,
             storage: Storages::of(stack, None),
-            clone: vm.template.is_some(),
+            inherits: vm.template.is_some(),
             firewalled: guest.firewall.as_ref().is_some_and(|firewall| firewall.enabled),
             mac: &|nic: &Nic| instance.mac(nic.mac.as_ref().map(|mac| mac.value)).map(|mac| mac.to_string()),
         };

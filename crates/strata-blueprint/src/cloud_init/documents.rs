@@ -84,6 +84,7 @@ impl Draft<'_> {
                 source: Source::File(path.value.clone()),
                 span: path.span,
                 sensitive: false,
+                fetched: false,
             }),
             Document::Reference(reference) => {
                 self.allowed(machine, cloud_init, reference)?;
@@ -177,7 +178,7 @@ fn reference(node: &Node) -> Option<Reference> {
         "file" => Source::File(name),
         _ => return None,
     };
-    Some(Reference { source, span: node.span, sensitive: false })
+    Some(Reference { source, span: node.span, sensitive: false, fetched: false })
 }
 
 /// Version 2, by hardware address: the guest's own names do not matter.
