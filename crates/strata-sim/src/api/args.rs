@@ -45,7 +45,7 @@ impl Args {
         self.0.get(name).filter(|arg| **arg != Arg::Null)
     }
 
-    /// Whether the key was sent at all; a form's empty value is sent and null.
+    /// Whether the key was sent at all; JSON's null is sent and yet not there.
     pub fn sent(&self, name: &str) -> bool {
         self.0.contains_key(name)
     }
@@ -56,6 +56,11 @@ impl Args {
 
     pub fn text(&self, name: &str) -> Option<&str> {
         self.get(name).and_then(Arg::as_text)
+    }
+
+    /// A text that is not empty.
+    pub fn filled(&self, name: &str) -> Option<&str> {
+        self.text(name).filter(|text| !text.is_empty())
     }
 
     pub fn owned(&self, name: &str) -> Option<String> {

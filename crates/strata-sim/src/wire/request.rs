@@ -8,18 +8,18 @@ use crate::api::{Arg, Args};
 /// Where the original's messages say they come from.
 const SOURCE: &str = "/usr/share/perl5/PVE/APIServer/AnyEvent.pm";
 
-/// Pairs separated by `&` or `;`; a repeated key becomes a list; an empty value is null.
+/// Pairs separated by `&` or `;`; a repeated key becomes a list; a key without `=` is null.
 pub(crate) fn form(data: &[u8]) -> Args {
     let mut args = Args::default();
     for pair in data.split(|b| matches!(b, b'&' | b';')).filter(|p| !p.is_empty()) {
         let mut parts = pair.splitn(2, |b| *b == b'=');
         let key = decode(parts.next().unwrap_or_default());
-        // A second `=` ends the value, and nothing after the first leaves none: that is how splitting goes there.
-        let raw = parts.next().unwrap_or_default().split(|b| *b == b'=').next().unwrap_or_default();
-        if raw.is_empty() {
+        let Some(rest) = parts.next() else {
             args.0.insert(key, Arg::Null);
             continue;
-        }
+        };
+        // A second `=` ends the value: that is how splitting goes there.
+        let raw = rest.split(|b| *b == b'=').next().unwrap_or_default();
         let value = Arg::Text(decode(raw));
         let value = match args.0.shift_remove(&key) {
             None | Some(Arg::Null) => value,
@@ -84,6 +84,8 @@ mod tests {
         let both = Arg::List(vec![Arg::Text("a b+c".into()), Arg::Text(";".into())]);
         assert_eq!(args.get("comment"), Some(&both));
         assert_eq!(form(b"c=%FCber").text("c"), Some("\u{fffd}ber"));
+        let odd = form(b"groups=&append");
+        assert_eq!((odd.get("groups"), odd.get("append")), (Some(&Arg::Text(String::new())), None));
     }
 
     #[test]
