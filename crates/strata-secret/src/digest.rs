@@ -19,7 +19,7 @@ pub struct DigestKey(Zeroizing<[u8; 32]>);
 
 impl DigestKey {
     /// Draws a new key.
-    pub fn generate(random: &mut impl RandomSource) -> Self {
+    pub fn generate(random: &mut (impl RandomSource + ?Sized)) -> Self {
         let mut key = Zeroizing::new([0; 32]);
         random.fill(key.as_mut_slice());
         Self(key)

@@ -1,0 +1,73 @@
+//! What a file format gives to SOPS: a tree, the metadata, and a way to write changed values back into the text.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use super::SopsError;
+use super::metadata::Meta;
+use super::tree::{Document, Slot};
+use crate::value::Value;
+
+/// The formats of SOPS.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    Yaml,
+    Json,
+    Dotenv,
+    Ini,
+    /// Anything else: the whole file is one value.
+    Binary,
+}
+
+impl Format {
+    /// The format that `sops` takes a file of this name for.
+    pub fn of(path: &Path) -> Self {
+        match path.extension().and_then(|extension| extension.to_str()) {
+            Some("yaml" | "yml") => Format::Yaml,
+            Some("json") => Format::Json,
+            Some("env") => Format::Dotenv,
+            Some("ini") => Format::Ini,
+            _ => Format::Binary,
+        }
+    }
+}
+
+/// What is written in the place of a value or comment.
+#[derive(Clone)]
+pub(crate) enum Replacement {
+    /// An encrypted value.
+    Token(String),
+    /// A decrypted value.
+    Value(Value),
+    /// The text of a comment, encrypted or not.
+    Comment(String),
+}
+
+/// Changes by slot; what has none stays as it is.
+pub(crate) type Replacements = HashMap<Slot, Replacement>;
+
+/// How values are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Writing {
+    /// In the style of `sops`.
+    Usual,
+    /// On one line each, quoted wherever possible. The way out where a document's layout leaves no room for lines.
+    Quoted,
+}
+
+/// A file that was read.
+pub(crate) trait File {
+    /// The tree, without the metadata.
+    fn documents(&self) -> &[Document];
+
+    /// The metadata, if there is any.
+    fn metadata(&self) -> Result<Option<Meta>, SopsError>;
+
+    /// The file with changed values and this metadata, or without any.
+    fn render(
+        &self,
+        replacements: &Replacements,
+        metadata: Option<&Meta>,
+        writing: Writing,
+    ) -> Result<Vec<u8>, SopsError>;
+}

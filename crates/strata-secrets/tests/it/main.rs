@@ -1,0 +1,3 @@
+//! Files of other programs, and round trips with them.
+
+mod shared_fixtures;
