@@ -5,8 +5,9 @@ mod locate;
 mod recipient;
 
 pub use identity::Identities;
+pub use recipient::Recipient;
 pub(crate) use recipient::check as check_recipient;
-pub use recipient::{Recipient, wrap};
+pub(crate) use recipient::wrap;
 
 /// What can go wrong with a key of age.
 #[derive(Debug, thiserror::Error)]

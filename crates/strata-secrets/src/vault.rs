@@ -6,6 +6,7 @@ mod inline;
 mod password;
 
 pub use inline::{decrypt_values, encrypt_value, encrypted_names, rekey_values};
+pub(crate) use inline::{is_vaulted, open_scalar};
 pub use password::{PasswordSource, Passwords, VaultPassword};
 use strata_secret::{RandomSource, SecretBytes};
 

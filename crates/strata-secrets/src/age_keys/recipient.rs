@@ -57,7 +57,7 @@ pub(crate) fn check(text: &str) -> Result<(), AgeError> {
 }
 
 /// Encrypts a few bytes so that each of the recipients can open them; the result is an armored age file.
-pub fn wrap(secret: &[u8], recipients: &[&Recipient]) -> Result<String, AgeError> {
+pub(crate) fn wrap(secret: &[u8], recipients: &[&Recipient]) -> Result<String, AgeError> {
     let keys = recipients.iter().map(|recipient| &*recipient.key as &dyn age::Recipient);
     let encryptor = age::Encryptor::with_recipients(keys).map_err(|error| match error {
         age::EncryptError::MissingRecipients => AgeError::NoRecipients,
