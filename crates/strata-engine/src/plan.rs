@@ -184,6 +184,16 @@ impl Plan {
         self.steps.iter().any(|step| step.action.is_remote())
     }
 
+    /// What the providers are asked to do, by target.
+    pub fn operations(&self) -> BTreeMap<&str, Vec<Operation>> {
+        let mut by_target: BTreeMap<&str, Vec<Operation>> = BTreeMap::new();
+        for step in self.steps.iter().filter(|step| step.action.is_remote()) {
+            let operation = step.operation(step.action.action(), step.spec.clone(), &self.lineage);
+            by_target.entry(&step.target).or_default().push(operation);
+        }
+        by_target
+    }
+
     pub fn summary(&self) -> Summary {
         let mut summary = Summary { unchanged: self.unchanged, ..Summary::default() };
         for step in &self.steps {

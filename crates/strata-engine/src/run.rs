@@ -11,7 +11,7 @@ use crate::events::{Event, EventSink};
 use crate::plan::Plan;
 use crate::planner::{PlanRequest, make_plan};
 use crate::refresh::{Live, refresh};
-use crate::{Drift, Operation, Provider, ProviderError, ResolvedEntry};
+use crate::{Drift, Provider, ProviderError, ResolvedEntry};
 
 /// The time, passed in.
 pub trait Clock: Send + Sync {
@@ -108,13 +108,8 @@ impl Run {
 
     /// Asks the providers whether the plan can be done at all. Gives everything that stands in its way.
     pub async fn preflight(&self, plan: &Plan) -> Result<Vec<ProviderError>, EngineError> {
-        let mut by_target: BTreeMap<&str, Vec<Operation>> = BTreeMap::new();
-        for step in plan.steps.iter().filter(|step| step.action.is_remote()) {
-            let operation = step.operation(step.action.action(), step.spec.clone(), &plan.lineage);
-            by_target.entry(&step.target).or_default().push(operation);
-        }
         let mut found = Vec::new();
-        for (target, operations) in by_target {
+        for (target, operations) in plan.operations() {
             let checked = self.providers.get(target)?.preflight(&operations).await;
             found.extend(checked.map_err(|error| EngineError::Observe {
                 target: target.to_owned(),
