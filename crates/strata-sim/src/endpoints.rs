@@ -1,8 +1,10 @@
 //! The endpoints, one family a file. A family gives its routes; this file puts them together.
 
+mod guest;
 mod index;
 mod login;
 mod nodes;
+mod qemu;
 mod section;
 mod storage;
 mod tasks;
@@ -14,7 +16,7 @@ use crate::api::router::Router;
 
 static ROUTER: LazyLock<Router> = LazyLock::new(|| {
     let families: &[fn() -> Vec<Route>] =
-        &[index::routes, login::routes, nodes::routes, tasks::routes, storage::routes];
+        &[index::routes, login::routes, nodes::routes, qemu::routes, tasks::routes, storage::routes];
     Router::new(families.iter().flat_map(|family| family()).collect())
 });
 

@@ -221,7 +221,7 @@ impl World {
     }
 
     /// The linked clones of a base volume.
-    pub fn clones_of(&self, place: &Place) -> impl Iterator<Item = &Place> {
+    pub fn clones_of<'w>(&'w self, place: &Place) -> impl Iterator<Item = &'w Place> + use<'w> {
         let name = place.2.clone();
         let (storage, scope) = (place.0.clone(), place.1.clone());
         self.volumes

@@ -90,7 +90,11 @@ impl Volumes {
     }
 
     /// The volumes of one storage on one node (or of a shared one), by name.
-    pub fn on(&self, storage: &str, scope: &str) -> impl Iterator<Item = (&str, &Volume)> {
+    pub fn on<'v>(
+        &'v self,
+        storage: &str,
+        scope: &str,
+    ) -> impl Iterator<Item = (&'v str, &'v Volume)> + use<'v> {
         let from = (storage.to_owned(), scope.to_owned(), String::new());
         let (storage, scope) = (storage.to_owned(), scope.to_owned());
         self.all
