@@ -1,6 +1,6 @@
 //! A plan: the steps, what stands in the way, and what it all rests on.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 use strata_resource::{Address, FieldChange, Lineage, RestartPolicy, Spec, Stage};
@@ -196,6 +196,10 @@ impl Plan {
 
     pub fn summary(&self) -> Summary {
         let mut summary = Summary { unchanged: self.unchanged, ..Summary::default() };
+        let ends = |step: &&Step| {
+            matches!(step.action, StepAction::Delete | StepAction::Forget) && !step.replacement
+        };
+        let ended: BTreeSet<&Address> = self.steps.iter().filter(ends).map(|step| &step.address).collect();
         for step in &self.steps {
             match step.action {
                 StepAction::Create if step.replacement => summary.replace += 1,
@@ -204,8 +208,8 @@ impl Plan {
                 StepAction::Delete if !step.replacement => summary.delete += 1,
                 // The other half of a replacement is counted with its create; a former object from an earlier run alone.
                 StepAction::DeleteFormer if !step.replacement => summary.delete += 1,
-                StepAction::Record => summary.unchanged += 1,
-                StepAction::Delete | StepAction::DeleteFormer | StepAction::Forget => {}
+                StepAction::Record if !ended.contains(&step.address) => summary.unchanged += 1,
+                StepAction::Delete | StepAction::DeleteFormer | StepAction::Record | StepAction::Forget => {}
             }
             summary.restart += usize::from(step.restart);
         }

@@ -201,7 +201,9 @@ impl<'a> Planner<'a> {
             let recorded = recorded.cloned().unwrap_or_else(|| self.becomes(resource, None));
             return self.replace(resource, &recorded, observed, diff.changes);
         }
-        self.refuse(resource, diff.refusals);
+        if self.refuse(resource, diff.refusals) && diff.changes.is_empty() {
+            return;
+        }
         let stays_running = runs(resource.spec.get("power").or(observed.spec.get("power")))
             && runs(observed.spec.get("power"));
         let inactive = effect(ChangeEffect::Restart) || !observed.pending.is_empty();

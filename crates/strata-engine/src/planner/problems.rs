@@ -38,7 +38,9 @@ impl Planner<'_> {
         });
     }
 
-    pub(super) fn refuse(&mut self, resource: &Resource, refusals: Vec<Refusal>) {
+    /// Gives whether anything was refused.
+    pub(super) fn refuse(&mut self, resource: &Resource, refusals: Vec<Refusal>) -> bool {
+        let refused = !refusals.is_empty();
         self.problems.extend(refusals.into_iter().map(|refusal| Problem {
             kind: ProblemKind::Refused,
             address: resource.address.clone(),
@@ -46,5 +48,6 @@ impl Planner<'_> {
             hint: "set it back in the source, or make a new disk and move the data".to_owned(),
             origin: resource.origin.clone(),
         }));
+        refused
     }
 }

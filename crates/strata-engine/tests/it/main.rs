@@ -1,0 +1,4 @@
+//! Whole runs over a remote and a store that live in memory: stories, kills, faults, interrupts, saved plans.
+
+mod scenarios;
+mod world;

@@ -1,0 +1,165 @@
+//! The remote as the engine sees it: looks, waits, and acts through numbered calls.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use strata_engine::{
+    ErrorClass, Observed, OpenEntry, Operation, OperationContext, Outcome, Provider, ProviderError, Sighting,
+    Wanted,
+};
+use strata_resource::{Mark, Spec, Value};
+
+use super::{Guest, Inner, Remote};
+use crate::world::process::Process;
+use crate::world::script::Fault;
+use crate::world::store::MemoryStore;
+
+/// One process' connection to a remote.
+pub(crate) struct FakeProvider {
+    pub(crate) remote: Arc<Remote>,
+    pub(crate) process: Arc<Process>,
+    pub(crate) target: String,
+    /// The store in which every write must have its entry first.
+    pub(crate) witness: Option<Arc<MemoryStore>>,
+}
+
+pub(super) fn vmid_of(spec: &Spec) -> i64 {
+    spec.get("vmid").and_then(Value::as_int).unwrap_or_default()
+}
+
+pub(super) fn volid_of(spec: &Spec) -> String {
+    spec.get("volume").and_then(Value::as_text).unwrap_or_default().to_owned()
+}
+
+pub(super) fn failed(class: ErrorClass, message: impl Into<String>) -> ProviderError {
+    ProviderError::new(class, message)
+}
+
+impl FakeProvider {
+    /// One request: it takes a while, and the script says what becomes of it.
+    async fn call<T>(
+        &self,
+        what: &str,
+        is_write: bool,
+        effect: impl FnOnce(&mut Inner) -> Result<T, ProviderError>,
+    ) -> Result<T, ProviderError> {
+        self.process.breathe().await;
+        let lost = || failed(ErrorClass::Unreachable, format!("no answer to `{what}`"));
+        let fault = self.remote.inner().script.next(what, is_write);
+        let result = match fault {
+            Fault::Before => return Err(lost()),
+            Fault::KillBefore => self.process.kill().await,
+            Fault::None | Fault::After | Fault::KillAfter | Fault::KillTorn => {
+                effect(&mut self.remote.inner())
+            }
+        };
+        match fault {
+            Fault::KillAfter | Fault::KillTorn => self.process.kill().await,
+            Fault::After => return Err(lost()),
+            Fault::None | Fault::Before | Fault::KillBefore => {}
+        }
+        self.process.breathe().await;
+        result
+    }
+
+    pub(super) async fn look<T>(
+        &self,
+        what: &str,
+        effect: impl FnOnce(&mut Inner) -> T,
+    ) -> Result<T, ProviderError> {
+        self.call(what, false, |inner| Ok(effect(inner))).await
+    }
+
+    /// A request that changes something. Nothing may be changed that is not in the journal, durably.
+    pub(super) async fn write<T>(
+        &self,
+        what: &str,
+        operation: &Operation,
+        context: &dyn OperationContext,
+        effect: impl FnOnce(&mut Inner) -> Result<T, ProviderError>,
+    ) -> Result<T, ProviderError> {
+        context.before_write()?;
+        self.call(what, true, |inner| {
+            if let Some(witness) = &self.witness {
+                let is_it = |entry: &OpenEntry| {
+                    entry.action == operation.action
+                        && entry.address == operation.address
+                        && entry.target == self.target
+                        && entry.identity.iter().all(|(name, value)| operation.spec.get(name) == Some(value))
+                };
+                if !witness.open().iter().any(is_it) {
+                    inner.violations.push(format!("`{what}` is not in the journal"));
+                }
+            }
+            effect(inner)
+        })
+        .await
+    }
+
+    fn sight(inner: &Inner, wanted: &Wanted<'_>) -> Sighting {
+        if !wanted.address.kind().is_guest() {
+            let volid = volid_of(wanted.spec);
+            return match inner.volumes.get(&volid) {
+                None => Sighting::Absent,
+                Some(fields) if volid.contains(wanted.lineage.short()) => {
+                    Sighting::Ours(inner.observed_volume(fields))
+                }
+                Some(_) => Sighting::Stranger(format!("volume `{volid}` is not ours")),
+            };
+        }
+        let vmid = vmid_of(wanted.spec);
+        let Some(guest) = inner.guests.get(&vmid) else { return Sighting::Absent };
+        if let Some(task) = &guest.task {
+            return Sighting::Busy(format!("guest {vmid} is locked ({task})"));
+        }
+        if is_ours(guest, wanted, vmid) {
+            return Sighting::Ours(inner.observed_guest(guest));
+        }
+        let name = guest.fields.get("name").and_then(Value::as_text).unwrap_or("?");
+        Sighting::Stranger(format!("guest {vmid} `{name}` is not ours"))
+    }
+}
+
+/// As docs/ownership.md has it: the recorded uuid, or else the mark with the guest's own VMID.
+fn is_ours(guest: &Guest, wanted: &Wanted<'_>, vmid: i64) -> bool {
+    let recorded = wanted.recorded.and_then(|recorded| recorded.facts.get("uuid")).and_then(Value::as_text);
+    if recorded == Some(guest.uuid.as_str()) {
+        return true;
+    }
+    let mark = guest.fields.get("mark").and_then(Value::as_text).and_then(Mark::parse);
+    mark.is_some_and(|mark| {
+        mark.lineage == wanted.lineage.as_str()
+            && mark.address == wanted.address.to_string()
+            && i64::from(mark.vmid) == vmid
+    })
+}
+
+#[async_trait]
+impl Provider for FakeProvider {
+    async fn observe_all(&self, wanted: &[Wanted<'_>]) -> Result<Vec<Sighting>, ProviderError> {
+        self.look("look", |inner| wanted.iter().map(|wanted| Self::sight(inner, wanted)).collect()).await
+    }
+
+    async fn preflight(&self, _operations: &[Operation]) -> Result<Vec<ProviderError>, ProviderError> {
+        Ok(Vec::new())
+    }
+
+    async fn execute(
+        &self,
+        operation: &Operation,
+        context: &dyn OperationContext,
+    ) -> Result<Outcome, ProviderError> {
+        let _busy = self.count(operation);
+        let observed: Option<Observed> = self.carry_out(operation, context).await?;
+        Ok(Outcome { facts: observed.map(|observed| observed.facts).unwrap_or_default() })
+    }
+
+    async fn settle(&self, entry: &OpenEntry, _context: &dyn OperationContext) -> Result<(), ProviderError> {
+        self.look("wait for its tasks", |inner| {
+            if let Some(guest) = inner.guests.get_mut(&vmid_of(&entry.identity)) {
+                guest.task = None;
+            }
+        })
+        .await
+    }
+}
