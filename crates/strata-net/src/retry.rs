@@ -41,11 +41,11 @@ pub enum Verdict {
 }
 
 /// Runs `attempt` until it succeeds, its failure is final, or the policy is used up; then the last failure is the answer.
-pub async fn retry<T, E>(
+pub async fn retry<T, E, F: Future<Output = Result<T, E>>>(
     policy: RetryPolicy,
     clock: &dyn Clock,
     random: &Random,
-    mut attempt: impl AsyncFnMut() -> Result<T, E>,
+    mut attempt: impl FnMut() -> F,
     verdict: impl Fn(&E) -> Verdict,
 ) -> Result<T, E> {
     let end = clock.monotonic() + policy.deadline;
@@ -115,9 +115,9 @@ mod tests {
             policy,
             &clock,
             &random,
-            async || {
+            || {
                 made += 1;
-                if made > failures { Ok(made) } else { Err(made) }
+                std::future::ready(if made > failures { Ok(made) } else { Err(made) })
             },
             |_| verdict,
         )

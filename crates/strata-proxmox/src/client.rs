@@ -114,7 +114,7 @@ impl Client {
 
     /// Reads, and tries again while that can help.
     pub(crate) async fn get<T: DeserializeOwned>(&self, path: &str, query: Params) -> Result<T, CallError> {
-        let attempt = async || {
+        let attempt = || async {
             let answer =
                 self.send(Method::GET, path, query.encode(), Body::Empty, Rights::Usual, None).await?;
             serde_json::from_slice::<Envelope<T>>(&answer)

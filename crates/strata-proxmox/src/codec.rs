@@ -23,5 +23,8 @@ pub(crate) use decode::decode;
 pub(crate) use drive::{is_strata_cidata, storage_of};
 pub(crate) use encode::{CodecError, Edit, KeyChange, create_params, edit_key, field_of, keys_of};
 pub(crate) use live::LiveConfig;
+#[cfg(test)]
+pub(crate) use live::live;
 pub(crate) use rule::{GuestKind, KeyRule, is_root_only, table};
-pub(crate) use size::{to_gib, to_size_text};
+pub(crate) use size::to_size_text;
+pub(crate) use volume::volume_size;

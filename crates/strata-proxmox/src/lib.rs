@@ -1,10 +1,23 @@
 //! Proxmox VE client and provider.
+//!
+//! From the wire up: `api` (requests and answers as data), `client` (sends them), `codec` (specs and configurations), then the
+//! provider: `observe`, `execute`, `settle`, `preflight`. docs/ownership.md is the law of what may be touched.
 
 mod api;
+pub mod cidata;
 mod client;
 mod codec;
+mod execute;
+mod firewall;
+mod guest;
+mod observe;
 mod options;
+mod ownership;
+mod preflight;
+mod provider;
+mod settle;
 
 pub use api::{ApiError, ApiErrorKind, Upid, Version};
 pub use client::{CallError, Client, ConnectError};
 pub use options::{Login, ProxmoxOptions};
+pub use provider::ProxmoxProvider;

@@ -50,6 +50,14 @@ fn vmid<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<u32, D::Err
         .map_err(|_| serde::de::Error::custom(format!("`{}` is not a VMID", scalar.as_str())))
 }
 
+/// What a guest does at the moment.
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct GuestStatus {
+    pub(crate) status: String,
+    #[serde(default, deserialize_with = "whole")]
+    pub(crate) uptime: Option<i64>,
+}
+
 /// One key of a guest's configuration: what it is, and what it becomes with the next restart.
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct PendingRow {
@@ -137,19 +145,16 @@ pub(crate) struct PoolRow {
     pub(crate) poolid: String,
 }
 
-/// Whether and how a guest can move to another node.
+/// Whether and how a guest can move to another node. Containers answer with less.
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct MigrationCheck {
-    #[serde(default, deserialize_with = "flag")]
-    pub(crate) running: bool,
     #[serde(default)]
     pub(crate) local_disks: Vec<LocalDisk>,
     #[serde(default)]
     pub(crate) local_resources: Vec<String>,
-    #[serde(default)]
-    pub(crate) allowed_nodes: Option<Vec<String>>,
-    #[serde(default)]
-    pub(crate) not_allowed_nodes: BTreeMap<String, NotAllowed>,
+    /// By node, why not; what it says has changed from version to version.
+    #[serde(default, alias = "not-allowed-nodes")]
+    pub(crate) not_allowed_nodes: serde_json::Map<String, serde_json::Value>,
 }
 
 #[derive(Debug, Clone, Deserialize)]
@@ -157,12 +162,6 @@ pub(crate) struct LocalDisk {
     pub(crate) volid: String,
     #[serde(default, deserialize_with = "flag")]
     pub(crate) cdrom: bool,
-}
-
-#[derive(Debug, Clone, Default, Deserialize)]
-pub(crate) struct NotAllowed {
-    #[serde(default)]
-    pub(crate) unavailable_storages: Vec<String>,
 }
 
 #[derive(Deserialize)]

@@ -15,6 +15,11 @@ pub(crate) fn storage_of(volume: &str) -> Option<&str> {
     volume.split_once(':').map(|(storage, _)| storage).filter(|storage| !storage.starts_with('/'))
 }
 
+/// The size that a volume's text gives, in bytes.
+pub(crate) fn volume_size(text: &str) -> Option<i64> {
+    PropertyString::parse(text, "file").get("size").and_then(from_size_text)
+}
+
 /// The text of a volume: a live one with the spec's options, or a new one.
 pub(super) fn encode(
     edit: &Edit<'_>,

@@ -1,0 +1,42 @@
+//! Doing one operation: a sequence of small steps, each of which can be repeated.
+
+mod cidata;
+mod configure;
+mod create;
+mod delete;
+mod firewall;
+mod image;
+mod migrate;
+mod patience;
+mod pool;
+mod power;
+mod steps;
+mod template;
+mod update;
+mod work;
+
+use strata_engine::{Operation, OperationContext, Outcome, ProviderError};
+use strata_resource::Kind;
+use strata_state::Action;
+
+use self::work::Work;
+use crate::client::Client;
+
+pub(crate) use self::patience::Patience;
+pub(crate) use self::work::quiet;
+
+pub(crate) async fn execute(
+    client: &Client,
+    operation: &Operation,
+    context: &dyn OperationContext,
+) -> Result<Outcome, ProviderError> {
+    let work = Work { client, operation, context };
+    match (operation.address.kind(), operation.action) {
+        (Kind::Image, Action::Create | Action::Update) => image::create(&work).await,
+        (Kind::Cidata, Action::Create | Action::Update) => cidata::create(&work).await,
+        (Kind::Image | Kind::Cidata, Action::Delete) => image::delete(&work).await,
+        (_, Action::Create) => create::create(&work).await,
+        (_, Action::Update) => update::update(&work).await,
+        (_, Action::Delete) => delete::delete(&work).await,
+    }
+}

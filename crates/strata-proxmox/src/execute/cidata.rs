@@ -1,0 +1,98 @@
+//! NoCloud ISOs: made here, uploaded, never over something that is there.
+
+use std::collections::BTreeMap;
+
+use strata_engine::{ErrorClass, Outcome, ProviderError};
+use strata_net::{Verdict, retry};
+use strata_resource::Value;
+
+use super::image::present;
+use super::work::{StepError, Work};
+use crate::api::Params;
+use crate::cidata::build;
+use crate::client::Trouble;
+use crate::observe::volume_facts;
+use crate::settle::quiet_volume;
+
+const ATTEMPTS: usize = 4;
+
+pub(super) async fn create(work: &Work<'_>) -> Result<Outcome, ProviderError> {
+    let volume = work.text("volume")?;
+    let filename = volume.rsplit('/').next().unwrap_or_default();
+    let (node, storage) = (work.text("node")?, work.text("storage")?);
+    let iso = build(&files(work)?);
+    let expected = i64::try_from(iso.len()).unwrap_or(i64::MAX);
+    let mut lost: Option<StepError> = None;
+    for _ in 0..ATTEMPTS {
+        // `upload` overwrites without a word: look first.
+        match present(work).await? {
+            Some(size) if size == expected => return Ok(Outcome { facts: volume_facts(size) }),
+            Some(size) if lost.is_none() => {
+                let message = format!("`{volume}` is there with {size} bytes; ours would have {expected}");
+                return Err(ProviderError::new(ErrorClass::Conflict, message)
+                    .hint("it was not overwritten: somebody uploaded something under this name; delete it"));
+            }
+            // Our own upload that broke off.
+            _ => {}
+        }
+        let doing = format!("upload `{filename}` to `{storage}` on `{node}`");
+        match upload(work, node, storage, filename, &iso, &doing).await {
+            Ok(()) => lost = None,
+            Err(error @ StepError::Lost { .. }) => {
+                quiet_volume(work.client, node, filename).await?;
+                lost = Some(error);
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+    match (present(work).await?, lost) {
+        (Some(size), _) if size == expected => Ok(Outcome { facts: volume_facts(size) }),
+        (_, Some(error)) => Err(error.into()),
+        _ => Err(ProviderError::new(
+            ErrorClass::TaskFailed,
+            format!("`{volume}` was uploaded and is not there"),
+        )),
+    }
+}
+
+async fn upload(
+    work: &Work<'_>,
+    node: &str,
+    storage: &str,
+    filename: &str,
+    iso: &[u8],
+    doing: &str,
+) -> Result<(), StepError> {
+    let path = format!("/nodes/{node}/storage/{storage}/upload");
+    let fields = Params::new().with("content", "iso");
+    let attempt = || async {
+        work.context.before_write().map_err(StepError::Stop)?;
+        let answer = work.client.upload(&path, &fields, filename, iso.to_vec()).await;
+        answer.map_err(|error| work.step_error(error, doing))
+    };
+    let not_delivered = |error: &StepError| match error {
+        StepError::Refused { error, .. } if error.trouble() == Trouble::NotDelivered => Verdict::Again,
+        _ => Verdict::Final,
+    };
+    let client = work.client;
+    let task = retry(client.policy(), client.clock(), client.random(), attempt, not_delivered).await?;
+    match task {
+        Some(task) => work.see_through(&task, doing, std::time::Duration::from_secs(600)).await,
+        None => Ok(()),
+    }
+}
+
+fn files(work: &Work<'_>) -> Result<BTreeMap<String, Vec<u8>>, ProviderError> {
+    let files = work.operation.spec.get("files").and_then(Value::as_map);
+    let files = files.ok_or_else(|| work.internal("its spec has no files"))?;
+    let content = |(name, value): (&String, &Value)| {
+        let text = match value {
+            Value::Secret(secret) => secret.plain().map(|plain| plain.expose().as_bytes().to_vec()),
+            Value::Text(text) => Some(text.clone().into_bytes()),
+            _ => None,
+        };
+        let text = text.ok_or_else(|| work.internal(&format!("the content of `{name}` is not at hand")))?;
+        Ok((name.clone(), text))
+    };
+    files.iter().map(content).collect()
+}

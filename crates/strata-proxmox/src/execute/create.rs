@@ -1,0 +1,240 @@
+//! Making a guest: created or cloned in one call that carries the mark, then brought to its spec.
+
+use http::Method;
+use strata_engine::{ErrorClass, Outcome, ProviderError};
+use strata_resource::{FieldChange, FieldPath, Spec, Value, diff_specs};
+
+use super::update::Target;
+use super::work::{Call, StepError, Work};
+use super::{Patience, quiet, update};
+use crate::api::{ApiErrorKind, Params};
+use crate::client::{CallError, Rights};
+use crate::codec::{GuestKind, create_params, is_root_only, is_strata_cidata};
+use crate::guest::{Guest, locate};
+use crate::observe::{Covers, observed_guest};
+use crate::ownership::{Claim, describe};
+
+/// How often a create is sent whose answers get lost.
+const ATTEMPTS: usize = 4;
+
+/// What has the VMID.
+enum Holder {
+    Nobody,
+    Us,
+    Stranger(String),
+}
+
+pub(super) async fn create(work: &Work<'_>) -> Result<Outcome, ProviderError> {
+    let guest = Guest { kind: work.guest_kind(), node: work.text("node")?.to_owned(), vmid: work.vmid()? };
+    let source = clone_source(&work.operation.spec);
+    let fresh = make(work, &guest, source).await?;
+    finish(work, guest, source.is_some(), fresh).await
+}
+
+fn clone_source(spec: &Spec) -> Option<u32> {
+    let source = spec.get("clone")?.as_map()?.get("template")?.as_int()?;
+    u32::try_from(source).ok()
+}
+
+/// Sends the create until the guest is there and ours. Says whether this run made it, and not one before.
+async fn make(work: &Work<'_>, guest: &Guest, source: Option<u32>) -> Result<bool, ProviderError> {
+    let kind = if source.is_some() { Patience::Clone } else { Patience::Create };
+    let patience = kind.of(&work.operation.spec);
+    let mut lost = None;
+    for _ in 0..ATTEMPTS {
+        let call = match source {
+            Some(source) => clone_call(work, guest, source).await?,
+            None => create_call(work, guest)?,
+        };
+        let error = match work.run(Call { patience, ..call }).await {
+            Ok(()) => return Ok(true),
+            Err(error) => error,
+        };
+        match &error {
+            StepError::Refused { error: cause, .. } if error.kind() != Some(&ApiErrorKind::AlreadyExists) => {
+                return Err(work.point_to_field(error.clone().into(), cause));
+            }
+            StepError::Refused { .. } | StepError::Lost { .. } => {}
+            StepError::Stop(_) | StepError::Task(_) => return Err(error.into()),
+        }
+        // Something has the VMID, or our own request got through without an answer: wait for what runs, then look.
+        quiet(work.client, guest, source, patience).await?;
+        match holder(work, guest).await? {
+            Holder::Us => return Ok(false),
+            Holder::Stranger(who) => return Err(taken(guest, &who)),
+            Holder::Nobody => lost = Some(error),
+        }
+    }
+    Err(lost.map_or_else(|| work.internal("it was not tried"), ProviderError::from))
+}
+
+fn taken(guest: &Guest, who: &str) -> ProviderError {
+    let mut error =
+        ProviderError::new(ErrorClass::Conflict, format!("VMID {} is taken by {who}", guest.vmid))
+            .hint("it was not touched; choose another `vmId`, or move the other guest away");
+    error.nothing_done = true;
+    error
+}
+
+async fn holder(work: &Work<'_>, guest: &Guest) -> Result<Holder, ProviderError> {
+    let failed = |error: CallError| error.explain(&format!("look at {guest}"));
+    let operation = work.operation;
+    if let Some(config) = guest.config_if_any(work.client).await.map_err(failed)? {
+        let claim =
+            Claim::new(&operation.lineage, &operation.address, operation.recorded.as_ref(), guest.vmid);
+        let name = config.get("name").or_else(|| config.get("hostname"));
+        return Ok(match claim.dispute(guest, &config) {
+            None => Holder::Us,
+            Some(why) => Holder::Stranger(format!("{}: {why}", describe(guest, name))),
+        });
+    }
+    let Some(row) = locate(work.client, guest.vmid).await.map_err(failed)? else { return Ok(Holder::Nobody) };
+    let kind = if row.kind.as_deref() == Some("lxc") { GuestKind::Lxc } else { GuestKind::Qemu };
+    let node = row.node.as_deref().unwrap_or_default().to_owned();
+    Ok(Holder::Stranger(describe(&Guest { kind, node, vmid: guest.vmid }, row.name.as_deref())))
+}
+
+fn create_call(work: &Work<'_>, guest: &Guest) -> Result<Call, ProviderError> {
+    let spec = &work.operation.spec;
+    let mut params = create_params(guest.kind, spec).map_err(update::bad_field)?;
+    params.set("vmid", guest.vmid);
+    if let Some(pool) = spec.get("pool").and_then(Value::as_text) {
+        params.set("pool", pool);
+    }
+    let root = params.pairs().any(|(key, value)| is_root_only(guest.kind, key, value));
+    let path = format!("/nodes/{}/{}", guest.node, guest.kind.path());
+    Ok(Call {
+        method: Method::POST,
+        path,
+        params,
+        rights: if root { Rights::Root } else { Rights::Usual },
+        doing: format!("create {guest} on `{}`", guest.node),
+        patience: Patience::Create.of(spec),
+    })
+}
+
+/// A clone of a VM, straight to its storage, with the mark in its notes. Where the template is elsewhere, it is cloned from there.
+async fn clone_call(work: &Work<'_>, guest: &Guest, source: u32) -> Result<Call, ProviderError> {
+    let spec = &work.operation.spec;
+    let clone = spec.get("clone").and_then(Value::as_map).cloned().unwrap_or_default();
+    let full = clone.get("full").and_then(Value::as_bool).unwrap_or(true);
+    let from = template_node(work, guest, source).await?;
+    let mut params = Params::new().with("newid", guest.vmid).with("full", u8::from(full));
+    let described = create_params(guest.kind, spec).map_err(update::bad_field)?;
+    for (key, value) in described.pairs().filter(|(key, _)| matches!(*key, "name" | "description")) {
+        params.set(key, value);
+    }
+    if let Some(pool) = spec.get("pool").and_then(Value::as_text) {
+        params.set("pool", pool);
+    }
+    if let Some(storage) = clone.get("storage").and_then(Value::as_text).filter(|_| full) {
+        params.set("storage", storage);
+    }
+    if from != guest.node {
+        params.set("target", &guest.node);
+    }
+    Ok(Call {
+        method: Method::POST,
+        path: format!("/nodes/{from}/{}/{source}/clone", guest.kind.path()),
+        params,
+        rights: Rights::Usual,
+        doing: format!("clone {guest} on `{}` from template {source}", guest.node),
+        patience: Patience::Clone.of(spec),
+    })
+}
+
+async fn template_node(work: &Work<'_>, guest: &Guest, source: u32) -> Result<String, ProviderError> {
+    let failed = |error: CallError| error.explain(&format!("look at template {source}"));
+    let here = Guest { kind: guest.kind, node: guest.node.clone(), vmid: source };
+    if here.config_if_any(work.client).await.map_err(failed)?.is_some() {
+        return Ok(here.node);
+    }
+    let row = locate(work.client, source).await.map_err(failed)?;
+    row.and_then(|row| row.node).map(String::from).ok_or_else(|| {
+        let mut error = ProviderError::new(
+            ErrorClass::Missing,
+            format!("cannot clone {guest}: template {source} does not exist"),
+        )
+        .field("clone.template");
+        error.nothing_done = true;
+        error
+    })
+}
+
+/// Brings a new guest from what the create made of it to its spec.
+async fn finish(work: &Work<'_>, guest: Guest, cloned: bool, fresh: bool) -> Result<Outcome, ProviderError> {
+    let failed = |error: CallError| error.explain(&format!("read {guest}"));
+    let spec = &work.operation.spec;
+    let config = guest.config(work.client).await.map_err(failed)?;
+    let operation = work.operation;
+    let claim = Claim::new(&operation.lineage, &operation.address, operation.recorded.as_ref(), guest.vmid);
+    if let Some(why) = claim.dispute(&guest, &config) {
+        return Err(taken(&guest, &format!("{}: {why}", describe(&guest, config.get("name")))));
+    }
+    let running = !fresh && guest.is_running(work.client).await.map_err(failed)?;
+    let pool = spec.get("pool").and_then(Value::as_text);
+    let covers = Covers::specs(&[spec]);
+    let live = observed_guest(&guest, &config, running, pool, None, &covers).spec;
+    // What was sent with the create need not be sent again; a clone got nothing but its name and notes.
+    let sent = (!cloned && fresh).then_some(spec);
+    let mut changes = diff_specs(operation.address.kind().rules(), spec, sent, &live).changes;
+    if cloned {
+        changes.extend(left_by_the_template(&guest, spec, &live));
+    }
+    update::carry_out(work, Target { guest, config, running }, changes, false).await
+}
+
+/// What a clone has from its template and its spec does not: networks, where the spec says which there are, and Proxmox' own
+/// cloud-init drive, where the guest gets its data from an ISO of ours.
+fn left_by_the_template(guest: &Guest, spec: &Spec, live: &Spec) -> Vec<FieldChange> {
+    let slots = |spec: &Spec, name: &str| spec.get(name).and_then(Value::as_map).cloned();
+    let gone = |path: FieldPath, before: Value| FieldChange {
+        path,
+        before: Some(before),
+        after: None,
+        drift: false,
+    };
+    let mut changes = Vec::new();
+    if let (Some(wanted), Some(there)) = (slots(spec, "networks"), slots(live, "networks")) {
+        let extra = there.into_iter().filter(|(slot, _)| !wanted.contains_key(slot));
+        changes.extend(extra.map(|(slot, net)| gone(FieldPath::root().child("networks").child(&slot), net)));
+    }
+    let own_iso = slots(spec, "cdroms").is_some_and(|cdroms| {
+        let volumes = cdroms.values().filter_map(|cdrom| cdrom.as_map()?.get("volume")?.as_text());
+        volumes.into_iter().any(|volume| is_strata_cidata(volume, guest.vmid))
+    });
+    let drive = slots(live, "cloudinit").and_then(|cloudinit| cloudinit.get("drive").cloned());
+    if let Some(drive) = drive.filter(|_| own_iso) {
+        changes.push(gone(FieldPath::dotted("cloudinit.drive"), drive));
+    }
+    changes
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn spec(json: serde_json::Value) -> Spec {
+        serde_json::from_value(json).unwrap()
+    }
+
+    #[test]
+    fn a_clone_loses_what_its_template_had_too_much() {
+        let guest = Guest { kind: GuestKind::Qemu, node: "pve1".into(), vmid: 9100 };
+        let live = spec(json!({
+            "networks": {"net0": {"bridge": "vmbr0"}, "net1": {"bridge": "vmbr1"}},
+            "cloudinit": {"drive": {"slot": "ide0", "storage": "local"}}, "disks": {"scsi1": {}}
+        }));
+        let paths = |wanted: serde_json::Value| {
+            let changes = left_by_the_template(&guest, &spec(wanted), &live);
+            changes.iter().map(|change| change.path.to_string()).collect::<Vec<_>>()
+        };
+        assert_eq!(paths(json!({"networks": {"net0": {}}})), ["networks.net1"]);
+        assert!(paths(json!({})).is_empty());
+        let iso = "local:iso/strata-0123456789ab-9100-fedcba987654.iso";
+        assert_eq!(paths(json!({"cdroms": {"ide2": {"volume": iso}}})), ["cloudinit.drive"]);
+        assert!(paths(json!({"cdroms": {"ide2": {"volume": "local:iso/debian.iso"}}})).is_empty());
+    }
+}

@@ -1,0 +1,116 @@
+//! Volumes that Proxmox downloads itself, and the deletion of volumes.
+
+use http::Method;
+use strata_engine::{ErrorClass, Outcome, ProviderError};
+use strata_resource::Value;
+
+use super::Patience;
+use super::work::{Call, StepError, Work};
+use crate::api::{ApiErrorKind, Params, encode_path_part};
+use crate::observe::{find_volume, volume_facts};
+use crate::settle::quiet_volume;
+
+const ATTEMPTS: usize = 4;
+
+pub(super) async fn create(work: &Work<'_>) -> Result<Outcome, ProviderError> {
+    let volume = work.text("volume")?;
+    let filename = volume.rsplit('/').next().unwrap_or_default();
+    let url = work.text("url")?;
+    let patience = Patience::Download.of(&work.operation.spec);
+    let mut last = None;
+    for _ in 0..ATTEMPTS {
+        // Listed first: a volume with our name is complete, since it gets that name only at the end.
+        if let Some(size) = present(work).await? {
+            return Ok(Outcome { facts: volume_facts(size) });
+        }
+        if let Some(error) = last.take_if(|error| !matches!(error, StepError::Lost { .. })) {
+            return Err(explain(error));
+        }
+        let (node, storage) = (work.text("node")?, work.text("storage")?);
+        let mut params =
+            Params::new().with("content", content(work, volume)).with("filename", filename).with("url", url);
+        if let Some(checksum) = work.operation.spec.get("checksum").and_then(Value::as_text) {
+            let (algorithm, sum) = checksum.split_once(':').unwrap_or(("sha256", checksum));
+            params.set("checksum-algorithm", algorithm);
+            params.set("checksum", sum);
+        }
+        let path = format!("/nodes/{node}/storage/{storage}/download-url");
+        let doing = format!("download `{filename}` to `{storage}` on `{node}`");
+        let call = work.call(Method::POST, path, params, doing);
+        last = match work.run(Call { patience, ..call }).await {
+            Ok(()) => None,
+            Err(error @ StepError::Stop(_)) => return Err(error.into()),
+            Err(error) => {
+                quiet_volume(work.client, node, filename).await?;
+                Some(error)
+            }
+        };
+    }
+    Err(last.map_or_else(
+        || ProviderError::new(ErrorClass::TaskFailed, format!("`{volume}` was downloaded and is not there")),
+        explain,
+    ))
+}
+
+fn explain(error: StepError) -> ProviderError {
+    ProviderError::from(error).field("url")
+}
+
+fn content<'a>(work: &Work<'a>, volume: &'a str) -> &'a str {
+    let said = work.operation.spec.get("content").and_then(Value::as_text);
+    let by_name =
+        volume.split_once(':').and_then(|(_, name)| name.split_once('/')).map(|(content, _)| content);
+    said.or(by_name).unwrap_or("iso")
+}
+
+/// The size of our volume, if it is there; an error if something else has its name.
+pub(super) async fn present(work: &Work<'_>) -> Result<Option<i64>, ProviderError> {
+    let (volume, node, storage) = (work.text("volume")?, work.text("node")?, work.text("storage")?);
+    let doing = format!("list the volumes of `{storage}` on `{node}`");
+    let size =
+        find_volume(work.client, node, storage, volume).await.map_err(|error| error.explain(&doing))?;
+    let expected = work.operation.spec.get("size").and_then(Value::as_int);
+    match (size, expected) {
+        (Some(size), Some(expected)) if size != expected => Err(ProviderError::new(
+            ErrorClass::Conflict,
+            format!("`{volume}` is there with {size} bytes instead of {expected}"),
+        )
+        .hint("it was not overwritten: somebody uploaded something under this name, or a transfer broke; delete it")),
+        (size, _) => Ok(size),
+    }
+}
+
+pub(super) async fn delete(work: &Work<'_>) -> Result<Outcome, ProviderError> {
+    let (volume, node, storage) = (work.text("volume")?, work.text("node")?, work.text("storage")?);
+    let operation = work.operation;
+    let recorded = operation.recorded.as_ref();
+    let known =
+        recorded.is_some_and(|known| known.spec.get("volume").and_then(Value::as_text) == Some(volume));
+    if !known && !volume.contains(operation.lineage.short()) {
+        let message = format!("`{volume}` is not ours by its name, and the state does not know it");
+        return Err(ProviderError::new(ErrorClass::Conflict, message).hint("it was not touched"));
+    }
+    let mut lost = None;
+    for _ in 0..ATTEMPTS {
+        let doing = format!("list the volumes of `{storage}` on `{node}`");
+        let there = find_volume(work.client, node, storage, volume).await;
+        match there {
+            Ok(None) => return Ok(Outcome::default()),
+            Err(error) if error.is_missing() => return Ok(Outcome::default()),
+            Err(error) => return Err(error.explain(&doing)),
+            Ok(Some(_)) => {}
+        }
+        let path = format!("/nodes/{node}/storage/{storage}/content/{}", encode_path_part(volume));
+        let call = work.call(Method::DELETE, path, Params::new(), format!("delete `{volume}`"));
+        match work.run(call).await {
+            Ok(()) => return Ok(Outcome::default()),
+            Err(error) if error.kind() == Some(&ApiErrorKind::Missing) => return Ok(Outcome::default()),
+            Err(error @ StepError::Lost { .. }) => {
+                quiet_volume(work.client, node, volume.rsplit('/').next().unwrap_or_default()).await?;
+                lost = Some(error);
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Err(lost.map_or_else(|| work.internal("it was not tried"), ProviderError::from))
+}

@@ -1,0 +1,173 @@
+//! Bringing a guest of ours from what it is to what the changes say, in a fixed order.
+
+use strata_engine::{ErrorClass, Outcome, ProviderError};
+use strata_resource::{FieldChange, FieldPath, Value, diff_specs};
+
+use super::steps::{Steps, volumes_to_grow};
+use super::work::Work;
+use super::{configure, firewall, migrate, pool, power, template};
+use crate::client::CallError;
+use crate::codec::{CodecError, LiveConfig};
+use crate::guest::{Guest, locate};
+use crate::observe::{Covers, facts_of, observed_guest};
+use crate::ownership::{Claim, describe};
+
+/// The guest that is worked on, as it was last read.
+pub(super) struct Target {
+    pub(super) guest: Guest,
+    pub(super) config: LiveConfig,
+    pub(super) running: bool,
+}
+
+pub(super) async fn update(work: &Work<'_>) -> Result<Outcome, ProviderError> {
+    let target = find(work).await?;
+    check_unchanged(work, &target)?;
+    carry_out(work, target, work.operation.changes.clone(), work.operation.restart).await
+}
+
+/// Reads the guest again and makes sure that it is ours, wherever it is.
+pub(super) async fn find(work: &Work<'_>) -> Result<Target, ProviderError> {
+    let operation = work.operation;
+    let (kind, vmid) = (work.guest_kind(), work.vmid()?);
+    let known = |facts: &strata_resource::Spec| facts.get("node").and_then(Value::as_text).map(str::to_owned);
+    let node = operation.observed.as_ref().and_then(|observed| known(&observed.facts));
+    let node = node.or_else(|| operation.recorded.as_ref().and_then(|recorded| known(&recorded.facts)));
+    let node = match node {
+        Some(node) => node,
+        None => work.text("node")?.to_owned(),
+    };
+    let mut guest = Guest { kind, node, vmid };
+    let doing = format!("read {guest}");
+    let failed = |error: CallError| error.explain(&doing);
+    let mut config = guest.config_if_any(work.client).await.map_err(failed)?;
+    if config.is_none()
+        && let Some(row) = locate(work.client, vmid).await.map_err(failed)?
+        && row.kind.as_deref().is_none_or(|is| is == kind.path())
+    {
+        guest.node = row.node.as_deref().unwrap_or_default().to_owned();
+        config = guest.config_if_any(work.client).await.map_err(failed)?;
+    }
+    let Some(config) = config else {
+        return Err(ProviderError::new(ErrorClass::Missing, format!("{guest} is not there any more"))
+            .hint("somebody deleted it; plan again"));
+    };
+    let claim = Claim::new(&operation.lineage, &operation.address, operation.recorded.as_ref(), vmid);
+    if let Some(why) = claim.dispute(&guest, &config) {
+        let name = config.get("name").or_else(|| config.get("hostname"));
+        return Err(not_ours(&guest, name, &why));
+    }
+    let running = guest.is_running(work.client).await.map_err(failed)?;
+    Ok(Target { guest, config, running })
+}
+
+fn not_ours(guest: &Guest, name: Option<&str>, why: &str) -> ProviderError {
+    let mut error =
+        ProviderError::new(ErrorClass::Conflict, format!("{} is not ours: {why}", describe(guest, name)))
+            .hint("it was not touched; plan again");
+    error.nothing_done = true;
+    error
+}
+
+/// The configuration must still be the one that the plan saw.
+pub(super) fn check_unchanged(work: &Work<'_>, target: &Target) -> Result<(), ProviderError> {
+    let seen = work.operation.observed.as_ref().and_then(|observed| observed.facts.get("config_digest"));
+    match seen.and_then(Value::as_text) {
+        Some(seen) if seen != target.config.digest => {
+            let mut error = ProviderError::new(
+                ErrorClass::Conflict,
+                format!("somebody else changed {} since the plan was made", target.guest),
+            )
+            .hint("nothing was overwritten; plan again");
+            error.nothing_done = true;
+            Err(error)
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Does what the changes say: moves it, then its disks, its keys, its sizes, its firewall, its pool, and last its power.
+pub(super) async fn carry_out(
+    work: &Work<'_>,
+    mut target: Target,
+    mut changes: Vec<FieldChange>,
+    restart: bool,
+) -> Result<Outcome, ProviderError> {
+    let steps = Steps::of(&changes);
+    let spec = &work.operation.spec;
+    if steps.power == Some(false) && target.running {
+        power::shut_down(work, &target.guest, power::Insist::No).await?;
+        target.running = false;
+    }
+    if let Some(node) = steps.migrate_to.as_deref().filter(|node| *node != target.guest.node) {
+        changes.extend(migrate::migrate(work, &mut target, node).await?);
+    }
+    for (slot, storage) in &steps.moves {
+        configure::move_volume(work, &mut target, slot, storage).await?;
+    }
+    configure::configure(work, &mut target, &changes).await?;
+    let live = live_spec(work, &target);
+    for (slot, size) in volumes_to_grow(target.guest.kind, spec, &changes, &live) {
+        configure::grow(work, &mut target, &slot, size).await?;
+    }
+    verify(work, &target, &changes)?;
+    if steps.firewall {
+        firewall::converge(work, &target.guest, &changes).await?;
+    }
+    if let Some((before, after)) = &steps.pool {
+        pool::change(work, &target.guest, before.as_deref(), after.as_deref()).await?;
+    }
+    match steps.template {
+        Some(true) => template::make(work, &mut target).await?,
+        Some(false) => return Err(template::cannot_unmake(&target.guest)),
+        None => {}
+    }
+    if steps.power == Some(true) && !target.running {
+        power::start(work, &target.guest).await?;
+    } else if restart && target.running {
+        power::restart(work, &target.guest).await?;
+    }
+    Ok(Outcome { facts: facts_of(&target.guest, &target.config) })
+}
+
+fn live_spec(work: &Work<'_>, target: &Target) -> strata_resource::Spec {
+    let covers = Covers::specs(&[&work.operation.spec]);
+    observed_guest(&target.guest, &target.config, target.running, None, None, &covers).spec
+}
+
+/// Fields that are not in the configuration, or are still to come.
+const ELSEWHERE: [&str; 5] = ["node", "pool", "power", "firewall", "template"];
+
+/// Everything that was sent must read back as it was meant.
+fn verify(work: &Work<'_>, target: &Target, changes: &[FieldChange]) -> Result<(), ProviderError> {
+    let (spec, live) = (&work.operation.spec, live_spec(work, target));
+    let left = diff_specs(work.operation.address.kind().rules(), spec, Some(spec), &live).changes;
+    let concerned = |path: &FieldPath| {
+        let first = path.first().unwrap_or_default();
+        !ELSEWHERE.contains(&first) && changes.iter().any(|change| overlap(&change.path, path))
+    };
+    let Some(wrong) = left.into_iter().find(|left| concerned(&left.path)) else { return Ok(()) };
+    let shown =
+        |value: Option<&Value>| value.map_or_else(|| "nothing".to_owned(), |value| format!("{value:?}"));
+    let message = format!(
+        "{} did not take `{}`: {} was sent, {} is there",
+        target.guest,
+        wrong.path,
+        shown(wrong.after.as_ref()),
+        shown(wrong.before.as_ref())
+    );
+    Err(ProviderError::new(ErrorClass::BadInput, message)
+        .field(wrong.path.to_string())
+        .hint("the server changed or dropped the value; write it in the form that it keeps"))
+}
+
+/// Whether one path is the other or lies below it.
+fn overlap(one: &FieldPath, other: &FieldPath) -> bool {
+    let shared = one.keys().len().min(other.keys().len());
+    one.keys()[..shared] == other.keys()[..shared]
+}
+
+pub(super) fn bad_field(error: CodecError) -> ProviderError {
+    let mut bad = ProviderError::new(ErrorClass::BadInput, error.to_string()).field(error.field);
+    bad.nothing_done = true;
+    bad
+}

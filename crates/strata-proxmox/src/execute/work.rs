@@ -1,0 +1,246 @@
+//! What every step is made of: a write, the task that it starts, and a look where the answer was lost.
+
+use std::time::Duration;
+
+use http::Method;
+use strata_engine::{ErrorClass, Operation, OperationContext, ProviderError};
+use strata_net::{Verdict, retry};
+use strata_resource::Value;
+
+use crate::api::{ApiErrorKind, Params, Upid};
+use crate::client::{CallError, Client, Rights, TaskEnd, Trouble};
+use crate::codec::{GuestKind, field_of};
+use crate::guest::Guest;
+
+/// One operation under way.
+pub(crate) struct Work<'a> {
+    pub(crate) client: &'a Client,
+    pub(crate) operation: &'a Operation,
+    pub(crate) context: &'a dyn OperationContext,
+}
+
+/// A call that writes.
+pub(crate) struct Call {
+    pub(crate) method: Method,
+    pub(crate) path: String,
+    pub(crate) params: Params,
+    pub(crate) rights: Rights,
+    /// Completes "cannot …".
+    pub(crate) doing: String,
+    pub(crate) patience: Duration,
+}
+
+/// Why a step did not get to its end.
+#[derive(Debug, Clone)]
+pub(crate) enum StepError {
+    /// The run may not go on.
+    Stop(ProviderError),
+    /// The server said no; `doing` completes "cannot …".
+    Refused { error: CallError, doing: String },
+    /// Nobody knows what the server did.
+    Lost { error: CallError, doing: String },
+    /// A task began and failed.
+    Task(ProviderError),
+}
+
+impl StepError {
+    pub(crate) fn kind(&self) -> Option<&ApiErrorKind> {
+        match self {
+            Self::Refused { error, .. } => error.kind(),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn says(&self, text: &str) -> bool {
+        match self {
+            Self::Refused { error, .. } => error.says(text),
+            Self::Task(error) => error.message.contains(text),
+            _ => false,
+        }
+    }
+}
+
+impl From<StepError> for ProviderError {
+    fn from(error: StepError) -> Self {
+        match error {
+            StepError::Stop(error) | StepError::Task(error) => error,
+            StepError::Refused { error, doing } | StepError::Lost { error, doing } => error.explain(&doing),
+        }
+    }
+}
+
+impl<'a> Work<'a> {
+    pub(crate) fn guest_kind(&self) -> GuestKind {
+        GuestKind::of(self.operation.address.kind()).expect("only guests get here")
+    }
+
+    pub(crate) fn vmid(&self) -> Result<u32, ProviderError> {
+        let vmid =
+            self.operation.spec.get("vmid").and_then(Value::as_int).and_then(|vmid| u32::try_from(vmid).ok());
+        vmid.ok_or_else(|| self.internal("its spec has no VMID"))
+    }
+
+    pub(crate) fn text(&self, field: &str) -> Result<&'a str, ProviderError> {
+        let value = self.operation.spec.get(field).and_then(Value::as_text);
+        value.ok_or_else(|| self.internal(&format!("its spec has no `{field}`")))
+    }
+
+    pub(crate) fn internal(&self, what: &str) -> ProviderError {
+        ProviderError::new(ErrorClass::Internal, format!("`{}`: {what}", self.operation.address))
+    }
+
+    pub(crate) fn call(
+        &self,
+        method: Method,
+        path: String,
+        params: Params,
+        doing: impl Into<String>,
+    ) -> Call {
+        Call {
+            method,
+            path,
+            params,
+            rights: Rights::Usual,
+            doing: doing.into(),
+            patience: Duration::from_secs(600),
+        }
+    }
+
+    /// Writes, and sees the task that this starts to its end.
+    pub(crate) async fn run(&self, call: Call) -> Result<(), StepError> {
+        match self.write(&call).await? {
+            Some(task) => self.see_through(&task, &call.doing, call.patience).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Writes. Tried again only where nothing was done for certain: not delivered, or held up by a lock.
+    pub(crate) async fn write(&self, call: &Call) -> Result<Option<String>, StepError> {
+        let attempt = || async {
+            self.context.before_write().map_err(StepError::Stop)?;
+            let answer = self.client.write(call.method.clone(), &call.path, &call.params, call.rights).await;
+            answer.map_err(|error| self.step_error(error, &call.doing))
+        };
+        let policy = self.client.policy();
+        retry(policy, self.client.clock(), self.client.random(), attempt, verdict_on_write).await
+    }
+
+    pub(crate) fn step_error(&self, error: CallError, doing: &str) -> StepError {
+        let doing = doing.to_owned();
+        match error.trouble() {
+            Trouble::AnswerLost => StepError::Lost { error, doing },
+            _ => StepError::Refused { error, doing },
+        }
+    }
+
+    /// Makes a task known to the journal and follows it.
+    pub(crate) async fn see_through(
+        &self,
+        task: &str,
+        doing: &str,
+        patience: Duration,
+    ) -> Result<(), StepError> {
+        // Some calls answer with a text that is no task; then they are done.
+        let Ok(upid) = task.parse::<Upid>() else { return Ok(()) };
+        self.context.task_started(task).await.map_err(StepError::Stop)?;
+        self.context.progress(doing);
+        let lost = |error| StepError::Lost { error, doing: doing.to_owned() };
+        match self.client.follow(&upid, patience).await.map_err(lost)? {
+            // What was done is seen by looking; a task that nobody remembers has ended.
+            TaskEnd::Done | TaskEnd::Forgotten => Ok(()),
+            TaskEnd::Failed { status, log } => Err(StepError::Task(task_failed(doing, &status, log))),
+            TaskEnd::StillRunning => Err(StepError::Task(
+                ProviderError::new(
+                    ErrorClass::TaskFailed,
+                    format!("cannot {doing}: the task still runs after {} s", patience.as_secs()),
+                )
+                .hint(format!(
+                    "it goes on by itself (`{upid}`); apply again when it has ended, or set a longer timeout"
+                )),
+            )),
+        }
+    }
+
+    /// Does something about a guest; where the answer is lost or the task fails, looks whether it has been done all the same.
+    pub(crate) async fn ensure<A, D>(
+        &self,
+        guest: &Guest,
+        patience: Duration,
+        act: impl Fn() -> A,
+        is_done: impl Fn() -> D,
+    ) -> Result<(), ProviderError>
+    where
+        A: Future<Output = Result<(), StepError>>,
+        D: Future<Output = Result<bool, CallError>>,
+    {
+        const ATTEMPTS: usize = 3;
+        let mut last = None;
+        for _ in 0..ATTEMPTS {
+            let error = match act().await {
+                Ok(()) => return Ok(()),
+                Err(error @ StepError::Stop(_)) => return Err(error.into()),
+                Err(error) => error,
+            };
+            let look = || format!("see what became of {guest}");
+            if let StepError::Lost { .. } = error {
+                quiet(self.client, guest, None, patience).await?;
+            }
+            if is_done().await.map_err(|error| error.explain(&look()))? {
+                return Ok(());
+            }
+            let again = matches!(error, StepError::Lost { .. });
+            last = Some(error);
+            if !again {
+                break;
+            }
+        }
+        Err(last.map_or_else(|| self.internal("it was not tried"), ProviderError::from))
+    }
+
+    /// Points an error about a parameter to the field that it came from.
+    pub(crate) fn point_to_field(&self, mut error: ProviderError, cause: &CallError) -> ProviderError {
+        if let (CallError::Api(api), Some(kind)) = (cause, GuestKind::of(self.operation.address.kind())) {
+            let key = match &api.kind {
+                ApiErrorKind::RootOnly { key } => Some(key.as_str()),
+                _ => api.errors.keys().next().map(String::as_str),
+            };
+            if let Some(key) = key {
+                error.field = field_of(kind, key).or_else(|| {
+                    let options = self.operation.spec.get("options")?.as_map()?;
+                    options.contains_key(key).then(|| format!("options.{key}"))
+                });
+            }
+        }
+        error
+    }
+}
+
+/// A lock that somebody else holds may go away; the rest will not.
+fn verdict_on_write(error: &StepError) -> Verdict {
+    match error {
+        StepError::Refused { error, .. } => match (error.trouble(), error.kind()) {
+            (Trouble::NotDelivered, _) | (_, Some(ApiErrorKind::Locked { .. })) => Verdict::Again,
+            _ => Verdict::Final,
+        },
+        _ => Verdict::Final,
+    }
+}
+
+fn task_failed(doing: &str, status: &str, log: Vec<String>) -> ProviderError {
+    let error = ProviderError::new(ErrorClass::TaskFailed, format!("cannot {doing}: {status}")).log(log);
+    let full = ["no space left", "not enough free space", "out of space", "insufficient space"];
+    if full.iter().any(|text| status.to_ascii_lowercase().contains(text)) {
+        return error.hint("the storage is full: free space or choose another storage");
+    }
+    error
+}
+
+/// Waits until no task of ours works on a guest and nothing holds its lock. `source` is what it is cloned from.
+pub(crate) async fn quiet(
+    client: &Client,
+    guest: &Guest,
+    source: Option<u32>,
+    patience: Duration,
+) -> Result<(), ProviderError> {
+    crate::settle::quiet_guest(client, guest, source, patience).await
+}

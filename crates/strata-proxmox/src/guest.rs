@@ -1,0 +1,95 @@
+//! One guest and the reads about it.
+
+use std::fmt;
+use std::time::Duration;
+
+use crate::api::{GuestRow, GuestStatus, Params, Scalar};
+use crate::client::{CallError, Client};
+use crate::codec::{GuestKind, LiveConfig};
+use crate::firewall::LiveFirewall;
+
+/// A guest at a place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Guest {
+    pub(crate) kind: GuestKind,
+    pub(crate) node: String,
+    pub(crate) vmid: u32,
+}
+
+impl Guest {
+    /// A path below the guest's own.
+    pub(crate) fn path(&self, below: &str) -> String {
+        format!("/nodes/{}/{}/{}{below}", self.node, self.kind.path(), self.vmid)
+    }
+
+    pub(crate) async fn config(&self, client: &Client) -> Result<LiveConfig, CallError> {
+        let rows = client.get(&self.path("/pending"), Params::new()).await?;
+        Ok(LiveConfig::new(rows))
+    }
+
+    /// The configuration, or none if there is no such guest on this node.
+    pub(crate) async fn config_if_any(&self, client: &Client) -> Result<Option<LiveConfig>, CallError> {
+        match self.config(client).await {
+            Ok(config) => Ok(Some(config)),
+            Err(error) if error.is_missing() => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    pub(crate) async fn is_running(&self, client: &Client) -> Result<bool, CallError> {
+        let status: GuestStatus = client.get(&self.path("/status/current"), Params::new()).await?;
+        Ok(status.status == "running")
+    }
+
+    /// How long it has been running; none if it is not.
+    pub(crate) async fn uptime(&self, client: &Client) -> Result<Option<Duration>, CallError> {
+        let status: GuestStatus = client.get(&self.path("/status/current"), Params::new()).await?;
+        let seconds = status.uptime.and_then(|seconds| u64::try_from(seconds).ok());
+        Ok(seconds.filter(|_| status.status == "running").map(Duration::from_secs))
+    }
+
+    pub(crate) async fn firewall(&self, client: &Client) -> Result<LiveFirewall, CallError> {
+        let (options_path, rules_path) = (self.path("/firewall/options"), self.path("/firewall/rules"));
+        let options = client.get(&options_path, Params::new());
+        let rules = client.get(&rules_path, Params::new());
+        let (options, rules) = futures::future::try_join(options, rules).await?;
+        Ok(LiveFirewall::new(options, rules))
+    }
+
+    /// What proves that a guest is the one that the state knows: the uuid of a VM, the MAC of a container's first network.
+    pub(crate) fn proof(&self, config: &LiveConfig) -> Option<String> {
+        let (key, part) = match self.kind {
+            GuestKind::Qemu => ("smbios1", "uuid="),
+            GuestKind::Lxc => ("net0", "hwaddr="),
+        };
+        let text = config.get(key)?.split(',').find_map(|text| text.strip_prefix(part))?;
+        Some(text.to_owned())
+    }
+
+    /// The fact in which the proof is kept.
+    pub(crate) fn proof_fact(&self) -> &'static str {
+        match self.kind {
+            GuestKind::Qemu => "uuid",
+            GuestKind::Lxc => "hwaddr",
+        }
+    }
+}
+
+impl fmt::Display for Guest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.kind.word(), self.vmid)
+    }
+}
+
+/// All guests of the cluster.
+pub(crate) async fn cluster_guests(client: &Client) -> Result<Vec<GuestRow>, CallError> {
+    client.get("/cluster/resources", Params::new().with("type", "vm")).await
+}
+
+/// Where a VMID is taken, whatever by.
+pub(crate) async fn locate(client: &Client, vmid: u32) -> Result<Option<GuestRow>, CallError> {
+    Ok(cluster_guests(client).await?.into_iter().find(|row| row.vmid == vmid))
+}
+
+/// A row of the firewall's answers: names and values.
+pub(crate) type Row = std::collections::BTreeMap<String, Scalar>;

@@ -1,0 +1,30 @@
+//! Looking at everything that a plan is about, bulk first.
+//!
+//! The price: one listing of the cluster, one listing for each hypervisor and kind of guest on it, one read for each guest and
+//! two more where its firewall is ours, one listing for each storage with volumes of ours. Guests that the listing does not have
+//! are not asked for.
+
+mod guests;
+mod volumes;
+
+use strata_engine::{ProviderError, Sighting, Wanted};
+
+pub(crate) use self::guests::{Covers, facts_of, observed_guest};
+pub(crate) use self::volumes::{find_volume, volume_facts};
+use crate::client::Client;
+
+pub(crate) async fn observe_all(
+    client: &Client,
+    wanted: &[Wanted<'_>],
+) -> Result<Vec<Sighting>, ProviderError> {
+    let mut sightings = vec![Sighting::Absent; wanted.len()];
+    let (guests, volumes) = futures::future::try_join(
+        guests::look_at_guests(client, wanted),
+        volumes::look_at_volumes(client, wanted),
+    )
+    .await?;
+    for (index, sighting) in guests.into_iter().chain(volumes) {
+        sightings[index] = sighting;
+    }
+    Ok(sightings)
+}

@@ -1,0 +1,253 @@
+//! Guests: found by the listing of the cluster, read one by one, many at once.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use futures::stream::{self, StreamExt, TryStreamExt};
+use sha2::{Digest, Sha256};
+use strata_engine::{Observed, ProviderError, Sighting, Wanted};
+use strata_resource::{Spec, Value};
+
+use crate::api::{GuestRow, Params};
+use crate::client::{CallError, Client};
+use crate::codec::{GuestKind, LiveConfig, decode};
+use crate::firewall::LiveFirewall;
+use crate::guest::{Guest, cluster_guests};
+use crate::ownership::{Claim, describe};
+
+/// One guest that somebody asks about and that is there.
+struct Found<'a> {
+    index: usize,
+    wanted: &'a Wanted<'a>,
+    guest: Guest,
+    name: Option<Box<str>>,
+    pool: Option<Box<str>>,
+}
+
+/// Which guests of a node run, and which are locked.
+type NodeStates = BTreeMap<u32, (bool, Option<Box<str>>)>;
+type NodeGuests = BTreeMap<(String, GuestKind), NodeStates>;
+
+pub(super) async fn look_at_guests(
+    client: &Client,
+    wanted: &[Wanted<'_>],
+) -> Result<Vec<(usize, Sighting)>, ProviderError> {
+    let asked = asked_guests(wanted);
+    if asked.is_empty() {
+        return Ok(Vec::new());
+    }
+    let listing = cluster_guests(client).await.map_err(|error| error.explain("list the guests"))?;
+    let (found, mut sightings) = match_up(wanted, &asked, listing);
+    let states = list_nodes(client, &found).await?;
+    let looks: Vec<_> = found.into_iter().map(|found| look_at(client, found, &states)).collect();
+    let mut looks = stream::iter(looks).buffer_unordered(client.parallelism());
+    while let Some(sighting) = looks.try_next().await? {
+        sightings.push(sighting);
+    }
+    Ok(sightings)
+}
+
+/// VMIDs that are asked about, with the questions.
+fn asked_guests(wanted: &[Wanted<'_>]) -> BTreeMap<u32, Vec<(usize, GuestKind)>> {
+    let mut asked: BTreeMap<u32, Vec<(usize, GuestKind)>> = BTreeMap::new();
+    for (index, wanted) in wanted.iter().enumerate() {
+        let vmid = wanted.spec.get("vmid").and_then(Value::as_int).and_then(|vmid| u32::try_from(vmid).ok());
+        if let (Some(kind), Some(vmid)) = (GuestKind::of(wanted.address.kind()), vmid) {
+            asked.entry(vmid).or_default().push((index, kind));
+        }
+    }
+    asked
+}
+
+fn match_up<'a>(
+    wanted: &'a [Wanted<'a>],
+    asked: &BTreeMap<u32, Vec<(usize, GuestKind)>>,
+    listing: Vec<GuestRow>,
+) -> (Vec<Found<'a>>, Vec<(usize, Sighting)>) {
+    let (mut found, mut sightings) = (Vec::new(), Vec::new());
+    for row in listing {
+        for (index, kind) in asked.get(&row.vmid).into_iter().flatten() {
+            let node = row.node.as_deref().unwrap_or_default().to_owned();
+            if row.kind.as_deref().is_some_and(|is| is != kind.path()) {
+                let other = if *kind == GuestKind::Qemu { GuestKind::Lxc } else { GuestKind::Qemu };
+                let guest = Guest { kind: other, node, vmid: row.vmid };
+                let what = format!("{}: it is a {}", describe(&guest, row.name.as_deref()), other.word());
+                sightings.push((*index, Sighting::Stranger(what)));
+                continue;
+            }
+            found.push(Found {
+                index: *index,
+                wanted: &wanted[*index],
+                guest: Guest { kind: *kind, node, vmid: row.vmid },
+                name: row.name.clone(),
+                pool: row.pool.clone(),
+            });
+        }
+    }
+    (found, sightings)
+}
+
+/// Fresh power states: those in the listing of the cluster are up to ten seconds old.
+async fn list_nodes(client: &Client, found: &[Found<'_>]) -> Result<NodeGuests, ProviderError> {
+    let places: BTreeSet<(String, GuestKind)> =
+        found.iter().map(|found| (found.guest.node.clone(), found.guest.kind)).collect();
+    let ours: BTreeSet<u32> = found.iter().map(|found| found.guest.vmid).collect();
+    let lists: Vec<_> = places.into_iter().map(|(node, kind)| list_node(client, node, kind, &ours)).collect();
+    stream::iter(lists).buffer_unordered(client.parallelism()).try_collect().await
+}
+
+async fn list_node(
+    client: &Client,
+    node: String,
+    kind: GuestKind,
+    ours: &BTreeSet<u32>,
+) -> Result<((String, GuestKind), NodeStates), ProviderError> {
+    let path = format!("/nodes/{node}/{}", kind.path());
+    let rows: Result<Vec<GuestRow>, CallError> = client.get(&path, Params::new()).await;
+    let rows = rows.map_err(|error| error.explain(&format!("list the {}s of `{node}`", kind.word())))?;
+    let rows = rows.into_iter().filter(|row| ours.contains(&row.vmid));
+    let states = rows.map(|row| (row.vmid, (row.status.as_deref() == Some("running"), row.lock))).collect();
+    Ok(((node, kind), states))
+}
+
+/// Locks under which a configuration says nothing yet, or soon something else.
+fn is_in_the_making(lock: &str) -> bool {
+    matches!(lock, "create" | "clone" | "migrate" | "rollback" | "disk" | "destroyed")
+}
+
+async fn look_at(
+    client: &Client,
+    found: Found<'_>,
+    states: &NodeGuests,
+) -> Result<(usize, Sighting), ProviderError> {
+    Ok((found.index, sight(client, &found, states).await?))
+}
+
+async fn sight(client: &Client, found: &Found<'_>, states: &NodeGuests) -> Result<Sighting, ProviderError> {
+    let guest = &found.guest;
+    let (running, lock) = states
+        .get(&(guest.node.clone(), guest.kind))
+        .and_then(|node| node.get(&guest.vmid))
+        .map_or((false, None), |(running, lock)| (*running, lock.as_deref()));
+    let name = found.name.as_deref();
+    let busy = |lock: &str| Sighting::Busy(format!("{} is locked ({lock})", describe(guest, name)));
+    if let Some(lock) = lock.filter(|lock| is_in_the_making(lock)) {
+        return Ok(busy(lock));
+    }
+    let doing = format!("read {guest}");
+    let failed = |error: CallError| error.explain(&doing);
+    let Some(config) = guest.config_if_any(client).await.map_err(failed)? else {
+        // It was in the listing a moment ago.
+        return Ok(Sighting::Busy(format!("{} is being moved or deleted", describe(guest, name))));
+    };
+    if let Some(lock) = config.lock.as_deref().filter(|lock| is_in_the_making(lock)) {
+        return Ok(busy(lock));
+    }
+    let wanted = found.wanted;
+    let claim = Claim::new(wanted.lineage, wanted.address, wanted.recorded, guest.vmid);
+    if let Some(why) = claim.dispute(guest, &config) {
+        return Ok(Sighting::Stranger(format!("{}: {why}", describe(guest, name))));
+    }
+    let covers = Covers::of(wanted);
+    let firewall = match covers.firewall {
+        true => Some(guest.firewall(client).await.map_err(failed)?),
+        false => None,
+    };
+    Ok(Sighting::Ours(observed_guest(guest, &config, running, found.pool.as_deref(), firewall, &covers)))
+}
+
+/// What a spec, or the state, says something about.
+pub(crate) struct Covers<'a> {
+    pub(crate) options: BTreeSet<&'a str>,
+    firewall: bool,
+    power: bool,
+    pool: bool,
+}
+
+impl<'a> Covers<'a> {
+    fn of(wanted: &Wanted<'a>) -> Self {
+        let specs: Vec<&'a Spec> = [Some(wanted.spec), wanted.recorded.map(|recorded| &recorded.spec)]
+            .into_iter()
+            .flatten()
+            .collect();
+        Self::specs(&specs)
+    }
+
+    pub(crate) fn specs(specs: &[&'a Spec]) -> Self {
+        let says = |field: &str| specs.iter().any(|spec| spec.contains_key(field));
+        let options = specs.iter().filter_map(|spec| spec.get("options")?.as_map());
+        Self {
+            options: options.flat_map(|options| options.keys().map(String::as_str)).collect(),
+            firewall: says("firewall"),
+            power: says("power"),
+            pool: says("pool"),
+        }
+    }
+}
+
+/// A guest of ours in canonical form.
+pub(crate) fn observed_guest(
+    guest: &Guest,
+    config: &LiveConfig,
+    running: bool,
+    pool: Option<&str>,
+    firewall: Option<LiveFirewall>,
+    covers: &Covers<'_>,
+) -> Observed {
+    let decoded = decode(guest.kind, config, &covers.options);
+    let power = if running { "running" } else { "stopped" };
+    let digest = digest_of(guest, config, power, pool, firewall.as_ref(), covers);
+    let mut spec = decoded.spec;
+    spec.insert("vmid".to_owned(), Value::Int(i64::from(guest.vmid)));
+    spec.insert("node".to_owned(), Value::text(guest.node.as_str()));
+    spec.insert("power".to_owned(), Value::text(power));
+    if let Some(pool) = pool {
+        spec.insert("pool".to_owned(), Value::text(pool));
+    }
+    let mut facts = facts_of(guest, config);
+    if let Some(firewall) = firewall {
+        facts.insert("firewall_digest".to_owned(), Value::Text(firewall.digest()));
+        spec.insert("firewall".to_owned(), firewall.into_spec());
+    }
+    Observed { spec, facts, digest, pending: decoded.pending }
+}
+
+/// What the server made up about a guest.
+pub(crate) fn facts_of(guest: &Guest, config: &LiveConfig) -> Spec {
+    let mut facts = Spec::new();
+    if let Some(proof) = guest.proof(config) {
+        facts.insert(guest.proof_fact().to_owned(), Value::Text(proof));
+    }
+    facts.insert("node".to_owned(), Value::text(guest.node.as_str()));
+    facts.insert("config_digest".to_owned(), Value::text(config.digest.as_str()));
+    facts
+}
+
+/// Changes with everything that a spec covers; what nobody asked about does not make a plan stale.
+fn digest_of(
+    guest: &Guest,
+    config: &LiveConfig,
+    power: &str,
+    pool: Option<&str>,
+    firewall: Option<&LiveFirewall>,
+    covers: &Covers<'_>,
+) -> String {
+    let mut hash = Sha256::new();
+    let mut add = |name: &str, value: &str| {
+        for part in [name, value] {
+            hash.update((part.len() as u64).to_be_bytes());
+            hash.update(part);
+        }
+    };
+    add("config", &config.digest);
+    add("node", &guest.node);
+    if covers.power {
+        add("power", power);
+    }
+    if covers.pool {
+        add("pool", pool.unwrap_or_default());
+    }
+    if let Some(firewall) = firewall {
+        add("firewall", &firewall.digest());
+    }
+    hex::encode(hash.finalize())
+}

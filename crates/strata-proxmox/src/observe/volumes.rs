@@ -1,0 +1,180 @@
+//! Volumes: one listing for each storage that holds some of ours. They are ours by their names (docs/ownership.md, "Volumes").
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use futures::stream::{self, StreamExt, TryStreamExt};
+use sha2::{Digest, Sha256};
+use strata_engine::{Observed, ProviderError, Sighting, Wanted};
+use strata_resource::{Kind, Spec, Value};
+
+use crate::api::{ContentRow, Params};
+use crate::client::{CallError, Client};
+
+/// A storage, as seen from a node; from any node if it is shared.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Place {
+    storage: String,
+    node: Option<String>,
+}
+
+pub(super) async fn look_at_volumes(
+    client: &Client,
+    wanted: &[Wanted<'_>],
+) -> Result<Vec<(usize, Sighting)>, ProviderError> {
+    let mut places: BTreeMap<Place, Vec<usize>> = BTreeMap::new();
+    for (index, wanted) in wanted.iter().enumerate() {
+        if !wanted.address.kind().is_guest()
+            && let (Some(storage), Some(node)) = (text(wanted.spec, "storage"), text(wanted.spec, "node"))
+        {
+            let shared = wanted.spec.get("shared").and_then(Value::as_bool).unwrap_or(false);
+            let place = Place { storage: storage.to_owned(), node: (!shared).then(|| node.to_owned()) };
+            places.entry(place).or_default().push(index);
+        }
+    }
+    let looks: Vec<_> =
+        places.into_iter().map(|(place, indices)| look_at(client, wanted, place, indices)).collect();
+    let sightings: Vec<Vec<(usize, Sighting)>> =
+        stream::iter(looks).buffer_unordered(client.parallelism()).try_collect().await?;
+    Ok(sightings.into_iter().flatten().collect())
+}
+
+async fn look_at(
+    client: &Client,
+    wanted: &[Wanted<'_>],
+    place: Place,
+    indices: Vec<usize>,
+) -> Result<Vec<(usize, Sighting)>, ProviderError> {
+    let contents: BTreeSet<&str> = indices.iter().map(|index| content_of(&wanted[*index])).collect();
+    // One listing in any case: of the one kind of content, or of everything.
+    let content = if contents.len() == 1 { contents.first().copied() } else { None };
+    let node = text(wanted[indices[0]].spec, "node").unwrap_or_default();
+    let rows = match list(client, node, &place.storage, content).await {
+        // The storage has gone, and the volumes with it.
+        Err(error) if error.is_missing() => Vec::new(),
+        other => other.map_err(|error| {
+            error.explain(&format!("list the volumes of `{}` on `{node}`", place.storage))
+        })?,
+    };
+    Ok(indices.into_iter().map(|index| (index, judge(&wanted[index], &rows))).collect())
+}
+
+fn text<'s>(spec: &'s Spec, field: &str) -> Option<&'s str> {
+    spec.get(field).and_then(Value::as_text)
+}
+
+/// `local:iso/x.iso` is an ISO, whatever else is known of it.
+fn content_of<'a>(wanted: &'a Wanted<'a>) -> &'a str {
+    let by_name = text(wanted.spec, "volume").and_then(|volume| volume.split_once(':')?.1.split_once('/'));
+    by_name.map(|(content, _)| content).unwrap_or("iso")
+}
+
+async fn list(
+    client: &Client,
+    node: &str,
+    storage: &str,
+    content: Option<&str>,
+) -> Result<Vec<ContentRow>, CallError> {
+    let mut query = Params::new();
+    if let Some(content) = content {
+        query.set("content", content);
+    }
+    client.get(&format!("/nodes/{node}/storage/{storage}/content"), query).await
+}
+
+/// The size of a volume, if it is there.
+pub(crate) async fn find_volume(
+    client: &Client,
+    node: &str,
+    storage: &str,
+    volume: &str,
+) -> Result<Option<i64>, CallError> {
+    let content =
+        volume.split_once(':').and_then(|(_, name)| name.split_once('/')).map(|(content, _)| content);
+    let rows = list(client, node, storage, content).await?;
+    Ok(rows.into_iter().find(|row| row.volid == volume).map(|row| row.size.unwrap_or_default()))
+}
+
+fn judge(wanted: &Wanted<'_>, rows: &[ContentRow]) -> Sighting {
+    let Some(volume) = text(wanted.spec, "volume") else { return Sighting::Absent };
+    let Some(row) = rows.iter().find(|row| row.volid == volume) else { return Sighting::Absent };
+    let size = row.size.unwrap_or_default();
+    let known = wanted.recorded.filter(|recorded| text(&recorded.spec, "volume") == Some(volume));
+    if !volume.contains(wanted.lineage.short()) && known.is_none() {
+        return Sighting::Stranger(format!("volume `{volume}`: its name does not say that it is ours"));
+    }
+    let expected = [wanted.spec.get("size"), known.and_then(|known| known.facts.get("size"))]
+        .into_iter()
+        .flatten()
+        .find_map(Value::as_int);
+    if let Some(expected) = expected.filter(|expected| *expected != size) {
+        return Sighting::Stranger(format!("volume `{volume}`: it has {size} bytes, ours has {expected}"));
+    }
+    Sighting::Ours(observed(wanted, row, size))
+}
+
+fn observed(wanted: &Wanted<'_>, row: &ContentRow, size: i64) -> Observed {
+    let mut spec: Spec = ["volume", "storage", "node"]
+        .into_iter()
+        .filter_map(|field| Some((field.to_owned(), wanted.spec.get(field)?.clone())))
+        .collect();
+    spec.insert("size".to_owned(), Value::Int(size));
+    if wanted.address.kind() == Kind::Image {
+        let content = row.content.as_deref().unwrap_or_else(|| content_of(wanted));
+        spec.insert("content".to_owned(), Value::text(content));
+    }
+    if let Some(vmid) = wanted.spec.get("vmid") {
+        spec.insert("vmid".to_owned(), vmid.clone());
+    }
+    let digest = hex::encode(Sha256::digest(format!("{} {size}", row.volid)));
+    Observed { spec, facts: volume_facts(size), digest, pending: Vec::new() }
+}
+
+pub(crate) fn volume_facts(size: i64) -> Spec {
+    [("size".to_owned(), Value::Int(size))].into()
+}
+
+#[cfg(test)]
+mod tests {
+    use strata_resource::{Address, Lineage, Stage};
+    use strata_state::StateResource;
+
+    use super::*;
+
+    fn judged(name: &str, size: i64, spec_size: Option<i64>, recorded_size: Option<i64>) -> Sighting {
+        let lineage = Lineage::derive("r", "dev/web");
+        let address: Address = "web/image/debian".parse().unwrap();
+        let volume = format!("local:import/{}", name.replace("LINEAGE", lineage.short()));
+        let mut spec: Spec = [
+            ("volume".to_owned(), Value::Text(volume.clone())),
+            ("storage".to_owned(), "local".into()),
+            ("node".to_owned(), "pve1".into()),
+        ]
+        .into();
+        spec.extend(spec_size.map(|size| ("size".to_owned(), Value::Int(size))));
+        let recorded = recorded_size.map(|size| StateResource {
+            target: "pve".into(),
+            spec: spec.clone(),
+            facts: volume_facts(size),
+            depends_on: BTreeSet::new(),
+            stage: Stage::Prereqs,
+            protect: false,
+            partial: false,
+            deposed: Vec::new(),
+        });
+        let wanted =
+            Wanted { address: &address, spec: &spec, recorded: recorded.as_ref(), lineage: &lineage };
+        let row = ContentRow { volid: volume, size: Some(size), content: Some("import".into()) };
+        judge(&wanted, &[row])
+    }
+
+    #[test]
+    fn name_and_size_decide() {
+        assert!(matches!(judged("LINEAGE-abc.qcow2", 10, None, None), Sighting::Ours(_)));
+        assert!(matches!(judged("LINEAGE-abc.qcow2", 10, Some(10), Some(10)), Sighting::Ours(_)));
+        assert!(matches!(judged("LINEAGE-abc.qcow2", 10, None, Some(11)), Sighting::Stranger(_)));
+        assert!(matches!(judged("LINEAGE-abc.qcow2", 10, Some(11), None), Sighting::Stranger(_)));
+        assert!(matches!(judged("debian.qcow2", 10, None, None), Sighting::Stranger(_)));
+        // A name of the user's own choice is ours by the state.
+        assert!(matches!(judged("debian.qcow2", 10, None, Some(10)), Sighting::Ours(_)));
+    }
+}

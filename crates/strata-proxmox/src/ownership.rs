@@ -1,0 +1,130 @@
+//! Whether a guest is ours (docs/ownership.md, "Guests").
+
+use strata_resource::{Address, Lineage, Mark, Spec, Value};
+use strata_state::StateResource;
+
+use crate::codec::LiveConfig;
+use crate::guest::Guest;
+
+/// Who we would be if the guest were ours.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Claim<'a> {
+    pub(crate) lineage: &'a Lineage,
+    pub(crate) address: &'a Address,
+    /// What the state knows of this very VMID.
+    pub(crate) facts: Option<&'a Spec>,
+}
+
+impl<'a> Claim<'a> {
+    /// What the state knows counts only if it is about the same VMID.
+    pub(crate) fn new(
+        lineage: &'a Lineage,
+        address: &'a Address,
+        recorded: Option<&'a StateResource>,
+        vmid: u32,
+    ) -> Self {
+        let same = |recorded: &&StateResource| {
+            recorded.spec.get("vmid").and_then(Value::as_int) == Some(i64::from(vmid))
+        };
+        Self { lineage, address, facts: recorded.filter(same).map(|recorded| &recorded.facts) }
+    }
+
+    /// Why the guest is not ours; none if it is.
+    pub(crate) fn dispute(&self, guest: &Guest, config: &LiveConfig) -> Option<String> {
+        let known = self.facts.and_then(|facts| facts.get(guest.proof_fact())).and_then(Value::as_text);
+        let live = guest.proof(config);
+        if let (Some(known), Some(live)) = (known, &live)
+            && known.eq_ignore_ascii_case(live)
+        {
+            return None;
+        }
+        let (mark, _) = Mark::split_from_notes(config.get("description").unwrap_or_default());
+        let Some(mark) = mark else {
+            return Some(match known {
+                Some(_) => format!(
+                    "it carries no mark, and its {} is not the one that the state knows",
+                    guest.proof_fact()
+                ),
+                None => "it carries no mark of ours".to_owned(),
+            });
+        };
+        let ours = Mark::new(self.lineage, self.address, guest.vmid);
+        if mark == ours {
+            return None;
+        }
+        Some(if mark.vmid != guest.vmid {
+            format!("its mark is that of VMID {}: it is a copy", mark.vmid)
+        } else if mark.lineage != ours.lineage {
+            format!("it belongs to another state: its mark names `{}`", mark.address)
+        } else {
+            format!("its mark names `{}`", mark.address)
+        })
+    }
+}
+
+/// How a stranger is called: ``VM 9100 `db` on `pve2` ``.
+pub(crate) fn describe(guest: &Guest, name: Option<&str>) -> String {
+    let name = name.map(|name| format!(" `{name}`")).unwrap_or_default();
+    format!("{guest}{name} on `{}`", guest.node)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::codec::GuestKind;
+    use crate::codec::live;
+
+    fn guest(kind: GuestKind) -> Guest {
+        Guest { kind, node: "pve1".into(), vmid: 9100 }
+    }
+
+    fn dispute(kind: GuestKind, facts: Option<(&str, &str)>, config: &[(&str, &str)]) -> Option<String> {
+        let lineage = Lineage::derive("r", "dev/web");
+        let address: Address = "web/vm/web-1".parse().unwrap();
+        let facts: Option<Spec> = facts.map(|(key, value)| [(key.to_owned(), Value::text(value))].into());
+        let claim = Claim { lineage: &lineage, address: &address, facts: facts.as_ref() };
+        claim.dispute(&guest(kind), &live(config))
+    }
+
+    fn mark(vmid: u32, address: &str) -> String {
+        Mark::new(&Lineage::derive("r", "dev/web"), &address.parse().unwrap(), vmid).join_to_notes("by hand")
+    }
+
+    #[test]
+    fn the_state_s_proof_is_enough() {
+        let smbios = ("smbios1", "uuid=AAAA-1,manufacturer=Zm9v");
+        assert_eq!(
+            dispute(GuestKind::Qemu, Some(("uuid", "aaaa-1")), &[smbios, ("description", "edited")]),
+            None
+        );
+        let net = ("net0", "name=eth0,bridge=vmbr0,hwaddr=BC:24:11:00:00:01,type=veth");
+        assert_eq!(dispute(GuestKind::Lxc, Some(("hwaddr", "BC:24:11:00:00:01")), &[net]), None);
+    }
+
+    #[test]
+    fn without_it_only_the_whole_mark_counts() {
+        let marked =
+            |text: &str| dispute(GuestKind::Qemu, None, &[("description", text), ("smbios1", "uuid=x")]);
+        assert_eq!(marked(&mark(9100, "web/vm/web-1")), None);
+        assert_eq!(
+            marked(&mark(9000, "web/vm/web-1")).unwrap(),
+            "its mark is that of VMID 9000: it is a copy"
+        );
+        assert_eq!(marked(&mark(9100, "web/vm/web-2")).unwrap(), "its mark names `web/vm/web-2`");
+        assert_eq!(marked("mine").unwrap(), "it carries no mark of ours");
+        let foreign = Mark::new(&Lineage::derive("other", "x"), &"web/vm/web-1".parse().unwrap(), 9100);
+        assert!(marked(&foreign.to_string()).unwrap().starts_with("it belongs to another state"));
+    }
+
+    #[test]
+    fn who_took_over_the_vmid_is_a_stranger_unless_marked() {
+        let facts = Some(("uuid", "old"));
+        let taken = dispute(GuestKind::Qemu, facts, &[("smbios1", "uuid=new")]).unwrap();
+        assert!(taken.contains("its uuid is not the one"), "{taken}");
+        let restored = mark(9100, "web/vm/web-1");
+        assert_eq!(
+            dispute(GuestKind::Qemu, facts, &[("smbios1", "uuid=new"), ("description", &restored)]),
+            None
+        );
+    }
+}

@@ -1,0 +1,47 @@
+//! The provider: looks, acts and settles, by way of the modules of those names.
+
+use async_trait::async_trait;
+use strata_engine::{Operation, OperationContext, Outcome, Provider, ProviderError, Sighting, Wanted};
+use strata_state::OpenEntry;
+
+use crate::client::{Client, ConnectError};
+use crate::{ProxmoxOptions, execute, observe, preflight, settle};
+
+/// A Proxmox cluster, as the engine sees it.
+pub struct ProxmoxProvider {
+    client: Client,
+}
+
+impl ProxmoxProvider {
+    /// Checks the settings. Nothing is sent yet.
+    pub fn connect(options: ProxmoxOptions) -> Result<Self, ConnectError> {
+        Ok(Self { client: Client::new(options)? })
+    }
+
+    pub fn client(&self) -> &Client {
+        &self.client
+    }
+}
+
+#[async_trait]
+impl Provider for ProxmoxProvider {
+    async fn observe_all(&self, wanted: &[Wanted<'_>]) -> Result<Vec<Sighting>, ProviderError> {
+        observe::observe_all(&self.client, wanted).await
+    }
+
+    async fn preflight(&self, operations: &[Operation]) -> Result<Vec<ProviderError>, ProviderError> {
+        preflight::preflight(&self.client, operations).await
+    }
+
+    async fn execute(
+        &self,
+        operation: &Operation,
+        context: &dyn OperationContext,
+    ) -> Result<Outcome, ProviderError> {
+        execute::execute(&self.client, operation, context).await
+    }
+
+    async fn settle(&self, entry: &OpenEntry, context: &dyn OperationContext) -> Result<(), ProviderError> {
+        settle::settle(&self.client, entry, context).await
+    }
+}

@@ -1,0 +1,258 @@
+//! Waiting until nothing of an interrupted operation runs any more, so that what is live can be judged.
+
+use std::time::Duration;
+
+use strata_engine::{ErrorClass, OperationContext, ProviderError};
+use strata_resource::{Spec, Value};
+use strata_state::OpenEntry;
+
+use crate::api::{NodeRow, Params, Upid};
+use crate::client::{CallError, Client, TaskEnd};
+use crate::codec::GuestKind;
+use crate::guest::Guest;
+
+/// How long recovery waits for tasks of an earlier run.
+const PATIENCE: Duration = Duration::from_secs(3600);
+/// How far the clocks of this machine and of a hypervisor may be apart.
+const SKEW: i64 = 600;
+const FIRST_LOOK: Duration = Duration::from_millis(50);
+const LONGEST_LOOK: Duration = Duration::from_secs(2);
+
+pub(crate) async fn settle(
+    client: &Client,
+    entry: &OpenEntry,
+    context: &dyn OperationContext,
+) -> Result<(), ProviderError> {
+    for task in &entry.tasks {
+        let Ok(upid) = task.parse::<Upid>() else { continue };
+        context.progress(&format!("waiting for a task of the interrupted run: {} {}", upid.kind, upid.id));
+        wait_for(client, &upid, PATIENCE).await?;
+    }
+    let about = About::of(entry);
+    wait_for_unrecorded(client, &about, Some(entry.begun), context).await?;
+    if let About::Guest { guest, .. } = &about {
+        wait_for_lock(client, guest, PATIENCE).await?;
+    }
+    Ok(())
+}
+
+/// What tasks are looked for.
+enum About {
+    Guest {
+        guest: Guest,
+        source: Option<u32>,
+    },
+    /// The name of a file on a storage.
+    Volume {
+        name: String,
+        node: String,
+    },
+}
+
+impl About {
+    fn of(entry: &OpenEntry) -> Self {
+        let text =
+            |field: &str| entry.identity.get(field).and_then(Value::as_text).unwrap_or_default().to_owned();
+        match GuestKind::of(entry.address.kind()) {
+            Some(kind) => {
+                let vmid = int(&entry.identity, "vmid").unwrap_or_default();
+                let clone = entry.identity.get("clone").and_then(Value::as_map);
+                let source = clone.and_then(|clone| int(clone, "template"));
+                Self::Guest { guest: Guest { kind, node: text("node"), vmid }, source }
+            }
+            None => {
+                let volume = text("volume");
+                let name = volume.rsplit('/').next().unwrap_or_default().to_owned();
+                Self::Volume { name, node: text("node") }
+            }
+        }
+    }
+
+    fn node(&self) -> &str {
+        match self {
+            Self::Guest { guest, .. } => &guest.node,
+            Self::Volume { node, .. } => node,
+        }
+    }
+
+    /// Whether the task's own id says that it is about this; `None` if only its log can tell.
+    fn named_by(&self, upid: &Upid) -> Option<bool> {
+        match self {
+            Self::Guest { guest, source } => {
+                if upid.id == guest.vmid.to_string() {
+                    return Some(true);
+                }
+                let is_clone = matches!(upid.kind.as_str(), "qmclone" | "vzclone");
+                let from_source = source.is_none_or(|source| upid.id == source.to_string());
+                if is_clone && from_source { None } else { Some(false) }
+            }
+            Self::Volume { name, .. } => match upid.kind.as_str() {
+                "download" => Some(upid.id == *name),
+                "imgcopy" | "imgdel" => None,
+                _ => Some(false),
+            },
+        }
+    }
+
+    /// Whether a line of a task's log says so.
+    fn named_in(&self, line: &str) -> bool {
+        match self {
+            Self::Guest { guest, .. } => line.trim_end().ends_with(&format!("with ID {}", guest.vmid)),
+            Self::Volume { name, .. } => line.contains(name.as_str()),
+        }
+    }
+}
+
+fn int(spec: &Spec, field: &str) -> Option<u32> {
+    spec.get(field).and_then(Value::as_int).and_then(|int| u32::try_from(int).ok())
+}
+
+/// Waits for the tasks of ours about a guest, and then for its lock.
+pub(crate) async fn quiet_guest(
+    client: &Client,
+    guest: &Guest,
+    source: Option<u32>,
+    patience: Duration,
+) -> Result<(), ProviderError> {
+    let about = About::Guest { guest: guest.clone(), source };
+    wait_for_unrecorded(client, &about, None, &Silent).await?;
+    wait_for_lock(client, guest, patience).await
+}
+
+/// Waits for the tasks of ours that put a volume into place.
+pub(crate) async fn quiet_volume(client: &Client, node: &str, name: &str) -> Result<(), ProviderError> {
+    let about = About::Volume { name: name.to_owned(), node: node.to_owned() };
+    wait_for_unrecorded(client, &about, None, &Silent).await
+}
+
+/// Finds tasks whose answer was lost, and waits for them.
+async fn wait_for_unrecorded(
+    client: &Client,
+    about: &About,
+    since: Option<i64>,
+    context: &dyn OperationContext,
+) -> Result<(), ProviderError> {
+    let failed = |error: CallError| error.explain("list the running tasks");
+    for node in nodes(client, about).await? {
+        for upid in client.running_tasks(&node).await.map_err(failed)? {
+            if since.is_some_and(|since| upid.started < since - SKEW) || !concerns(client, about, &upid).await
+            {
+                continue;
+            }
+            context.progress(&format!("waiting for a task whose answer was lost: {} {}", upid.kind, upid.id));
+            wait_for(client, &upid, PATIENCE).await?;
+        }
+    }
+    Ok(())
+}
+
+/// The nodes on which such tasks can run: that of the object, and where it may be cloned or moved from.
+async fn nodes(client: &Client, about: &About) -> Result<Vec<String>, ProviderError> {
+    if matches!(about, About::Volume { .. }) {
+        return Ok(vec![about.node().to_owned()]);
+    }
+    let rows: Vec<NodeRow> =
+        client.get("/nodes", Params::new()).await.map_err(|error| error.explain("list the nodes"))?;
+    let online = rows.into_iter().filter(|row| row.status.as_deref() != Some("offline"));
+    Ok(online.map(|row| row.node).collect())
+}
+
+async fn concerns(client: &Client, about: &About, upid: &Upid) -> bool {
+    match about.named_by(upid) {
+        Some(named) => named,
+        None => {
+            let log = client.task_log(upid).await.unwrap_or_default();
+            log.iter().any(|line| about.named_in(line))
+        }
+    }
+}
+
+/// Waits for a task; how it ended does not matter, what it left behind is looked at.
+async fn wait_for(client: &Client, upid: &Upid, patience: Duration) -> Result<(), ProviderError> {
+    let end = client.follow(upid, patience).await;
+    match end.map_err(|error| error.explain(&format!("follow the task `{upid}`")))? {
+        TaskEnd::StillRunning => Err(ProviderError::new(
+            ErrorClass::Conflict,
+            format!("the task `{upid}` still runs after {} s", patience.as_secs()),
+        )
+        .hint("apply again when it has ended, or stop it")),
+        _ => Ok(()),
+    }
+}
+
+/// A guest that is being made shows nothing but its lock.
+async fn wait_for_lock(client: &Client, guest: &Guest, patience: Duration) -> Result<(), ProviderError> {
+    let end = client.clock().monotonic() + patience;
+    let mut wait = FIRST_LOOK;
+    loop {
+        let config =
+            guest.config_if_any(client).await.map_err(|error| error.explain(&format!("read {guest}")))?;
+        let Some(lock) = config.and_then(|config| config.lock) else { return Ok(()) };
+        if !matches!(lock.as_str(), "create" | "clone" | "migrate" | "disk") {
+            return Ok(());
+        }
+        if client.clock().monotonic() >= end {
+            let message = format!(
+                "{guest} on `{}` is still locked ({lock}) after {} s",
+                guest.node,
+                patience.as_secs()
+            );
+            return Err(ProviderError::new(ErrorClass::Conflict, message).hint(format!(
+                "if no task works on it any more, unlock it on the hypervisor: `{} unlock {}`",
+                tool(guest),
+                guest.vmid
+            )));
+        }
+        client.clock().sleep(wait).await;
+        wait = (wait * 3 / 2).min(LONGEST_LOOK);
+    }
+}
+
+fn tool(guest: &Guest) -> &'static str {
+    match guest.kind {
+        GuestKind::Qemu => "qm",
+        GuestKind::Lxc => "pct",
+    }
+}
+
+/// A context for waiting in the middle of an operation, which has said already what it does.
+struct Silent;
+
+#[async_trait::async_trait]
+impl OperationContext for Silent {
+    fn before_write(&self) -> Result<(), ProviderError> {
+        Err(ProviderError::new(ErrorClass::Internal, "waiting writes nothing"))
+    }
+
+    async fn task_started(&self, _task: &str) -> Result<(), ProviderError> {
+        Ok(())
+    }
+
+    fn progress(&self, _doing: &str) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn upid(kind: &str, id: &str) -> Upid {
+        format!("UPID:pve:00000001:00000001:6AFA0AD4:{kind}:{id}:root@pam!test:").parse().unwrap()
+    }
+
+    #[test]
+    fn a_task_is_known_by_its_id_or_by_its_log() {
+        let guest = Guest { kind: GuestKind::Qemu, node: "pve".into(), vmid: 9100 };
+        let about = About::Guest { guest: guest.clone(), source: Some(9000) };
+        assert_eq!(about.named_by(&upid("qmcreate", "9100")), Some(true));
+        assert_eq!(about.named_by(&upid("qmcreate", "9101")), Some(false));
+        assert_eq!(about.named_by(&upid("qmclone", "9000")), None);
+        assert_eq!(about.named_by(&upid("qmclone", "9001")), Some(false));
+        assert!(about.named_in("creating a clone of VM 9000 with ID 9100"));
+        assert!(!about.named_in("creating a clone of VM 9000 with ID 91000"));
+        let volume = About::Volume { name: "a.iso".into(), node: "pve".into() };
+        assert_eq!(volume.named_by(&upid("download", "a.iso")), Some(true));
+        assert_eq!(volume.named_by(&upid("download", "b.iso")), Some(false));
+        assert_eq!(volume.named_by(&upid("imgcopy", "")), None);
+        assert!(volume.named_in("target file: /var/lib/vz/template/iso/a.iso"));
+    }
+}
