@@ -8,7 +8,7 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use sha2::{Digest, Sha256};
 
-const NODE_PEM: &str = include_str!("cert/node.pem");
+pub(crate) const NODE_PEM: &str = include_str!("cert/node.pem");
 const NODE_KEY_PEM: &str = include_str!("cert/node.key.pem");
 /// The authority that signed it.
 pub(crate) const CA_PEM: &str = include_str!("cert/ca.pem");

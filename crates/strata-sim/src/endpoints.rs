@@ -4,6 +4,7 @@ mod guest;
 mod index;
 mod login;
 mod nodes;
+mod overview;
 mod qemu;
 mod section;
 mod storage;
@@ -16,7 +17,7 @@ use crate::api::router::Router;
 
 static ROUTER: LazyLock<Router> = LazyLock::new(|| {
     let families: &[fn() -> Vec<Route>] =
-        &[index::routes, login::routes, nodes::routes, qemu::routes, tasks::routes, storage::routes];
+        &[index::routes, login::routes, nodes::routes, overview::routes, qemu::routes, tasks::routes, storage::routes];
     Router::new(families.iter().flat_map(|family| family()).collect())
 });
 

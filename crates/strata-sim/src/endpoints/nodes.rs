@@ -1,4 +1,8 @@
-//! The nodes: their list and what each says about itself.
+//! The nodes: their list, what each says about itself, the files it lets one edit.
+
+mod bulk;
+mod files;
+mod reports;
 
 use serde_json::{Map, Value, json};
 
@@ -11,14 +15,14 @@ use crate::world::Node;
 pub fn routes() -> Vec<Route> {
     let node = || vec![usual::node()];
     let audit = || on("/nodes/{node}", &["Sys.Audit"]);
-    vec![
+    let own = vec![
         get("/nodes", Perm::Anyone, vec![], list),
         get("/nodes/{node}", Perm::Anyone, node(), index).anywhere(),
         get("/nodes/{node}/status", audit(), node(), status),
-        get("/nodes/{node}/time", audit(), node(), time),
         get("/nodes/{node}/netstat", audit(), node(), |_| Ok(json!([]).into())),
         get("/nodes/{node}/subscription", Perm::Anyone, node(), subscription),
-    ]
+    ];
+    own.into_iter().chain(files::routes()).chain(reports::routes()).chain(bulk::routes()).collect()
 }
 
 fn list(call: &mut Call<'_>) -> Reply {
@@ -62,7 +66,6 @@ fn index(_: &mut Call<'_>) -> Reply {
             "config",
             "disks",
             "dns",
-            "execute",
             "firewall",
             "hardware",
             "hosts",
@@ -71,7 +74,6 @@ fn index(_: &mut Call<'_>) -> Reply {
             "migrateall",
             "netstat",
             "network",
-            "oci-registry-pull",
             "qemu",
             "query-oci-repo-tags",
             "query-url-metadata",
@@ -95,7 +97,6 @@ fn index(_: &mut Call<'_>) -> Reply {
             "time",
             "version",
             "vncshell",
-            "vncwebsocket",
             "vzdump",
             "wakeonlan",
         ],
@@ -126,12 +127,6 @@ fn status(call: &mut Call<'_>) -> Reply {
         "ksm": { "shared": 0 },
     })
     .into())
-}
-
-fn time(call: &mut Call<'_>) -> Reply {
-    let name = call.node();
-    let now = call.world.now();
-    Ok(json!({ "timezone": call.world.nodes[&name].timezone, "time": now, "localtime": now }).into())
 }
 
 fn subscription(call: &mut Call<'_>) -> Reply {

@@ -187,9 +187,13 @@ fn shutdown_vm(call: &mut Call<'_>) -> Reply {
     if paused && !force {
         return Err(no("VM is paused - cannot shutdown"));
     }
-    let timeout = call.args.number("timeout");
-    let at = node.clone();
-    let work = work(move |world, _| {
+    let work = shutdown_work(node.clone(), vmid, call.args.number("timeout"), force, skiplock);
+    Ok(call.spawn(&node, "qmshutdown", vmid.to_string(), work).into())
+}
+
+/// Asks the guest to power down; after the timeout (in seconds) it is stopped by force, or the task fails.
+pub fn shutdown_work(at: String, vmid: u32, timeout: Option<f64>, force: bool, skiplock: bool) -> Cont {
+    work(move |world, _| {
         world.guest(&at, vmid, GuestKind::Qemu)?;
         Ok(Step::lock(LockKey::Qemu(vmid), move |world, _| {
             let guest = world.guest(&at, vmid, GuestKind::Qemu)?;
@@ -199,7 +203,7 @@ fn shutdown_vm(call: &mut Call<'_>) -> Reply {
             if !skiplock {
                 check_lock(guest)?;
             }
-            let reacts = hotplug::has_system(world, guest) || paused;
+            let reacts = hotplug::has_system(world, guest) || guest.power.paused;
             let timeout = timeout.or_else(|| startup_timeout(guest.get("startup"))).unwrap_or(60.0);
             let seconds = if reacts { timeout.min(3.0) } else { timeout };
             Ok(Step::wait(seconds, move |world, job| {
@@ -213,8 +217,7 @@ fn shutdown_vm(call: &mut Call<'_>) -> Reply {
                 Ok(Step::Done)
             }))
         }))
-    });
-    Ok(call.spawn(&node, "qmshutdown", vmid.to_string(), work).into())
+    })
 }
 
 fn reboot_vm(call: &mut Call<'_>) -> Reply {
