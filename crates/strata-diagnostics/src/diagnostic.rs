@@ -41,6 +41,8 @@ pub struct Diagnostic {
     pub secondary: Vec<Label>,
     pub notes: Vec<String>,
     pub hint: Option<String>,
+    /// The line holds something that must not be shown: it is named only.
+    pub private: bool,
 }
 
 impl Diagnostic {
@@ -53,6 +55,7 @@ impl Diagnostic {
             secondary: Vec::new(),
             notes: Vec::new(),
             hint: None,
+            private: false,
         }
     }
 
@@ -102,6 +105,13 @@ impl Diagnostic {
         if let Some(text) = text {
             self.hint = Some(text.into());
         }
+        self
+    }
+
+    /// Names the place without showing the line.
+    #[must_use]
+    pub fn without_source(mut self) -> Self {
+        self.private = true;
         self
     }
 

@@ -59,17 +59,22 @@ fn elements<'a>(diagnostic: &'a Diagnostic, sources: &'a SourceMap) -> Vec<Eleme
             None => shown.push((label.span.file, vec![(AnnotationKind::Context, label)])),
         }
     }
-    shown.into_iter().map(|(file, labels)| element(sources, file, &labels)).collect()
+    shown.into_iter().map(|(file, labels)| element(sources, file, &labels, diagnostic.private)).collect()
 }
 
-fn element<'a>(sources: &'a SourceMap, id: FileId, labels: &[(AnnotationKind, &'a Label)]) -> Element<'a> {
+fn element<'a>(
+    sources: &'a SourceMap,
+    id: FileId,
+    labels: &[(AnnotationKind, &'a Label)],
+    private: bool,
+) -> Element<'a> {
     let file = sources.file(id);
     let lines = labels.iter().map(|(_, label)| file.line_column(label.span.start as usize).0);
     let first = lines.clone().min().unwrap_or(1);
     let last = lines.max().unwrap_or(first);
     let window = file.line_range(first).start..file.line_range(last).end;
     let too_long = (first..=last).any(|line| file.line_range(line).len() > LONGEST_LINE);
-    if too_long || file.text().is_empty() {
+    if private || too_long || file.text().is_empty() {
         let place = sources.location(labels[0].1.span);
         return Origin::path(file.path()).line(place.line).char_column(place.column).into();
     }

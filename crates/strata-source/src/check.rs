@@ -1,8 +1,46 @@
 //! Checks across files: what no single file can know.
 
+mod collisions;
+mod guests;
+mod images;
+mod layers;
+mod machines;
+mod network;
+mod outputs;
+mod ranges;
+mod secrets;
+mod storages;
+mod targets;
+mod templates;
+
 use strata_diagnostics::Diagnostics;
 
 use crate::repository::Repository;
 use crate::world::World;
 
-pub(crate) fn check(_repository: &Repository, _world: &dyn World, _diagnostics: &mut Diagnostics) {}
+pub(crate) fn check(repository: &Repository, world: &dyn World, diagnostics: &mut Diagnostics) {
+    targets::check(repository, world, diagnostics);
+    layers::check(repository, diagnostics);
+    templates::check(repository, diagnostics);
+    images::check(repository, diagnostics);
+    storages::check(repository, diagnostics);
+    machines::check(repository, diagnostics);
+    network::check(repository, diagnostics);
+    outputs::check(repository, diagnostics);
+    let guests = guests::all(repository, diagnostics);
+    collisions::check(&guests, diagnostics);
+    ranges::check(repository, &guests, diagnostics);
+    secrets::check(repository, world, diagnostics);
+}
+
+/// The nearest name as a hint, or all of them where none is near.
+fn suggestion(typed: &str, known: &[&str]) -> Option<String> {
+    if let Some(meant) = strata_diagnostics::nearest(typed, known.iter().copied()) {
+        return Some(format!("did you mean `{meant}`?"));
+    }
+    match known {
+        [] => None,
+        known if known.len() <= 12 => Some(format!("known here: {}", known.join(", "))),
+        known => Some(format!("known here: {} and {} more", known[..12].join(", "), known.len() - 12)),
+    }
+}

@@ -1,5 +1,6 @@
 //! `clusters/<name>/cluster.yaml`: a Talos cluster and the machines it runs on.
 
+pub mod flat;
 pub mod gitops;
 pub mod nodes;
 pub mod topology;
@@ -98,8 +99,10 @@ record! {
         "apiNames" api_names: Vec<String>;
         /// the bridge that the machines are plugged into
         "bridge" bridge: Option<Spanned<String>> [text(ID)];
-        /// the VLAN tag
+        /// the VLAN tag that Proxmox sets
         "vlan" vlan: Option<u16> [range(1, 4094)];
+        /// the VLAN tag that Talos sets itself
+        "guestVlan" guest_vlan: Option<u16> [range(1, 4094)];
         /// the largest packet
         "mtu" mtu: Option<u16> [range(576, 65520)];
     }

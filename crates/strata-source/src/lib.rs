@@ -6,6 +6,7 @@ pub mod environment;
 pub mod hypervisor;
 pub mod machine;
 mod repository;
+pub mod schema;
 pub mod settings;
 pub mod stack;
 pub mod value;

@@ -5,10 +5,10 @@ mod digest;
 mod discover;
 mod select;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use strata_diagnostics::{Diagnostics, FileId, SourceMap};
-use strata_yaml::{Node, Reference, Spanned};
+use strata_yaml::{Node, Reference, Source, Spanned};
 
 use crate::check;
 use crate::cluster::Cluster;
@@ -16,7 +16,7 @@ use crate::hypervisor::Hypervisor;
 use crate::settings::Settings;
 use crate::settings::target::{ProxmoxTarget, Target};
 use crate::stack::{Layer, Stack, StackProxmox};
-use crate::world::World;
+use crate::world::{World, find};
 
 pub use select::SelectError;
 
@@ -34,6 +34,8 @@ pub struct Repository {
     /// The settings of each environment that changes them.
     environments: BTreeMap<String, Settings>,
     settings_tree: BTreeMap<String, Node>,
+    /// What the settings refer to.
+    references: Vec<Reference>,
 }
 
 /// A stack, before an environment is chosen.
@@ -123,6 +125,16 @@ impl Repository {
         self.environments.get(environment).unwrap_or(&self.settings)
     }
 
+    /// The content of what a reference of the settings names; `None` for a secret.
+    pub fn fetch(&self, source: &Source, world: &dyn World) -> Result<Option<String>, String> {
+        fetch("", source, world)
+    }
+
+    /// Everything that the settings take from outside the source.
+    pub fn references(&self) -> &[Reference] {
+        &self.references
+    }
+
     /// Every environment that some stack is part of.
     pub fn environments(&self) -> Vec<&str> {
         let mut names: Vec<&str> =
@@ -132,10 +144,38 @@ impl Repository {
         names
     }
 
-    /// The target that a stack is applied to, with its name.
+    /// The target that a stack is applied to, with its name: the one it names, or the only Proxmox there is.
     pub fn target<'a>(&'a self, stack: &'a EffectiveStack) -> Option<(&'a str, &'a Target)> {
-        let name = stack.target_name()?;
-        self.settings(&stack.environment).targets.get(name).map(|target| (name.value.as_str(), target))
+        let targets = &self.settings(&stack.environment).targets;
+        if let Some(name) = stack.target_name() {
+            return targets.get(name).map(|target| (name.value.as_str(), target));
+        }
+        let mut proxmox = targets.iter().filter(|(_, target)| target.proxmox.is_some());
+        match (proxmox.next(), proxmox.next()) {
+            (Some((name, target)), None) => Some((name.value.as_str(), target)),
+            _ => None,
+        }
+    }
+
+    /// What tells one Proxmox from another: two targets with one endpoint are one place.
+    pub fn proxmox_endpoint(&self, stack: &EffectiveStack) -> Option<String> {
+        let own = stack.cluster().and_then(|cluster| cluster.proxmox.as_ref()?.endpoint.as_ref());
+        let endpoint = own.or_else(|| self.proxmox(stack).map(|(_, proxmox)| &proxmox.endpoint))?;
+        let endpoint = endpoint.trim_end_matches('/');
+        Some(endpoint.strip_suffix("/api2/json").unwrap_or(endpoint).to_ascii_lowercase())
+    }
+
+    /// Storages that every node sees the same content of, by target, where `hypervisors/` says so.
+    pub fn shared_storages(&self) -> BTreeMap<String, BTreeSet<String>> {
+        let mut shared: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+        for stack in self.effective() {
+            let (Some(hypervisor), Some((target, _))) = (stack.hypervisor(), self.target(stack)) else {
+                continue;
+            };
+            let storages = hypervisor.storages.iter().filter(|(_, storage)| storage.is_shared());
+            shared.entry(target.to_owned()).or_default().extend(storages.map(|(name, _)| name.value.clone()));
+        }
+        shared
     }
 
     /// The Proxmox that a stack is applied to, with the target's name.
@@ -193,8 +233,33 @@ impl EffectiveStack {
         metadata.map(|metadata| metadata.depends_on.as_slice()).unwrap_or_default()
     }
 
+    /// The content of what a reference of this stack names; `None` for a secret, which is not ours to open.
+    ///
+    /// A file is looked for beside the stack first, then at the root of the repository. One line break at the end of
+    /// a variable or file is not part of the value; a document is read with [`EffectiveStack::read`].
+    pub fn fetch(&self, source: &Source, world: &dyn World) -> Result<Option<String>, String> {
+        fetch(&self.folder, source, world)
+    }
+
+    /// The content of a file that the stack names.
+    pub fn read(&self, path: &str, world: &dyn World) -> Result<Vec<u8>, String> {
+        find(world, &self.folder, path).map(|(_, content)| content)
+    }
+
     /// The tree that the model was read from.
     pub fn tree(&self) -> &Node {
         &self.tree
     }
+}
+
+fn fetch(folder: &str, source: &Source, world: &dyn World) -> Result<Option<String>, String> {
+    let text = match source {
+        Source::Secret(_) => return Ok(None),
+        Source::Env(name) => world.env(name).ok_or_else(|| format!("the variable `{name}` is not set"))?,
+        Source::File(path) => {
+            let (place, content) = find(world, folder, path)?;
+            String::from_utf8(content).map_err(|_| format!("`{place}` is not UTF-8 text"))?
+        }
+    };
+    Ok(Some(text.strip_suffix('\n').map_or(text.as_str(), |text| text.trim_end_matches('\r')).to_owned()))
 }

@@ -2,7 +2,7 @@
 
 use strata_diagnostics::{Diagnostic, Span, nearest};
 
-use crate::{Context, Decode, Node, Shape, Spanned};
+use crate::{Context, Decode, Node, ScalarKind, Shape, Spanned};
 
 /// Where a value comes from.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -84,7 +84,11 @@ impl Reference {
         if !known {
             return None;
         }
-        let Some(name) = entry.value.as_scalar().filter(|scalar| !scalar.text.is_empty()) else {
+        let Some(name) = entry
+            .value
+            .as_scalar()
+            .filter(|scalar| scalar.kind() == ScalarKind::Text && !scalar.text.is_empty())
+        else {
             let message = format!("`{}` takes a name, found {}", entry.key, entry.value.describe());
             cx.push(Diagnostic::error("wrong-type", message).at(entry.value.span));
             return Some(Err(()));
@@ -118,7 +122,15 @@ impl<T: Decode> Decode for Value<T> {
                 Some(Self::Reference(reference))
             }
             Some(Err(())) => None,
-            None => T::decode(node, cx).map(Self::Literal),
+            None => {
+                let value = T::decode(node, cx).map(Self::Literal);
+                if value.is_some() && cx.rules().secret && !cx.is_partial() {
+                    let message = format!("{} is written in the clear", cx.what());
+                    let problem = Diagnostic::warning("plain-secret", message).at(node.span).without_source();
+                    cx.push(problem.hint("keep it in an encrypted file and write `{secret: name}`"));
+                }
+                value
+            }
         }
     }
 }

@@ -78,3 +78,24 @@ record! {
         "options" options: Map<Raw>;
     }
 }
+
+impl Storage {
+    /// Whether every node sees the same content: as written, or by what it is.
+    pub fn is_shared(&self) -> bool {
+        let by_type = match self.kind {
+            StorageType::Nfs
+            | StorageType::Cifs
+            | StorageType::Pbs
+            | StorageType::Rbd
+            | StorageType::Cephfs
+            | StorageType::Iscsi
+            | StorageType::Zfs => true,
+            StorageType::Dir
+            | StorageType::Lvm
+            | StorageType::LvmThin
+            | StorageType::Zfspool
+            | StorageType::Btrfs => false,
+        };
+        by_type || self.shared == Some(true)
+    }
+}

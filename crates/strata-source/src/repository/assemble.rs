@@ -7,8 +7,8 @@ use strata_yaml::{Context, Decode, Entry, Kind, Mapping, Node, Outside, Record, 
 
 use super::discover::{EnvironmentFile, Found, StackFile};
 use super::{DEFAULT_ENVIRONMENT, EffectiveStack, Model, Repository, StackEntry, StackKind};
-use crate::cluster::ClusterProxmox;
 use crate::cluster::topology::NodesFile;
+use crate::cluster::{ClusterProxmox, flat};
 use crate::environment::{Environment, SETTINGS, STACKS};
 use crate::machine::container::Container;
 use crate::machine::template::Template;
@@ -47,7 +47,7 @@ pub(super) fn assemble(world: &dyn World, found: Found, diagnostics: &mut Diagno
             Node::mapping(Vec::new(), Span::start_of(file))
         }
     };
-    let settings = read::<Settings>(&settings_tree, &root, diagnostics).0;
+    let (settings, mut references) = read::<Settings>(&settings_tree, &root, diagnostics);
     let settings = settings.unwrap_or_else(|| empty_settings(&settings_tree));
 
     let mut trees = BTreeMap::from([(String::new(), settings_tree.clone())]);
@@ -56,7 +56,9 @@ pub(super) fn assemble(world: &dyn World, found: Found, diagnostics: &mut Diagno
         let Some(tree) = &environment.tree else { continue };
         read::<Environment>(tree, &root, diagnostics);
         if let Some(laid) = settings_of(&settings_tree, tree) {
-            if let Some(read) = read::<Settings>(&laid, &root, diagnostics).0 {
+            let (read, more) = read::<Settings>(&laid, &root, diagnostics);
+            references.extend(more);
+            if let Some(read) = read {
                 changed.insert(environment.name.clone(), read);
             }
             trees.insert(environment.name.clone(), laid);
@@ -75,7 +77,15 @@ pub(super) fn assemble(world: &dyn World, found: Found, diagnostics: &mut Diagno
     }
     unknown_stacks(&stacks, &environments, diagnostics);
     order(&mut stacks, &effective);
-    Repository { sources, settings, stacks, effective, environments: changed, settings_tree: trees }
+    Repository {
+        sources,
+        settings,
+        stacks,
+        effective,
+        environments: changed,
+        settings_tree: trees,
+        references,
+    }
 }
 
 /// Reads a tree as `T`, and gives the references that it holds.
@@ -230,24 +240,27 @@ fn effective_stack(
     diagnostics: &mut Diagnostics,
 ) -> EffectiveStack {
     let outside = Around { world, folder: &file.folder };
-    let nothing = || Node::mapping(Vec::new(), Span::start_of(file.file));
-    let (model, references, tree) = match (&file.tree, file.kind) {
-        (_, StackKind::Tofu) => (Model::Tofu, Vec::new(), nothing()),
-        (None, _) => (Model::Broken, Vec::new(), nothing()),
-        (Some(tree), kind) => {
-            let tree = with_nodes(tree, file.nodes.as_ref(), &outside, diagnostics);
-            let tree = match over {
-                Some(over) => overlay(&tree, over),
-                None => tree,
-            };
-            let tree = match defaults {
-                Some(defaults) => with_defaults(tree, defaults, kind),
-                None => tree,
-            };
-            let (model, references) = model(&tree, kind, &outside, diagnostics);
-            (model, references, tree)
-        }
+    let tree = file.tree.as_ref().and_then(|tree| {
+        let tree = if file.kind == StackKind::Cluster && flat::is_flat(tree) {
+            flat::convert(tree, file.nodes.as_ref(), &outside, diagnostics)?
+        } else {
+            with_nodes(tree, file.nodes.as_ref(), &outside, diagnostics)
+        };
+        let tree = match over {
+            Some(over) => overlay(&tree, over),
+            None => tree,
+        };
+        Some(match defaults {
+            Some(defaults) => with_defaults(tree, defaults, file.kind),
+            None => tree,
+        })
+    });
+    let (model, references) = match (&tree, file.kind) {
+        (_, StackKind::Tofu) => (Model::Tofu, Vec::new()),
+        (None, _) => (Model::Broken, Vec::new()),
+        (Some(tree), kind) => model(tree, kind, &outside, diagnostics),
     };
+    let tree = tree.unwrap_or_else(|| Node::mapping(Vec::new(), Span::start_of(file.file)));
     EffectiveStack {
         name: entry.name.value.clone(),
         environment: environment.to_owned(),

@@ -41,6 +41,7 @@ pub(super) fn discover(world: &dyn World, diagnostics: &mut Diagnostics) -> Foun
     let mut finder = Finder { world, diagnostics, sources: SourceMap::new() };
     let settings = finder.settings();
     let mut stacks = finder.hypervisors();
+    stacks.extend(finder.root_cluster());
     stacks.extend(finder.clusters());
     finder.stacks("stacks", 0, &mut stacks);
     let environments = finder.environments();
@@ -83,6 +84,13 @@ impl Finder<'_, '_> {
             }
         }
         stacks
+    }
+
+    /// A cluster at the root: the flat family keeps it there.
+    fn root_cluster(&mut self) -> Option<StackFile> {
+        let stack = (StackKind::Cluster, Layer::Platforms, crate::cluster::flat::CLUSTER_NAME);
+        let stack = self.stack(stack, "cluster.yaml", "", "a cluster")?;
+        Some(self.with_nodes(stack))
     }
 
     fn with_nodes(&mut self, stack: StackFile) -> StackFile {

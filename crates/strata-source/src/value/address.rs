@@ -302,7 +302,7 @@ impl Decode for AddressPool {
     }
 
     fn decode(node: &Node, cx: &mut Context<'_>) -> Option<Self> {
-        if node.as_list().is_some() {
+        if node.as_list().is_some() || node.is_null() {
             Vec::decode(node, cx).map(Self)
         } else {
             IpRange::decode(node, cx).map(|range| Self(vec![range]))

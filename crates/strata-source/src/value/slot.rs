@@ -56,6 +56,11 @@ fn exists<N: SlotNames>(slot: &str) -> bool {
     })
 }
 
+/// Whether a machine can boot from the slot.
+pub fn is_bootable(slot: &str) -> bool {
+    exists::<DiskSlots>(slot) || exists::<NetSlots>(slot)
+}
+
 fn check<N: SlotNames>(slot: &Spanned<String>, cx: &mut Context<'_>) -> bool {
     if exists::<N>(slot) {
         return true;

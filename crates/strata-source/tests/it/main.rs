@@ -1,5 +1,14 @@
 //! Repositories as a whole: what is read, and what is reported.
 
+mod clusters;
+mod collisions;
+mod environments;
+mod examples;
+mod flat;
+mod mistakes;
+mod references;
+mod schemas;
+mod selection;
 mod stacks;
 
 use strata_diagnostics::{Color, Diagnostics, render};
@@ -16,6 +25,12 @@ targets:
 /// A checksum that looks like one.
 pub(crate) fn checksum() -> String {
     format!("sha512:{}", "0f".repeat(64))
+}
+
+/// A repository with the usual settings and one stack called `web`.
+pub(crate) fn web(stack: &str) -> Memory {
+    let stack = format!("metadata: {{name: web}}\nproxmox: {{target: pve, node: pve1}}\n{stack}");
+    Memory::new().file("strata.yaml", SETTINGS).file("stacks/web/stack.yaml", stack)
 }
 
 pub(crate) fn load(world: &Memory) -> (Repository, String) {

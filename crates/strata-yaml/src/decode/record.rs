@@ -67,6 +67,8 @@ pub struct Fields<'n, 'c, 'd> {
     mapping: &'n Mapping,
     owner: Option<Spanned<String>>,
     places: Places,
+    /// The mapping is short for one field: what is said of the field is said of the record.
+    short: bool,
     cx: &'c mut Context<'d>,
 }
 
@@ -96,7 +98,8 @@ impl Fields<'_, '_, '_> {
 
     fn read<T: Decode>(&mut self, key: &'static str, rules: Rules, entry: Entry) -> Option<T> {
         let Entry { key: name, value } = entry;
-        self.cx.within(key, rules, |cx| cx.named(&name, |cx| T::decode(&value, cx)))
+        let owner = if self.short { self.owner.clone() } else { Some(name) };
+        self.cx.within(key, rules, |cx| cx.owned(owner, |cx| T::decode(&value, cx)))
     }
 
     fn entry(&mut self, key: &str, rules: &Rules) -> Option<Entry> {
@@ -151,7 +154,7 @@ pub fn decode_record<T: Record>(node: &Node, cx: &mut Context<'_>) -> Option<T> 
     let places = places(mapping, spec, owner.as_ref().map_or_else(|| head(node), |owner| owner.span));
     unknown_keys(mapping, spec, owner.as_ref(), cx);
     let grouped = groups(mapping, spec, owner.as_ref(), places.owner, cx);
-    let taken = T::take(&mut Fields { mapping, owner, places, cx });
+    let taken = T::take(&mut Fields { mapping, owner, places, short: expanded.is_some(), cx });
     taken.filter(|_| grouped)
 }
 

@@ -1,0 +1,94 @@
+//! Outputs: that the machines they speak of exist.
+
+use strata_diagnostics::{Diagnostic, Diagnostics};
+use strata_yaml::{Map, Spanned};
+
+use super::suggestion;
+use crate::repository::{EffectiveStack, Model, Repository};
+use crate::stack::output::{OutputKind, OutputPath, Which};
+
+pub(super) fn check(repository: &Repository, diagnostics: &mut Diagnostics) {
+    for stack in repository.effective() {
+        for path in outputs(stack).into_iter().flat_map(Map::values) {
+            one(stack, path, diagnostics);
+        }
+    }
+}
+
+fn outputs(stack: &EffectiveStack) -> Option<&Map<Spanned<OutputPath>>> {
+    match &stack.model {
+        Model::Machines(machines) => Some(&machines.outputs),
+        Model::Cluster(cluster) => Some(&cluster.outputs),
+        Model::Hypervisor(_) | Model::Tofu | Model::Broken => None,
+    }
+}
+
+fn one(stack: &EffectiveStack, path: &Spanned<OutputPath>, diagnostics: &mut Diagnostics) {
+    let Some((known, count)) = machines(stack, path) else {
+        let message = format!(
+            "a {} has no `{}`",
+            if stack.cluster().is_some() { "cluster" } else { "stack" },
+            path.kind
+        );
+        diagnostics.push(Diagnostic::error("unknown-output", message).at(path.span));
+        return;
+    };
+    let Some(count) = count else {
+        let known: Vec<&str> = known.iter().map(String::as_str).collect();
+        let message = format!("there is no `{}` in `{}`", path.name, path.kind);
+        let problem = Diagnostic::error("unknown-output", message).at(path.span);
+        diagnostics.push(problem.maybe_hint(suggestion(&path.name, &known)));
+        return;
+    };
+    let problem = match (path.which, count) {
+        (Which::One, Some(count)) => Some((
+            format!("`{}` stands for {count} machines", path.name),
+            "write `[*]` for all of them or `[0]` for the first",
+        )),
+        (Which::Index(index), Some(count)) if index >= count => {
+            Some((format!("`{}` has only {count} machines", path.name), "indexes count from 0"))
+        }
+        (Which::Index(index), None) if index > 0 => {
+            Some((format!("`{}` is one machine", path.name), "remove the index"))
+        }
+        _ => None,
+    };
+    if let Some((message, hint)) = problem {
+        diagnostics.push(Diagnostic::error("unknown-output", message).at(path.span).hint(hint));
+    }
+}
+
+/// All names of the path's kind; and, if the path's name is one, its count (`Some(None)` for a single machine).
+fn machines(stack: &EffectiveStack, path: &OutputPath) -> Option<(Vec<String>, Option<Option<u32>>)> {
+    let name = path.name.as_str();
+    match (&stack.model, path.kind) {
+        (Model::Machines(machines), OutputKind::Vms) => {
+            let count = machines.vms.get(name).map(|vm| vm.guest.count);
+            let count = count.or_else(|| machines.vms.names(name).then_some(None));
+            Some((machines.vms.keys().map(str::to_owned).collect(), count))
+        }
+        (Model::Machines(machines), OutputKind::Containers) => {
+            let count = machines.containers.get(name).map(|container| container.guest.count);
+            let count = count.or_else(|| machines.containers.names(name).then_some(None));
+            Some((machines.containers.keys().map(str::to_owned).collect(), count))
+        }
+        (Model::Machines(machines), OutputKind::Templates) => {
+            let count = machines.templates.get(name).map(|template| match template.nodes.len() {
+                0 => None,
+                nodes => u32::try_from(nodes).ok(),
+            });
+            let count = count.or_else(|| machines.templates.names(name).then_some(None));
+            Some((machines.templates.keys().map(str::to_owned).collect(), count))
+        }
+        (Model::Cluster(cluster), OutputKind::Nodes) => {
+            let names: Vec<String> = cluster
+                .machines(&stack.name, &mut Diagnostics::new())
+                .into_iter()
+                .map(|machine| machine.name)
+                .collect();
+            let found = names.iter().any(|known| known == name).then_some(None);
+            Some((names, found))
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,213 @@
+//! Clusters: the machines that a topology stands for.
+
+use insta::assert_snapshot;
+use strata_diagnostics::Diagnostics;
+use strata_source::Repository;
+use strata_source::world::Memory;
+
+use crate::examples::{CLUSTER, handbook};
+use crate::{SETTINGS, clean, mistakes};
+
+/// One line for each machine.
+fn machines(repository: &Repository, stack: &str) -> String {
+    let stack_read = repository.stack(stack, None).expect("the stack");
+    let cluster = stack_read.cluster().expect("a cluster");
+    let mut diagnostics = Diagnostics::new();
+    let machines = cluster.machines(stack, &mut diagnostics);
+    assert!(diagnostics.is_empty(), "{diagnostics:?}");
+    let line = |machine: &strata_source::cluster::nodes::Machine<'_>| {
+        format!(
+            "{} {} vm={} {} on {} cores={} memory={} disk={}",
+            machine.role,
+            machine.name,
+            machine.vm_id.map_or("-".to_owned(), |id| id.to_string()),
+            machine.address.map_or("dhcp".to_owned(), |address| address.to_string()),
+            machine.hypervisor.as_ref().map_or("-", |node| node.as_str()),
+            machine.cores.map_or("-".to_owned(), |cores| cores.to_string()),
+            machine.memory.map_or("-".to_owned(), |memory| memory.to_string()),
+            machine.disk.map_or("-".to_owned(), |disk| disk.to_string()),
+        )
+    };
+    machines.iter().map(line).collect::<Vec<_>>().join("\n")
+}
+
+/// The handbook's cluster with changes.
+fn cluster(changes: &[(&str, &str)]) -> Memory {
+    let mut text = CLUSTER.to_owned();
+    for (from, to) in changes {
+        assert!(text.contains(from), "{from}");
+        text = text.replace(from, to);
+    }
+    handbook().file("clusters/homelab/cluster.yaml", text)
+}
+
+#[test]
+fn the_cluster_of_the_handbook() {
+    assert_snapshot!(machines(&clean(&handbook()), "homelab"), @"
+    controlPlane homelab-cp-1 vm=800 192.0.2.41 on pve1 cores=4 memory=8192M disk=64G
+    worker homelab-worker-1 vm=810 192.0.2.51 on pve2 cores=8 memory=24576M disk=256G
+    worker homelab-gpu-1 vm=820 192.0.2.69 on pve1 cores=8 memory=32768M disk=256G
+    ");
+}
+
+#[test]
+fn names_follow_the_naming() {
+    let world = cluster(&[
+        ("  patches: [patches/common.yaml]", "  naming: \"{cluster}-{role}{n}\""),
+        ("    homelab-worker-1: {memory", "    homelab-worker1: {memory"),
+    ]);
+    assert_snapshot!(machines(&clean(&world), "homelab"), @"
+    controlPlane homelab-cp1 vm=800 192.0.2.41 on pve1 cores=4 memory=8192M disk=64G
+    worker homelab-worker1 vm=810 192.0.2.51 on pve2 cores=8 memory=24576M disk=256G
+    worker homelab-gpu1 vm=820 192.0.2.69 on pve1 cores=8 memory=32768M disk=256G
+    ");
+}
+
+#[test]
+fn nodes_beside_the_cluster_win() {
+    let world = handbook().file(
+        "clusters/homelab/nodes.yaml",
+        "nodes:\n  homelab-worker-1: {cores: 16}\n  homelab-cp-1: {vmId: 899, address: 192.0.2.45, mac: \"BC:24:11:00:00:02\"}\n",
+    );
+    assert_snapshot!(machines(&clean(&world), "homelab"), @"
+    controlPlane homelab-cp-1 vm=899 192.0.2.45 on pve1 cores=4 memory=8192M disk=64G
+    worker homelab-worker-1 vm=810 192.0.2.51 on pve2 cores=16 memory=24576M disk=256G
+    worker homelab-gpu-1 vm=820 192.0.2.69 on pve1 cores=8 memory=32768M disk=256G
+    ");
+}
+
+#[test]
+fn bare_metal_has_addresses_and_no_numbers() {
+    let world = Memory::new().file("strata.yaml", SETTINGS).file(
+        "clusters/metal/cluster.yaml",
+        "\
+cluster:
+  talos: {version: v1.13.9}
+  network: {cidr: 198.51.100.0/24}
+  nodes:
+    a: {role: controlPlane, address: 198.51.100.2}
+    b: {role: worker, address: 198.51.100.3}
+",
+    );
+    assert_snapshot!(machines(&clean(&world), "metal"), @"
+    controlPlane a vm=- 198.51.100.2 on - cores=- memory=- disk=-
+    worker b vm=- 198.51.100.3 on - cores=- memory=- disk=-
+    ");
+}
+
+#[test]
+fn what_does_not_fit_a_topology() {
+    let world = cluster(&[
+        ("count: 1, resources: {cores: 4", "count: 12, resources: {cores: 4"),
+        ("addresses: 192.0.2.51-192.0.2.69", "addresses: [192.0.2.51, 192.0.3.7]"),
+        ("homelab-worker-1: {memory", "homelab-worker-9: {memory"),
+        ("workers:      {count: 1", "workers:      {count: 2"),
+        ("vip: 192.0.2.40", "vip: 192.0.2.41"),
+        ("gateway: 192.0.2.1\n", "gateway: 10.0.0.1\n"),
+    ]);
+    assert_snapshot!(mistakes(&world), @"
+    error[outside-cidr]: the gateway `10.0.0.1` lies outside `192.0.2.0/24`
+      --> clusters/homelab/cluster.yaml:12:14
+       |
+    11 |     cidr: 192.0.2.0/24
+       |           ------------ the cluster's network
+    12 |     gateway: 10.0.0.1
+       |              ^^^^^^^^
+    error[ip-collision]: `homelab-cp-1` has the address of the virtual address, `192.0.2.41`
+      --> clusters/homelab/cluster.yaml:19:89
+       |
+    14 |     vip: 192.0.2.41
+       |          ---------- the virtual address
+    ...
+    19 |     controlPlane: {count: 12, resources: {cores: 4, memory: 8192, disk: 64}, addresses: 192.0.2.41-192.0.2.49}
+       |                                                                                         ^^^^^^^^^^^^^^^^^^^^^
+    error[too-few-addresses]: 12 machines need more than 9 addresses
+      --> clusters/homelab/cluster.yaml:19:89
+       |
+    19 |     controlPlane: {count: 12, resources: {cores: 4, memory: 8192, disk: 64}, addresses: 192.0.2.41-192.0.2.49}
+       |                           -- as many as this                                            ^^^^^^^^^^^^^^^^^^^^^
+    error[vmid-collision]: VMID `810` is used twice on target `pve`
+      --> clusters/homelab/cluster.yaml:20:27
+       |
+    19 |     controlPlane: {count: 12, resources: {cores: 4, memory: 8192, disk: 64}, addresses: 192.0.2.41-192.0.2.49}
+       |                           -- `homelab-cp-11` of stack `homelab`
+    20 |     workers:      {count: 2, resources: {cores: 8, memory: 16384, disk: 256}, addresses: [192.0.2.51, 192.0.3.7]}
+       |                           ^ `homelab-worker-1` of stack `homelab`
+       |
+       = hint: give one of the pools an `idBase` of its own
+    error[outside-cidr]: the address `192.0.3.7` of `homelab-worker-2` lies outside `192.0.2.0/24`
+      --> clusters/homelab/cluster.yaml:20:90
+       |
+    11 |     cidr: 192.0.2.0/24
+       |           ------------ the cluster's network
+    ...
+    20 |     workers:      {count: 2, resources: {cores: 8, memory: 16384, disk: 256}, addresses: [192.0.2.51, 192.0.3.7]}
+       |                                                                                          ^^^^^^^^^^^^^^^^^^^^^^^
+    error[outside-cidr]: the address `192.0.3.7` of `homelab-gpu-1` lies outside `192.0.2.0/24`
+      --> clusters/homelab/cluster.yaml:20:90
+       |
+    11 |     cidr: 192.0.2.0/24
+       |           ------------ the cluster's network
+    ...
+    20 |     workers:      {count: 2, resources: {cores: 8, memory: 16384, disk: 256}, addresses: [192.0.2.51, 192.0.3.7]}
+       |                                                                                          ^^^^^^^^^^^^^^^^^^^^^^^
+    error[ip-collision]: the address `192.0.3.7` is used twice on target `pve`
+      --> clusters/homelab/cluster.yaml:20:90
+       |
+    20 |     workers:      {count: 2, resources: {cores: 8, memory: 16384, disk: 256}, addresses: [192.0.2.51, 192.0.3.7]}
+       |                                                                                          ^^^^^^^^^^^^^^^^^^^^^^^ `homelab-gpu-1` of stack `homelab`
+       |
+       = note: the other one is `homelab-worker-2` of stack `homelab`
+    error[unknown-node]: `homelab-worker-9` is no machine of this cluster
+      --> clusters/homelab/cluster.yaml:24:5
+       |
+    24 |     homelab-worker-9: {memory: 24576, hypervisor: pve2}
+       |     ^^^^^^^^^^^^^^^^
+       |
+       = note: its machines are homelab-cp-1 to homelab-gpu-1
+       = hint: did you mean `homelab-worker-1`?
+    ");
+}
+
+#[test]
+fn a_machine_without_a_number_or_an_address() {
+    let world =
+        cluster(&[("  vm: {idBase: 800}", "  vm: {cores: 2}"), (", addresses: 192.0.2.51-192.0.2.69", "")]);
+    assert_snapshot!(mistakes(&world), @r#"
+    error[missing-key]: `homelab-cp-1` has no VMID
+      --> clusters/homelab/cluster.yaml:19:27
+       |
+    19 |     controlPlane: {count: 1, resources: {cores: 4, memory: 8192, disk: 64}, addresses: 192.0.2.41-192.0.2.49}
+       |                           ^
+       |
+       = hint: give the cluster an `idBase` under `proxmox.vm`, or the machine a `vmId`
+    error[missing-key]: `homelab-gpu-1` has no VMID
+      --> clusters/homelab/cluster.yaml:22:28
+       |
+    22 |       - {name: gpu, count: 1, resources: {cores: 8, memory: 32768, disk: 256}, labels: {gpu: "true"}, pci: [gpu0]}
+       |                            ^
+       |
+       = hint: give the cluster an `idBase` under `proxmox.vm`, or the machine a `vmId`
+    error[missing-key]: `homelab-gpu-1` has no address
+      --> clusters/homelab/cluster.yaml:22:28
+       |
+    22 |       - {name: gpu, count: 1, resources: {cores: 8, memory: 32768, disk: 256}, labels: {gpu: "true"}, pci: [gpu0]}
+       |                            ^
+       |
+       = hint: give its pool `addresses`, or the machine an `address`
+    error[missing-key]: `homelab-worker-1` has no VMID
+      --> clusters/homelab/cluster.yaml:24:5
+       |
+    24 |     homelab-worker-1: {memory: 24576, hypervisor: pve2}
+       |     ^^^^^^^^^^^^^^^^
+       |
+       = hint: give the cluster an `idBase` under `proxmox.vm`, or the machine a `vmId`
+    error[missing-key]: `homelab-worker-1` has no address
+      --> clusters/homelab/cluster.yaml:24:5
+       |
+    24 |     homelab-worker-1: {memory: 24576, hypervisor: pve2}
+       |     ^^^^^^^^^^^^^^^^
+       |
+       = hint: give its pool `addresses`, or the machine an `address`
+    "#);
+}
