@@ -4,13 +4,13 @@ mod step;
 
 use futures::stream::{FuturesUnordered, StreamExt};
 use serde::Serialize;
-use strata_resource::{Address, Value, identity_of};
-use strata_state::{Effect, JournalRecord, OpenEntry};
+use strata_resource::{Address, Value, identity_of, stored_spec};
+use strata_state::{Effect, JournalRecord, OpenEntry, StateResource};
 
 use crate::events::Event;
 use crate::journal::{Batch, JournalWriter};
 use crate::plan::{Plan, Step, StepAction};
-use crate::run::{EngineError, LockedRun, StackView};
+use crate::run::{EngineError, LockedRun};
 use crate::schedule::{Limits, Schedule};
 use crate::{Operation, ProviderError, StopSignal};
 
@@ -50,15 +50,10 @@ impl ApplyReport {
 
 impl LockedRun {
     /// Runs the plan. The state is saved whatever happens to single steps.
-    pub async fn apply(
-        &mut self,
-        stack: &StackView,
-        plan: &Plan,
-        options: &ApplyOptions,
-    ) -> Result<ApplyReport, EngineError> {
+    pub async fn apply(&mut self, plan: &Plan, options: &ApplyOptions) -> Result<ApplyReport, EngineError> {
         self.refuse_unfit(plan)?;
         self.run.events.emit(Event::ApplyStarted { steps: plan.steps.len() });
-        let report = self.walk(stack, plan, options).await?;
+        let report = self.walk(plan, options).await?;
         self.save().await?;
         self.run.events.emit(Event::ApplyDone {
             done: report.done,
@@ -90,12 +85,7 @@ impl LockedRun {
         }
     }
 
-    async fn walk(
-        &mut self,
-        stack: &StackView,
-        plan: &Plan,
-        options: &ApplyOptions,
-    ) -> Result<ApplyReport, EngineError> {
+    async fn walk(&mut self, plan: &Plan, options: &ApplyOptions) -> Result<ApplyReport, EngineError> {
         let stop = &options.stop;
         let journal = JournalWriter::new(self.lock.clone());
         let mut schedule = Schedule::new(&plan.steps, options.limits.clone());
@@ -105,8 +95,10 @@ impl LockedRun {
         let mut broken = None;
         loop {
             if broken.is_none() && !stop.stopping() {
-                for (index, entry, begun) in self.begin(plan, &schedule.take_ready(), &journal) {
+                for index in schedule.take_ready() {
                     let step = &plan.steps[index];
+                    let operation = self.operation(plan, step);
+                    let (entry, begun) = self.begin(step, &operation, &journal);
                     let worker = step::Worker {
                         index,
                         step,
@@ -116,8 +108,7 @@ impl LockedRun {
                         lock: self.lock.clone(),
                         journal: &journal,
                         stop: stop.clone(),
-                        operation: self.operation(plan, step),
-                        stack,
+                        operation,
                         document: step::document_of(&self.state.document, &step.address),
                     };
                     running.push(worker.work());
@@ -147,35 +138,34 @@ impl LockedRun {
         broken.map_or(Ok(report), Err)
     }
 
-    /// Writes down, in one write, what the ready steps are about to do; each waits for it before it starts.
+    /// Writes down what a step is about to do. Steps that are ready together are in one write; each waits for it before it starts.
     fn begin(
         &mut self,
-        plan: &Plan,
-        ready: &[usize],
+        step: &Step,
+        operation: &Operation,
         journal: &JournalWriter,
-    ) -> Vec<(usize, OpenEntry, Option<Batch>)> {
-        let mut begun = Vec::with_capacity(ready.len());
-        for &index in ready {
-            let step = &plan.steps[index];
-            self.state.last_id += 1;
-            self.state.unfolded = true;
-            let entry = OpenEntry {
-                id: self.state.last_id,
-                action: step.action.action(),
-                address: step.address.clone(),
-                target: step.target.clone(),
-                identity: entry_identity(step),
-                spec_digest: step::spec_digest(&step.spec),
-                begun: self.run.clock.now(),
-                tasks: Vec::new(),
-            };
-            let batch = step.action.is_remote().then(|| {
-                self.state.open.push(entry.clone());
-                journal.enqueue(vec![JournalRecord::Begin(entry.clone())])
-            });
-            begun.push((index, entry, batch));
-        }
-        begun
+    ) -> (OpenEntry, Option<Batch>) {
+        self.state.last_id += 1;
+        self.state.unfolded = true;
+        let becomes = |becomes: &StateResource| {
+            Box::new(StateResource { spec: stored_spec(&operation.spec), ..becomes.clone() })
+        };
+        let entry = OpenEntry {
+            id: self.state.last_id,
+            action: operation.action,
+            address: step.address.clone(),
+            target: step.target.clone(),
+            identity: entry_identity(step),
+            spec_digest: step::spec_digest(&operation.spec),
+            becomes: step.becomes.as_ref().map(becomes),
+            begun: self.run.clock.now(),
+            tasks: Vec::new(),
+        };
+        let batch = step.action.is_remote().then(|| {
+            self.state.open.push(entry.clone());
+            journal.enqueue(JournalRecord::Begin(entry.clone()))
+        });
+        (entry, batch)
     }
 
     fn finish(

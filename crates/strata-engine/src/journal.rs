@@ -40,10 +40,10 @@ impl JournalWriter {
         }
     }
 
-    /// Puts the records into the next write; [`Self::durable`] waits for it.
-    pub(crate) fn enqueue(&self, records: Vec<JournalRecord>) -> Batch {
+    /// Puts a record into the next write; [`Self::durable`] waits for it.
+    pub(crate) fn enqueue(&self, record: JournalRecord) -> Batch {
         let mut queue = self.queue();
-        queue.records.extend(records);
+        queue.records.push(record);
         queue.batch
     }
 
@@ -74,7 +74,7 @@ impl JournalWriter {
     }
 
     pub(crate) async fn append(&self, record: JournalRecord) -> Result<(), StoreError> {
-        self.durable(self.enqueue(vec![record])).await
+        self.durable(self.enqueue(record)).await
     }
 
     fn queue(&self) -> std::sync::MutexGuard<'_, Queue> {

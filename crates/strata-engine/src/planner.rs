@@ -12,6 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use strata_resource::{
     Address, ChangeEffect, FieldChange, Lineage, Resource, ResourceGraph, RestartPolicy, Value, diff_specs,
+    diff_unfinished,
 };
 use strata_state::{DeposedObject, OpenEntry, StateDocument, StateResource};
 
@@ -185,14 +186,18 @@ impl<'a> Planner<'a> {
 
     fn compare(&mut self, resource: &Resource, recorded: Option<&StateResource>, observed: &Observed) {
         let rules = resource.kind().rules();
-        let applied = recorded.filter(|recorded| !recorded.partial).map(|recorded| &recorded.spec);
-        let diff = diff_specs(rules, &resource.spec, applied, &observed.spec);
+        let diff = match recorded {
+            Some(recorded) if recorded.partial => {
+                diff_unfinished(rules, &resource.spec, &recorded.spec, &observed.spec)
+            }
+            _ => diff_specs(rules, &resource.spec, recorded.map(|recorded| &recorded.spec), &observed.spec),
+        };
         let effect = |wanted: ChangeEffect| {
             diff.changes.iter().any(|change| rules.rule(&change.path).effect == wanted)
         };
         // Only what we applied can have changed: a guest that was found or left unfinished is brought to its spec as it is.
         let recreate = resource.on_change == RestartPolicy::Recreate
-            && applied.is_some()
+            && recorded.is_some_and(|recorded| !recorded.partial)
             && diff.changes.iter().any(is_cloud_init);
         if effect(ChangeEffect::Replace) || recreate {
             if resource.protect || recorded.is_some_and(|recorded| recorded.protect) {

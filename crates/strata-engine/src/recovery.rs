@@ -1,13 +1,13 @@
 //! Closes what an interrupted run left open, by looking at the remote (docs/ownership.md has the table).
 
 use serde::Serialize;
-use strata_resource::{Address, Stage, stored_spec};
+use strata_resource::{Address, claimed_spec};
 use strata_state::{Action, DeposedObject, Effect, JournalRecord, OpenEntry, StateDocument, StateResource};
 
 use crate::events::Event;
 use crate::place::Place;
 use crate::refresh::answers;
-use crate::run::{EngineError, LockedRun, StackView};
+use crate::run::{EngineError, LockedRun};
 use crate::{Observed, OperationContext, Provider, ProviderError, Sighting, Wanted};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -30,10 +30,7 @@ pub struct ResolvedEntry {
     pub resolution: Resolution,
 }
 
-pub(crate) async fn resolve_all(
-    locked: &mut LockedRun,
-    stack: &StackView,
-) -> Result<Vec<ResolvedEntry>, EngineError> {
+pub(crate) async fn resolve_all(locked: &mut LockedRun) -> Result<Vec<ResolvedEntry>, EngineError> {
     let mut resolved = Vec::new();
     for entry in locked.state.open.clone() {
         locked.run.events.emit(Event::RecoveryStarted { entry: entry.clone() });
@@ -46,7 +43,7 @@ pub(crate) async fn resolve_all(
         provider.settle(&entry, &context).await.map_err(failed)?;
         let sighting = sight(provider.as_ref(), &entry, &locked.state.document).await.map_err(failed)?;
         let (effect, resolution) =
-            decide(&entry, sighting, &locked.state.document, stack).map_err(|error| failed(*error))?;
+            decide(&entry, sighting, &locked.state.document).map_err(|error| failed(*error))?;
         let end = JournalRecord::End { id: entry.id, address: entry.address.clone(), effect: effect.clone() };
         locked.lock.append_journal(&[end]).await?;
         effect.apply_to(&mut locked.state.document, entry.address.clone());
@@ -91,7 +88,6 @@ pub(crate) fn decide(
     entry: &OpenEntry,
     sighting: Sighting,
     document: &StateDocument,
-    stack: &StackView,
 ) -> Result<(Effect, Resolution), Box<ProviderError>> {
     Ok(match (entry.action, sighting) {
         (_, Sighting::Busy(what)) => {
@@ -101,9 +97,9 @@ pub(crate) fn decide(
             ));
         }
         (Action::Create, Sighting::Ours(observed)) => {
-            (Effect::Put(Box::new(partial(entry, &observed, document, stack))), Resolution::Adopted)
+            (begun_create(entry, &observed, document), Resolution::Adopted)
         }
-        (Action::Update, Sighting::Ours(_)) => (Effect::Unchanged, Resolution::Adopted),
+        (Action::Update, Sighting::Ours(_)) => (begun_update(entry, document), Resolution::Adopted),
         (Action::Delete, Sighting::Ours(_)) => (Effect::Unchanged, Resolution::NotDone),
         (Action::Delete, Sighting::Absent) => (removed(entry, document), Resolution::Finished),
         (Action::Create | Action::Update, Sighting::Absent) => (Effect::Unchanged, Resolution::NotDone),
@@ -111,18 +107,10 @@ pub(crate) fn decide(
     })
 }
 
-/// The record of an object that was made but perhaps not to the end.
-fn partial(
-    entry: &OpenEntry,
-    observed: &Observed,
-    document: &StateDocument,
-    stack: &StackView,
-) -> StateResource {
+/// An object that was made but perhaps not to the end. The state says what it was to become, whatever the source says by now.
+fn begun_create(entry: &OpenEntry, observed: &Observed, document: &StateDocument) -> Effect {
+    let Some(becomes) = &entry.becomes else { return Effect::Unchanged };
     let (kind, place) = (entry.address.kind(), Place::of_entry(entry));
-    let wanted = stack
-        .graph
-        .get(&entry.address)
-        .filter(|resource| Place::of(kind, &resource.target, &resource.spec) == place);
     let mut deposed = Vec::new();
     if let Some(known) = document.resources.get(&entry.address) {
         deposed.extend(known.deposed.iter().cloned());
@@ -130,16 +118,20 @@ fn partial(
         deposed.push(DeposedObject { target, spec, facts });
         deposed.retain(|former| Place::of_former(kind, former) != place);
     }
-    StateResource {
-        target: entry.target.clone(),
-        spec: wanted.map_or_else(|| entry.identity.clone(), |resource| stored_spec(&resource.spec)),
-        facts: observed.facts.clone(),
-        depends_on: wanted.map(|resource| resource.depends_on.clone()).unwrap_or_default(),
-        stage: wanted.map_or(Stage::Compute, |resource| resource.stage),
-        protect: wanted.is_some_and(|resource| resource.protect),
-        partial: true,
-        deposed,
+    let facts = observed.facts.clone();
+    Effect::Put(Box::new(StateResource { facts, partial: true, deposed, ..(**becomes).clone() }))
+}
+
+/// An update that may have been done in part: what it was to add is ours from now on, so that it can also be removed.
+pub(crate) fn begun_update(entry: &OpenEntry, document: &StateDocument) -> Effect {
+    let (Some(known), Some(becomes)) = (document.resources.get(&entry.address), &entry.becomes) else {
+        return Effect::Unchanged;
+    };
+    let spec = claimed_spec(&known.spec, &becomes.spec);
+    if spec == known.spec || Place::of_record(entry.address.kind(), known) != Place::of_entry(entry) {
+        return Effect::Unchanged;
     }
+    Effect::Put(Box::new(StateResource { spec, ..known.clone() }))
 }
 
 /// The effect of a delete that was done: of the object itself, or of a former one.

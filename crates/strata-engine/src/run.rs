@@ -198,8 +198,8 @@ impl LockedRun {
     }
 
     /// Closes what an interrupted run left open, and writes the state that follows from it.
-    pub async fn recover(&mut self, stack: &StackView) -> Result<Vec<ResolvedEntry>, EngineError> {
-        let resolved = crate::recovery::resolve_all(self, stack).await?;
+    pub async fn recover(&mut self) -> Result<Vec<ResolvedEntry>, EngineError> {
+        let resolved = crate::recovery::resolve_all(self).await?;
         self.save().await?;
         Ok(resolved)
     }
@@ -223,14 +223,20 @@ impl LockedRun {
 
     /// Folds the journal into the document. While entries are open the journal stays: it is the truth then.
     pub(crate) async fn save(&mut self) -> Result<(), EngineError> {
-        if !self.state.open.is_empty() || !self.state.unfolded {
+        if !self.state.open.is_empty() {
             return Ok(());
         }
-        self.state.document.folded = self.state.last_id;
-        self.state.document.serial += 1;
-        self.lock.write(&self.state.document).await?;
-        self.lock.clear_journal().await?;
-        self.state.unfolded = false;
+        if self.state.unfolded {
+            self.state.document.folded = self.state.last_id;
+            self.state.document.serial += 1;
+            self.lock.write(&self.state.document).await?;
+            self.state.unfolded = false;
+            self.state.uncleared = true;
+        }
+        if self.state.uncleared {
+            self.lock.clear_journal().await?;
+            self.state.uncleared = false;
+        }
         Ok(())
     }
 

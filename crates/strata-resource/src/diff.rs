@@ -52,6 +52,13 @@ pub fn diff_specs(rules: &KindRules, desired: &Spec, applied: Option<&Spec>, liv
     walk.diff
 }
 
+/// The same for an object whose making was cut off: the fields that were `begun` are ours, but what they hold is not known.
+pub fn diff_unfinished(rules: &KindRules, desired: &Spec, begun: &Spec, live: &Spec) -> SpecDiff {
+    let mut walk = Walk { rules, diff: SpecDiff::default(), known: false, may_shrink: false };
+    walk.fields(&FieldPath::root(), Some(desired), Some(begun), Some(live));
+    walk.diff
+}
+
 /// What somebody else changed: the differences between what we applied and what is live.
 pub fn drift_between(rules: &KindRules, applied: &Spec, live: &Spec) -> Vec<FieldChange> {
     // A disk that somebody else grew is drift, although the way back is refused.
@@ -69,7 +76,7 @@ pub fn drift_between(rules: &KindRules, applied: &Spec, live: &Spec) -> Vec<Fiel
 struct Walk<'a> {
     rules: &'a KindRules,
     diff: SpecDiff,
-    /// The state knows this object; otherwise what cannot be read back counts as different.
+    /// The state knows what was sent to this object; otherwise what cannot be read back counts as different.
     known: bool,
     /// The differences are only told, not carried out.
     may_shrink: bool,
@@ -118,7 +125,7 @@ impl Walk<'_> {
             self.diff.refusals.push(Refusal { path: path.clone(), reason });
             return;
         }
-        let drift = applied.is_some() && same(rule, desired, applied);
+        let drift = self.known && applied.is_some() && same(rule, desired, applied);
         self.diff.changes.push(FieldChange {
             path: path.clone(),
             before: live,
@@ -129,11 +136,7 @@ impl Walk<'_> {
 
     /// Stands in for a live value that the remote does not give back.
     fn last_sent(&self, applied: Option<&Value>) -> Option<Value> {
-        match applied {
-            Some(value) => Some(value.clone()),
-            None if self.known => None,
-            None => Some(Value::Unknown),
-        }
+        if self.known { applied.cloned() } else { Some(Value::Unknown) }
     }
 }
 
@@ -284,6 +287,23 @@ mod tests {
     }
 
     #[test]
+    fn what_was_begun_is_ours_to_remove() {
+        let nets = |json| spec(json!({"networks": json}));
+        let (one, two) =
+            (json!({"net0": {"bridge": "a"}}), json!({"net0": {"bridge": "a"}, "net1": {"bridge": "b"}}));
+        let diff =
+            diff_unfinished(Kind::Vm.rules(), &nets(one.clone()), &nets(two.clone()), &nets(two.clone()));
+        assert_eq!(diff.changes.len(), 1);
+        assert!(!diff.changes[0].drift);
+        // The same where an update was cut off: the state claims what the update was to add.
+        let claimed = crate::claimed_spec(&nets(one.clone()), &nets(two.clone()));
+        let diff = diff_specs(Kind::Vm.rules(), &nets(one), Some(&claimed), &nets(two.clone()));
+        assert_eq!(diff.changes.len(), 1);
+        let diff = diff_specs(Kind::Vm.rules(), &nets(two.clone()), Some(&claimed), &nets(two));
+        assert!(diff.is_empty(), "{diff:?}");
+    }
+
+    #[test]
     fn what_cannot_be_read_back_is_compared_with_what_was_sent() {
         use strata_secret::{DigestKey, SecretString};
         let key = DigestKey::from_bytes(&[1; 32]).unwrap();
@@ -298,7 +318,8 @@ mod tests {
         let (rules, live) = (Kind::Vm.rules(), Spec::new());
         assert!(diff_specs(rules, &password("x"), Some(&password("x")), &live).is_empty());
         assert_eq!(diff_specs(rules, &password("y"), Some(&password("x")), &live).changes.len(), 1);
-        // A guest that the state does not know gets it again.
+        // A guest that the state does not know gets it again, and so does one whose making was cut off.
         assert_eq!(diff_specs(rules, &password("x"), None, &live).changes.len(), 1);
+        assert_eq!(diff_unfinished(rules, &password("x"), &password("x"), &live).changes.len(), 1);
     }
 }

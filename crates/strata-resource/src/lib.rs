@@ -14,10 +14,10 @@ mod rules;
 mod value;
 
 pub use address::{Address, AddressError};
-pub use diff::{FieldChange, Refusal, SpecDiff, diff_specs, drift_between};
+pub use diff::{FieldChange, Refusal, SpecDiff, diff_specs, diff_unfinished, drift_between};
 pub use graph::{GraphError, Layer, Resource, ResourceGraph, RestartPolicy, Stage};
 pub use identity::{Lineage, Mark, identity_of};
 pub use kind::Kind;
 pub use path::FieldPath;
 pub use rules::{ChangeEffect, FieldRule, KindRules, Literal, Unit};
-pub use value::{Secret, Spec, Value, stored_spec};
+pub use value::{Secret, Spec, Value, claimed_spec, stored_spec};

@@ -72,6 +72,21 @@ pub fn stored_spec(spec: &Spec) -> Spec {
     spec.iter().map(|(name, value)| (name.clone(), value.stored())).collect()
 }
 
+/// What was applied, and of what was `begun` since then those fields that it did not have: ours, with values nobody knows.
+pub fn claimed_spec(applied: &Spec, begun: &Spec) -> Spec {
+    let mut claimed = applied.clone();
+    for (name, value) in begun {
+        match (claimed.get_mut(name), value) {
+            (None, value) => {
+                claimed.insert(name.clone(), value.unknown());
+            }
+            (Some(Value::Map(applied)), Value::Map(begun)) => *applied = claimed_spec(applied, begun),
+            (Some(_), _) => {}
+        }
+    }
+    claimed
+}
+
 impl Value {
     pub fn text(text: impl Into<String>) -> Self {
         Self::Text(text.into())
@@ -166,6 +181,16 @@ impl Value {
             }
             Self::List(list) => Self::List(list.into_iter().map(|value| value.with_inputs(output)).collect()),
             other => other,
+        }
+    }
+
+    /// The same fields, with values that nobody knows.
+    fn unknown(&self) -> Self {
+        match self {
+            Self::Map(map) => {
+                Self::Map(map.iter().map(|(name, value)| (name.clone(), value.unknown())).collect())
+            }
+            _ => Self::Unknown,
         }
     }
 

@@ -60,6 +60,9 @@ pub struct OpenEntry {
     pub identity: Spec,
     /// SHA-256 of the spec, as hex.
     pub spec_digest: String,
+    /// What the state is to say when it is done; none if nothing is left then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub becomes: Option<Box<StateResource>>,
     /// When it was begun, in seconds since 1970.
     pub begun: i64,
     /// The tasks that it started (UPIDs), as far as their answers arrived.
@@ -130,6 +133,8 @@ pub struct ReplayedState {
     pub last_id: u64,
     /// The journal holds something that the stored document does not.
     pub unfolded: bool,
+    /// The journal holds something that the stored document holds too: a run died before it could clear it.
+    pub uncleared: bool,
 }
 
 /// Applies the records that the document does not hold yet.
@@ -137,6 +142,7 @@ pub fn replay(mut document: StateDocument, records: Vec<JournalRecord>) -> Repla
     let folded = document.folded;
     let mut open: BTreeMap<u64, OpenEntry> = BTreeMap::new();
     let mut last_id = folded;
+    let uncleared = records.iter().any(|record| record.id() <= folded);
     for record in records.into_iter().filter(|record| record.id() > folded) {
         last_id = last_id.max(record.id());
         match record {
@@ -154,7 +160,8 @@ pub fn replay(mut document: StateDocument, records: Vec<JournalRecord>) -> Repla
             }
         }
     }
-    ReplayedState { document, open: open.into_values().collect(), last_id, unfolded: last_id > folded }
+    let open = open.into_values().collect();
+    ReplayedState { document, open, last_id, unfolded: last_id > folded, uncleared }
 }
 
 impl Effect {
@@ -188,6 +195,7 @@ mod tests {
             target: "pve".into(),
             identity: Spec::new(),
             spec_digest: "00".into(),
+            becomes: None,
             begun: 0,
             tasks: Vec::new(),
         })
@@ -245,6 +253,7 @@ mod tests {
         // A document that holds the journal already is not changed by it.
         let folded = StateDocument { folded: 2, ..document };
         let state = replay(folded.clone(), vec![begin(1), end(1), begin(2)]);
+        assert!(state.uncleared);
         assert_eq!((state.document, state.open.len(), state.unfolded), (folded, 0, false));
     }
 }

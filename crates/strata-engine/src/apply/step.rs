@@ -13,8 +13,8 @@ use super::StepEffect;
 use crate::events::Event;
 use crate::journal::{Batch, JournalWriter};
 use crate::plan::{Step, StepAction};
-use crate::recovery::{decide, removed, sight};
-use crate::run::{EngineError, Run, StackView};
+use crate::recovery::{begun_update, decide, removed, sight};
+use crate::run::{EngineError, Run};
 use crate::{ErrorClass, Operation, OperationContext, Outcome, ProviderError, StopSignal};
 
 /// What came of a step.
@@ -36,7 +36,6 @@ pub(super) struct Worker<'a> {
     pub(super) journal: &'a JournalWriter,
     pub(super) stop: StopSignal,
     pub(super) operation: Operation,
-    pub(super) stack: &'a StackView,
     /// The state of this address alone, as it was when the step began. Steps of one address never run side by side.
     pub(super) document: StateDocument,
 }
@@ -108,13 +107,16 @@ impl Worker<'_> {
 
     /// Looks at what a failed operation left, so that the state tells the truth. If that fails too the entry stays open.
     async fn after_failure(&self, error: &ProviderError) -> StepEffect {
-        if error.nothing_done || self.entry.action == Action::Update {
+        if error.nothing_done {
             return Some(Effect::Unchanged);
+        }
+        if self.entry.action == Action::Update {
+            return Some(begun_update(&self.entry, &self.document));
         }
         let provider = self.run.providers.get(&self.step.target).ok()?;
         provider.settle(&self.entry, self).await.ok()?;
         let sighting = sight(provider.as_ref(), &self.entry, &self.document).await.ok()?;
-        decide(&self.entry, sighting, &self.document, self.stack).ok().map(|(effect, _)| effect)
+        decide(&self.entry, sighting, &self.document).ok().map(|(effect, _)| effect)
     }
 }
 

@@ -74,6 +74,17 @@ impl World {
         }
     }
 
+    /// Another world in which everything is as it is here.
+    pub(crate) fn fork(&self) -> Self {
+        let memory = Arc::new(self.memory().fork());
+        Self {
+            pve: Arc::new(self.pve.fork()),
+            lab: Arc::new(self.lab.fork()),
+            memory: Some(memory.clone()),
+            ..Self::on(memory)
+        }
+    }
+
     pub(crate) fn memory(&self) -> &MemoryStore {
         self.memory.as_deref().expect("this world's store is the one in memory")
     }
@@ -116,12 +127,12 @@ impl World {
         self.alive(async |process| {
             let mut locked = self.run(&process).lock(&stack, owner()).await?;
             let result = async {
-                locked.recover(&stack).await?;
+                locked.recover().await?;
                 let plan = locked.plan(&stack).await?;
                 if !plan.problems.is_empty() {
                     return Ok(Ending::Refused(Box::new(plan)));
                 }
-                locked.apply(&stack, &plan, options).await.map(Ending::Done)
+                locked.apply(&plan, options).await.map(Ending::Done)
             }
             .await;
             locked.release().await?;
@@ -133,7 +144,7 @@ impl World {
     /// Only recovery, as `apply` begins.
     pub(crate) async fn recover(&self, stack: &StackView) -> Result<Vec<ResolvedEntry>, EngineError> {
         let mut locked = self.run(&Process::start()).lock(stack, owner()).await?;
-        let resolved = locked.recover(stack).await;
+        let resolved = locked.recover().await;
         locked.release().await?;
         resolved
     }

@@ -2,7 +2,7 @@
 //! The spec, in canonical form (absent = not ours):
 //! ```text
 //! vmid: Int   node: Text   name: Text   mark: Text (the whole line, see Mark)   notes: Text (without the mark)
-//! clone: {template: Int, full: Bool, storage: Text}           cloned from; otherwise created
+//! clone: {template: Int, node: Text (the template's), full: Bool, storage: Text}           cloned from; otherwise created
 //! template: Bool                                              it is converted to a template at the end
 //! cpu: {type: Text, cores, sockets, units: Int, limit: Text, numa: Bool, flags: [Text "+aes"], affinity: Text}
 //! memory: {size: Int MiB, balloon: Int MiB}

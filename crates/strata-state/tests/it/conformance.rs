@@ -27,6 +27,7 @@ pub(crate) fn begin(id: u64) -> JournalRecord {
         target: "pve".into(),
         identity: Spec::new(),
         spec_digest: String::new(),
+        becomes: None,
         begun: 1,
         tasks: Vec::new(),
     })

@@ -154,7 +154,7 @@ async fn a_template_and_its_clones() {
     # the template changes: its clones stay as they are
     plan:
       0 ~ s/template/base
-          cpu.cores: 1 → 2
+          cpu.cores: 8 → 2
       0 create, 1 update, 0 replace, 0 delete, 3 unchanged
     apply:
       1 done
@@ -235,12 +235,14 @@ async fn a_failure_stops_what_needs_it_and_nothing_else() {
     plan:
       0 ~ s/template/base
           because an interrupted run left it unfinished
+          cpu.cores: none → 8
           template: none → true
       1 + s/vm/web after [0]
       1 create, 1 update, 0 replace, 0 delete, 1 unchanged
     apply:
       2 done
     written:
+      configure guest 9000
       make a template of guest 9000
       create guest 101
       configure guest 101

@@ -223,7 +223,7 @@ async fn a_plan_that_cannot_run_does_not_run() {
     let nothing = Source::default().stack();
     let mut locked = run.lock(&nothing, owner()).await.unwrap();
     let plan = locked.plan(&nothing).await.unwrap();
-    let error = locked.apply(&nothing, &plan, &Default::default()).await.unwrap_err();
+    let error = locked.apply(&plan, &Default::default()).await.unwrap_err();
     assert_eq!(
         error.to_string(),
         "the plan cannot run: `s/vm/web`: it is protected, and the plan would destroy it"
@@ -235,6 +235,6 @@ async fn a_plan_that_cannot_run_does_not_run() {
     let other = source.without(&["vm/log"]);
     assert!(matches!(story.world.apply(&other).await, Ending::Done(_)));
     let mut locked = run.lock(&stack, owner()).await.unwrap();
-    let error = locked.apply(&stack, &old, &Default::default()).await.unwrap_err();
+    let error = locked.apply(&old, &Default::default()).await.unwrap_err();
     assert_eq!(error.to_string(), "the plan cannot run: the state went from serial 1 to 2 since it was made");
 }

@@ -47,6 +47,13 @@ impl Remote {
         self.inner.lock().unwrap()
     }
 
+    /// Another remote with the same objects.
+    pub(crate) fn fork(&self) -> Self {
+        let inner = self.inner();
+        let (guests, volumes, made) = (inner.guests.clone(), inner.volumes.clone(), inner.made.clone());
+        Self { inner: Mutex::new(Inner { guests, volumes, made, ..Inner::default() }) }
+    }
+
     pub(crate) fn script(&self, decide: impl FnMut(&Call) -> Fault + Send + 'static) {
         self.inner().script.set(decide);
     }
@@ -109,6 +116,12 @@ impl Remote {
         self.inner().guests.insert(vmid, Guest { fields, uuid, task: None, pending: BTreeSet::new() });
     }
 
+    /// Somebody else's volume.
+    pub(crate) fn foreign_volume(&self, volid: &str) {
+        let fields = [("volume".to_owned(), Value::text(volid))].into();
+        self.inner().volumes.insert(volid.to_owned(), fields);
+    }
+
     /// Somebody else changes a guest of ours.
     pub(crate) fn tamper(&self, vmid: i64, field: &str, value: Json) {
         let value = (!value.is_null()).then(|| serde_json::from_value(value).unwrap());
@@ -155,7 +168,6 @@ impl Inner {
         if let Some(Value::Map(cloudinit)) = spec.get_mut("cloudinit") {
             cloudinit.remove("password");
         }
-        spec.remove("clone");
         let address = guest.fields["vmid"].as_int().unwrap_or_default();
         let facts = json!({"uuid": guest.uuid, "ip": format!("192.0.2.{}", address % 250)});
         let digest = digest(&(json!(guest.fields), &guest.uuid, &guest.pending));

@@ -47,7 +47,7 @@ impl Source {
     }
 
     pub(crate) fn template(self, name: &str, vmid: u32) -> Self {
-        self.guest(Kind::Template, name, vmid, json!({"cpu": {"cores": 1}, "template": true}), json!({}))
+        self.guest(Kind::Template, name, vmid, json!({"cpu": {"cores": 8}, "template": true}), json!({}))
     }
 
     fn guest(self, kind: Kind, name: &str, vmid: u32, base: Json, more: Json) -> Self {

@@ -29,7 +29,27 @@ struct Disk {
     holder: u64,
     script: Script,
     newest_id: u64,
+    /// What is durable and open, kept beside the bytes because it is asked for at every remote write.
+    open: BTreeMap<u64, OpenEntry>,
     violations: Vec<String>,
+}
+
+impl Disk {
+    fn note(&mut self, record: &JournalRecord) {
+        match record {
+            JournalRecord::Begin(entry) => {
+                if entry.id <= self.newest_id {
+                    self.violations.push(format!("entry {} comes after entry {}", entry.id, self.newest_id));
+                }
+                self.newest_id = self.newest_id.max(entry.id);
+                self.open.insert(entry.id, entry.clone());
+            }
+            JournalRecord::Task { .. } => {}
+            JournalRecord::End { id, .. } => {
+                self.open.remove(id);
+            }
+        }
+    }
 }
 
 impl MemoryStore {
@@ -84,9 +104,23 @@ impl MemoryStore {
         replay(document, parse_journal(&self.disk().journal).unwrap())
     }
 
-    /// What is durable and open now.
-    pub(crate) fn open(&self) -> Vec<OpenEntry> {
-        self.replayed().open
+    /// Whether something durable and open is like this.
+    pub(crate) fn has_open(&self, is_it: impl Fn(&OpenEntry) -> bool) -> bool {
+        self.disk().open.values().any(is_it)
+    }
+
+    /// Another disk with the same content.
+    pub(crate) fn fork(&self) -> Self {
+        let disk = self.disk();
+        let copy = Disk {
+            document: disk.document.clone(),
+            journal: disk.journal.clone(),
+            history: disk.history.clone(),
+            newest_id: disk.newest_id,
+            open: disk.open.clone(),
+            ..Disk::default()
+        };
+        Self { disk: Arc::new(Mutex::new(copy)), process: None }
     }
 
     /// Takes the lock away, as `strata unlock` does.
@@ -243,22 +277,16 @@ impl LockedState for MemoryLock {
 
     async fn append_journal(&self, records: &[JournalRecord]) -> Result<(), StoreError> {
         let lines: String = records.iter().map(|record| record.to_line().unwrap()).collect();
-        let begins: Vec<u64> = records
-            .iter()
-            .filter(|record| matches!(record, JournalRecord::Begin(_)))
-            .map(JournalRecord::id)
-            .collect();
         self.write_bytes(&format!("append {}", records.len()), |disk, torn| {
             // A torn last line is cut off first, as the local store does.
             let whole = disk.journal.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
             disk.journal.truncate(whole);
             let end = if torn { lines.len() * 2 / 3 } else { lines.len() };
             disk.journal.extend_from_slice(&lines.as_bytes()[..end]);
-            for id in begins.into_iter().filter(|_| !torn) {
-                if id <= disk.newest_id {
-                    disk.violations.push(format!("entry {id} comes after entry {}", disk.newest_id));
-                }
-                disk.newest_id = disk.newest_id.max(id);
+            // Of what is torn nothing counts but the lines that are whole.
+            let whole = lines[..end].lines().count() - usize::from(torn);
+            for record in &records[..whole] {
+                disk.note(record);
             }
         })
         .await
@@ -267,6 +295,9 @@ impl LockedState for MemoryLock {
     async fn clear_journal(&self) -> Result<(), StoreError> {
         self.write_bytes("clear the journal", |disk, torn| {
             if !torn {
+                if !disk.open.is_empty() {
+                    disk.violations.push("the journal was cleared while entries were open".to_owned());
+                }
                 disk.journal.clear();
             }
         })

@@ -71,7 +71,8 @@ impl FakeProvider {
         self.write(&format!("configure guest {vmid}"), operation, context, |inner| {
             inner.check_drives(&operation.spec)?;
             let guest = inner.guest(vmid)?;
-            let kept = ["power", "template"];
+            // The source of a clone is nothing that a guest remembers.
+            let kept = ["power", "template", "clone"];
             guest.fields.extend(
                 operation.spec.iter().filter(|(name, _)| !kept.contains(&name.as_str())).map(clone_pair),
             );

@@ -87,7 +87,7 @@ impl FakeProvider {
                         && entry.target == self.target
                         && entry.identity.iter().all(|(name, value)| operation.spec.get(name) == Some(value))
                 };
-                if !witness.open().iter().any(is_it) {
+                if !witness.has_open(is_it) {
                     inner.violations.push(format!("`{what}` is not in the journal"));
                 }
             }
