@@ -3,6 +3,7 @@
 mod guest;
 mod index;
 mod login;
+mod node_storage;
 mod nodes;
 mod overview;
 mod qemu;
@@ -14,10 +15,19 @@ use std::sync::LazyLock;
 
 use crate::api::Route;
 use crate::api::router::Router;
+pub use node_storage::download::synthetic_checksum;
 
 static ROUTER: LazyLock<Router> = LazyLock::new(|| {
-    let families: &[fn() -> Vec<Route>] =
-        &[index::routes, login::routes, nodes::routes, overview::routes, qemu::routes, tasks::routes, storage::routes];
+    let families: &[fn() -> Vec<Route>] = &[
+        index::routes,
+        login::routes,
+        nodes::routes,
+        overview::routes,
+        qemu::routes,
+        tasks::routes,
+        storage::routes,
+        node_storage::routes,
+    ];
     Router::new(families.iter().flat_map(|family| family()).collect())
 });
 

@@ -20,6 +20,7 @@ mod wire;
 mod world;
 
 pub use cert::fingerprint;
+pub use endpoints::synthetic_checksum;
 pub use options::{DEFAULT_CONTROL_PORT, DEFAULT_PORT, Pace, SimOptions, WorldKind};
 pub use sim::Sim;
 pub use world::begin::{DEMO_TOKEN, ROOT_PASSWORD, ROOT_TOKEN};
