@@ -1,12 +1,16 @@
 //! The endpoints, one family a file. A family gives its routes; this file puts them together.
 
+mod access;
 mod guest;
 mod index;
 mod login;
+mod lxc;
 mod node_storage;
 mod nodes;
 mod overview;
+mod pools;
 mod qemu;
+mod resources;
 mod section;
 mod storage;
 mod tasks;
@@ -27,6 +31,10 @@ static ROUTER: LazyLock<Router> = LazyLock::new(|| {
         tasks::routes,
         storage::routes,
         node_storage::routes,
+        access::routes,
+        lxc::routes,
+        pools::routes,
+        resources::routes,
     ];
     Router::new(families.iter().flat_map(|family| family()).collect())
 });

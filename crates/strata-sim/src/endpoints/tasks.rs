@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::api::param::usual;
-use crate::api::{Answer, Call, Perm, Refusal, Reply, Route, delete, flag, format, get, int, text, wrong};
+use crate::api::{Answer, Call, Perm, Refusal, Reply, Route, delete, flag, get, int, text, wrong};
 use crate::task::{Task, Upid};
 
 pub fn routes() -> Vec<Route> {
@@ -158,9 +158,6 @@ fn node_tasks(call: &mut Call<'_>) -> Reply {
     let node = call.node();
     let args = &call.args;
     let all = call.may(&format!("/nodes/{node}"), "Sys.Audit");
-    let may_guest = |task: &Task| {
-        format::vmid(&task.upid.id).is_ok() && call.may(&format!("/vms/{}", task.upid.id), "VM.Audit")
-    };
     let source = args.text("source").unwrap_or("archive");
     let statuses = args.list("statusfilter");
     let wanted = |task: &&Task| {
@@ -187,7 +184,7 @@ fn node_tasks(call: &mut Call<'_>) -> Reply {
             && args.int("since").is_none_or(|since| task.upid.start >= since)
             && args.int("until").is_none_or(|until| task.upid.start <= until)
             && (statuses.is_empty() || statuses.iter().any(|s| s.eq_ignore_ascii_case(kind)))
-            && (all || is_mine(call, task) || may_guest(task))
+            && (all || is_mine(call, task))
     };
     let start = args.int("start").and_then(|n| usize::try_from(n).ok()).unwrap_or(0);
     let limit = args.int("limit").and_then(|n| usize::try_from(n).ok()).unwrap_or(50);
