@@ -2,23 +2,28 @@
 
 mod binary;
 mod cipher;
+mod config;
 mod crypt;
 mod dotenv;
 mod file;
 mod flat;
 mod format;
+mod ini;
 mod json;
 mod keys;
 mod lookup;
 mod metadata;
+mod rekey;
 mod rule;
 mod shamir;
 mod tree;
 mod yaml;
 
+pub use config::{CONFIG_FILE, CreationRule, CreationRules, config_with_rule};
 pub use file::{OpenFile, Settings, SopsFile, encrypt, is_encrypted};
 pub use format::Format;
 
+pub use rekey::ForeignKeys;
 pub use rule::RuleSetting;
 
 /// The version of `sops` whose format is written.
@@ -71,6 +76,10 @@ pub enum SopsError {
     Threshold { threshold: usize, groups: usize },
     #[error("the file could not be read back as it was written; nothing was changed")]
     NotReadBack,
+    #[error("keys of `{kinds}` can only be used by other programs: run `sops` for this, or leave them out")]
+    ForeignKeys { kinds: String },
+    #[error("`.sops.yaml`: {0}")]
+    Config(String),
     #[error("a comment cannot be written into JSON")]
     CommentInJson,
     #[error(transparent)]

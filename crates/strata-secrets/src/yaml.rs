@@ -2,8 +2,11 @@
 
 use std::collections::HashMap;
 
+mod cursor;
 pub(crate) mod resolve;
+mod scalar;
 pub(crate) mod scan;
+mod token;
 pub(crate) mod write;
 
 use scan::{Event, Scalar};
@@ -40,7 +43,7 @@ pub(crate) fn named_scalars(events: &[Event]) -> Result<Vec<NamedScalar<'_>>, Ya
     let mut namer = Namer { events, next: 0, anchors: HashMap::new(), found: Vec::new() };
     while namer.next < events.len() {
         match &events[namer.next] {
-            Event::DocumentStart | Event::DocumentEnd | Event::End { .. } => namer.next += 1,
+            Event::DocumentStart { .. } | Event::DocumentEnd | Event::End { .. } => namer.next += 1,
             _ => namer.node(&[])?,
         }
     }
@@ -85,7 +88,7 @@ impl<'e> Namer<'e> {
                 self.next += 1;
                 *anchor
             }
-            Event::DocumentStart | Event::DocumentEnd | Event::End { .. } => 0,
+            Event::DocumentStart { .. } | Event::DocumentEnd | Event::End { .. } => 0,
         };
         if anchor != 0 {
             self.anchors.insert(anchor, (first..self.found.len(), path.len()));

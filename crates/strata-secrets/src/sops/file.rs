@@ -7,6 +7,7 @@ use super::binary::{PlainBinary, SealedBinary};
 use super::crypt::{self, Opened};
 use super::dotenv::DotenvFile;
 use super::format::{File, Format, Replacements, Writing};
+use super::ini::IniFile;
 use super::json::JsonFile;
 use super::keys::{self, Recovered};
 use super::lookup::{self, Named};
@@ -30,15 +31,15 @@ pub struct Settings {
 
 /// An encrypted file whose keys can be read and whose values cannot.
 pub struct SopsFile {
-    format: Format,
-    file: AnyFile,
-    metadata: Metadata,
+    pub(super) format: Format,
+    pub(super) file: AnyFile,
+    pub(super) metadata: Metadata,
 }
 
 /// An encrypted file and its decrypted values.
 pub struct OpenFile {
-    source: SopsFile,
-    recovered: Recovered,
+    pub(super) source: SopsFile,
+    pub(super) recovered: Recovered,
     opened: Opened,
 }
 
@@ -56,7 +57,7 @@ fn parse_plain(content: &[u8], format: Format) -> Result<AnyFile, SopsError> {
         Format::Yaml => Box::new(YamlFile::parse(text(content)?)?),
         Format::Json => Box::new(JsonFile::parse(text(content)?)?),
         Format::Dotenv => Box::new(DotenvFile::parse(text(content)?)?),
-        Format::Ini => return Err(SopsError::NotText),
+        Format::Ini => Box::new(IniFile::parse(text(content)?)?),
         Format::Binary => Box::new(PlainBinary::new(content)),
     })
 }
@@ -92,7 +93,7 @@ pub fn encrypt(
     seal(plain, format, metadata, &Recovered { key, parts }, &Default::default(), now, random)
 }
 
-fn seal(
+pub(super) fn seal(
     plain: &SecretBytes,
     format: Format,
     mut metadata: Metadata,

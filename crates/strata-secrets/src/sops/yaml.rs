@@ -39,7 +39,7 @@ struct MetadataPlace {
 impl YamlFile {
     pub(crate) fn parse(text: &str) -> Result<Self, SopsError> {
         let scanned = crate::yaml::scan::scan(text)?;
-        let layout = layout::lay_out(text, &scanned.events)?;
+        let layout = layout::lay_out(text, &scanned)?;
         if layout.roots.is_empty() {
             return Err(SopsError::Empty);
         }

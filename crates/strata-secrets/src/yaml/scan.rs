@@ -1,24 +1,25 @@
 //! YAML text as events with exact places, and the comments between them.
-//!
-//! What a document means is decided by the parser library. Its places are rough, and it knows no comments, so both
-//! are found here, in the gaps between scalars, where only a handful of characters can stand.
 
+use std::collections::HashMap;
 use std::ops::Range;
 
-use saphyr_parser::{Event as Parsed, Parser, ScalarStyle, Span, Tag};
-
-use super::YamlError;
+use super::token::{Kind, Token, tokens};
+use super::{YamlError, line_of};
 
 /// Deeper nesting is refused.
 const DEEPEST: usize = 128;
 
 #[derive(Debug)]
 pub(crate) enum Event {
-    DocumentStart,
+    /// Where the document's marker stands, or its first content.
+    DocumentStart {
+        at: usize,
+    },
     DocumentEnd,
     Start {
         list: bool,
-        flow: bool,
+        /// Where its bracket or brace stands, if it has one.
+        flow: Option<usize>,
         anchor: usize,
     },
     /// Where a flow collection was closed.
@@ -66,332 +67,362 @@ impl TagAt {
     }
 }
 
-#[derive(Debug, Clone)]
-pub(crate) struct Remark {
-    /// From the `#` to the end of the line.
-    pub(crate) span: Range<usize>,
-    /// It stands before this event.
-    pub(crate) before: usize,
-}
-
 pub(crate) struct Scanned {
     pub(crate) events: Vec<Event>,
-    pub(crate) remarks: Vec<Remark>,
+    /// Each comment, from its `#` to the end of its line.
+    pub(crate) remarks: Vec<Range<usize>>,
+    /// The dash of each item of a list, by the item's first event.
+    pub(crate) dashes: HashMap<usize, usize>,
 }
 
 pub(crate) fn scan(text: &str) -> Result<Scanned, YamlError> {
-    let offsets: Vec<usize> = text.char_indices().map(|(offset, _)| offset).chain([text.len()]).collect();
-    let mut scanner = Scanner {
+    let tokens = tokens(text)?;
+    let mut parser = Parser {
         text,
-        offsets,
-        cursor: 0,
+        tokens: &tokens.tokens,
+        next: 0,
         events: Vec::new(),
-        remarks: Vec::new(),
+        dashes: HashMap::new(),
+        anchors: HashMap::new(),
+        last_anchor: 0,
+        handles: HashMap::new(),
         depth: 0,
-        passed_tag: None,
     };
-    for parsed in Parser::new_from_str(text) {
-        let (event, span) = parsed.map_err(|error| YamlError::Syntax {
-            line: error.marker().line(),
-            // The message may quote the text, and the text may be a secret.
-            reason: without_quotes(error.info()),
-        })?;
-        scanner.event(event, span)?;
-    }
-    scanner.gap_to(text.len())?;
-    Ok(Scanned { events: scanner.events, remarks: scanner.remarks })
+    parser.stream()?;
+    Ok(Scanned { events: parser.events, remarks: tokens.remarks, dashes: parser.dashes })
 }
 
-/// Cuts what stands in quotes.
-fn without_quotes(message: &str) -> String {
-    message.split(['\'', '"', '`']).step_by(2).collect::<Vec<_>>().join("…")
-}
-
-struct Scanner<'t> {
+struct Parser<'t> {
     text: &'t str,
-    /// The byte offset of each character.
-    offsets: Vec<usize>,
-    /// Everything before this is accounted for.
-    cursor: usize,
+    tokens: &'t [Token],
+    next: usize,
     events: Vec<Event>,
-    remarks: Vec<Remark>,
+    dashes: HashMap<usize, usize>,
+    /// The latest anchor of each name, by number.
+    anchors: HashMap<String, usize>,
+    last_anchor: usize,
+    /// What `%TAG` lines say.
+    handles: HashMap<String, String>,
     depth: usize,
-    /// The last tag that a gap had.
-    passed_tag: Option<Range<usize>>,
 }
 
-impl Scanner<'_> {
-    fn event(&mut self, event: Parsed<'_>, span: Span) -> Result<(), YamlError> {
-        let start = self.offset(span.start.index());
-        let end = self.offset(span.end.index());
-        let event = match event {
-            Parsed::Nothing | Parsed::StreamStart | Parsed::StreamEnd => return Ok(()),
-            Parsed::DocumentStart(explicit) => {
-                if explicit {
-                    self.gap_to(start)?;
+/// A tag and an anchor before a node.
+#[derive(Default)]
+struct Properties {
+    tag: Option<TagAt>,
+    anchor: usize,
+    start: Option<usize>,
+}
+
+impl Parser<'_> {
+    fn peek(&self) -> &Kind {
+        // The last token is the end of the stream, and it is never passed.
+        &self.tokens[self.next.min(self.tokens.len() - 1)].kind
+    }
+
+    fn at(&self) -> usize {
+        self.tokens[self.next.min(self.tokens.len() - 1)].span.start
+    }
+
+    fn error(&self, reason: &str) -> YamlError {
+        YamlError::Syntax { line: line_of(self.text, self.at()), reason: reason.to_owned() }
+    }
+
+    fn stream(&mut self) -> Result<(), YamlError> {
+        let mut first = true;
+        loop {
+            let ended = std::mem::take(&mut first) | self.skip_ends();
+            self.directives()?;
+            if *self.peek() == Kind::StreamEnd {
+                return Ok(());
+            }
+            self.anchors.clear();
+            self.events.push(Event::DocumentStart { at: self.at() });
+            if *self.peek() == Kind::DocumentStart {
+                self.next += 1;
+            } else if !ended {
+                return Err(self.error("expected the start of a document"));
+            }
+            match self.peek() {
+                Kind::DocumentStart | Kind::DocumentEnd | Kind::Directive | Kind::StreamEnd => self.empty(),
+                _ => self.node(true, false)?,
+            }
+            self.events.push(Event::DocumentEnd);
+        }
+    }
+
+    fn skip_ends(&mut self) -> bool {
+        let before = self.next;
+        while *self.peek() == Kind::DocumentEnd {
+            self.next += 1;
+        }
+        self.next > before
+    }
+
+    fn directives(&mut self) -> Result<(), YamlError> {
+        let mut any = false;
+        self.handles.clear();
+        while *self.peek() == Kind::Directive {
+            any = true;
+            let line = &self.text[self.tokens[self.next].span.clone()];
+            let words: Vec<&str> =
+                line.split_whitespace().take_while(|word| !word.starts_with('#')).collect();
+            match words.as_slice() {
+                ["%YAML", version] if version.starts_with("1.") => {}
+                ["%TAG", handle, prefix] => {
+                    drop(self.handles.insert((*handle).to_owned(), (*prefix).to_owned()))
                 }
-                Event::DocumentStart
+                _ => return Err(self.error("an unknown directive")),
             }
-            Parsed::DocumentEnd => {
-                if self.text[start..].starts_with("...") {
-                    self.gap_to(start)?;
-                }
-                Event::DocumentEnd
-            }
-            Parsed::SequenceStart(anchor, _) => {
-                self.deeper()?;
-                Event::Start { list: true, flow: self.text[start..end].ends_with('['), anchor }
-            }
-            Parsed::MappingStart(anchor, _) => {
-                self.deeper()?;
-                Event::Start { list: false, flow: self.text[start..end].ends_with('{'), anchor }
-            }
-            Parsed::SequenceEnd | Parsed::MappingEnd => {
-                self.depth -= 1;
-                let flow = self.text[start..].starts_with([']', '}']);
-                if flow {
-                    self.gap_to(start)?;
-                }
-                Event::End { at: start }
-            }
-            Parsed::Alias(anchor) => {
-                self.gap_to(start)?;
-                let end = start + self.text[start..end].trim_end().len();
-                self.cursor = end;
-                Event::Alias { anchor, span: start..end }
-            }
-            Parsed::Scalar(text, style, anchor, tag) => {
-                Event::Scalar(self.scalar(text.into_owned(), style, anchor, tag.as_deref(), start..end)?)
-            }
-        };
-        self.events.push(event);
+            self.next += 1;
+        }
+        if any && *self.peek() != Kind::DocumentStart {
+            return Err(self.error("expected `---` behind a directive"));
+        }
         Ok(())
     }
 
-    fn deeper(&mut self) -> Result<(), YamlError> {
-        self.depth += 1;
-        if self.depth > DEEPEST { Err(YamlError::TooDeep { deepest: DEEPEST }) } else { Ok(()) }
+    /// A value that is not there.
+    fn empty(&mut self) {
+        let at = self.at();
+        self.empty_at(at);
     }
 
-    fn offset(&self, index: usize) -> usize {
-        self.offsets.get(index).copied().unwrap_or(self.text.len())
+    fn empty_at(&mut self, at: usize) {
+        self.events.push(Event::Scalar(Scalar {
+            text: String::new(),
+            style: Style::Plain,
+            tag: None,
+            anchor: 0,
+            span: at..at,
+            block: None,
+        }));
     }
 
-    fn scalar(
-        &mut self,
-        text: String,
-        style: ScalarStyle,
-        anchor: usize,
-        tag: Option<&Tag>,
-        rough: Range<usize>,
-    ) -> Result<Scalar, YamlError> {
-        let tag_name = tag.and_then(tag_name);
-        if text.is_empty() && style == ScalarStyle::Plain && tag.is_none() && anchor == 0 {
-            // A value that is not there. It takes no room, and comments around it belong to what follows.
-            return Ok(Scalar {
-                text,
-                style: Style::Plain,
-                tag: None,
-                anchor,
-                span: rough.start..rough.start,
-                block: None,
-            });
+    fn properties(&mut self) -> Result<Properties, YamlError> {
+        let mut properties = Properties::default();
+        loop {
+            let token = &self.tokens[self.next.min(self.tokens.len() - 1)];
+            match &token.kind {
+                Kind::Anchor(name) if properties.anchor == 0 => {
+                    self.last_anchor += 1;
+                    self.anchors.insert(name.clone(), self.last_anchor);
+                    properties.anchor = self.last_anchor;
+                }
+                Kind::Tag(tag) if properties.tag.is_none() => {
+                    let rest = &self.text[token.span.end..];
+                    let blanks = rest.len() - rest.trim_start_matches(' ').len();
+                    let span = token.span.start..token.span.end + blanks;
+                    properties.tag = self.tag_name(tag)?.map(|name| TagAt { name, span });
+                }
+                _ => return Ok(properties),
+            }
+            properties.start.get_or_insert(token.span.end);
+            self.next += 1;
         }
-        let is_block = matches!(style, ScalarStyle::Literal | ScalarStyle::Folded);
-        self.passed_tag = None;
-        if is_block {
-            self.gap(None)?;
+    }
+
+    /// The short name of a tag; `None` for a lone `!`, which says nothing here.
+    fn tag_name(&self, tag: &str) -> Result<Option<String>, YamlError> {
+        const OWN: &str = "tag:yaml.org,2002:";
+        if tag == "!" {
+            return Ok(None);
+        }
+        let whole = if let Some(verbatim) = tag.strip_prefix("!<").and_then(|rest| rest.strip_suffix('>')) {
+            verbatim.to_owned()
+        } else if let Some((handle, suffix)) = tag[1..].split_once('!') {
+            let handle = format!("!{handle}!");
+            match self.handles.get(&handle) {
+                Some(prefix) => format!("{prefix}{suffix}"),
+                None if handle == "!!" => format!("{OWN}{suffix}"),
+                None => return Err(self.error("a tag with an unknown handle")),
+            }
         } else {
-            self.gap_to(rough.start)?;
-        }
-        let tag_span = self.properties(is_block)?;
-        let start = self.cursor;
-        let (span, block) = match style {
-            ScalarStyle::Plain if text.is_empty() => (start..start, None),
-            ScalarStyle::Plain => {
-                (start..start + self.text[start..rough.end.max(start)].trim_end().len(), None)
+            match self.handles.get("!") {
+                Some(prefix) => format!("{prefix}{}", &tag[1..]),
+                None => tag.to_owned(),
             }
-            ScalarStyle::SingleQuoted => (start..self.single_quoted_end(start)?, None),
-            ScalarStyle::DoubleQuoted => (start..self.double_quoted_end(start)?, None),
-            ScalarStyle::Literal | ScalarStyle::Folded => self.block(start, rough.end)?,
         };
-        self.cursor = block.as_ref().map_or(span.end, |block| block.end);
-        let style = match style {
-            ScalarStyle::Plain => Style::Plain,
-            ScalarStyle::SingleQuoted | ScalarStyle::DoubleQuoted => Style::Quoted,
-            ScalarStyle::Literal | ScalarStyle::Folded => Style::Block,
-        };
-        Ok(Scalar {
-            text,
-            style,
-            tag: tag_name.zip(tag_span).map(|(name, span)| TagAt { name, span }),
-            anchor,
-            span,
-            block,
-        })
+        Ok(Some(match whole.strip_prefix(OWN) {
+            Some(own) => own.to_owned(),
+            None => format!("!{}", whole.trim_start_matches('!')),
+        }))
     }
 
-    /// Passes the tag and the anchor before a scalar, and returns where the tag is.
-    fn properties(&mut self, is_block: bool) -> Result<Option<Range<usize>>, YamlError> {
-        let mut tag = None;
-        if is_block {
-            // The gap before a block passed them already. A tag is the block's own if only blanks and an anchor follow.
-            return Ok(self.passed_tag.take().filter(|tag| {
-                let between = &self.text[tag.end..self.cursor];
-                !between.contains('\n')
-                    && between.split(' ').all(|word| word.is_empty() || word.starts_with('&'))
-            }));
+    fn node(&mut self, block: bool, indentless: bool) -> Result<(), YamlError> {
+        self.depth += 1;
+        if self.depth > DEEPEST {
+            return Err(YamlError::TooDeep { deepest: DEEPEST });
         }
-        loop {
-            let rest = &self.text[self.cursor..];
-            if !rest.starts_with(['!', '&']) {
-                return Ok(tag);
-            }
-            let word = rest.find(char::is_whitespace).unwrap_or(rest.len());
-            let start = self.cursor;
-            self.cursor += word;
-            let blank =
-                self.text[self.cursor..].len() - self.text[self.cursor..].trim_start_matches(' ').len();
-            if rest.starts_with('!') {
-                tag = Some(start..start + word + blank);
-            }
-            self.gap_over_blanks()?;
+        self.node_inner(block, indentless)?;
+        self.depth -= 1;
+        Ok(())
+    }
+
+    fn node_inner(&mut self, block: bool, indentless: bool) -> Result<(), YamlError> {
+        let token = &self.tokens[self.next.min(self.tokens.len() - 1)];
+        if let Kind::Alias(name) = &token.kind {
+            let anchor = *self.anchors.get(name).ok_or_else(|| self.error("an alias without its anchor"))?;
+            self.events.push(Event::Alias { anchor, span: token.span.clone() });
+            self.next += 1;
+            return Ok(());
         }
-    }
-
-    /// Passes blanks, line breaks and comments.
-    fn gap_over_blanks(&mut self) -> Result<(), YamlError> {
-        let mut end = self.cursor;
-        loop {
-            let rest = &self.text[end..];
-            let blank = rest.len() - rest.trim_start().len();
-            end += blank;
-            if blank > 0 && self.text[end..].starts_with('#') {
-                end += line_length(&self.text[end..]);
-            } else {
-                return self.gap_to(end);
+        let properties = self.properties()?;
+        let anchor = properties.anchor;
+        let token = &self.tokens[self.next.min(self.tokens.len() - 1)];
+        match &token.kind {
+            Kind::Entry if indentless => self.list(anchor, true),
+            Kind::Scalar { text, style, block } => {
+                let (text, style, block) = (text.clone(), *style, block.clone());
+                let (tag, span) = (properties.tag, token.span.clone());
+                self.events.push(Event::Scalar(Scalar { text, style, tag, anchor, span, block }));
+                self.next += 1;
+                Ok(())
             }
-        }
-    }
-
-    fn gap_to(&mut self, end: usize) -> Result<(), YamlError> {
-        self.gap(Some(end))
-    }
-
-    /// Passes everything up to `end`, or up to the head of a block, and notes the comments.
-    fn gap(&mut self, end: Option<usize>) -> Result<(), YamlError> {
-        let bytes = self.text.as_bytes();
-        while self.cursor < end.unwrap_or(bytes.len()) {
-            let at = self.cursor;
-            let at_line_start = at == 0 || bytes[at - 1] == b'\n' || bytes[at - 1] == b'\r';
-            match bytes[at] {
-                b'|' | b'>' if end.is_none() => return Ok(()),
-                b' ' | b'\t' | b'\n' | b'\r' | b'-' | b'?' | b':' | b',' | b'[' | b']' | b'{' | b'}' => {
-                    self.cursor += 1
-                }
-                b'#' if at_line_start || bytes[at - 1] == b' ' || bytes[at - 1] == b'\t' => {
-                    let length = line_length(&self.text[at..]);
-                    self.remarks.push(Remark { span: at..at + length, before: self.events.len() });
-                    self.cursor += length;
-                }
-                b'!' | b'&' => {
-                    let rest = &self.text[at..];
-                    self.cursor += rest.find(char::is_whitespace).unwrap_or(rest.len());
-                    if bytes[at] == b'!' {
-                        self.passed_tag = Some(at..self.cursor);
+            Kind::FlowListStart => self.flow_list(anchor),
+            Kind::FlowMapStart => self.flow_map(anchor),
+            Kind::BlockListStart if block => {
+                self.next += 1;
+                self.list(anchor, false)
+            }
+            Kind::BlockMapStart if block => self.block_map(anchor),
+            _ => match properties.start {
+                Some(end) => {
+                    self.empty_at(end);
+                    if let Some(Event::Scalar(scalar)) = self.events.last_mut() {
+                        (scalar.tag, scalar.anchor) = (properties.tag, anchor);
                     }
+                    Ok(())
                 }
-                b'%' if at_line_start => self.cursor += line_length(&self.text[at..]),
-                b'.' if self.text[at..].starts_with("...") => self.cursor += 3,
-                0xef if self.text[at..].starts_with('\u{feff}') => self.cursor += '\u{feff}'.len_utf8(),
-                _ => return Err(self.unsupported(at)),
+                None => Err(self.error("expected a value")),
+            },
+        }
+    }
+
+    /// The items of a list of dashes. One whose dashes stand below its key has no end of its own.
+    fn list(&mut self, anchor: usize, indentless: bool) -> Result<(), YamlError> {
+        self.events.push(Event::Start { list: true, flow: None, anchor });
+        while *self.peek() == Kind::Entry {
+            self.dashes.insert(self.events.len(), self.at());
+            self.next += 1;
+            match self.peek() {
+                Kind::Entry | Kind::BlockEnd => self.empty(),
+                Kind::Key | Kind::Value if indentless => self.empty(),
+                _ => self.node(true, false)?,
             }
         }
-        match end {
-            // Past the end means that the parser saw a scalar where we saw something else.
-            Some(end) if self.cursor > end => Err(self.unsupported(end)),
-            None if self.cursor >= bytes.len() => Err(self.unsupported(self.cursor)),
-            _ => Ok(()),
+        let at = self.at();
+        if !indentless {
+            self.expect(&Kind::BlockEnd, "expected a `-` of the list")?;
         }
+        self.events.push(Event::End { at });
+        Ok(())
     }
 
-    fn single_quoted_end(&self, start: usize) -> Result<usize, YamlError> {
-        let bytes = self.text.as_bytes();
-        let mut at = start + 1;
-        while at < bytes.len() {
-            if bytes[at] == b'\'' {
-                if bytes.get(at + 1) != Some(&b'\'') {
-                    return self.quoted(start, at, b'\'');
-                }
-                at += 1;
+    fn block_map(&mut self, anchor: usize) -> Result<(), YamlError> {
+        self.next += 1;
+        self.events.push(Event::Start { list: false, flow: None, anchor });
+        while *self.peek() == Kind::Key {
+            self.next += 1;
+            match self.peek() {
+                Kind::Key | Kind::Value | Kind::BlockEnd => self.empty(),
+                _ => self.node(true, true)?,
             }
-            at += 1;
-        }
-        Err(self.unsupported(start))
-    }
-
-    fn double_quoted_end(&self, start: usize) -> Result<usize, YamlError> {
-        let bytes = self.text.as_bytes();
-        let mut at = start + 1;
-        while at < bytes.len() {
-            match bytes[at] {
-                b'"' => return self.quoted(start, at, b'"'),
-                b'\\' => at += 2,
-                _ => at += 1,
+            if *self.peek() != Kind::Value {
+                self.empty();
+                continue;
+            }
+            let colon = self.at() + 1;
+            self.next += 1;
+            match self.peek() {
+                Kind::Key | Kind::Value | Kind::BlockEnd => self.empty_at(colon),
+                _ => self.node(true, true)?,
             }
         }
-        Err(self.unsupported(start))
+        let at = self.at();
+        self.expect(&Kind::BlockEnd, "expected a key")?;
+        self.events.push(Event::End { at });
+        Ok(())
     }
 
-    fn quoted(&self, start: usize, end: usize, quote: u8) -> Result<usize, YamlError> {
-        if self.text.as_bytes()[start] == quote { Ok(end + 1) } else { Err(self.unsupported(start)) }
+    fn flow_list(&mut self, anchor: usize) -> Result<(), YamlError> {
+        self.events.push(Event::Start { list: true, flow: Some(self.at()), anchor });
+        self.next += 1;
+        while *self.peek() != Kind::FlowListEnd {
+            if *self.peek() == Kind::Key {
+                // A single pair in a list is a mapping of its own.
+                self.events.push(Event::Start { list: false, flow: Some(self.at()), anchor: 0 });
+                self.flow_pair()?;
+                let at = self.at();
+                self.events.push(Event::End { at });
+            } else {
+                self.node(false, false)?;
+            }
+            self.comma_or(&Kind::FlowListEnd, "expected `,` or `]`")?;
+        }
+        let at = self.at();
+        self.next += 1;
+        self.events.push(Event::End { at });
+        Ok(())
     }
 
-    /// The head of a block and its lines.
-    fn block(
-        &mut self,
-        start: usize,
-        rough_end: usize,
-    ) -> Result<(Range<usize>, Option<Range<usize>>), YamlError> {
-        let rest = &self.text[start + 1..];
-        let hints = rest.bytes().take_while(|byte| byte.is_ascii_digit() || b"+-".contains(byte)).count();
-        let head = start..start + 1 + hints;
-        let keeps = self.text[head.clone()].contains('+');
-        self.cursor = head.end;
-        let line_end = head.end + line_length(&self.text[head.end..]);
-        self.gap_to(line_end)?;
-        let body = &self.text[line_end..rough_end.max(line_end)];
-        let kept = if keeps { body.strip_suffix('\n').unwrap_or(body) } else { body.trim_end() };
-        let kept = kept.strip_suffix('\r').unwrap_or(kept);
-        Ok((head, Some(line_end..line_end + kept.len())))
+    fn flow_map(&mut self, anchor: usize) -> Result<(), YamlError> {
+        self.events.push(Event::Start { list: false, flow: Some(self.at()), anchor });
+        self.next += 1;
+        while *self.peek() != Kind::FlowMapEnd {
+            if *self.peek() == Kind::Key {
+                self.flow_pair()?;
+            } else {
+                self.node(false, false)?;
+                self.empty();
+            }
+            self.comma_or(&Kind::FlowMapEnd, "expected `,` or `}`")?;
+        }
+        let at = self.at();
+        self.next += 1;
+        self.events.push(Event::End { at });
+        Ok(())
     }
 
-    fn unsupported(&self, at: usize) -> YamlError {
-        let at = at.min(self.text.len());
-        YamlError::Layout {
-            line: self.text.as_bytes()[..at].iter().filter(|byte| **byte == b'\n').count() + 1,
+    fn flow_pair(&mut self) -> Result<(), YamlError> {
+        self.next += 1;
+        let ends = |kind: &Kind| matches!(kind, Kind::Comma | Kind::FlowListEnd | Kind::FlowMapEnd);
+        if *self.peek() == Kind::Value || ends(self.peek()) {
+            self.empty()
+        } else {
+            self.node(false, false)?
+        }
+        if *self.peek() != Kind::Value {
+            self.empty();
+            return Ok(());
+        }
+        self.next += 1;
+        if ends(self.peek()) {
+            self.empty();
+            return Ok(());
+        }
+        self.node(false, false)
+    }
+
+    fn comma_or(&mut self, end: &Kind, reason: &str) -> Result<(), YamlError> {
+        match self.peek() {
+            Kind::Comma => {
+                self.next += 1;
+                Ok(())
+            }
+            kind if kind == end => Ok(()),
+            _ => Err(self.error(reason)),
         }
     }
-}
 
-fn line_length(text: &str) -> usize {
-    text.find(['\n', '\r']).unwrap_or(text.len())
-}
-
-/// The name of a tag in short; `None` for a lone `!`, which says nothing here.
-fn tag_name(tag: &Tag) -> Option<String> {
-    const PREFIX: &str = "tag:yaml.org,2002:";
-    if tag.is_yaml_core_schema() {
-        return Some(tag.suffix.clone());
-    }
-    let whole = format!("{}{}", tag.handle, tag.suffix);
-    match whole.strip_prefix(PREFIX) {
-        Some(own) => Some(own.to_owned()),
-        None if whole == "!" => None,
-        None => Some(format!("!{}", whole.trim_start_matches('!'))),
+    fn expect(&mut self, kind: &Kind, reason: &str) -> Result<(), YamlError> {
+        if self.peek() != kind {
+            return Err(self.error(reason));
+        }
+        self.next += 1;
+        Ok(())
     }
 }
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -411,7 +442,7 @@ mod tests {
 
     fn remarks(text: &str) -> Vec<String> {
         let scanned = scan(text).unwrap_or_else(|error| panic!("{error}"));
-        scanned.remarks.into_iter().map(|remark| text[remark.span].to_owned()).collect()
+        scanned.remarks.into_iter().map(|remark| text[remark].to_owned()).collect()
     }
 
     #[test]
@@ -475,6 +506,34 @@ mod tests {
                 _ => None,
             });
             assert_eq!(tag, Some("str"), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_sops_writes_for_an_empty_mapping_with_a_comment_is_read() {
+        assert_eq!(remarks("a:\n    b: {\n        #c\n}\n"), ["#c"]);
+    }
+
+    #[test]
+    fn broken_yaml_is_refused() {
+        for text in [
+            "a: b: c\n",
+            "a: 'x\n",
+            "a: [1\n",
+            "a: }\n",
+            "a:\n  - b\n c: d\n",
+            "a: *x\n",
+            "a: @x\n",
+            "\ta: b\n",
+            "a: |x\n  y\n",
+            "%FOO\n---\na: b\n",
+            "a: \"\\q\"\n",
+            "a\nb: c\n",
+            "a: \u{1}\n",
+            "- a\nb: c\n",
+            "a: !x!y z\n",
+        ] {
+            assert!(scan(text).is_err(), "{text:?}");
         }
     }
 }

@@ -7,7 +7,7 @@ use crate::sops::SopsError;
 use crate::sops::tree::Slot;
 use crate::value::Value;
 use crate::yaml::resolve::{resolve_plain, resolve_tagged};
-use crate::yaml::scan::{Event, Scalar, Style};
+use crate::yaml::scan::{Event, Scalar, Scanned, Style};
 use crate::yaml::write::Spot;
 use crate::yaml::{MOST_VALUES, YamlError, line_of};
 
@@ -24,14 +24,21 @@ pub(super) struct Container {
     /// The keys that lead to it.
     pub(super) path: Vec<String>,
     pub(super) items: Vec<Placed>,
-    /// Where it was closed, for one in brackets or braces.
+    /// Where it was opened and closed, for one in brackets or braces.
+    pub(super) opened: usize,
     pub(super) closed: usize,
+    /// The brackets around it.
+    pub(super) inside: Option<BoxId>,
+    /// It stands elsewhere, and an alias repeats it here.
+    pub(super) is_copy: bool,
 }
 
 /// A key with its value, or an item of a list.
 #[derive(Debug, Clone)]
 pub(super) struct Placed {
     pub(super) at: usize,
+    /// Of an item of a list that is not in brackets.
+    pub(super) dash: Option<usize>,
     pub(super) key: String,
     pub(super) content: Content,
     /// The end of the last scalar in it.
@@ -79,16 +86,20 @@ pub(super) struct Layout {
 
 pub(super) struct Root {
     pub(super) container: Option<BoxId>,
+    /// Where its marker stands, or its first content.
+    pub(super) at: usize,
     /// Its events, from start to end.
     pub(super) events: Range<usize>,
     /// An explicit null in place of a mapping.
     pub(super) null: Option<Range<usize>>,
 }
 
-pub(super) fn lay_out(text: &str, events: &[Event]) -> Result<Layout, SopsError> {
+pub(super) fn lay_out(text: &str, scanned: &Scanned) -> Result<Layout, SopsError> {
+    let events = scanned.events.as_slice();
     let mut builder = Builder {
         text,
         events,
+        dashes: &scanned.dashes,
         next: 0,
         layout: Layout {
             boxes: Vec::new(),
@@ -100,6 +111,7 @@ pub(super) fn lay_out(text: &str, events: &[Event]) -> Result<Layout, SopsError>
         anchors: HashMap::new(),
         stack: Vec::new(),
         inside_alias: None,
+        dash: None,
     };
     while builder.next < events.len() {
         builder.document()?;
@@ -110,16 +122,23 @@ pub(super) fn lay_out(text: &str, events: &[Event]) -> Result<Layout, SopsError>
 struct Builder<'t> {
     text: &'t str,
     events: &'t [Event],
+    dashes: &'t HashMap<usize, usize>,
     next: usize,
     layout: Layout,
     anchors: HashMap<usize, Content>,
     stack: Vec<BoxId>,
     inside_alias: Option<Slot>,
+    /// The dash of the item that is read next.
+    dash: Option<usize>,
 }
 
 impl Builder<'_> {
     fn document(&mut self) -> Result<(), SopsError> {
         let first = self.next;
+        let at = match &self.events[first] {
+            Event::DocumentStart { at } => *at,
+            _ => 0,
+        };
         self.next += 1;
         let (mut container, mut null) = (None, None);
         self.anchors.clear();
@@ -129,7 +148,7 @@ impl Builder<'_> {
                     self.next += 1;
                     break;
                 }
-                Event::DocumentStart => break,
+                Event::DocumentStart { .. } => break,
                 Event::Start { list: false, .. } => {
                     container = match self.node(&[], Spot::Flow)?.0 {
                         Content::Container(id) => Some(id),
@@ -145,7 +164,7 @@ impl Builder<'_> {
                 _ => return Err(SopsError::NotAMapping),
             }
         }
-        self.layout.roots.push(Root { container, events: first..self.next, null });
+        self.layout.roots.push(Root { container, at, events: first..self.next, null });
         Ok(())
     }
 
@@ -184,21 +203,44 @@ impl Builder<'_> {
                 self.anchors.insert(*anchor, content.clone());
                 Ok((content, start, end))
             }
-            Event::DocumentStart | Event::DocumentEnd | Event::End { .. } => Err(SopsError::NotAMapping),
+            Event::DocumentStart { .. } | Event::DocumentEnd | Event::End { .. } => {
+                Err(SopsError::NotAMapping)
+            }
         }
     }
 
     fn container(
         &mut self,
         list: bool,
-        flow: bool,
+        bracket: Option<usize>,
         path: &[String],
     ) -> Result<(Content, usize, usize), SopsError> {
         let id = self.layout.boxes.len();
-        let container =
-            Container { list, flow, column: None, path: path.to_vec(), items: Vec::new(), closed: 0 };
+        let (flow, opened) = (bracket.is_some(), bracket.unwrap_or_default());
+        let inside = self.stack.iter().rev().copied().find(|id| self.layout.boxes[*id].flow);
+        let container = Container {
+            list,
+            flow,
+            column: None,
+            path: path.to_vec(),
+            items: Vec::new(),
+            opened,
+            closed: 0,
+            inside,
+            is_copy: false,
+        };
         self.layout.boxes.push(container);
         let parent_column = self.stack.iter().rev().find_map(|parent| self.layout.boxes[*parent].column);
+        if !flow {
+            // A list whose dashes stand below its key has no column of its own.
+            let dash = self.dashes.get(&self.next).map(|dash| self.column(*dash));
+            let own = if list {
+                dash.filter(|dash| Some(*dash) != parent_column)
+            } else {
+                Some(self.column(self.upcoming()))
+            };
+            self.layout.boxes[id].column = own;
+        }
         self.stack.push(id);
         let (mut start, mut end) = (usize::MAX, 0);
         let mut keys = HashSet::new();
@@ -211,15 +253,6 @@ impl Builder<'_> {
             let placed = if list { self.item(flow, path)? } else { self.entry(&mut keys, flow, path)? };
             start = start.min(placed.at);
             end = end.max(placed.end);
-            if !flow && self.layout.boxes[id].items.is_empty() {
-                let column = if list {
-                    self.dash(placed.at).map(|dash| self.column(dash))
-                } else {
-                    Some(self.column(placed.at))
-                };
-                self.layout.boxes[id].column =
-                    column.filter(|column| !list || Some(*column) != parent_column);
-            }
             self.layout.boxes[id].items.push(placed);
         }
         self.stack.pop();
@@ -229,12 +262,14 @@ impl Builder<'_> {
 
     fn item(&mut self, flow: bool, path: &[String]) -> Result<Placed, SopsError> {
         let at = self.upcoming();
-        let spot = match self.dash(at) {
+        let dash = self.dashes.get(&self.next).copied();
+        let spot = match dash {
             Some(dash) if !flow && self.on_one_line(dash, at) => Spot::Item(self.column(dash)),
             _ => Spot::Flow,
         };
+        self.dash = dash;
         let (content, start, end) = self.node(path, spot)?;
-        Ok(Placed { at: start, key: String::new(), content, end })
+        Ok(Placed { at: start, dash, key: String::new(), content, end })
     }
 
     fn entry(
@@ -264,7 +299,7 @@ impl Builder<'_> {
         let spot =
             if !flow && self.on_one_line(key.span.end, value_at) { Spot::Value(column) } else { Spot::Flow };
         let (content, _, end) = self.node(&below, spot)?;
-        Ok(Placed { at: key.span.start, key: name, content, end: end.max(key.span.end) })
+        Ok(Placed { at: key.span.start, dash: None, key: name, content, end: end.max(key.span.end) })
     }
 
     /// Where the next scalar stands.
@@ -293,7 +328,7 @@ impl Builder<'_> {
         let start =
             scalar.tag.as_ref().filter(|tag| tag.is_own()).map_or(scalar.span.start, |tag| tag.span.start);
         let item = match spot {
-            Spot::Item(_) => self.dash(start).map(|dash| dash..scalar.span.end),
+            Spot::Item(_) => self.dash.map(|dash| dash..scalar.span.end),
             _ => None,
         };
         ValuePlace::Scalar { span: start..scalar.span.end, block: scalar.block.clone(), spot, item }
@@ -318,6 +353,7 @@ impl Builder<'_> {
             Content::Container(id) => {
                 let mut copy = self.layout.boxes[*id].clone();
                 copy.path = path.to_vec();
+                copy.is_copy = true;
                 for item in &mut copy.items {
                     let mut below = path.to_vec();
                     if !copy.list {
@@ -330,19 +366,6 @@ impl Builder<'_> {
                 Ok(Content::Container(self.layout.boxes.len() - 1))
             }
         }
-    }
-
-    /// The dash before an item, on its line or above it.
-    fn dash(&self, item: usize) -> Option<usize> {
-        let before = self.text[..item].trim_end();
-        if before.ends_with('-') {
-            return Some(before.len() - 1);
-        }
-        // A tag, an anchor or a comment stands between: look at the line where the item begins.
-        let line = self.text[..before.len()].rfind('\n').map_or(0, |newline| newline + 1);
-        let rest = &self.text[line..];
-        let indent = rest.len() - rest.trim_start_matches(' ').len();
-        rest[indent..].starts_with("- ").then_some(line + indent)
     }
 
     fn on_one_line(&self, from: usize, to: usize) -> bool {

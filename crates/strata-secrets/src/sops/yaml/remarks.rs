@@ -4,12 +4,15 @@
 //! library. Those rules are rebuilt here as far as the path goes: by the column of the comment, and by what stands
 //! before and after it.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 
 use super::layout::{BoxId, Layout, Root};
 use crate::sops::tree::additional;
-use crate::yaml::scan::{Event, Remark};
+use crate::yaml::scan::Event;
+
+/// Lines of comments that are looked at together.
+const LONGEST_BLOCK: usize = 100;
 
 /// A comment and its home.
 pub(super) struct Settled {
@@ -20,17 +23,49 @@ pub(super) struct Settled {
     pub(super) home: Option<BoxId>,
     /// It comes before whatever starts here or later.
     pub(super) at: usize,
+    /// The paths that it may have been bound to.
     pub(super) neighbours: Vec<String>,
 }
 
-/// The scalars before and after each event, within a document.
-struct Neighbours<'l> {
+/// A comment on a line of its own, and what is above and below it.
+struct Lines<'r> {
+    /// All comments before it.
+    above: &'r [Range<usize>],
+    /// The comment itself, and all that follow.
+    remarks: &'r [Range<usize>],
+    /// Where the last scalar before it ends.
+    last_end: usize,
+    /// Where the next scalar starts.
+    next: Option<usize>,
+}
+
+/// Where a comment between two blocks belongs.
+enum Tie {
+    /// To what stands before it.
+    Before,
+    /// To what stands after it.
+    After,
+    /// To the block that starts in its column.
+    Column,
+}
+
+/// What stands around the comments of a file.
+struct Surroundings<'l> {
+    text: &'l str,
     layout: &'l Layout,
     /// Events with scalars that take room, in order, with their places.
     scalars: Vec<(usize, Range<usize>)>,
+    /// Everything in brackets, by where it was opened, and by where it was closed.
+    opened: Vec<(usize, BoxId)>,
+    closed: HashMap<usize, BoxId>,
 }
 
-pub(super) fn settle(text: &str, events: &[Event], remarks: &[Remark], layout: &Layout) -> Vec<Settled> {
+pub(super) fn settle(
+    text: &str,
+    events: &[Event],
+    remarks: &[Range<usize>],
+    layout: &Layout,
+) -> Vec<Settled> {
     let place = |(index, event): (usize, &Event)| {
         let span = match event {
             Event::Scalar(scalar) => {
@@ -42,47 +77,86 @@ pub(super) fn settle(text: &str, events: &[Event], remarks: &[Remark], layout: &
         (!span.is_empty() && layout.around.contains_key(&index)).then_some((index, span))
     };
     let scalars = events.iter().enumerate().filter_map(place).collect();
-    let neighbours = Neighbours { layout, scalars };
-    remarks.iter().filter_map(|remark| neighbours.settle(text, remark)).collect()
+    let flow =
+        || layout.boxes.iter().enumerate().filter(|(_, container)| container.flow && !container.is_copy);
+    let mut opened: Vec<(usize, BoxId)> = flow().map(|(id, container)| (container.opened, id)).collect();
+    opened.sort_unstable();
+    let closed = flow().map(|(id, container)| (container.closed, id)).collect();
+    let surroundings = Surroundings { text, layout, scalars, opened, closed };
+    (0..remarks.len()).filter_map(|index| surroundings.settle(remarks, index)).collect()
 }
 
-impl Neighbours<'_> {
-    fn settle(&self, text: &str, remark: &Remark) -> Option<Settled> {
-        let document = self.document(remark.before)?;
+impl Surroundings<'_> {
+    fn settle(&self, remarks: &[Range<usize>], index: usize) -> Option<Settled> {
+        let remark = &remarks[index];
+        let at = remark.start;
+        let document = self.document(at)?;
         let root = &self.layout.roots[document];
-        let at = remark.span.start;
-        let line_start = text[..at].rfind('\n').map_or(0, |newline| newline + 1);
-        let column = text[line_start..at].chars().count();
+        let line_start = self.text[..at].rfind('\n').map_or(0, |newline| newline + 1);
         // A comment in the head of a block stands before the end of that block.
         let split = self.scalars.partition_point(|(_, span)| span.start < at);
-        let within = |index: &usize| root.events.contains(index);
-        let before = self.scalars[..split].last().filter(|(index, _)| within(index));
-        let after = self.scalars[split..].first().filter(|(index, _)| within(index));
-        let around = |scalar: Option<&(usize, Range<usize>)>| {
-            let found = scalar.and_then(|(index, _)| self.layout.around.get(index));
-            found.cloned().unwrap_or_else(|| root.container.into_iter().collect())
-        };
-        let (mut outer_before, outer_after) = (around(before), around(after));
-        let neighbours = self.paths(&[&outer_before, &outer_after]);
+        let before = self.scalars[..split].last().filter(|(index, _)| root.events.contains(index));
+        let after = self.scalars[split..].first().filter(|(index, _)| root.events.contains(index));
+        let mut outer_before = self.around(before, root);
+        let outer_after = self.around(after, root);
+        let mut candidates: BTreeSet<BoxId> = outer_before.iter().chain(&outer_after).copied().collect();
         self.leave_closed(&mut outer_before, at);
-        let inline =
-            before.is_some_and(|(_, span)| line_start <= span.end.min(at)) && !blank(&text[line_start..at]);
-        let (home, at) = if inline {
+        let follows = before.is_some_and(|(_, span)| line_start <= span.end.min(at));
+        let (home, order) = if let Some((id, start)) = self.just_closed(line_start, at) {
+            (Some(id), start)
+        } else if let Some(id) = self.brackets(at) {
+            (Some(id), at)
+        } else if follows && !is_blank(&self.text[line_start..at]) {
             let home = outer_before.last().copied();
             let item =
                 home.and_then(|home| self.layout.boxes[home].items.iter().rev().find(|item| item.at <= at));
             (home, item.map_or(at, |item| item.at))
         } else {
-            (self.home(text, &outer_before, &outer_after, column, at), at)
+            let last_end = before.map_or(0, |(_, span)| span.end);
+            let next = after.map(|(_, span)| span.start);
+            let lines = Lines { above: &remarks[..index], remarks: &remarks[index..], last_end, next };
+            (self.home(&outer_before, &outer_after, &lines), at)
         };
-        Some(Settled { span: remark.span.clone(), document, home: home.or(root.container), at, neighbours })
+        let home = home.or(root.container);
+        candidates.extend(home);
+        let paths: BTreeSet<String> =
+            candidates.iter().map(|id| additional(&self.layout.boxes[*id].path)).collect();
+        let neighbours = paths.into_iter().chain([additional::<&str>(&[])]).collect();
+        Some(Settled { span: remark.clone(), document, home, at: order, neighbours })
+    }
+
+    /// The mappings and lists around a scalar; around the root if there is none.
+    fn around(&self, scalar: Option<&(usize, Range<usize>)>, root: &Root) -> Vec<BoxId> {
+        let found = scalar.and_then(|(index, _)| self.layout.around.get(index));
+        found.cloned().unwrap_or_else(|| root.container.into_iter().collect())
     }
 
     /// A comment before an explicit start of a document is still part of the one before.
-    fn document(&self, event: usize) -> Option<usize> {
+    fn document(&self, at: usize) -> Option<usize> {
         let roots: &[Root] = &self.layout.roots;
-        let index = roots.partition_point(|root| root.events.start < event);
+        let index = roots.partition_point(|root| root.at < at);
         if index == 0 { (!roots.is_empty()).then_some(0) } else { Some(index - 1) }
+    }
+
+    /// The brackets that end directly before a comment on the same line: it belongs to what is in them.
+    fn just_closed(&self, line_start: usize, at: usize) -> Option<(BoxId, usize)> {
+        let before = self.text[line_start..at].trim_end();
+        if !before.ends_with([']', '}']) {
+            return None;
+        }
+        let closed = line_start + before.len() - 1;
+        let id = *self.closed.get(&closed)?;
+        Some((id, self.layout.boxes[id].items.first().map_or(closed, |item| item.at)))
+    }
+
+    /// The innermost brackets around a place.
+    fn brackets(&self, at: usize) -> Option<BoxId> {
+        let index = self.opened.partition_point(|(opened, _)| *opened < at);
+        let mut candidate = index.checked_sub(1).map(|index| self.opened[index].1);
+        while let Some(id) = candidate.filter(|id| self.layout.boxes[*id].closed < at) {
+            candidate = self.layout.boxes[id].inside;
+        }
+        candidate
     }
 
     /// Drops the brackets that were closed before the comment.
@@ -96,62 +170,104 @@ impl Neighbours<'_> {
         }
     }
 
-    fn home(&self, text: &str, before: &[BoxId], after: &[BoxId], column: usize, at: usize) -> Option<BoxId> {
+    /// The home of a comment on a line of its own.
+    fn home(&self, before: &[BoxId], after: &[BoxId], lines: &Lines<'_>) -> Option<BoxId> {
         let boxes = &self.layout.boxes;
+        let at = lines.remarks[0].start;
         let common = before.iter().zip(after).take_while(|(a, b)| a == b).count();
-        let innermost = *before.last()?;
         if common == before.len() {
             // What follows is beside or inside: the comment is above it, before its dash if it has one.
             let inner = after[common.saturating_sub(1)..].iter().copied();
             let mut below = inner.filter(|id| {
-                let container = &boxes[*id];
-                if container.list {
-                    self.has_dash_after(text, *id, at)
-                } else {
-                    !before[..common].contains(id)
-                }
+                let is_new = !before[..common].contains(id);
+                if boxes[*id].list { self.has_dash_after(*id, at) } else { is_new }
             });
             return below.next().or(after.last().copied());
-        }
-        if boxes[innermost].flow {
-            return Some(innermost);
         }
         // What follows is further out. A list whose dashes stand below its key does not end by indentation.
         let ended: Vec<BoxId> = before.iter().copied().filter(|id| boxes[*id].column.is_some()).collect();
         let last = *ended.last()?;
-        if before[..common].contains(&last) || boxes[last].column.is_some_and(|start| column >= start) {
+        let outer = before[..common].last().copied();
+        if before[..common].contains(&last) {
             return Some(last);
         }
-        let aligned = ended.iter().rev().find(|id| boxes[**id].column == Some(column)).copied();
-        let outer = before[..common].last().copied();
-        match aligned {
-            Some(aligned) if !before[..common.saturating_sub(1)].contains(&aligned) => Some(aligned),
-            Some(_) => outer,
-            None => Some(last),
+        match self.tie(lines, boxes[last].column.unwrap_or_default()) {
+            Tie::Before => Some(last),
+            Tie::After => outer,
+            Tie::Column => {
+                let column = Some(self.column(at));
+                let aligned = ended.iter().rev().find(|id| boxes[**id].column == column).copied();
+                aligned.filter(|aligned| !before[..common].contains(aligned)).or(outer)
+            }
         }
+    }
+
+    /// What a comment is tied to, where the block before it, in this column, has ended.
+    fn tie(&self, lines: &Lines<'_>, indent: usize) -> Tie {
+        let column = self.column(lines.remarks[0].start);
+        if column >= indent {
+            return Tie::Before;
+        }
+        let mut detached = self.has_empty_line(lines.last_end, lines.remarks[0].start);
+        // A block of comments beyond this length is cut; its end would be looked for again from each of its lines.
+        for (index, remark) in lines.remarks.iter().enumerate().take(LONGEST_BLOCK) {
+            let following = lines.remarks.get(index + 1).map(|remark| remark.start);
+            let in_time = |start: &usize| lines.next.is_none_or(|next| *start < next);
+            let next = following.filter(in_time).or(lines.next).unwrap_or(self.text.len());
+            if !detached && self.has_empty_line(remark.end, next) {
+                return Tie::Column;
+            }
+            detached |= self.has_empty_line(remark.end, next);
+            let next_column = self.column(self.token_start(next));
+            if next_column != column {
+                return if self.is_first(lines, column) { Tie::Before } else { Tie::Column };
+            }
+            if following.filter(in_time).is_none() {
+                break;
+            }
+        }
+        Tie::After
+    }
+
+    /// Whether no other comment stands between what came before and a comment in this column, and its like.
+    fn is_first(&self, lines: &Lines<'_>, column: usize) -> bool {
+        let above =
+            lines.above.iter().rev().take(LONGEST_BLOCK).take_while(|remark| remark.start >= lines.last_end);
+        let own_line = above.filter(|remark| self.token_start(remark.start) == remark.start);
+        own_line.into_iter().all(|remark| self.column(remark.start) == column)
+    }
+
+    /// Where the line's first token stands, which is the dash before an item.
+    fn token_start(&self, at: usize) -> usize {
+        let line = self.text[..at].rfind('\n').map_or(0, |newline| newline + 1);
+        let rest = &self.text[line..];
+        line + rest.len() - rest.trim_start_matches(' ').len()
+    }
+
+    fn column(&self, at: usize) -> usize {
+        // What follows the end is the metadata, in the first column.
+        if at >= self.text.len() {
+            return 0;
+        }
+        let line = self.text[..at].rfind('\n').map_or(0, |newline| newline + 1);
+        self.text[line..at].chars().count()
+    }
+
+    fn has_empty_line(&self, from: usize, to: usize) -> bool {
+        // At the end, the metadata follows directly.
+        let lines: Vec<&str> = self.text[from.min(to)..to].split('\n').collect();
+        let inner = lines.len().checked_sub(1).and_then(|end| lines.get(1..end)).unwrap_or_default();
+        to < self.text.len() && inner.iter().any(|line| line.trim().is_empty())
     }
 
     /// Whether the first item of a list after this place has its dash after it, too.
-    fn has_dash_after(&self, text: &str, list: BoxId, at: usize) -> bool {
-        let item = self.layout.boxes[list].items.iter().find(|item| item.at > at);
-        item.is_some_and(|item| {
-            let between = text[at..item.at].trim_end();
-            between.ends_with('-') || self.layout.boxes[list].flow
-        })
-    }
-
-    fn paths(&self, around: &[&Vec<BoxId>]) -> Vec<String> {
-        let mut paths: HashMap<String, ()> = HashMap::new();
-        for id in around.iter().flat_map(|ids| ids.iter()) {
-            paths.insert(additional(&self.layout.boxes[*id].path), ());
-        }
-        paths.insert(additional::<&str>(&[]), ());
-        let mut paths: Vec<String> = paths.into_keys().collect();
-        paths.sort();
-        paths
+    fn has_dash_after(&self, list: BoxId, at: usize) -> bool {
+        let items = &self.layout.boxes[list].items;
+        let next = items.get(items.partition_point(|item| item.at <= at));
+        next.is_some_and(|item| item.dash.is_none_or(|dash| dash > at))
     }
 }
 
-fn blank(text: &str) -> bool {
+fn is_blank(text: &str) -> bool {
     text.trim_start_matches([' ', '\t', '-']).is_empty()
 }

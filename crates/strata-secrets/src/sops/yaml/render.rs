@@ -42,10 +42,14 @@ pub(super) fn render(
     writing: Writing,
 ) -> Result<String, SopsError> {
     let mut edits = Edits::default();
+    let only_comments = lists_of_comments(file, replacements);
     for (slot, replacement) in replacements {
         match slot.checked_sub(file.layout.slots.len()) {
             Some(index) => comment(file, index, replacement, &mut edits),
-            None => value(file, *slot, replacement, writing, &mut edits)?,
+            None => {
+                let lead = if only_comments.contains(slot) { "[] " } else { "" };
+                value(file, *slot, replacement, (lead, writing), &mut edits)?;
+            }
         }
     }
     let replaced = replaced_aliases(file, replacements);
@@ -76,7 +80,7 @@ fn value(
     file: &YamlFile,
     slot: Slot,
     replacement: &Replacement,
-    writing: Writing,
+    (lead, writing): (&str, Writing),
     edits: &mut Edits,
 ) -> Result<(), SopsError> {
     let place = file.layout.slots[slot].as_ref().map(|slot| &slot.place);
@@ -98,7 +102,7 @@ fn value(
         Replacement::Comment(text) => {
             // A comment that SOPS wrote as an item of a list becomes a line of its own again.
             let item = item.clone().ok_or(YamlError::Layout { line: line_of(&file.text, span.start) })?;
-            edits.put(item, format!("#{text}"));
+            edits.put(item, format!("{lead}#{text}"));
         }
     }
     if let Some(block) = block {
@@ -134,6 +138,21 @@ fn has_room(text: &str, end: usize, written: &Written) -> bool {
 
 fn leading_blanks(line: &str) -> usize {
     line.len() - line.trim_start_matches(' ').len()
+}
+
+/// The first item of each list that has nothing but comments. It must stay a list, if an empty one.
+fn lists_of_comments(file: &YamlFile, replacements: &Replacements) -> HashSet<Slot> {
+    let is_comment = |content: &Content| match content {
+        Content::Value(slot) => matches!(replacements.get(slot), Some(Replacement::Comment(_))),
+        Content::Container(_) => false,
+    };
+    let lists = file.layout.boxes.iter().filter(|container| container.list && !container.items.is_empty());
+    let only = lists.filter(|list| list.items.iter().all(|item| is_comment(&item.content)));
+    let first = only.filter_map(|list| match list.items.first()?.content {
+        Content::Value(slot) => Some(slot),
+        Content::Container(_) => None,
+    });
+    first.collect()
 }
 
 /// The aliases that stand for a value that was replaced, so that they have to be written out.
