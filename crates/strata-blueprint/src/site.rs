@@ -10,7 +10,7 @@ use strata_yaml::Reference;
 
 /// Resolves what comes from outside the file.
 pub trait Resolver {
-    fn resolve(&self, reference: &Reference) -> Result<SecretString, Diagnostic>;
+    fn resolve(&self, reference: &Reference) -> Result<SecretString, Box<Diagnostic>>;
 }
 
 /// A template of another stack.
@@ -81,7 +81,7 @@ impl<'a> Draft<'a> {
     }
 
     pub(crate) fn resolve(&mut self, reference: &Reference) -> Option<SecretString> {
-        self.site.resolver.resolve(reference).map_err(|diagnostic| self.found.push(diagnostic)).ok()
+        self.site.resolver.resolve(reference).map_err(|diagnostic| self.found.push(*diagnostic)).ok()
     }
 
     pub(crate) fn refuse(&mut self, code: &'static str, message: impl Into<String>, span: Span) {

@@ -1,2 +1,43 @@
 //! The command line: one file for each verb.
-fn main() {}
+
+mod cli;
+mod command_error;
+mod commands;
+mod context;
+mod examples;
+mod printer;
+mod secrets;
+mod style;
+mod views;
+mod workspace;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+fn main() -> ExitCode {
+    let cli = cli::Cli::parse();
+    let printer = printer::Printer::new(cli.global.json, cli.global.verbose, cli.global.no_color);
+    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            printer.note(format!("error: cannot start: {error}"));
+            return ExitCode::FAILURE;
+        }
+    };
+    let outcome = runtime.block_on(commands::run(cli, printer));
+    // Threads that still wait for a remote must not keep the process.
+    runtime.shutdown_background();
+    match outcome {
+        Ok(code) => code,
+        Err(error) => {
+            if !error.silent {
+                if printer.is_json() {
+                    printer.event(&serde_json::json!({"event": "error", "error": error}));
+                }
+                printer.note(error.render());
+            }
+            ExitCode::from(error.kind.exit_code())
+        }
+    }
+}

@@ -1,0 +1,61 @@
+//! The verbs and the options that all of them take.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+
+use crate::commands;
+
+/// Manages a Proxmox datacenter layer by layer from one source of truth.
+///
+/// Exit codes: 0 done, 1 failed, 2 changes or drift (where asked), 3 refused by a guard, 4 locked by someone else, 130 interrupted
+/// with everything saved.
+#[derive(Parser)]
+#[command(name = "strata", version, max_term_width = 100, disable_help_subcommand = false)]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) global: Global,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Args, Clone)]
+pub(crate) struct Global {
+    /// Works in this repository instead of the current folder
+    #[arg(short = 'C', long = "directory", value_name = "DIR", global = true)]
+    pub(crate) directory: Option<PathBuf>,
+    /// The environment whose overlay is used
+    #[arg(short = 'e', long, value_name = "ENV", global = true)]
+    pub(crate) environment: Option<String>,
+    /// One JSON object a line on standard output
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+    /// Says more, such as every request
+    #[arg(short, long, global = true)]
+    pub(crate) verbose: bool,
+    /// No colours
+    #[arg(long, global = true)]
+    pub(crate) no_color: bool,
+    /// Connects elsewhere: a JSON file that maps `host:port` of the model to `host:port` to dial
+    #[arg(long, value_name = "FILE", env = "STRATA_DIAL", global = true, hide_env_values = true)]
+    pub(crate) dial: Option<PathBuf>,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum Command {
+    Init(commands::init::Args),
+    Demo(commands::demo::Args),
+    Validate(commands::validate::Args),
+    Schema(commands::schema::Args),
+    Plan(commands::plan::Args),
+    Apply(commands::apply::Args),
+    Destroy(commands::destroy::Args),
+    Drift(commands::drift::Args),
+    Output(commands::output::Args),
+    Graph(commands::graph::Args),
+    State(commands::state::Args),
+    Unlock(commands::unlock::Args),
+    Sim(commands::sim::Args),
+    Doctor(commands::doctor::Args),
+    Completions(commands::completions::Args),
+}

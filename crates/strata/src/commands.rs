@@ -1,0 +1,51 @@
+//! The verbs. Each file holds one: its arguments (whose comments are the help text) and what it does.
+
+pub(crate) mod apply;
+pub(crate) mod completions;
+pub(crate) mod demo;
+pub(crate) mod destroy;
+pub(crate) mod doctor;
+pub(crate) mod drift;
+mod execute;
+pub(crate) mod graph;
+pub(crate) mod init;
+pub(crate) mod output;
+pub(crate) mod plan;
+pub(crate) mod schema;
+pub(crate) mod sim;
+pub(crate) mod state;
+pub(crate) mod unlock;
+pub(crate) mod validate;
+
+use std::process::ExitCode;
+
+use crate::cli::{Cli, Command};
+use crate::command_error::CommandError;
+use crate::context::Context;
+use crate::printer::Printer;
+
+/// Changes or drift were found, and the user asked to be told by the exit code.
+pub(crate) const CHANGES: u8 = 2;
+
+pub(crate) type CommandResult = Result<ExitCode, CommandError>;
+
+pub(crate) async fn run(cli: Cli, printer: Printer) -> CommandResult {
+    let context = Context::new(cli.global, printer);
+    match cli.command {
+        Command::Init(args) => init::run(&context, &args),
+        Command::Demo(args) => demo::run(&context, &args).await,
+        Command::Validate(args) => validate::run(&context, &args),
+        Command::Schema(args) => schema::run(&context, &args),
+        Command::Plan(args) => plan::run(&context, &args).await,
+        Command::Apply(args) => apply::run(&context, &args).await,
+        Command::Destroy(args) => destroy::run(&context, &args).await,
+        Command::Drift(args) => drift::run(&context, &args).await,
+        Command::Output(args) => output::run(&context, &args).await,
+        Command::Graph(args) => graph::run(&context, &args),
+        Command::State(args) => state::run(&context, &args).await,
+        Command::Unlock(args) => unlock::run(&context, &args).await,
+        Command::Sim(args) => sim::run(&context, &args).await,
+        Command::Doctor(args) => doctor::run(&context, &args).await,
+        Command::Completions(args) => completions::run(&context, &args),
+    }
+}

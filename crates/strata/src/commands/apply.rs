@@ -1,0 +1,61 @@
+//! `strata apply`.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use strata_engine::PlanFile;
+
+use super::CommandResult;
+use super::execute::{Consent, execute};
+use crate::command_error::CommandError;
+use crate::context::Context;
+use crate::workspace::Workspace;
+
+/// Makes it so: plans, asks, and changes what differs
+///
+/// What an interrupted run left open is finished first. Given a file from `strata plan -o`, runs exactly that plan or nothing.
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// Stacks by name or path, or `layer:NAME`; or one plan file; all stacks without one
+    #[arg(value_name = "STACK|FILE")]
+    stacks: Vec<String>,
+    /// Does not ask
+    #[arg(short, long)]
+    yes: bool,
+    /// How many operations run at once
+    #[arg(long, value_name = "N")]
+    parallelism: Option<usize>,
+}
+
+pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
+    let consent = if args.yes { Consent::Given } else { Consent::Ask };
+    let workspace = Workspace::load(context)?;
+    match plan_file(&args.stacks) {
+        Some(path) => {
+            let file = read(&path)?;
+            let stacks: Vec<String> = file.stacks.iter().map(|planned| planned.stack.clone()).collect();
+            if file.environment != workspace.environment() {
+                return Err(CommandError::refused("the plan was made for another environment").hint(
+                    format!("it was made with `-e {}`", file.environment.as_deref().unwrap_or("(none)")),
+                ));
+            }
+            execute(&workspace, &stacks, file.destroy, consent, args.parallelism, Some(&file)).await
+        }
+        None => execute(&workspace, &args.stacks, false, consent, args.parallelism, None).await,
+    }
+    .map(|()| ExitCode::SUCCESS)
+}
+
+/// A single argument that is a file with JSON in it is a plan.
+fn plan_file(arguments: &[String]) -> Option<PathBuf> {
+    let [argument] = arguments else { return None };
+    let path = Path::new(argument);
+    path.is_file().then(|| path.to_owned())
+}
+
+fn read(path: &Path) -> Result<PlanFile, CommandError> {
+    let bytes = std::fs::read(path)
+        .map_err(|error| CommandError::failed(format!("cannot read `{}`: {error}", path.display())))?;
+    PlanFile::parse(&bytes)
+        .map_err(|reason| CommandError::refused(format!("`{}` cannot be applied: {reason}", path.display())))
+}

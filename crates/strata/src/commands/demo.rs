@@ -1,0 +1,120 @@
+//! `strata demo`.
+
+use std::path::{Path, PathBuf};
+use std::process::{ExitCode, Stdio};
+
+use serde_json::json;
+use strata_sim::{Pace, Sim, SimOptions};
+
+use super::CommandResult;
+use super::init::{Place, write_example};
+use crate::command_error::CommandError;
+use crate::context::Context;
+use crate::style::{self, paint};
+
+/// Tells the whole story on the simulated datacenter: plan, apply, drift, change, destroy
+///
+/// Starts a simulator on free ports, makes a repository in a temporary folder, and runs Strata's own commands on it, each shown as
+/// you would type it. Nothing outside that folder is touched.
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// The example to play
+    #[arg(long, default_value = "prod")]
+    example: String,
+    /// Makes the repository here and keeps it
+    #[arg(long, value_name = "DIR")]
+    keep: Option<PathBuf>,
+}
+
+pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
+    let io = |error: std::io::Error| CommandError::failed(format!("the demo cannot run: {error}"));
+    let sim = Sim::start(SimOptions { pace: Pace::FAST, ..SimOptions::default() }).await.map_err(io)?;
+    let temporary = std::env::temp_dir().join(format!("strata-demo-{}", std::process::id()));
+    let folder = args.keep.clone().unwrap_or_else(|| temporary.clone());
+    write_example(&args.example, &folder, &Place::of(&sim))?;
+    let outcome = Story { context, sim: &sim, folder: &folder }.tell(&args.example).await;
+    if args.keep.is_none() {
+        let _ = std::fs::remove_dir_all(&temporary);
+    }
+    sim.shutdown().await.map_err(io)?;
+    outcome.map(|()| ExitCode::SUCCESS)
+}
+
+struct Story<'a> {
+    context: &'a Context,
+    sim: &'a Sim,
+    folder: &'a Path,
+}
+
+impl Story<'_> {
+    async fn tell(&self, example: &str) -> Result<(), CommandError> {
+        self.say(&format!(
+            "A datacenter is simulated at {}. A repository was made from the example `{example}`.",
+            self.sim.endpoint()
+        ));
+        let before = self.sim.export();
+        self.say("What would be made:");
+        self.strata(&["plan"], 0).await?;
+        self.say("Make it so:");
+        self.strata(&["apply", "--yes"], 0).await?;
+        self.say("A second plan finds nothing to do, which its exit code says too:");
+        self.strata(&["plan", "--detailed-exitcode"], 0).await?;
+        if let Some(vmid) = self.somebody_changes_a_guest().await {
+            self.say(&format!("Somebody edits guest {vmid} by hand, its notes too. It is still ours, and drift is seen (exit code 2) ..."));
+            self.strata(&["drift"], 2).await?;
+            self.say("... and corrected:");
+            self.strata(&["apply", "--yes"], 0).await?;
+        }
+        self.say("Take it all down:");
+        self.strata(&["destroy", "--yes"], 0).await?;
+        if self.sim.export() != before {
+            return Err(CommandError::failed("the simulated datacenter is not as it was before"));
+        }
+        self.say("The datacenter is as it was before, to the last object.");
+        Ok(())
+    }
+
+    fn say(&self, text: &str) {
+        self.context.printer.line(format!("\n{}", paint(style::STRONG, text)));
+    }
+
+    /// Runs this very program as a user would.
+    async fn strata(&self, arguments: &[&str], expected: i32) -> Result<(), CommandError> {
+        self.context.printer.line(paint(style::FAINT, format!("$ strata {}", arguments.join(" "))));
+        let failed = |error: std::io::Error| CommandError::failed(format!("cannot run strata: {error}"));
+        let program = std::env::current_exe().map_err(failed)?;
+        let mut command = tokio::process::Command::new(program);
+        command.arg("-C").arg(self.folder);
+        for (flag, set) in
+            [("--json", self.context.printer.is_json()), ("--no-color", self.context.global.no_color)]
+        {
+            if set {
+                command.arg(flag);
+            }
+        }
+        let status = command.args(arguments).stdin(Stdio::null()).status().await.map_err(failed)?;
+        if status.code() == Some(expected) {
+            return Ok(());
+        }
+        Err(CommandError::failed(format!(
+            "`strata {}` ended with {status}, not with {expected}",
+            arguments.join(" ")
+        )))
+    }
+
+    /// Somebody at the web interface. The guest is one that the example has.
+    async fn somebody_changes_a_guest(&self) -> Option<i64> {
+        let guests = self.sim.export();
+        let (node, vmid) = guests["guests"].as_array()?.iter().find_map(|guest| {
+            let is_vm = guest["type"] == "qemu" && guest["config"]["template"].is_null();
+            is_vm.then(|| Some((guest["node"].as_str()?.to_owned(), guest["vmid"].as_i64()?)))?
+        })?;
+        let change = json!({
+            "method": "PUT",
+            "path": format!("/nodes/{node}/qemu/{vmid}/config"),
+            "params": {"description": "who put this note here?", "onboot": 0},
+        });
+        self.sim.change(&change).await.ok()?;
+        Some(vmid)
+    }
+}

@@ -1,0 +1,28 @@
+//! `strata destroy`.
+
+use std::process::ExitCode;
+
+use super::CommandResult;
+use super::execute::{Consent, execute};
+use crate::context::Context;
+use crate::workspace::Workspace;
+
+/// Destroys everything of the stacks that Strata made; refuses what is protected
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// Stacks by name or path, or `layer:NAME`; all stacks without one
+    #[arg(value_name = "STACK")]
+    stacks: Vec<String>,
+    /// Does not ask
+    #[arg(short, long)]
+    yes: bool,
+    /// How many operations run at once
+    #[arg(long, value_name = "N")]
+    parallelism: Option<usize>,
+}
+
+pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
+    let consent = if args.yes { Consent::Given } else { Consent::Ask };
+    let workspace = Workspace::load(context)?;
+    execute(&workspace, &args.stacks, true, consent, args.parallelism, None).await.map(|()| ExitCode::SUCCESS)
+}

@@ -1,0 +1,100 @@
+//! `strata doctor`.
+
+use std::collections::BTreeSet;
+use std::process::ExitCode;
+
+use serde_json::json;
+
+use super::CommandResult;
+use crate::command_error::{CommandError, ErrorKind};
+use crate::context::Context;
+use crate::style::{self, paint};
+use crate::workspace::Workspace;
+
+/// Says what is missing, and the command that mends it
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// Prints the smallest role that can apply and destroy the stacks, and the commands that give it to a token
+    #[arg(long)]
+    role: bool,
+    /// Stacks by name or path, or `layer:NAME`; all stacks without one
+    #[arg(value_name = "STACK")]
+    stacks: Vec<String>,
+}
+
+pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
+    let workspace = Workspace::load(context)?;
+    if args.role { role(&workspace, &args.stacks).await } else { check(&workspace, &args.stacks).await }
+}
+
+/// The privileges of everything that the stacks can ask for: made from nothing, and destroyed.
+async fn role(workspace: &Workspace<'_>, stacks: &[String]) -> CommandResult {
+    let mut privileges = BTreeSet::new();
+    for session in workspace.open(stacks, false).await? {
+        privileges.extend(strata_proxmox::required_role(&session.whole_life()));
+    }
+    let names: Vec<String> = privileges.iter().map(|privilege| privilege.as_str().to_owned()).collect();
+    let printer = workspace.context.printer;
+    printer.event(&json!({"event": "role", "privileges": names}));
+    printer.line("# on a Proxmox host, as root:");
+    printer.line(format!("pveum role add Strata --privs \"{}\"", names.join(" ")));
+    printer.line("pveum user add strata@pve");
+    printer.line("pveum acl modify / --users strata@pve --roles Strata");
+    printer.line("pveum user token add strata@pve strata --privsep 0");
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn check(workspace: &Workspace<'_>, stacks: &[String]) -> CommandResult {
+    let printer = workspace.context.printer;
+    let mut bad = 0;
+    let mut tell = |what: String, problem: Option<CommandError>| {
+        let ok = problem.is_none();
+        printer.event(&json!({"event": "check", "what": what, "ok": ok, "error": problem}));
+        let sign = if ok { paint(style::CREATE, "✓") } else { paint(style::ERROR, "✗") };
+        printer.line(format!("{sign} {what}"));
+        if let Some(problem) = problem {
+            bad += 1;
+            printer.line(problem.render());
+        }
+    };
+    tell("the repository is valid".to_owned(), None);
+    let sessions = match workspace.open(stacks, false).await {
+        Ok(sessions) => {
+            tell("every target answers, and the secrets can be read".to_owned(), None);
+            sessions
+        }
+        Err(error) => {
+            tell("targets and secrets".to_owned(), Some(error));
+            Vec::new()
+        }
+    };
+    for session in &sessions {
+        let state = session.run.read_state(&session.view).await;
+        let problem = match state {
+            Err(error) => Some(CommandError::from(error)),
+            Ok(state) if !state.open.is_empty() => Some(
+                CommandError::failed(format!(
+                    "{} operations of an interrupted run are open",
+                    state.open.len()
+                ))
+                .hint("`strata apply` finishes them"),
+            ),
+            Ok(_) => None,
+        };
+        tell(format!("the state of `{}`", session.name), problem);
+        let missing = match session.run.plan(&session.view).await {
+            Ok(plan) => session.run.preflight(&plan).await.map_err(CommandError::from),
+            Err(error) => Err(CommandError::from(error)),
+        };
+        match missing {
+            Ok(missing) if missing.is_empty() => tell(format!("`{}` can be applied", session.name), None),
+            Ok(missing) => {
+                for problem in missing {
+                    tell(format!("`{}` can be applied", session.name), Some(problem.into()));
+                }
+            }
+            Err(error) => tell(format!("`{}` can be planned", session.name), Some(error)),
+        }
+    }
+    if bad == 0 { Ok(ExitCode::SUCCESS) } else { Err(CommandError::silent(ErrorKind::Failed)) }
+}

@@ -1,0 +1,49 @@
+//! `strata drift`.
+
+use std::process::ExitCode;
+
+use serde_json::json;
+
+use super::{CHANGES, CommandResult};
+use crate::context::Context;
+use crate::style::{self, paint};
+use crate::views;
+use crate::workspace::Workspace;
+
+/// Shows what somebody else changed since the last apply; exit code 2 if anything
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// Stacks by name or path, or `layer:NAME`; all stacks without one
+    #[arg(value_name = "STACK")]
+    stacks: Vec<String>,
+}
+
+pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
+    report(context, &args.stacks, true).await
+}
+
+pub(crate) async fn report(context: &Context, stacks: &[String], by_exit_code: bool) -> CommandResult {
+    let workspace = Workspace::load(context)?;
+    let mut found = 0;
+    for session in workspace.open(stacks, false).await? {
+        let drifts = session.run.drift(&session.view).await?;
+        if !drifts.is_empty() {
+            context.printer.line(paint(style::STRONG, &session.name));
+        }
+        for drift in &drifts {
+            context.printer.event(&json!({"event": "drift", "stack": session.name, "found": drift}));
+            context.printer.line(views::drift::render(drift).trim_end());
+        }
+        found += drifts.len();
+    }
+    if found == 0 {
+        context
+            .printer
+            .line(format!("{} everything is as it was applied", paint(style::CREATE, "no drift:")));
+        return Ok(ExitCode::SUCCESS);
+    }
+    context
+        .printer
+        .line(format!("{} `strata apply` corrects it", paint(style::CHANGE, format!("{found} drifted:"))));
+    Ok(ExitCode::from(if by_exit_code { CHANGES } else { 0 }))
+}

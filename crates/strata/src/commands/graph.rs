@@ -1,0 +1,39 @@
+//! `strata graph`.
+
+use std::process::ExitCode;
+
+use super::CommandResult;
+use crate::context::Context;
+use crate::views;
+use crate::workspace::Workspace;
+
+/// Prints what depends on what, for Mermaid or Graphviz
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// Stacks by name or path, or `layer:NAME`; all stacks without one
+    #[arg(value_name = "STACK")]
+    stacks: Vec<String>,
+    #[arg(long, value_enum, default_value_t = Format::Mermaid)]
+    format: Format,
+}
+
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum Format {
+    Mermaid,
+    Dot,
+}
+
+pub(crate) fn run(context: &Context, args: &Args) -> CommandResult {
+    let workspace = Workspace::load(context)?;
+    let mut graphs = Vec::new();
+    for name in workspace.names(&args.stacks)? {
+        let graph = workspace.blueprint(&name)?.graph;
+        graphs.push((name, graph));
+    }
+    let text = match args.format {
+        Format::Mermaid => views::graph::mermaid(&graphs),
+        Format::Dot => views::graph::dot(&graphs),
+    };
+    context.printer.raw(&text);
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,118 @@
+//! `strata init`.
+
+use std::fs;
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use strata_sim::Sim;
+
+use super::CommandResult;
+use crate::command_error::CommandError;
+use crate::context::{Context, random_hex};
+use crate::examples::{self, Example};
+
+/// Makes a repository that validates, from an example
+///
+/// The examples work unchanged with `strata sim`: run that in one terminal and `strata apply` here in another.
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// `homelab`, `prod`, `environments`; an almost empty repository without one
+    #[arg(long, value_name = "NAME")]
+    example: Option<String>,
+    /// Where to make it
+    #[arg(default_value = ".", value_name = "DIR")]
+    directory: PathBuf,
+}
+
+/// What an example is told of the datacenter that it is for.
+pub(crate) struct Place {
+    endpoint: String,
+    token: String,
+    fingerprint: String,
+}
+
+impl Place {
+    pub(crate) fn of(sim: &Sim) -> Self {
+        Self { endpoint: sim.endpoint(), token: sim.token().to_owned(), fingerprint: sim.fingerprint() }
+    }
+
+    /// The default world of `strata sim`.
+    fn default_world() -> Self {
+        Self {
+            endpoint: format!("https://127.0.0.1:{}", strata_sim::DEFAULT_PORT),
+            token: strata_sim::DEMO_TOKEN.to_owned(),
+            fingerprint: strata_sim::fingerprint(),
+        }
+    }
+}
+
+pub(crate) fn run(context: &Context, args: &Args) -> CommandResult {
+    let folder = match &context.global.directory {
+        Some(base) => base.join(&args.directory),
+        None => args.directory.clone(),
+    };
+    let name = args.example.as_deref().unwrap_or("empty");
+    write_example(name, &folder, &Place::default_world())?;
+    context.printer.line(format!("made a repository in `{}`", folder.display()));
+    if args.example.is_some() {
+        context.printer.line("next: `strata sim` in another terminal, then `strata plan` here");
+    } else {
+        context.printer.line(
+            "next: put your Proxmox endpoint and token into strata.yaml, then add stacks/NAME/stack.yaml",
+        );
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Writes the files of an example. Refuses to touch a folder that is a repository already.
+pub(crate) fn write_example(name: &str, folder: &Path, place: &Place) -> Result<(), CommandError> {
+    let example = Example::named(name).ok_or_else(|| {
+        CommandError::failed(format!("there is no example `{name}`"))
+            .hint(format!("there are: {}", examples::names().join(", ")))
+    })?;
+    if folder.join("strata.yaml").exists() {
+        return Err(CommandError::refused(format!("`{}` is a repository already", folder.display())));
+    }
+    let id = random_hex(5);
+    for (path, text) in example.files() {
+        let text = text
+            .replace("@ENDPOINT@", &place.endpoint)
+            .replace("@FINGERPRINT@", &place.fingerprint)
+            .replace("@REPOSITORY@", &id);
+        write(&folder.join(path), text.as_bytes(), 0o644)?;
+    }
+    for (name, schema) in super::schema::all() {
+        let text = serde_json::to_string_pretty(&schema).unwrap_or_default();
+        write(&folder.join(format!(".strata/schema/{name}.json")), format!("{text}\n").as_bytes(), 0o644)?;
+    }
+    write_secrets(folder, place)
+}
+
+/// A fresh age key, and the secrets of the example encrypted for it.
+fn write_secrets(folder: &Path, place: &Place) -> Result<(), CommandError> {
+    let (key, recipient) = crate::secrets::generate_identity();
+    write(&folder.join("age.key"), key.expose().as_bytes(), 0o600)?;
+    let sops = format!("creation_rules:\n  - path_regex: \\.sops\\.ya?ml$\n    age: {recipient}\n");
+    write(&folder.join(".sops.yaml"), sops.as_bytes(), 0o644)?;
+    let plain = format!("proxmox_api_token: {}\nweb_password: {}\n", place.token, random_hex(12));
+    let encrypted = crate::secrets::encrypt_yaml(&plain, &recipient)?;
+    write(&folder.join("secrets.sops.yaml"), encrypted.as_bytes(), 0o644)
+}
+
+fn write(path: &Path, bytes: &[u8], mode: u32) -> Result<(), CommandError> {
+    let failed =
+        |error: std::io::Error| CommandError::failed(format!("cannot write `{}`: {error}", path.display()));
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder).map_err(failed)?;
+    }
+    let mut file = fs::OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(mode)
+        .open(path)
+        .map_err(failed)?;
+    file.write_all(bytes).map_err(failed)
+}

@@ -1,0 +1,47 @@
+//! `strata state`.
+
+mod history;
+mod list;
+mod mv;
+mod pull;
+mod push;
+mod rm;
+mod rollback;
+mod show;
+
+use clap::Subcommand;
+
+use super::CommandResult;
+use crate::context::Context;
+
+/// Looks into the state, and mends it
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Subcommand)]
+enum Verb {
+    List(list::Args),
+    Show(show::Args),
+    Pull(pull::Args),
+    Push(push::Args),
+    Mv(mv::Args),
+    Rm(rm::Args),
+    History(history::Args),
+    Rollback(rollback::Args),
+}
+
+pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
+    match &args.verb {
+        Verb::List(args) => list::run(context, args).await,
+        Verb::Show(args) => show::run(context, args).await,
+        Verb::Pull(args) => pull::run(context, args).await,
+        Verb::Push(args) => push::run(context, args).await,
+        Verb::Mv(args) => mv::run(context, args).await,
+        Verb::Rm(args) => rm::run(context, args).await,
+        Verb::History(args) => history::run(context, args).await,
+        Verb::Rollback(args) => rollback::run(context, args).await,
+    }
+}

@@ -1,0 +1,42 @@
+//! `strata state rm`.
+
+use std::process::ExitCode;
+
+use strata_resource::Address;
+
+use super::show::no_such;
+use crate::command_error::CommandError;
+use crate::commands::CommandResult;
+use crate::context::Context;
+use crate::workspace::Workspace;
+
+/// Forgets a resource; the object stays as it is
+///
+/// A guest still carries its mark: if the source asks for it again, the next apply finds it by that.
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// Addresses, such as `web/vm/web-1`
+    #[arg(required = true)]
+    addresses: Vec<Address>,
+}
+
+pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
+    let workspace = Workspace::load(context)?;
+    for address in &args.addresses {
+        let mut locked = workspace.lock(address.stack(), "state rm").await?;
+        let outcome = if locked.state().resources.contains_key(address) {
+            locked
+                .edit(|document| {
+                    document.resources.remove(address);
+                })
+                .await
+                .map_err(CommandError::from)
+        } else {
+            Err(no_such(address))
+        };
+        locked.release().await?;
+        outcome?;
+        context.printer.line(format!("forgot `{address}`; the object itself was not touched"));
+    }
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,25 @@
+//! `strata validate`.
+
+use std::process::ExitCode;
+
+use super::CommandResult;
+use crate::context::Context;
+use crate::style::{self, paint};
+use crate::workspace::Workspace;
+
+/// Checks every file of the repository and every environment, without asking anything remote
+#[derive(clap::Args)]
+pub(crate) struct Args {}
+
+pub(crate) fn run(context: &Context, _args: &Args) -> CommandResult {
+    let workspace = Workspace::read(context, true)?;
+    let (mut stacks, mut objects) = (0, 0);
+    for stack in workspace.repository().effective() {
+        objects += workspace.blueprint_of(stack)?.graph.len();
+        stacks += 1;
+    }
+    context.printer.event(&serde_json::json!({"event": "valid", "stacks": stacks, "objects": objects}));
+    let what = format!("{stacks} stacks with {objects} objects");
+    context.printer.line(format!("{} {what}", paint(style::CREATE, "valid:")));
+    Ok(ExitCode::SUCCESS)
+}

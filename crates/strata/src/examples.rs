@@ -1,0 +1,53 @@
+//! The example repositories, part of the program.
+
+/// A repository as a list of files.
+pub(crate) struct Example {
+    name: &'static str,
+    files: &'static [(&'static str, &'static str)],
+}
+
+macro_rules! example {
+    ($name:literal, $($path:literal),* $(,)?) => {
+        Example {
+            name: $name,
+            files: &[$(($path, include_str!(concat!("../../../examples/", $name, "/", $path)))),*],
+        }
+    };
+}
+
+const EXAMPLES: &[Example] = &[
+    example!("empty", "strata.yaml"),
+    example!("homelab", "strata.yaml", "clusters/homelab/cluster.yaml", "stacks/pihole/stack.yaml",),
+    example!(
+        "prod",
+        "strata.yaml",
+        "clusters/prod/cluster.yaml",
+        "clusters/prod/nodes.yaml",
+        "stacks/web/stack.yaml",
+        "stacks/web/cloud-init/database.yaml",
+    ),
+    example!(
+        "environments",
+        "strata.yaml",
+        "stacks/app/stack.yaml",
+        "environments/staging.yaml",
+        "environments/prod.yaml",
+    ),
+];
+
+/// What no repository should commit.
+const GITIGNORE: &str = "# Strata's own files, and keys\n.strata/\nage.key\n*.agekey\n*.plan\n";
+
+pub(crate) fn names() -> Vec<&'static str> {
+    EXAMPLES.iter().map(|example| example.name).collect()
+}
+
+impl Example {
+    pub(crate) fn named(name: &str) -> Option<&'static Self> {
+        EXAMPLES.iter().find(|example| example.name == name)
+    }
+
+    pub(crate) fn files(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
+        self.files.iter().copied().chain([(".gitignore", GITIGNORE)])
+    }
+}

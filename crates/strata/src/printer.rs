@@ -1,0 +1,65 @@
+//! The only place that writes to the terminal.
+//!
+//! Results go to standard output, everything else to standard error. With `--json` standard output carries one JSON object a line
+//! and nothing else.
+
+use std::io::Write;
+
+use serde::Serialize;
+
+#[derive(Clone, Copy)]
+pub(crate) struct Printer {
+    json: bool,
+    verbose: bool,
+}
+
+impl Printer {
+    pub(crate) fn new(json: bool, verbose: bool, no_color: bool) -> Self {
+        if no_color || json {
+            anstream::ColorChoice::Never.write_global();
+        }
+        Self { json, verbose }
+    }
+
+    pub(crate) fn is_json(self) -> bool {
+        self.json
+    }
+
+    pub(crate) fn is_verbose(self) -> bool {
+        self.verbose
+    }
+
+    /// A line of the result.
+    pub(crate) fn line(self, text: impl AsRef<str>) {
+        if !self.json {
+            // A closed pipe is the reader's wish, not our error.
+            let _ = writeln!(anstream::stdout(), "{}", text.as_ref());
+        }
+    }
+
+    /// Raw text of the result, in both modes: schemas, graphs, completions.
+    pub(crate) fn raw(self, text: &str) {
+        let _ = write!(anstream::stdout(), "{text}");
+        let _ = std::io::stdout().flush();
+    }
+
+    /// One JSON object a line; nothing without `--json`.
+    pub(crate) fn event(self, event: &impl Serialize) {
+        if self.json
+            && let Ok(json) = serde_json::to_string(event)
+        {
+            let _ = writeln!(std::io::stdout(), "{json}");
+        }
+    }
+
+    /// What a person should know while the command runs.
+    pub(crate) fn note(self, text: impl AsRef<str>) {
+        let _ = writeln!(anstream::stderr(), "{}", text.as_ref());
+    }
+
+    pub(crate) fn detail(self, text: impl AsRef<str>) {
+        if self.verbose {
+            self.note(text);
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! The repository's secrets, opened with the user's keys.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use age::secrecy::ExposeSecret;
+use strata_secret::{Redactor, SecretBytes, SecretString};
+use strata_secrets::{Access, Environment, NoPrompt, OsRandom, SecretStore, Source, sops};
+use strata_source::settings::Settings;
+
+use crate::command_error::CommandError;
+use crate::context::Context;
+
+/// The age key that lies in the repository itself, ignored by git.
+const OWN_KEY: &str = "age.key";
+
+/// The secrets that `strata.yaml` lists. Nothing is decrypted before it is asked for.
+pub(crate) fn store(context: &Context, root: &Path, settings: &Settings, redactor: Redactor) -> SecretStore {
+    let mut variables = context.environment.clone();
+    let own = root.join(OWN_KEY);
+    let given = variables.keys().any(|name| name.starts_with("SOPS_AGE_"));
+    if !given && own.is_file() {
+        variables.insert("SOPS_AGE_KEY_FILE".to_owned(), own.to_string_lossy().into_owned());
+    }
+    let environment = Environment::new(variables).in_directory(root);
+    let sources = settings
+        .secrets
+        .iter()
+        .map(|source| match (&source.sops, &source.vault) {
+            (Some(path), _) => Source::Sops(path.value.clone().into()),
+            (None, path) => {
+                Source::Vault(path.as_ref().map(|path| path.value.clone()).unwrap_or_default().into())
+            }
+        })
+        .collect();
+    let access = Arc::new(Access::new(environment, Arc::new(NoPrompt), Vec::new()));
+    SecretStore::new(root, sources, access).with_redactor(redactor)
+}
+
+/// A new age key: the file's text, and the recipient to encrypt for.
+pub(crate) fn generate_identity() -> (SecretString, String) {
+    let identity = age::x25519::Identity::generate();
+    let recipient = identity.to_public().to_string();
+    let key = identity.to_string();
+    (SecretString::new(format!("# public key: {recipient}\n{}\n", key.expose_secret())), recipient)
+}
+
+/// YAML, encrypted for one recipient as `sops` does it.
+pub(crate) fn encrypt_yaml(plain: &str, recipient: &str) -> Result<String, CommandError> {
+    let settings = sops::Settings { groups: vec![vec![recipient.to_owned()]], ..sops::Settings::default() };
+    let plain = SecretBytes::new(plain.as_bytes().to_vec());
+    let sealed = sops::encrypt(&plain, sops::Format::Yaml, &settings, jiff::Timestamp::now(), &mut OsRandom)
+        .map_err(|error| CommandError::failed(format!("cannot encrypt the secrets: {error}")))?;
+    String::from_utf8(sealed).map_err(|error| CommandError::failed(error.to_string()))
+}

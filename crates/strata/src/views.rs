@@ -1,0 +1,7 @@
+//! How things look: text from values, without doing anything.
+
+pub(crate) mod drift;
+pub(crate) mod graph;
+pub(crate) mod plan;
+pub(crate) mod progress;
+pub(crate) mod value;

@@ -1,0 +1,33 @@
+//! What somebody else changed.
+
+use std::fmt::Write as _;
+
+use strata_engine::{Drift, DriftKind};
+
+use super::value;
+use crate::style::{self, paint};
+
+pub(crate) fn render(drift: &Drift) -> String {
+    let name = paint(style::STRONG, &drift.address);
+    match &drift.kind {
+        DriftKind::Gone => format!("  {} {name}  it is gone\n", paint(style::DESTROY, "-")),
+        DriftKind::Taken { by } => format!("  {} {name}  {by}\n", paint(style::ERROR, "✗")),
+        DriftKind::Busy { what } => format!("  {} {name}  {what}\n", paint(style::WARNING, "!")),
+        DriftKind::Unfinished => {
+            format!("  {} {name}  an interrupted run left it unfinished\n", paint(style::WARNING, "!"))
+        }
+        DriftKind::Changed { changes } => {
+            let rules = drift.address.kind().rules();
+            let mut text = format!("  {} {name}\n", paint(style::CHANGE, "~"));
+            for change in changes {
+                let unit = rules.rule(&change.path).unit;
+                let side = |side: &Option<strata_resource::Value>| {
+                    side.as_ref().map_or_else(|| "(none)".to_owned(), |shown| value::show(shown, unit))
+                };
+                let (applied, live) = (side(&change.before), side(&change.after));
+                let _ = writeln!(text, "      {}  applied {applied}, is now {live}", change.path);
+            }
+            text
+        }
+    }
+}

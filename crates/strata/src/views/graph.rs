@@ -1,0 +1,76 @@
+//! The resource graph as text for drawing programs.
+
+use std::fmt::Write as _;
+
+use strata_resource::{Address, Kind, ResourceGraph, Stage};
+
+/// A node name that both languages take.
+fn node(address: &Address) -> String {
+    address.to_string().chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect()
+}
+
+fn by_stage(graph: &ResourceGraph) -> Vec<(Stage, Vec<&Address>)> {
+    let mut stages: Vec<(Stage, Vec<&Address>)> = Vec::new();
+    for resource in graph.iter() {
+        match stages.iter_mut().find(|(stage, _)| *stage == resource.stage) {
+            Some((_, addresses)) => addresses.push(&resource.address),
+            None => stages.push((resource.stage, vec![&resource.address])),
+        }
+    }
+    stages.sort_by_key(|(stage, _)| *stage);
+    stages
+}
+
+pub(crate) fn mermaid(graphs: &[(String, ResourceGraph)]) -> String {
+    let mut text = "flowchart LR\n".to_owned();
+    for (stack, graph) in graphs {
+        for (stage, addresses) in by_stage(graph) {
+            let _ =
+                writeln!(text, "  subgraph {}_{stage}[\"{stack}: {stage}\"]", stack.replace(['/', '-'], "_"));
+            for address in addresses {
+                let (open, close) = match address.kind() {
+                    Kind::Image | Kind::Cidata => ("[(", ")]"),
+                    Kind::Template => ("[[", "]]"),
+                    Kind::Vm | Kind::Container => ("[", "]"),
+                };
+                let _ = writeln!(
+                    text,
+                    "    {}{open}\"{} {}\"{close}",
+                    node(address),
+                    address.kind(),
+                    address.name()
+                );
+            }
+            text.push_str("  end\n");
+        }
+        for resource in graph.iter() {
+            for to in &resource.depends_on {
+                let _ = writeln!(text, "  {} --> {}", node(to), node(&resource.address));
+            }
+        }
+    }
+    text
+}
+
+pub(crate) fn dot(graphs: &[(String, ResourceGraph)]) -> String {
+    let mut text =
+        "digraph strata {\n  rankdir=LR;\n  node [shape=box, fontname=\"sans-serif\"];\n".to_owned();
+    for (stack, graph) in graphs {
+        for (stage, addresses) in by_stage(graph) {
+            let _ =
+                writeln!(text, "  subgraph \"cluster_{stack}_{stage}\" {{\n    label=\"{stack}: {stage}\";");
+            for address in addresses {
+                let _ =
+                    writeln!(text, "    \"{address}\" [label=\"{} {}\"];", address.kind(), address.name());
+            }
+            text.push_str("  }\n");
+        }
+        for resource in graph.iter() {
+            for to in &resource.depends_on {
+                let _ = writeln!(text, "  \"{to}\" -> \"{}\";", resource.address);
+            }
+        }
+    }
+    text.push_str("}\n");
+    text
+}

@@ -1,0 +1,246 @@
+//! A plan that reads like a good diff.
+
+use std::fmt::Write as _;
+
+use serde::Serialize;
+use strata_engine::{Plan, Problem, Step, StepAction, Summary};
+use strata_resource::{Address, ChangeEffect, FieldChange, FieldPath, Kind, Spec, Value};
+
+use super::value;
+use crate::style::{self, paint};
+
+/// The steps of a plan, one block each, then what stands in the way.
+pub(crate) fn render(plan: &Plan) -> String {
+    let mut text = String::new();
+    for entry in &plan.open {
+        let _ = writeln!(
+            text,
+            "  {} {}  an interrupted run began to {} it; `strata apply` finishes this first",
+            paint(style::WARNING, "!"),
+            paint(style::STRONG, &entry.address),
+            entry.action.as_str(),
+        );
+    }
+    for step in &plan.steps {
+        text.push_str(&block(step));
+    }
+    for problem in &plan.problems {
+        text.push_str(&render_problem(problem));
+    }
+    text
+}
+
+fn block(step: &Step) -> String {
+    let (symbol, colour) = match step.action {
+        // Shown with the create that belongs to it.
+        StepAction::Delete | StepAction::DeleteFormer if step.replacement => return String::new(),
+        StepAction::Record => return String::new(),
+        StepAction::Create if step.replacement => ("-/+", style::REPLACE),
+        StepAction::Create => ("  +", style::CREATE),
+        StepAction::Update => ("  ~", style::CHANGE),
+        StepAction::Delete | StepAction::DeleteFormer => ("  -", style::DESTROY),
+        StepAction::Forget => ("  ·", style::FAINT),
+    };
+    let mut text = format!(
+        "{} {}  {}\n",
+        paint(colour, symbol),
+        paint(style::STRONG, &step.address),
+        paint(style::FAINT, headline(step))
+    );
+    for reason in &step.reasons {
+        let _ = writeln!(text, "      {}", paint(style::FAINT, reason));
+    }
+    let rules = step.address.kind().rules();
+    let rows: Vec<(String, String, String)> = match step.action {
+        StepAction::Create if !step.replacement => value::rows(rules, &step.spec)
+            .into_iter()
+            .filter(|(path, shown)| path != "name" || shown != step.address.name())
+            .map(|(path, shown)| (path, shown, String::new()))
+            .collect(),
+        _ => step.changes.iter().flat_map(|change| change_rows(step, change)).collect(),
+    };
+    let width = rows.iter().map(|(path, ..)| path.chars().count()).max().unwrap_or(0).min(28);
+    for (path, shown, note) in rows {
+        let note = if note.is_empty() { note } else { format!("  {}", paint(style::FAINT, note)) };
+        let _ = writeln!(text, "      {path:width$}  {shown}{note}");
+    }
+    text
+}
+
+/// What the object is and what happens to it as a whole.
+fn headline(step: &Step) -> String {
+    let mut text = describe(&step.address, &step.spec);
+    match step.action {
+        StepAction::Create if step.replacement => text.push_str(", replaced: destroyed and made anew"),
+        StepAction::Delete | StepAction::DeleteFormer if step.address.kind().is_guest() => {
+            text.push_str(", destroyed with its disks");
+        }
+        StepAction::Delete | StepAction::DeleteFormer => text.push_str(", deleted"),
+        StepAction::Forget => text.push_str(", dropped from the state"),
+        _ => {}
+    }
+    if step.restart {
+        text.push_str(", restarts");
+    } else if step.stays_pending {
+        text.push_str(", takes effect at its next restart");
+    }
+    text
+}
+
+/// `VM 9100 on pve1`, `local:iso/…`.
+pub(crate) fn describe(address: &Address, spec: &Spec) -> String {
+    let text = |field: &str| spec.get(field).and_then(Value::as_text).unwrap_or("?").to_owned();
+    let vmid =
+        || spec.get("vmid").and_then(Value::as_int).map_or_else(|| "?".to_owned(), |vmid| vmid.to_string());
+    match address.kind() {
+        Kind::Vm => format!("VM {} on {}", vmid(), text("node")),
+        Kind::Template => format!("template {} on {}", vmid(), text("node")),
+        Kind::Container => format!("container {} on {}", vmid(), text("node")),
+        Kind::Image | Kind::Cidata => format!("{} on {}", text("volume"), text("node")),
+    }
+}
+
+fn change_rows(step: &Step, change: &FieldChange) -> Vec<(String, String, String)> {
+    let rules = step.address.kind().rules();
+    let rule = rules.rule(&change.path);
+    let mut notes = Vec::new();
+    match rule.effect {
+        ChangeEffect::Replace => notes.push("needs a replacement"),
+        ChangeEffect::Restart if step.restart => notes.push("needs the restart"),
+        ChangeEffect::Migrate => notes.push("migrates"),
+        _ => {}
+    }
+    if change.drift {
+        notes.push("changed by somebody else");
+    }
+    let detached = change.after.is_none() && is_disk(&change.path);
+    if detached {
+        notes.push("detached; the volume is kept as unused");
+    }
+    let note = notes.join(", ");
+    if let (Some(Value::List(before)), Some(Value::List(after))) = (&change.before, &change.after)
+        && before.iter().chain(after).any(|item| item.as_map().is_some())
+    {
+        return list_rows(&change.path, before, after, &note);
+    }
+    let shown = |side: &Option<Value>| match side {
+        Some(Value::Map(map)) => value::group(rules, &change.path, map),
+        Some(other) => value::show(other, rule.unit),
+        None => "(none)".to_owned(),
+    };
+    let text = match (&change.before, &change.after) {
+        (None, Some(_)) => paint(style::CREATE, format!("+ {}", shown(&change.after))),
+        (Some(_), None) => paint(style::DESTROY, format!("- {}", shown(&change.before))),
+        _ => format!(
+            "{} → {}",
+            paint(style::DESTROY, shown(&change.before)),
+            paint(style::CREATE, shown(&change.after))
+        ),
+    };
+    vec![(change.path.to_string(), text, note)]
+}
+
+fn is_disk(path: &FieldPath) -> bool {
+    path.keys().len() == 2 && matches!(path.first(), Some("disks" | "mounts"))
+}
+
+/// Items of a list that come and go, such as firewall rules.
+fn list_rows(
+    path: &FieldPath,
+    before: &[Value],
+    after: &[Value],
+    note: &str,
+) -> Vec<(String, String, String)> {
+    let mut rows = Vec::new();
+    for item in before.iter().filter(|item| !after.contains(item)) {
+        let shown = value::show(item, strata_resource::Unit::None);
+        rows.push((path.to_string(), paint(style::DESTROY, format!("- {shown}")), note.to_owned()));
+    }
+    for item in after.iter().filter(|item| !before.contains(item)) {
+        let shown = value::show(item, strata_resource::Unit::None);
+        rows.push((path.to_string(), paint(style::CREATE, format!("+ {shown}")), note.to_owned()));
+    }
+    if rows.is_empty() {
+        rows.push((path.to_string(), "in another order".to_owned(), note.to_owned()));
+    }
+    rows
+}
+
+pub(crate) fn render_problem(problem: &Problem) -> String {
+    let mut text = format!(
+        "{} {}: {}\n",
+        paint(style::ERROR, "  ✗"),
+        paint(style::STRONG, &problem.address),
+        problem.message
+    );
+    if let Some(origin) = &problem.origin {
+        let _ = writeln!(text, "      {} {origin}", paint(style::FAINT, "-->"));
+    }
+    let _ = writeln!(text, "      {} {}", paint(style::HINT, "hint:"), problem.hint);
+    text
+}
+
+/// `2 to create, 1 to change (1 restart), 12 unchanged`.
+pub(crate) fn render_summary(summary: &Summary) -> String {
+    let mut parts = Vec::new();
+    let mut push = |count: usize, style: anstyle::Style, what: &str| {
+        if count > 0 {
+            parts.push(paint(style, format!("{count} {what}")));
+        }
+    };
+    push(summary.create, style::CREATE, "to create");
+    push(summary.update, style::CHANGE, "to change");
+    push(summary.replace, style::REPLACE, "to replace");
+    push(summary.delete, style::DESTROY, "to destroy");
+    push(summary.restart, style::CHANGE, if summary.restart == 1 { "restart" } else { "restarts" });
+    push(summary.unchanged, style::FAINT, "unchanged");
+    if summary.changes() == 0 {
+        return format!("{} {} unchanged", paint(style::CREATE, "nothing to do:"), summary.unchanged);
+    }
+    parts.join(", ")
+}
+
+/// One step as JSON: address, action and planned identity first.
+#[derive(Serialize)]
+pub(crate) struct PlannedStep<'a> {
+    event: &'static str,
+    address: &'a Address,
+    action: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    vmid: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    volume: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    node: Option<&'a str>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    restart: bool,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    changes: &'a [FieldChange],
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    reasons: &'a [String],
+}
+
+impl<'a> PlannedStep<'a> {
+    pub(crate) fn new(step: &'a Step) -> Self {
+        let text = |field: &str| step.spec.get(field).and_then(Value::as_text);
+        Self {
+            event: "planned",
+            address: &step.address,
+            action: match step.action {
+                StepAction::Create if step.replacement => "replace",
+                StepAction::Create => "create",
+                StepAction::Update => "update",
+                StepAction::Delete => "delete",
+                StepAction::DeleteFormer => "delete-former",
+                StepAction::Record => "record",
+                StepAction::Forget => "forget",
+            },
+            vmid: step.spec.get("vmid").and_then(Value::as_int),
+            volume: text("volume"),
+            node: text("node"),
+            restart: step.restart,
+            changes: &step.changes,
+            reasons: &step.reasons,
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! The live display of an apply: bars on a terminal, plain lines elsewhere, events with `--json`.
+
+use std::collections::BTreeMap;
+use std::io::IsTerminal;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
+use strata_engine::{Event, EventSink, Resolution, StepAction};
+
+use crate::printer::Printer;
+use crate::style::{self, paint};
+
+pub(crate) struct Progress {
+    printer: Printer,
+    live: Option<MultiProgress>,
+    running: Mutex<BTreeMap<usize, Running>>,
+}
+
+struct Running {
+    since: Instant,
+    doing: String,
+    bar: Option<ProgressBar>,
+}
+
+impl Progress {
+    pub(crate) fn new(printer: Printer) -> Self {
+        let live = (std::io::stderr().is_terminal() && !printer.is_json()).then(MultiProgress::new);
+        Self { printer, live, running: Mutex::default() }
+    }
+
+    fn say(&self, text: String) {
+        match &self.live {
+            Some(live) => {
+                let _ = live.println(text);
+            }
+            None => self.printer.note(text),
+        }
+    }
+
+    fn begin(&self, step: usize, name: &str, action: StepAction) {
+        let bar = self.live.as_ref().map(|live| {
+            let bar = live.add(ProgressBar::new_spinner());
+            let template = "  {spinner:.cyan} {prefix} {wide_msg:.dim} {elapsed:.dim}";
+            bar.set_style(
+                ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_spinner()),
+            );
+            bar.set_prefix(format!("{name}  {}", verb(action).0));
+            bar.enable_steady_tick(Duration::from_millis(120));
+            bar
+        });
+        if bar.is_none() {
+            self.say(format!("  {name}: {}", verb(action).0));
+        }
+        let running = Running { since: Instant::now(), doing: String::new(), bar };
+        self.lock().insert(step, running);
+    }
+
+    fn doing(&self, step: usize, name: &str, doing: &str) {
+        let mut running = self.lock();
+        let Some(entry) = running.get_mut(&step) else {
+            drop(running);
+            return self.say(format!("  {name}: {doing}"));
+        };
+        if entry.doing == doing {
+            return;
+        }
+        doing.clone_into(&mut entry.doing);
+        match &entry.bar {
+            Some(bar) => bar.set_message(doing.to_owned()),
+            None => {
+                drop(running);
+                self.printer.detail(format!("  {name}: {doing}"));
+            }
+        }
+    }
+
+    fn end(&self, step: usize) -> String {
+        let Some(running) = self.lock().remove(&step) else { return String::new() };
+        if let Some(bar) = running.bar {
+            bar.finish_and_clear();
+        }
+        format!("{:.1} s", running.since.elapsed().as_secs_f64())
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<usize, Running>> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What an action is called while it runs and when it is done.
+fn verb(action: StepAction) -> (&'static str, &'static str) {
+    match action {
+        StepAction::Create => ("creating", "created"),
+        StepAction::Update => ("changing", "changed"),
+        StepAction::Delete | StepAction::DeleteFormer => ("destroying", "destroyed"),
+        StepAction::Record => ("recording", "recorded"),
+        StepAction::Forget => ("dropping from the state", "dropped from the state"),
+    }
+}
+
+impl EventSink for Progress {
+    fn emit(&self, event: Event) {
+        if self.printer.is_json() {
+            return self.printer.event(&event);
+        }
+        match event {
+            Event::RecoveryStarted { entry } => self.say(format!(
+                "  {} {}: an interrupted run began to {} it, looking what came of that",
+                paint(style::WARNING, "!"),
+                entry.address,
+                entry.action.as_str()
+            )),
+            Event::RecoveryDone { resolved } => {
+                let what = match resolved.resolution {
+                    Resolution::Finished => "it had been done",
+                    Resolution::Adopted => "it is there and ours, the plan completes it",
+                    Resolution::NotDone => "nothing had been done",
+                    Resolution::LeftToStranger => "something that is not ours is there, left alone",
+                };
+                self.say(format!("  {} {}: {what}", paint(style::CREATE, "✓"), resolved.address));
+            }
+            Event::StepStarted { step, address, action, .. } if action.is_remote() => {
+                self.begin(step, &address.to_string(), action);
+            }
+            Event::StepProgress { step, address, doing } => self.doing(step, &address.to_string(), &doing),
+            Event::StepDone { step, address, action } if action.is_remote() => {
+                let took = self.end(step);
+                let took = paint(style::FAINT, took);
+                self.say(format!("  {} {address}  {} {took}", paint(style::CREATE, "✓"), verb(action).1));
+            }
+            Event::StepFailed { step, address, error, .. } => {
+                let took = self.end(step);
+                let mark = paint(style::ERROR, "✗");
+                self.say(format!("  {mark} {address}  {} {}", error.message, paint(style::FAINT, took)));
+            }
+            Event::StepSkipped { address, because, .. } => {
+                self.say(format!(
+                    "  {} {address}  left out, it needs `{because}`",
+                    paint(style::WARNING, "-")
+                ));
+            }
+            Event::Stopping { running } => self.say(format!(
+                "{} {running} running, finishing them; interrupt again to stop now",
+                paint(style::WARNING, "stopping:")
+            )),
+            Event::RefreshStarted { .. }
+            | Event::RefreshDone { .. }
+            | Event::ApplyStarted { .. }
+            | Event::ApplyDone { .. }
+            | Event::StepStarted { .. }
+            | Event::StepDone { .. } => {}
+        }
+    }
+}

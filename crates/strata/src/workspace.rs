@@ -1,0 +1,384 @@
+//! The repository that a command works in, and the way from a stack's name to something that can be planned.
+
+mod digest_key;
+mod resolve;
+mod targets;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use strata_blueprint::{Blueprint, ForeignTemplate, Site, draw_cluster, draw_stack};
+use strata_diagnostics::{Color, Diagnostic, Diagnostics, SourceMap};
+use strata_engine::{Action, Limits, LockedRun, Operation, PlanFile, Run, StackView};
+use strata_resource::{Layer, Lineage, Resource, ResourceGraph, Value};
+use strata_secret::{Redactor, SecretString};
+use strata_secrets::SecretStore;
+use strata_source::settings::state::Backend;
+use strata_source::world::Disk;
+use strata_source::{EffectiveStack, Model, Repository};
+use strata_state::{LocalStore, ReplayedState, Store};
+
+use crate::command_error::{CommandError, ErrorKind};
+use crate::context::{Context, SystemClock};
+use crate::printer::Printer;
+use crate::views::progress::Progress;
+use resolve::Outside;
+use targets::Targets;
+
+/// The folder of Strata's own files in a repository.
+pub(crate) const OWN_FOLDER: &str = ".strata";
+
+pub(crate) struct Workspace<'c> {
+    pub(crate) context: &'c Context,
+    root: PathBuf,
+    repository: Repository,
+    disk: Disk,
+    secrets: SecretStore,
+    /// Knows every secret that was resolved, so that nothing shown holds one.
+    redactor: Redactor,
+}
+
+/// A stack that can be planned.
+pub(crate) struct StackSession {
+    pub(crate) name: String,
+    pub(crate) layer: Layer,
+    pub(crate) view: StackView,
+    pub(crate) run: Run,
+    pub(crate) source_digest: String,
+    pub(crate) outputs: BTreeMap<String, Value>,
+}
+
+impl StackSession {
+    /// Everything that can be asked for its resources: made from nothing, changed, destroyed.
+    pub(crate) fn whole_life(&self) -> Vec<Operation> {
+        let actions = [Action::Create, Action::Update, Action::Delete];
+        let operation = |resource: &Resource, action: Action| Operation {
+            action,
+            address: resource.address.clone(),
+            target: resource.target.clone(),
+            lineage: self.view.lineage.clone(),
+            spec: resource.spec.clone(),
+            recorded: None,
+            observed: None,
+            changes: Vec::new(),
+            restart: true,
+        };
+        self.view
+            .graph
+            .iter()
+            .flat_map(|resource| actions.map(|action| operation(resource, action)))
+            .collect()
+    }
+}
+
+impl<'c> Workspace<'c> {
+    /// Finds and reads the repository. Every mistake in it is shown; with one of them the command ends here.
+    pub(crate) fn load(context: &'c Context) -> Result<Self, CommandError> {
+        let workspace = Self::read(context, false)?;
+        workspace.check_backend()?;
+        Ok(workspace)
+    }
+
+    /// The same, with warnings shown too.
+    pub(crate) fn read(context: &'c Context, warnings: bool) -> Result<Self, CommandError> {
+        let root = find_root(&context.start())?;
+        let disk = Disk::new(&root, context.environment.clone());
+        let (repository, diagnostics) = Repository::load(&disk);
+        let shown: Vec<&Diagnostic> =
+            diagnostics.iter().filter(|found| warnings || found.is_error()).collect();
+        show(context.printer, &shown, &repository.sources);
+        if diagnostics.has_errors() {
+            if !context.printer.is_json() {
+                context.printer.note(count(&diagnostics));
+            }
+            return Err(CommandError::silent(ErrorKind::Failed));
+        }
+        let redactor = Redactor::new();
+        let secrets = crate::secrets::store(context, &root, &repository.settings, redactor.clone());
+        Ok(Self { context, root, repository, disk, secrets, redactor })
+    }
+
+    pub(crate) fn root(&self) -> &Path {
+        &self.root
+    }
+
+    pub(crate) fn repository(&self) -> &Repository {
+        &self.repository
+    }
+
+    /// A secret of the encrypted files, by its name.
+    fn secret(&self, name: &str) -> Result<SecretString, String> {
+        self.secrets.resolve(name).map_err(|error| error.to_string())
+    }
+
+    pub(crate) fn environment(&self) -> Option<String> {
+        self.context.global.environment.clone()
+    }
+
+    fn select(&self, stacks: &[String]) -> Result<Vec<&EffectiveStack>, CommandError> {
+        let environment = self.context.global.environment.as_deref();
+        self.repository.select(stacks, environment).map_err(|error| {
+            let own = CommandError::failed(error.message);
+            match error.hint {
+                Some(hint) => own.hint(hint),
+                None => own,
+            }
+        })
+    }
+
+    fn one(&self, stack: &str) -> Result<&EffectiveStack, CommandError> {
+        match self.select(&[stack.to_owned()])?.as_slice() {
+            [one] => Ok(one),
+            _ => Err(CommandError::failed(format!("`{stack}` is more than one stack"))),
+        }
+    }
+
+    /// The names that the arguments select, in the order in which they are applied.
+    pub(crate) fn names(&self, stacks: &[String]) -> Result<Vec<String>, CommandError> {
+        Ok(self.select(stacks)?.iter().map(|stack| stack.name.clone()).collect())
+    }
+
+    pub(crate) fn state_key(&self, stack: &str) -> Result<String, CommandError> {
+        Ok(key(self.one(stack)?))
+    }
+
+    pub(crate) fn store(&self) -> Arc<dyn Store> {
+        let path = self.repository.settings.state.as_ref().and_then(|state| state.path.as_ref());
+        let folder =
+            path.map_or_else(|| self.root.join(OWN_FOLDER).join("state"), |path| self.root.join(&path.value));
+        Arc::new(LocalStore::new(folder))
+    }
+
+    /// The state of a stack with its journal, without looking at anything remote.
+    pub(crate) async fn read_state(&self, stack: &str) -> Result<ReplayedState, CommandError> {
+        let stack = self.one(stack)?;
+        Ok(self.run(Targets::default()).read_state(&self.empty_view(stack)?).await?)
+    }
+
+    /// The state of a stack under its lock, for verbs that change only the state.
+    pub(crate) async fn lock(&self, stack: &str, operation: &str) -> Result<LockedRun, CommandError> {
+        let view = self.empty_view(self.one(stack)?)?;
+        let locked = self.run(Targets::default()).lock(&view, self.context.lock_owner(operation)).await?;
+        if locked.open_entries() > 0 {
+            locked.release().await?;
+            return Err(CommandError::refused("an interrupted apply left work open in this state")
+                .hint("`strata apply` finishes it; then the state can be changed"));
+        }
+        Ok(locked)
+    }
+
+    /// The stacks that the arguments select, ready to be planned. For a destroy, nothing of them is wanted.
+    pub(crate) async fn open(
+        &self,
+        stacks: &[String],
+        destroy: bool,
+    ) -> Result<Vec<StackSession>, CommandError> {
+        let selected = self.select(stacks)?;
+        let mut targets = Targets::default();
+        for stack in &selected {
+            targets.connect(self, stack).await?;
+        }
+        let mut sessions = Vec::new();
+        for stack in selected.into_iter().filter(|stack| plannable(stack)) {
+            let mut view = self.empty_view(stack)?;
+            let mut outputs = BTreeMap::new();
+            if !destroy {
+                let blueprint = self.draw(stack, targets.shared_storages())?;
+                (view.graph, outputs) = (blueprint.graph, blueprint.outputs);
+            }
+            view.seal(&digest_key::load_or_make(&self.root.join(OWN_FOLDER))?);
+            sessions.push(StackSession {
+                name: stack.name.clone(),
+                layer: layer(stack),
+                view,
+                run: self.run(targets.clone()),
+                source_digest: self.repository.source_digest(stack, &self.disk),
+                outputs,
+            });
+        }
+        Ok(sessions)
+    }
+
+    /// The blueprint of a stack as far as it can be drawn without asking a target.
+    pub(crate) fn blueprint(&self, stack: &str) -> Result<Blueprint, CommandError> {
+        self.blueprint_of(self.one(stack)?)
+    }
+
+    pub(crate) fn blueprint_of(&self, stack: &EffectiveStack) -> Result<Blueprint, CommandError> {
+        self.draw(stack, &BTreeMap::new())
+    }
+
+    fn draw(
+        &self,
+        stack: &EffectiveStack,
+        shared_storages: &BTreeMap<String, BTreeSet<String>>,
+    ) -> Result<Blueprint, CommandError> {
+        let settings = self.repository.settings(&stack.environment);
+        let lineage = self.lineage(stack)?;
+        let targets: Vec<&str> = settings.targets.iter().map(|(name, _)| name.as_str()).collect();
+        let outside = Outside::new(self, &stack.folder);
+        let foreign = self.foreign_templates(stack);
+        let site = Site {
+            repository: self.repository_id()?,
+            environment: (!stack.is_default_environment).then_some(stack.environment.as_str()),
+            stack: &stack.name,
+            lineage: &lineage,
+            default_target: targets.first().copied().filter(|_| targets.len() == 1),
+            shared_storages,
+            foreign_templates: &foreign,
+            mirror: &|url| settings.mirrored(url),
+            resolver: &outside,
+            sources: &self.repository.sources,
+        };
+        let drawn = match &stack.model {
+            Model::Machines(machines) => draw_stack(&site, machines),
+            Model::Cluster(cluster) => draw_cluster(&site, cluster),
+            Model::Hypervisor(_) | Model::Tofu | Model::Broken => Ok(Blueprint::default()),
+        };
+        drawn.map_err(|found| {
+            let found: Vec<&Diagnostic> = found.iter().collect();
+            show(self.context.printer, &found, &self.repository.sources);
+            CommandError::silent(ErrorKind::Failed)
+        })
+    }
+
+    /// The templates of other stacks, as `stack/template`.
+    fn foreign_templates(&self, stack: &EffectiveStack) -> BTreeMap<String, ForeignTemplate> {
+        let mut found = BTreeMap::new();
+        for other in self.repository.stacks().iter().filter(|other| other.name.value != stack.name) {
+            let effective = self
+                .repository
+                .stack(&other.name, Some(&stack.environment))
+                .or_else(|| self.repository.stack(&other.name, None));
+            let Some(machines) = effective.and_then(EffectiveStack::machines) else { continue };
+            for template in machines.template_instances() {
+                let node = template.node.as_ref().map(|node| node.value.clone());
+                found
+                    .entry(format!("{}/{}", other.name, template.key))
+                    .or_insert(ForeignTemplate { vm_id: template.vm_id, node });
+            }
+        }
+        found
+    }
+
+    fn repository_id(&self) -> Result<&str, CommandError> {
+        match &self.repository.settings.repository {
+            Some(id) => Ok(&id.value),
+            None => Err(CommandError::failed("`strata.yaml` has no `repository:` id").hint(format!(
+                "add a line such as `repository: {}`; marks and hardware addresses derive from it",
+                crate::context::random_hex(5)
+            ))),
+        }
+    }
+
+    fn lineage(&self, stack: &EffectiveStack) -> Result<Lineage, CommandError> {
+        Ok(Lineage::derive(self.repository_id()?, &key(stack)))
+    }
+
+    fn empty_view(&self, stack: &EffectiveStack) -> Result<StackView, CommandError> {
+        Ok(StackView { key: key(stack), lineage: self.lineage(stack)?, graph: ResourceGraph::default() })
+    }
+
+    fn run(&self, targets: Targets) -> Run {
+        Run {
+            store: self.store(),
+            providers: targets.into_providers(),
+            clock: Arc::new(SystemClock),
+            events: Arc::new(Progress::new(self.context.printer)),
+        }
+    }
+
+    pub(crate) fn limits(&self, parallelism: Option<usize>) -> Limits {
+        let mut limits = Limits::default();
+        if let Some(own) = &self.repository.settings.parallelism {
+            let set = |limit: &mut usize, own: Option<u32>| {
+                if let Some(own) = own {
+                    *limit = own as usize;
+                }
+            };
+            set(&mut limits.total, own.total);
+            set(&mut limits.per_target, own.target);
+            set(&mut limits.per_storage, own.storage);
+            set(&mut limits.per_template, own.template);
+        }
+        if let Some(total) = parallelism {
+            limits.total = total.max(1);
+            limits.per_target = limits.per_target.min(limits.total);
+        }
+        limits
+    }
+
+    pub(crate) fn plan_file(&self, destroy: bool) -> PlanFile {
+        PlanFile::new(env!("CARGO_PKG_VERSION"), commit(&self.root), self.environment(), destroy)
+    }
+
+    /// Backends that this build does not have are said at once, not in the middle of an apply.
+    fn check_backend(&self) -> Result<(), CommandError> {
+        let backend = self.repository.settings.state.as_ref().and_then(|state| state.backend);
+        match backend {
+            None | Some(Backend::Local) => Ok(()),
+            Some(other) => Err(CommandError::failed(format!("the state backend `{other}` is not there yet"))
+                .hint("use `backend: local`")),
+        }
+    }
+}
+
+/// Hypervisors and OpenTofu stacks have nothing here that could be planned.
+fn plannable(stack: &EffectiveStack) -> bool {
+    matches!(stack.model, Model::Machines(_) | Model::Cluster(_))
+}
+
+fn key(stack: &EffectiveStack) -> String {
+    format!("{}/{}", stack.environment, stack.name)
+}
+
+fn layer(stack: &EffectiveStack) -> Layer {
+    use strata_source::stack::Layer as Written;
+    match stack.layer {
+        Written::Hypervisors => Layer::Hypervisors,
+        Written::Platforms => Layer::Platforms,
+        Written::Standalone => Layer::Standalone,
+    }
+}
+
+/// The folder itself or the nearest one above it that is a repository.
+fn find_root(start: &Path) -> Result<PathBuf, CommandError> {
+    let absolute = std::path::absolute(start).unwrap_or_else(|_| start.to_owned());
+    if !absolute.is_dir() {
+        return Err(CommandError::failed(format!("there is no folder `{}`", start.display())));
+    }
+    let is_root = |folder: &&Path| folder.join("strata.yaml").is_file();
+    absolute.ancestors().find(is_root).map(Path::to_owned).ok_or_else(|| {
+        CommandError::failed(format!("there is no `strata.yaml` in `{}` or above it", start.display()))
+            .hint("`strata init` makes a repository; `-C DIR` names another folder")
+    })
+}
+
+pub(crate) fn show(printer: Printer, found: &[&Diagnostic], sources: &SourceMap) {
+    for diagnostic in found {
+        if printer.is_json() {
+            printer.event(&strata_diagnostics::to_json(diagnostic, sources));
+        } else {
+            printer.note(strata_diagnostics::render(diagnostic, sources, Color::Always));
+        }
+    }
+}
+
+fn count(diagnostics: &Diagnostics) -> String {
+    match diagnostics.error_count() {
+        1 => "1 error".to_owned(),
+        errors => format!("{errors} errors"),
+    }
+}
+
+/// The commit that the repository is at, if it is one.
+fn commit(root: &Path) -> Option<String> {
+    let git = |arguments: &[&str]| {
+        let output = std::process::Command::new("git").arg("-C").arg(root).args(arguments).output().ok()?;
+        output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
+    };
+    let head = git(&["rev-parse", "HEAD"])?;
+    let dirty = git(&["status", "--porcelain"]).is_some_and(|status| !status.is_empty());
+    Some(if dirty { format!("{head}-dirty") } else { head })
+}

@@ -1,0 +1,43 @@
+//! The key of the keyed digests, in a file outside the state.
+
+use std::fs;
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+use rand::RngCore;
+use strata_secret::DigestKey;
+
+use crate::command_error::CommandError;
+
+/// Reads the key, or draws one. Without the same key a changed secret cannot be told from an unchanged one.
+pub(super) fn load_or_make(folder: &Path) -> Result<DigestKey, CommandError> {
+    let path = folder.join("digest.key");
+    let failed = |what: &str, error: std::io::Error| {
+        CommandError::failed(format!("cannot {what} `{}`: {error}", path.display()))
+    };
+    match fs::read(&path) {
+        Ok(bytes) => DigestKey::from_bytes(&bytes).ok_or_else(|| {
+            CommandError::failed(format!(
+                "`{}` is not a key: it has {} bytes, not 32",
+                path.display(),
+                bytes.len()
+            ))
+            .hint("restore it; if it is lost, remove it: every secret then counts as changed once")
+        }),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            let mut bytes = [0; 32];
+            rand::rng().fill_bytes(&mut bytes);
+            fs::create_dir_all(folder).map_err(|error| failed("make the folder of", error))?;
+            let mut file = fs::OpenOptions::new()
+                .write(true)
+                .create_new(true)
+                .mode(0o600)
+                .open(&path)
+                .map_err(|error| failed("make", error))?;
+            file.write_all(&bytes).and_then(|()| file.sync_all()).map_err(|error| failed("write", error))?;
+            DigestKey::from_bytes(&bytes).ok_or_else(|| CommandError::failed("a key has 32 bytes"))
+        }
+        Err(error) => Err(failed("read", error)),
+    }
+}

@@ -1,0 +1,63 @@
+//! Every example: plan, apply, an empty plan, drift seen and corrected, destroy, nothing left.
+
+use serde_json::json;
+use strata_sim::{Pace, SimOptions};
+use strata_testkit::{Repo, Strata, TestSim};
+
+use crate::world::BINARY;
+
+fn play(example: &str, environments: &[&str], changed: (&str, u32)) {
+    let sim = TestSim::with(SimOptions { pace: Pace::INSTANT, ..SimOptions::default() });
+    let repo = Repo::empty();
+    let strata = Strata::new(BINARY, &repo);
+    strata.run(&["init", "--example", example, "."]).ok();
+    // The example names the fixed port of the default world; this simulator has another.
+    repo.edit("strata.yaml", "https://127.0.0.1:18006", &sim.endpoint());
+    strata.run(&["validate"]).ok();
+    let before = sim.export();
+    for environment in environments {
+        let with = |arguments: &[&'static str]| -> Vec<String> {
+            let chosen = ["-e".to_owned(), (*environment).to_owned()];
+            let own = arguments.iter().map(|argument| (*argument).to_owned());
+            if environment.is_empty() { own.collect() } else { chosen.into_iter().chain(own).collect() }
+        };
+        let run = |arguments: &[&'static str]| {
+            let arguments = with(arguments);
+            strata.run(&arguments.iter().map(String::as_str).collect::<Vec<_>>())
+        };
+        run(&["plan", "--detailed-exitcode"]).code(2);
+        run(&["apply", "--yes"]).ok();
+        run(&["plan", "--detailed-exitcode"]).ok();
+        run(&["drift"]).ok();
+    }
+    let (node, vmid) = changed;
+    let answer = sim.control().change(&json!({
+        "method": "PUT", "path": format!("/nodes/{node}/qemu/{vmid}/config"), "params": {"onboot": 0, "description": "hm"},
+    }));
+    assert_eq!(answer["status"], 200, "{answer}");
+    strata.run(&["drift"]).code(2);
+    strata.run(&["apply", "--yes"]).ok();
+    strata.run(&["drift"]).ok();
+    for environment in environments {
+        match *environment {
+            "" => strata.run(&["destroy", "--yes"]).ok(),
+            chosen => strata.run(&["-e", chosen, "destroy", "--yes"]).ok(),
+        };
+    }
+    assert_eq!(sim.export(), before, "destroy leaves the datacenter as it was");
+}
+
+#[test]
+fn homelab() {
+    play("homelab", &[""], ("pve1", 800));
+}
+
+#[test]
+fn prod() {
+    play("prod", &[""], ("pve1", 9100));
+}
+
+#[test]
+fn environments() {
+    play("environments", &["", "staging", "prod"], ("pve1", 9310));
+}

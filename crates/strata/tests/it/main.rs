@@ -1,0 +1,12 @@
+//! The program as a user runs it, on a simulated datacenter.
+#![allow(clippy::unwrap_used)]
+
+mod bad_input;
+mod bench;
+mod examples;
+mod faults;
+mod kill;
+mod leak;
+mod stale_plan;
+mod strangers;
+mod world;
