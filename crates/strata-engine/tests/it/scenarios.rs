@@ -37,6 +37,7 @@ impl Story {
     async fn plan(&mut self, source: &Source) -> &mut Self {
         let plan = self.world.plan(source).await.unwrap();
         self.tell("plan", &describe_plan(&plan));
+        self.world.assert_plans_are_equal(source, &self.text).await;
         self
     }
 

@@ -20,7 +20,7 @@ use strata_state::{LockOwner, Store};
 pub(crate) use self::process::Process;
 pub(crate) use self::remote::{FakeProvider, Remote};
 pub(crate) use self::render::{describe_drift, describe_plan, describe_report};
-pub(crate) use self::script::{Call, Fault, kill_at};
+pub(crate) use self::script::{Fault, kill_at};
 pub(crate) use self::source::{KEY, Source, lineage, volid};
 pub(crate) use self::store::MemoryStore;
 

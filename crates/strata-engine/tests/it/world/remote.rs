@@ -31,6 +31,10 @@ pub(crate) struct Inner {
     made: BTreeMap<i64, u32>,
     running: BTreeMap<String, usize>,
     most_at_once: BTreeMap<String, usize>,
+    /// Misbehaviour: an answer is left out; tasks of others do not end; a request hangs.
+    forgets_an_answer: bool,
+    keeps_tasks: bool,
+    hangs: bool,
 }
 
 #[derive(Clone)]
@@ -78,6 +82,25 @@ impl Remote {
 
     pub(crate) fn most_at_once(&self) -> BTreeMap<String, usize> {
         self.inner().most_at_once.clone()
+    }
+
+    /// How many operations run now.
+    pub(crate) fn running(&self) -> usize {
+        self.inner().running.get("all").copied().unwrap_or_default()
+    }
+
+    pub(crate) fn forget_an_answer(&self, forgets: bool) {
+        self.inner().forgets_an_answer = forgets;
+    }
+
+    /// Tasks are others', and do not end because we wait.
+    pub(crate) fn keep_tasks(&self, keeps: bool) {
+        self.inner().keeps_tasks = keeps;
+    }
+
+    /// Where the script kills, only that one request never ends.
+    pub(crate) fn hang_instead_of_killing(&self, hangs: bool) {
+        self.inner().hangs = hangs;
     }
 
     /// Every live object, without what depends on how often it was made.

@@ -48,6 +48,7 @@ impl FakeProvider {
         let fault = self.remote.inner().script.next(what, is_write);
         let result = match fault {
             Fault::Before => return Err(lost()),
+            Fault::KillBefore if self.remote.inner().hangs => std::future::pending().await,
             Fault::KillBefore => self.process.kill().await,
             Fault::None | Fault::After | Fault::KillAfter | Fault::KillTorn => {
                 effect(&mut self.remote.inner())
@@ -137,7 +138,11 @@ fn is_ours(guest: &Guest, wanted: &Wanted<'_>, vmid: i64) -> bool {
 #[async_trait]
 impl Provider for FakeProvider {
     async fn observe_all(&self, wanted: &[Wanted<'_>]) -> Result<Vec<Sighting>, ProviderError> {
-        self.look("look", |inner| wanted.iter().map(|wanted| Self::sight(inner, wanted)).collect()).await
+        self.look("look", |inner| {
+            let asked = wanted.len() - usize::from(inner.forgets_an_answer);
+            wanted[..asked].iter().map(|wanted| Self::sight(inner, wanted)).collect()
+        })
+        .await
     }
 
     async fn preflight(&self, _operations: &[Operation]) -> Result<Vec<ProviderError>, ProviderError> {
@@ -156,7 +161,8 @@ impl Provider for FakeProvider {
 
     async fn settle(&self, entry: &OpenEntry, _context: &dyn OperationContext) -> Result<(), ProviderError> {
         self.look("wait for its tasks", |inner| {
-            if let Some(guest) = inner.guests.get_mut(&vmid_of(&entry.identity)) {
+            let keeps = inner.keeps_tasks;
+            if let Some(guest) = inner.guests.get_mut(&vmid_of(&entry.identity)).filter(|_| !keeps) {
                 guest.task = None;
             }
         })

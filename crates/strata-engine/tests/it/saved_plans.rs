@@ -1,0 +1,154 @@
+//! A saved plan runs as it was reviewed, or not at all.
+
+use serde_json::json;
+use strata_engine::{Plan, PlanFile, StalePlan};
+
+use crate::world::{Fault, Source, World};
+
+const DIGEST: &str = "source-1";
+
+fn source() -> Source {
+    Source::default().vm("web", 100, json!({})).vm("log", 101, json!({}))
+}
+
+fn changed() -> Source {
+    source().change("vm/web", "cpu.cores", json!(4))
+}
+
+async fn world() -> World {
+    let world = World::new();
+    assert!(world.apply(&source()).await.succeeded());
+    world
+}
+
+/// Saved, written to a file, and read again.
+fn saved(plan: Plan) -> PlanFile {
+    let mut file = PlanFile::new("0.1.0", Some("c0ffee".into()), Some("dev".into()), false);
+    file.push("web", DIGEST, plan);
+    PlanFile::parse(&serde_json::to_vec(&file).unwrap()).unwrap()
+}
+
+async fn check(world: &World, file: &PlanFile, digest: &str, source: &Source) -> Result<(), StalePlan> {
+    file.stacks[0].check(digest, &world.plan(source).await.unwrap())
+}
+
+async fn moved(world: &World, file: &PlanFile, source: &Source) -> Vec<String> {
+    check(world, file, DIGEST, source).await.unwrap_err().moved
+}
+
+#[tokio::test(start_paused = true)]
+async fn it_runs_if_nothing_moved() {
+    let world = world().await;
+    let file = saved(world.plan(&changed()).await.unwrap());
+    check(&world, &file, DIGEST, &changed()).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn it_is_refused_after_the_source_changed() {
+    let world = world().await;
+    let file = saved(world.plan(&changed()).await.unwrap());
+    let error = check(&world, &file, "source-2", &changed()).await.unwrap_err();
+    assert_eq!(error.to_string(), "the plan of `web` is stale: the source changed");
+    // A source that slipped past its digest gives another plan.
+    let other = changed().change("vm/log", "onboot", json!(true));
+    assert_eq!(moved(&world, &file, &other).await, ["the same source now gives another plan"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn it_is_refused_after_the_state_changed() {
+    let world = world().await;
+    let file = saved(world.plan(&changed()).await.unwrap());
+    assert!(world.apply(&source().change("vm/log", "onboot", json!(true))).await.succeeded());
+    let moved = moved(&world, &file, &changed()).await;
+    assert_eq!(moved[0], "the state went from serial 1 to 2");
+}
+
+#[tokio::test(start_paused = true)]
+async fn it_is_refused_after_a_live_object_changed() {
+    let world = world().await;
+    let file = saved(world.plan(&changed()).await.unwrap());
+    // Even one that the plan leaves as it is.
+    world.pve.tamper(101, "foreign", json!("x"));
+    assert_eq!(moved(&world, &file, &changed()).await, ["`s/vm/log` was changed"]);
+    world.pve.remove_guest(101);
+    assert_eq!(moved(&world, &file, &changed()).await, ["`s/vm/log` is gone"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn it_is_refused_if_a_stranger_appeared() {
+    let world = World::new();
+    let file = saved(world.plan(&source()).await.unwrap());
+    world.pve.stranger(100, json!({"vmid": 100, "name": "theirs"}));
+    assert_eq!(moved(&world, &file, &source()).await, ["`s/vm/web`: guest 100 `theirs` is not ours"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn it_is_refused_if_it_is_about_what_an_apply_left_open() {
+    let world = world().await;
+    let file = saved(world.plan(&changed()).await.unwrap());
+    world.pve.script(|call| if call.what.starts_with("configure") { Fault::KillBefore } else { Fault::None });
+    world.apply(&changed()).await;
+    world.pve.clear_script();
+    assert_eq!(moved(&world, &file, &changed()).await, ["an interrupted apply left work open"]);
+    // Also once it is recovered: the state is another one.
+    world.recover(&changed().stack()).await.unwrap();
+    assert_eq!(moved(&world, &file, &changed()).await[0], "the state went from serial 1 to 2");
+}
+
+/// The guest that a change of VMID deletes is not the one under the wanted identity; the plan is bound to it too.
+#[tokio::test(start_paused = true)]
+async fn it_is_bound_to_the_objects_that_it_deletes() {
+    let world = world().await;
+    let other_vmid = Source::default().vm("web", 200, json!({})).vm("log", 101, json!({}));
+    let file = saved(world.plan(&other_vmid).await.unwrap());
+    check(&world, &file, DIGEST, &other_vmid).await.unwrap();
+    world.pve.tamper(100, "foreign", json!("x"));
+    assert_eq!(moved(&world, &file, &other_vmid).await, ["a former object of `s/vm/web` was changed"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_file_that_was_changed_is_refused() {
+    let world = world().await;
+    let mut file = PlanFile::new("0.1.0", None, None, false);
+    file.push("web", DIGEST, world.plan(&changed()).await.unwrap());
+    let text = serde_json::to_string(&file).unwrap();
+    for (from, to) in
+        [("\"after\":4", "\"after\":64"), ("\"serial\":1", "\"serial\":2"), ("s/vm/log", "s/vm/lag")]
+    {
+        let tampered = text.replacen(from, to, 1);
+        assert_ne!(tampered, text, "{from}");
+        assert_eq!(
+            PlanFile::parse(tampered.as_bytes()).unwrap_err(),
+            "the plan of `web` was changed after it was made",
+            "{from}"
+        );
+    }
+    let newer = text.replacen("\"format\":1", "\"format\":2", 1);
+    assert_eq!(PlanFile::parse(newer.as_bytes()).unwrap_err(), "its format is 2, this Strata knows 1");
+    for length in [0, 1, text.len() / 2, text.len() - 1] {
+        assert!(
+            PlanFile::parse(&text.as_bytes()[..length]).unwrap_err().starts_with("it is not a plan file")
+        );
+    }
+    // Whoever also mends the digest is found out by the plan of now.
+    let mut forged: PlanFile = serde_json::from_str(&text).unwrap();
+    let mut plan = forged.stacks.remove(0).plan;
+    plan.steps[0].reasons.push("forged".into());
+    forged.push("web", DIGEST, plan);
+    let forged = PlanFile::parse(&serde_json::to_vec(&forged).unwrap()).unwrap();
+    assert_eq!(moved(&world, &forged, &changed()).await, ["the same source now gives another plan"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_file_holds_no_secret() {
+    let world = World::new();
+    let source = Source::default().vm("web", 100, json!({})).password("hunter2");
+    let mut file = PlanFile::new("0.1.0", None, None, false);
+    file.push("web", DIGEST, world.plan(&source).await.unwrap());
+    assert!(!serde_json::to_string(&file).unwrap().contains("hunter2"));
+    assert!(world.apply(&source).await.succeeded());
+    let document = serde_json::to_string(&world.memory().document().unwrap()).unwrap();
+    assert!(!document.contains("hunter2"));
+    let events = serde_json::to_string(&*world.events.lock().unwrap()).unwrap();
+    assert!(!events.contains("hunter2"));
+}
