@@ -5,6 +5,7 @@ mod guest;
 mod index;
 mod login;
 mod lxc;
+mod network;
 mod node_storage;
 mod nodes;
 mod overview;
@@ -14,6 +15,7 @@ mod resources;
 mod section;
 mod storage;
 mod tasks;
+mod vzdump;
 
 use std::sync::LazyLock;
 
@@ -35,6 +37,8 @@ static ROUTER: LazyLock<Router> = LazyLock::new(|| {
         lxc::routes,
         pools::routes,
         resources::routes,
+        vzdump::routes,
+        network::routes,
     ];
     Router::new(families.iter().flat_map(|family| family()).collect())
 });
