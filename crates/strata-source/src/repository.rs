@@ -1,8 +1,10 @@
 //! A repository as a whole: its settings, its stacks, and each stack in each of its environments.
 
 mod assemble;
+mod defaults;
 mod digest;
 mod discover;
+mod membership;
 mod select;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -77,7 +79,8 @@ pub struct EffectiveStack {
     pub model: Model,
     /// Everything that comes from outside the source.
     pub references: Vec<Reference>,
-    tree: Node,
+    /// Of the tree that the model was read from; the tree itself would be most of a large repository's memory.
+    tree_digest: [u8; 32],
 }
 
 /// What a stack is made of.
@@ -245,11 +248,6 @@ impl EffectiveStack {
     pub fn read(&self, path: &str, world: &dyn World) -> Result<Vec<u8>, String> {
         find(world, &self.folder, path).map(|(_, content)| content)
     }
-
-    /// The tree that the model was read from.
-    pub fn tree(&self) -> &Node {
-        &self.tree
-    }
 }
 
 fn fetch(folder: &str, source: &Source, world: &dyn World) -> Result<Option<String>, String> {
@@ -261,5 +259,5 @@ fn fetch(folder: &str, source: &Source, world: &dyn World) -> Result<Option<Stri
             String::from_utf8(content).map_err(|_| format!("`{place}` is not UTF-8 text"))?
         }
     };
-    Ok(Some(text.strip_suffix('\n').map_or(text.as_str(), |text| text.trim_end_matches('\r')).to_owned()))
+    Ok(Some(strata_yaml::without_final_break(&text).to_owned()))
 }

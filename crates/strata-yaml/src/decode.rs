@@ -3,7 +3,9 @@
 pub(crate) mod choice;
 pub(crate) mod collection;
 pub(crate) mod context;
+mod declare;
 pub(crate) mod partial;
+pub(crate) mod places;
 pub(crate) mod primitive;
 pub(crate) mod record;
 

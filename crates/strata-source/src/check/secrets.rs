@@ -114,6 +114,13 @@ fn leaves(node: &Node, path: String, all: &mut Vec<String>) {
                 leaves(&entry.value, below, all);
             }
         }
-        None => all.push(path),
+        None => match node.as_list() {
+            Some(items) => {
+                for (index, item) in items.iter().enumerate() {
+                    leaves(item, format!("{path}.{index}"), all);
+                }
+            }
+            None => all.push(path),
+        },
     }
 }

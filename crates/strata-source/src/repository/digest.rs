@@ -16,7 +16,7 @@ impl Repository {
         hash.update(b"strata source 1\0");
         part(&mut hash, stack.name.as_bytes());
         part(&mut hash, stack.environment.as_bytes());
-        node(&mut hash, &stack.tree);
+        hash.update(stack.tree_digest);
         let settings = self.settings_tree.get(&stack.environment).or_else(|| self.settings_tree.get(""));
         for key in ["repository", "mirrors"] {
             optional(&mut hash, settings.and_then(|tree| tree.get(key)));
@@ -41,6 +41,13 @@ impl Repository {
         }
         hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
     }
+}
+
+/// The digest of a tree by what it means.
+pub(super) fn of_tree(tree: &Node) -> [u8; 32] {
+    let mut hash = Sha256::new();
+    node(&mut hash, tree);
+    hash.finalize().into()
 }
 
 /// Length first, so that no two sequences of parts are the same bytes.

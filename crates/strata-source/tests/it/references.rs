@@ -247,7 +247,7 @@ vms:
     8 |       sshKeys: [{secret: keys.0}, {secret: keys.5}, {file: nope.pub}]
       |                                   ^^^^^^^^^^^^^^^^
       |
-      = hint: did you mean `keys`?
+      = hint: did you mean `keys.0`?
     error[missing-file]: there is no file `stacks/web/nope.pub` and no `nope.pub`
      --> stacks/web/stack.yaml:8:53
       |

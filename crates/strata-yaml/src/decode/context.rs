@@ -17,6 +17,12 @@ pub trait Outside {
     fn file(&self, path: &str, from: FileId) -> Result<String, String>;
 }
 
+/// A value from a file or variable: one line break at its end is not part of it.
+pub fn without_final_break(text: &str) -> &str {
+    let text = text.strip_suffix('\n').unwrap_or(text);
+    text.strip_suffix('\r').unwrap_or(text)
+}
+
 /// A world in which nothing is set and no file exists.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoOutside;
@@ -159,7 +165,7 @@ impl<'d> Context<'d> {
         match text {
             Ok(text) => {
                 self.refer(Reference { fetched: true, ..reference });
-                Some(text.trim_end_matches(['\n', '\r']).to_owned())
+                Some(without_final_break(&text).to_owned())
             }
             Err(problem) => {
                 self.push(Diagnostic::error("unresolved", problem).at(span));

@@ -1,12 +1,10 @@
 //! Mappings with known keys, as structs; `record!` declares both at once.
 
-use std::sync::Arc;
-
 use strata_diagnostics::{Diagnostic, Span, nearest};
 
 use crate::reference::Source;
 use crate::shape::{FieldSpec, RecordSpec, Rules, Shape, words_list};
-use crate::{Context, Decode, Entry, Mapping, Node, Spanned};
+use crate::{Context, Decode, Entry, Mapping, Node, Places, Spanned};
 
 /// A struct that `record!` declared.
 pub trait Record: Sized {
@@ -16,50 +14,6 @@ pub trait Record: Sized {
     fn fields(into: &mut Vec<FieldSpec>);
 
     fn take(fields: &mut Fields<'_, '_, '_>) -> Option<Self>;
-}
-
-/// Where each part of a record was written. Two records that say the same are equal wherever they were written.
-#[derive(Debug, Clone)]
-pub struct Places {
-    owner: Span,
-    fields: Arc<[(&'static str, Span, Span)]>,
-}
-
-impl Places {
-    /// For a record that was not read from a file of its own shape.
-    pub fn only(owner: Span) -> Self {
-        Self { owner, fields: Arc::new([]) }
-    }
-
-    /// The key that names the record, or the record where nothing names it.
-    pub fn owner(&self) -> Span {
-        self.owner
-    }
-
-    /// The value of a field; the owner where the field is absent.
-    pub fn value(&self, key: &str) -> Span {
-        self.find(key).map_or(self.owner, |place| place.2)
-    }
-
-    /// The key of a field; the owner where the field is absent.
-    pub fn key(&self, key: &str) -> Span {
-        self.find(key).map_or(self.owner, |place| place.1)
-    }
-
-    /// Whether the field was written at all.
-    pub fn has(&self, key: &str) -> bool {
-        self.find(key).is_some()
-    }
-
-    fn find(&self, key: &str) -> Option<&(&'static str, Span, Span)> {
-        self.fields.iter().find(|place| place.0 == key)
-    }
-}
-
-impl PartialEq for Places {
-    fn eq(&self, _: &Self) -> bool {
-        true
-    }
 }
 
 /// The entries of the mapping that is being read.
@@ -72,7 +26,7 @@ pub struct Fields<'n, 'c, 'd> {
     cx: &'c mut Context<'d>,
 }
 
-impl Fields<'_, '_, '_> {
+impl<'n> Fields<'n, '_, '_> {
     pub fn places(&self) -> Places {
         self.places.clone()
     }
@@ -96,14 +50,13 @@ impl Fields<'_, '_, '_> {
         }
     }
 
-    fn read<T: Decode>(&mut self, key: &'static str, rules: Rules, entry: Entry) -> Option<T> {
-        let Entry { key: name, value } = entry;
-        let owner = if self.short { self.owner.clone() } else { Some(name) };
-        self.cx.within(key, rules, |cx| cx.owned(owner, |cx| T::decode(&value, cx)))
+    fn read<T: Decode>(&mut self, key: &'static str, rules: Rules, entry: &Entry) -> Option<T> {
+        let owner = if self.short { self.owner.clone() } else { Some(entry.key.clone()) };
+        self.cx.within(key, rules, |cx| cx.owned(owner, |cx| T::decode(&entry.value, cx)))
     }
 
-    fn entry(&mut self, key: &str, rules: &Rules) -> Option<Entry> {
-        let mut found = None;
+    fn entry(&mut self, key: &str, rules: &Rules) -> Option<&'n Entry> {
+        let mut found: Option<&'n Entry> = None;
         for entry in &self.mapping.entries {
             if entry.key.value != key && !rules.aliases.contains(&entry.key.value.as_str()) {
                 continue;
@@ -119,7 +72,7 @@ impl Fields<'_, '_, '_> {
         }
         // In an overlay, nothing takes the key away.
         let partial = self.cx.is_partial();
-        found.filter(|entry| !(partial && entry.value.is_null())).cloned()
+        found.filter(|entry| !(partial && entry.value.is_null()))
     }
 
     fn missing(&mut self, key: &'static str, doc: &[&str]) {
@@ -135,7 +88,7 @@ impl Fields<'_, '_, '_> {
             None => format!("`{key}` is missing"),
         };
         let hint = (!doc.is_empty()).then(|| format!("`{key}`: {}", join_doc(doc)));
-        self.cx.push(Diagnostic::error("missing-key", message).at(self.places.owner).maybe_hint(hint));
+        self.cx.push(Diagnostic::error("missing-key", message).at(self.places.owner()).maybe_hint(hint));
     }
 }
 
@@ -151,9 +104,9 @@ pub fn decode_record<T: Record>(node: &Node, cx: &mut Context<'_>) -> Option<T> 
         return None;
     };
     let owner = cx.owner().cloned();
-    let places = places(mapping, spec, owner.as_ref().map_or_else(|| head(node), |owner| owner.span));
+    let places = Places::of(mapping, spec, owner.as_ref().map_or_else(|| head(node), |owner| owner.span));
     unknown_keys(mapping, spec, owner.as_ref(), cx);
-    let grouped = groups(mapping, spec, owner.as_ref(), places.owner, cx);
+    let grouped = groups(mapping, spec, owner.as_ref(), places.owner(), cx);
     let taken = T::take(&mut Fields { mapping, owner, places, short: expanded.is_some(), cx });
     taken.filter(|_| grouped)
 }
@@ -177,18 +130,6 @@ fn head(node: &Node) -> Span {
         Some(entry) => entry.key.span,
         None => node.span,
     }
-}
-
-fn places(mapping: &Mapping, spec: &RecordSpec, owner: Span) -> Places {
-    let known = |entry: &Entry| {
-        let written = entry.key.value.as_str();
-        let field = spec
-            .fields
-            .iter()
-            .find(|field| field.key == written || field.rules.aliases.contains(&written))?;
-        Some((field.key, entry.key.span, entry.value.span))
-    };
-    Places { owner, fields: mapping.entries.iter().filter_map(known).collect() }
 }
 
 fn unknown_keys(mapping: &Mapping, spec: &RecordSpec, owner: Option<&Spanned<String>>, cx: &mut Context<'_>) {
@@ -259,124 +200,6 @@ fn groups(
         }
     }
     fits
-}
-
-/// Declares a struct, its decoder and its description in one table.
-///
-/// ```text
-/// record! {
-///     /// What it is.
-///     pub struct Disk [shorthand("size")] {
-///         /// What the field means; this text is in the schema and in messages.
-///         "size" size: Size;
-///         "ssd" ssd: bool = false;
-///         "queues" queues: Option<u8> [range(0, 64)];
-///         ..hardware: Hardware;
-///     }
-/// }
-/// ```
-#[macro_export]
-macro_rules! record {
-    (
-        $(#[doc = $doc:literal])*
-        pub struct $name:ident $([ $($option:ident $(( $($argument:expr),* ))?),* ])? {
-            $(
-                $(#[doc = $field_doc:literal])*
-                $($key:literal)? $(..)? $field:ident : $type:ty
-                    $([ $($rule:ident $(( $($value:expr),* ))?),* ])? $(= $default:expr)?
-            );* $(;)?
-        }
-    ) => {
-        $(#[doc = $doc])*
-        #[derive(Debug, Clone, PartialEq)]
-        pub struct $name {
-            $( $(#[doc = $field_doc])* pub $field: $type, )*
-            /// Where the record and its fields were written.
-            pub places: $crate::Places,
-        }
-
-        impl $crate::Record for $name {
-            fn spec() -> &'static $crate::RecordSpec {
-                static SPEC: ::std::sync::LazyLock<$crate::RecordSpec> = ::std::sync::LazyLock::new(|| {
-                    let doc = $crate::join_doc(&[$($doc),*]);
-                    let mut spec = $crate::RecordSpec::new(stringify!($name), doc)
-                        $($( .$option($( $($argument),* )?) )*)?;
-                    <$name as $crate::Record>::fields(&mut spec.fields);
-                    spec
-                });
-                &SPEC
-            }
-
-            fn fields(into: &mut ::std::vec::Vec<$crate::FieldSpec>) {
-                $(
-                    $crate::record_field!(
-                        spec into ($($key)?) $type,
-                        ($crate::join_doc(&[$($field_doc),*])),
-                        ($crate::Rules::default() $($( .$rule($( $($value),* )?) )*)?),
-                        ($($default)?)
-                    );
-                )*
-            }
-
-            fn take(fields: &mut $crate::Fields<'_, '_, '_>) -> ::std::option::Option<Self> {
-                $(
-                    let $field: ::std::option::Option<$type> = $crate::record_field!(
-                        take fields ($($key)?) $type,
-                        ([$($field_doc),*]),
-                        ($crate::Rules::default() $($( .$rule($( $($value),* )?) )*)?),
-                        ($($default)?)
-                    );
-                )*
-                ::std::option::Option::Some(Self { $( $field: $field?, )* places: fields.places() })
-            }
-        }
-
-        impl $crate::Decode for $name {
-            fn shape() -> $crate::Shape {
-                $crate::Shape::Record(<$name as $crate::Record>::spec)
-            }
-
-            fn decode(node: &$crate::Node, cx: &mut $crate::Context<'_>) -> ::std::option::Option<Self> {
-                $crate::decode_record(node, cx)
-            }
-        }
-    };
-}
-
-/// One field of a record, for [`record!`] only: its description, or its value.
-#[doc(hidden)]
-#[macro_export]
-macro_rules! record_field {
-    (spec $into:ident ($key:literal) $type:ty, ($doc:expr), ($rules:expr), ()) => {
-        $into.push($crate::FieldSpec {
-            key: $key,
-            doc: $doc,
-            required: <$type as $crate::Decode>::absent().is_none(),
-            shape: <$type as $crate::Decode>::shape(),
-            rules: $rules,
-        })
-    };
-    (spec $into:ident ($key:literal) $type:ty, ($doc:expr), ($rules:expr), ($default:expr)) => {
-        $into.push($crate::FieldSpec {
-            key: $key,
-            doc: $doc,
-            required: false,
-            shape: <$type as $crate::Decode>::shape(),
-            rules: $rules.unless_given(stringify!($default)),
-        })
-    };
-    (spec $into:ident () $type:ty, ($doc:expr), ($rules:expr), ()) => {
-        <$type as $crate::Record>::fields($into)
-    };
-    (take $fields:ident ($key:literal) $type:ty, ($doc:expr), ($rules:expr), ()) => {
-        $fields.field::<$type>($key, $rules, &$doc)
-    };
-    (take $fields:ident ($key:literal) $type:ty, ($doc:expr), ($rules:expr), ($default:expr)) => {
-        $fields.field_or::<$type>($key, $rules, $default)
-    };
-    (take $fields:ident () $type:ty, ($doc:expr), ($rules:expr), ()) => {
-        <$type as $crate::Record>::take($fields)
-    };
 }
 
 /// The lines of a doc comment as one text.
