@@ -12,8 +12,6 @@ pub struct Answer {
     pub total: Option<usize>,
     /// The diff of staged network changes, beside `data`.
     pub changes: Option<String>,
-    /// A login that failed is the one error that is delayed and still carries a JSON body.
-    pub fingerprint: Option<String>,
 }
 
 impl From<Value> for Answer {

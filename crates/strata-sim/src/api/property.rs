@@ -15,14 +15,17 @@ struct Field {
     is_default: bool,
 }
 
+/// A check of the values together; its text is the whole complaint.
+type Validator = fn(&PropertyString) -> Result<(), String>;
+
 /// The keys that a property string may have.
 #[derive(Debug, Default)]
 pub struct Properties {
     fields: IndexMap<String, Field>,
     /// `alias` → (the key it stands for, the key that then holds the alias' own name).
     aliases: IndexMap<String, (String, Option<String>)>,
-    /// Runs after the schema; its text is the whole complaint.
-    validator: Option<fn(&PropertyString) -> Result<(), String>>,
+    /// Runs after the schema.
+    validator: Option<Validator>,
 }
 
 /// The values of a parsed property string, in the order they were written.
@@ -85,7 +88,7 @@ impl Properties {
     }
 
     #[must_use]
-    pub fn validated(mut self, validator: fn(&PropertyString) -> Result<(), String>) -> Self {
+    pub fn validated(mut self, validator: Validator) -> Self {
         self.validator = Some(validator);
         self
     }
@@ -100,7 +103,10 @@ impl Properties {
         let mut errors = Errors::new();
         for (key, field) in &self.fields {
             let arg = values.get(key).map(|v| Arg::Text(v.to_owned()));
-            check_value(&field.param, arg.as_ref(), &format!("{path}.{key}"), &mut errors);
+            // Most keys of most strings are optional and not there.
+            if arg.is_some() || !field.param.optional {
+                check_value(&field.param, arg.as_ref(), &format!("{path}.{key}"), &mut errors);
+            }
         }
         for key in values.0.keys() {
             let requires = self.fields.get(key).and_then(|f| f.param.requires);

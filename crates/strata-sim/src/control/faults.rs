@@ -57,6 +57,8 @@ struct Fault {
     order: Order,
     seen: u64,
     hit: u64,
+    /// A request that it hit was carried out nevertheless.
+    carried_out: bool,
     /// Held requests go on when this is true.
     released: bool,
     last: Option<String>,
@@ -104,7 +106,15 @@ impl Faults {
         let mut state = self.state();
         state.next += 1;
         let id = state.next;
-        state.faults.push(Fault { id, order, seen: 0, hit: 0, released: false, last: None });
+        state.faults.push(Fault {
+            id,
+            order,
+            seen: 0,
+            hit: 0,
+            carried_out: false,
+            released: false,
+            last: None,
+        });
         Ok(id)
     }
 
@@ -131,8 +141,8 @@ impl Faults {
             .map(|f| {
                 json!({
                     "id": f.id, "kind": format!("{:?}", f.order.kind), "path": f.order.path,
-                    "method": f.order.method, "seen": f.seen, "hit": f.hit, "released": f.released,
-                    "request": f.last,
+                    "method": f.order.method, "seen": f.seen, "hit": f.hit, "carried-out": f.carried_out,
+                    "released": f.released, "request": f.last,
                 })
             })
             .collect();
@@ -167,7 +177,7 @@ impl Faults {
     /// Called when a request is complete and nothing was done about it yet.
     pub async fn arrive(&self, verb: Verb, path: &str) -> Verdict {
         let Some((id, order)) = self.strike(verb, path) else { return Verdict::Pass(None) };
-        if order.kind != Kind::HoldAfter {
+        if !matches!(order.kind, Kind::HoldAfter | Kind::Lost) {
             self.bell.notify_waiters();
         }
         match order.kind {
@@ -194,20 +204,15 @@ impl Faults {
 
     /// Called when such a request was carried out; true if its connection is to be cut.
     pub async fn finish(&self, after: After) -> bool {
+        if let Some(fault) = self.state().faults.iter_mut().find(|f| f.id == after.id) {
+            fault.carried_out = true;
+        }
+        self.bell.notify_waiters();
         if after.kind == Kind::Lost {
             return true;
         }
-        self.mark_done(after.id);
         self.hold(after.id).await;
         false
-    }
-
-    /// A hold after execution counts as hit only once the request was carried out.
-    fn mark_done(&self, id: u64) {
-        if let Some(fault) = self.state().faults.iter_mut().find(|f| f.id == id) {
-            fault.order.text = Some("done".to_owned());
-        }
-        self.bell.notify_waiters();
     }
 
     async fn hold(&self, id: u64) {
@@ -223,7 +228,7 @@ impl Faults {
         }
     }
 
-    /// Waits until a fault (that one, or any) has struck; for a held answer: until the request was carried out.
+    /// Waits until a fault (that one, or any) has struck; for a held or lost answer: until the request was carried out.
     pub async fn wait_hit(&self, id: Option<u64>, patience: Duration) -> bool {
         let end = tokio::time::Instant::now() + patience;
         loop {
@@ -231,8 +236,8 @@ impl Faults {
             tokio::pin!(rung);
             rung.as_mut().enable();
             let struck = |f: &Fault| {
-                let carried_out = f.order.kind != Kind::HoldAfter || f.order.text.is_some();
-                f.hit > 0 && carried_out && id.is_none_or(|id| id == f.id)
+                let early = !matches!(f.order.kind, Kind::HoldAfter | Kind::Lost);
+                f.hit > 0 && (early || f.carried_out) && id.is_none_or(|id| id == f.id)
             };
             if self.state().faults.iter().any(struck) {
                 return true;

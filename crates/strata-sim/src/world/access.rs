@@ -240,7 +240,7 @@ impl World {
     ) -> Result<(), Refusal> {
         let has = |privilege: &&str| path.is_some_and(|path| self.may(who, path, privilege));
         if any {
-            if privs.iter().any(|p| has(&p)) {
+            if privs.iter().any(has) {
                 return Ok(());
             }
             return Err(forbidden(format!("{}, {}", path.unwrap_or_default(), privs.join("|"))));

@@ -1,5 +1,7 @@
 //! The simulator seen from outside: what a client of the API and a test with the control port observe.
 
+#![allow(clippy::unwrap_used, unreachable_pub)]
+
 mod client;
 mod clone;
 mod config;

@@ -76,7 +76,6 @@ struct Change {
     force: bool,
     digest: Option<String>,
     skiplock: bool,
-    user: String,
     /// For the task's log.
     text: String,
 }
@@ -168,7 +167,6 @@ fn prepare(call: &mut Call<'_>) -> Result<Change, Refusal> {
         force: call.args.is_set("force"),
         digest: call.args.owned("digest"),
         skiplock,
-        user,
         text: words.into_iter().collect::<Vec<_>>().join(" "),
     };
     check_values(call, &change)?;
