@@ -37,6 +37,7 @@ pub fn draw_cluster(site: &Site<'_>, cluster: &Cluster) -> Result<Blueprint, Vec
     for node in cluster.machines(site.stack, &mut diagnostics) {
         draft.cluster_node(cluster, &node);
     }
+    draft.cluster_outputs(cluster);
     draft.found.extend(diagnostics.into_iter().filter(Diagnostic::is_error));
     if draft.found.is_empty() { Ok(draft.blueprint) } else { Err(draft.found) }
 }
@@ -70,6 +71,7 @@ impl Draft<'_> {
         self.devices(node, &machine, &mut built);
         self.network(cluster, node, &machine, &mut built.spec);
         addresses(cluster, node, storages, &mut built.spec);
+        self.addresses.extend(node.address.map(|own| (address.clone(), own.value.to_string())));
         let image = self.boot_image(cluster, node, storages, hypervisor);
         let mut spec = Spec::new();
         spec.put("vmid", int(vm_id.value));

@@ -56,6 +56,10 @@ impl Draft<'_> {
             (slot.value.clone(), Value::Map(network(instance, slot, nic, mac, firewalled)))
         });
         let networks = Value::Map(networks.collect());
+        let mut fixed =
+            container.network.iter().filter_map(|(_, nic)| instance.addressing(nic.ip.as_ref()?.value));
+        let fixed = fixed.find_map(|ip| ip.address());
+        self.addresses.extend(fixed.map(|cidr| (address.clone(), cidr.address.to_string())));
         spec.put_full("networks", networks);
         spec.put_full("features", features(container));
         spec.put_full("nameservers", list(container.nameservers.iter().map(|server| server.0)));

@@ -1,6 +1,7 @@
 //! What a stack lets others ask of it.
 
 use strata_resource::{Address, Kind, Spec, Value};
+use strata_source::cluster::Cluster;
 use strata_source::stack::Stack;
 use strata_source::stack::output::{OutputField, OutputKind, OutputPath, Which};
 use strata_yaml::Spanned;
@@ -10,18 +11,29 @@ use crate::site::Draft;
 impl Draft<'_> {
     pub(crate) fn outputs(&mut self, stack: &Stack) {
         for (name, path) in stack.outputs.iter() {
-            if let Some(value) = self.output(stack, path) {
+            let machines = self.machines(stack, path);
+            if let Some(value) = self.output(&machines, path) {
                 self.blueprint.outputs.insert(name.value.clone(), value);
             }
         }
     }
 
-    fn output(&mut self, stack: &Stack, path: &Spanned<OutputPath>) -> Option<Value> {
-        let addresses = self.machines(stack, path);
+    /// A cluster is asked by the names of its machines.
+    pub(crate) fn cluster_outputs(&mut self, cluster: &Cluster) {
+        for (name, path) in cluster.outputs.iter() {
+            let machine = self.address(Kind::Vm, &path.name);
+            if let Some(value) = self.output(&[machine], path) {
+                self.blueprint.outputs.insert(name.value.clone(), value);
+            }
+        }
+    }
+
+    fn output(&mut self, addresses: &[Address], path: &Spanned<OutputPath>) -> Option<Value> {
         let values: Vec<Option<Value>> = addresses
             .iter()
-            .map(|address| {
-                self.blueprint.graph.get(address).and_then(|resource| field(&resource.spec, path.field))
+            .map(|address| match path.field {
+                OutputField::Address => self.addresses.get(address).map(|ip| Value::text(ip.as_str())),
+                named => self.blueprint.graph.get(address).and_then(|resource| field(&resource.spec, named)),
             })
             .collect();
         match path.which {
@@ -69,21 +81,12 @@ impl Draft<'_> {
 }
 
 fn field(spec: &Spec, field: OutputField) -> Option<Value> {
-    let networks = spec.get("networks").and_then(Value::as_map);
     match field {
         OutputField::Name => spec.get("name").cloned(),
         OutputField::VmId => spec.get("vmid").cloned(),
         OutputField::Node => spec.get("node").cloned(),
-        OutputField::Mac => networks?.values().next()?.as_map()?.get("mac").cloned(),
-        OutputField::Address => {
-            let configs =
-                spec.get("cloudinit").and_then(Value::as_map).and_then(|it| it.get("ipconfig")?.as_map());
-            let mut candidates = configs.into_iter().chain(networks).flat_map(|map| map.values());
-            candidates.find_map(|candidate| {
-                let ip = candidate.as_map()?.get("ip")?.as_text()?;
-                let (address, _) = ip.split_once('/')?;
-                Some(Value::text(address))
-            })
-        }
+        OutputField::Mac => spec.get("networks")?.as_map()?.values().next()?.as_map()?.get("mac").cloned(),
+        // Not every machine's spec says its address: an ISO may carry it.
+        OutputField::Address => None,
     }
 }

@@ -55,11 +55,20 @@ pub(crate) struct Draft<'a> {
     pub(crate) found: Vec<Diagnostic>,
     /// Image volumes by storage, node and name: one download however many use it.
     pub(crate) images: BTreeMap<(String, String, String), Address>,
+    /// The first fixed address of each machine that has one.
+    pub(crate) addresses: BTreeMap<Address, String>,
 }
 
 impl<'a> Draft<'a> {
     pub(crate) fn new(site: &'a Site<'a>, target: String) -> Self {
-        Self { site, target, blueprint: Blueprint::default(), found: Vec::new(), images: BTreeMap::new() }
+        Self {
+            site,
+            target,
+            blueprint: Blueprint::default(),
+            found: Vec::new(),
+            images: BTreeMap::new(),
+            addresses: BTreeMap::new(),
+        }
     }
 
     pub(crate) fn address(&self, kind: Kind, name: &str) -> Address {

@@ -43,6 +43,8 @@ impl Draft<'_> {
         let interfaces =
             Self::interfaces(&built, vm.hardware.network.iter(), &|first| instance.addressing(first));
         self.cloud_init(&machine, instance.vm_id, vm.cloud_init.as_ref(), &interfaces, &mut built);
+        let fixed = interfaces.iter().find_map(|interface| interface.ip?.address());
+        self.addresses.extend(fixed.map(|cidr| (address.clone(), cidr.address.to_string())));
         let mut spec = self.guest(&address, instance.vm_id, &node, &instance.name, guest);
         spec.put_some("pool", self.pool(stack, guest.pool.as_ref()));
         spec.extend(built.spec);
