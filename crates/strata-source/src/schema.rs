@@ -1,4 +1,4 @@
-//! The JSON Schemas of the source files, for editors.
+//! The JSON Schemas of the source files, for editors, and the reference, for people.
 
 use serde_json::Value;
 use strata_yaml::{Choice, choice};
@@ -37,6 +37,18 @@ impl Document {
             Self::Nodes => strata_yaml::schema::<NodesFile>("clusters/<name>/nodes.yaml"),
             Self::Environment => strata_yaml::schema::<Environment>("environments/<env>.yaml"),
             Self::Hypervisor => strata_yaml::schema::<Hypervisor>("hypervisors/<name>.yaml"),
+        }
+    }
+
+    /// The same for people: every key of such a file, as Markdown.
+    pub fn reference(self) -> String {
+        match self {
+            Self::Strata => strata_yaml::reference::<Settings>(),
+            Self::Stack => strata_yaml::reference::<Stack>(),
+            Self::Cluster => strata_yaml::reference::<Cluster>(),
+            Self::Nodes => strata_yaml::reference::<NodesFile>(),
+            Self::Environment => strata_yaml::reference::<Environment>(),
+            Self::Hypervisor => strata_yaml::reference::<Hypervisor>(),
         }
     }
 }

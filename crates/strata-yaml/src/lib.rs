@@ -9,6 +9,7 @@ mod scalar;
 mod schema;
 mod shape;
 mod spanned;
+mod tables;
 
 pub use decode::Decode;
 pub use decode::choice::{Choice, decode_choice};
@@ -26,3 +27,4 @@ pub use scalar::{Scalar, ScalarKind, Style, shorten};
 pub use schema::schema;
 pub use shape::{FieldSpec, RecordSpec, Rules, Shape, TextRule, TextShape};
 pub use spanned::Spanned;
+pub use tables::reference;

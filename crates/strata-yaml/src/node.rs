@@ -83,6 +83,20 @@ impl Node {
         self.as_scalar().is_some_and(|scalar| scalar.kind() == ScalarKind::Null)
     }
 
+    /// The kind of thing that stands here, without its content.
+    pub fn describe_kind(&self) -> &'static str {
+        match &self.kind {
+            Kind::List(_) => "a list",
+            Kind::Mapping(_) => "a mapping",
+            Kind::Scalar(scalar) => match scalar.kind() {
+                ScalarKind::Null => "nothing",
+                ScalarKind::Bool(_) => "`true` or `false`",
+                ScalarKind::Integer(_) | ScalarKind::Float => "a number",
+                ScalarKind::Text => "text",
+            },
+        }
+    }
+
     /// What stands here, in words: the second half of `expected …, found …`.
     pub fn describe(&self) -> String {
         match &self.kind {

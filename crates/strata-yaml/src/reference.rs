@@ -27,10 +27,20 @@ pub struct Reference {
 }
 
 /// A value that is written down, or a reference to be resolved when it is needed.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Clone, PartialEq, Eq, Hash)]
 pub enum Value<T> {
     Literal(T),
     Reference(Reference),
+}
+
+/// What is written down may be a secret, wrongly: it is never printed.
+impl<T> std::fmt::Debug for Value<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Literal(_) => f.write_str("Literal(…)"),
+            Self::Reference(reference) => f.debug_tuple("Reference").field(reference).finish(),
+        }
+    }
 }
 
 impl<T> Value<T> {

@@ -211,3 +211,40 @@ fn a_machine_without_a_number_or_an_address() {
        = hint: give its pool `addresses`, or the machine an `address`
     "#);
 }
+
+#[test]
+fn one_file_for_each_cluster_with_an_endpoint_of_its_own() {
+    let world = Memory::new().file("strata.yaml", SETTINGS).file(
+        "clusters/lab/cluster.yaml",
+        "\
+metadata: {name: lab, environment: dev, description: the lab}
+cluster:
+  talos: {version: v1.11.3, clusterName: lab-k8s, factorySchematic: SCHEMATIC, installDisk: /dev/sda}
+  topology:
+    controlPlane: {count: 3, resources: {cores: 4, memory: 8192, disk: 50}}
+    workers: {count: 1, resources: {cores: 4, memory: 8192, disk: 100}}
+  naming: \"{cluster}-{role}{n}\"
+proxmox:
+  endpoint: https://192.0.2.9:8006
+  node: pve
+  insecure: true
+  storage: {datastore: local-lvm, isoPath: local:iso/talos.iso}
+  network: {bridge: vmbr0}
+  vm: {idBase: 400, cpuType: x86-64-v2-AES, onBoot: true, forceStop: true}
+gitops:
+  enabled: true
+  flux: {version: v2.7.0, repository: https://git.example/me/infra, branch: main, path: clusters/lab}
+  infrastructure: {core: [cilium], optional: []}
+"
+        .replace("SCHEMATIC", &"ab".repeat(32)),
+    );
+    let repository = clean(&world);
+    assert_snapshot!(machines(&repository, "lab"), @"
+    controlPlane lab-k8s-cp1 vm=400 dhcp on pve cores=4 memory=8192M disk=50G
+    controlPlane lab-k8s-cp2 vm=401 dhcp on pve cores=4 memory=8192M disk=50G
+    controlPlane lab-k8s-cp3 vm=402 dhcp on pve cores=4 memory=8192M disk=50G
+    worker lab-k8s-worker1 vm=410 dhcp on pve cores=4 memory=8192M disk=100G
+    ");
+    let stack = repository.stack("lab", None).unwrap();
+    assert_eq!(repository.proxmox_endpoint(stack).unwrap(), "https://192.0.2.9:8006");
+}

@@ -92,6 +92,54 @@ outputs:
     text.replace("SUM", &checksum())
 }
 
+pub(crate) const HYPERVISOR: &str = r#"
+metadata: {name: hosts, description: the rack in the cellar}
+proxmox: {target: pve, nodes: [pve1, pve2]}
+storages:
+  tank: {type: zfspool, pool: tank, content: [images, rootdir], sparse: true}
+  nfs: {type: nfs, server: 192.0.2.20, export: /tank/iso, content: [iso, vztmpl, import], nodes: [pve1, pve2]}
+  backup: {type: pbs, server: 192.0.2.30, datastore: main, username: strata@pbs, password: {secret: pbs}, enabled: false}
+network:
+  vmbr0: {type: bridge, ports: [eno1], address: 192.0.2.10/24, gateway: 192.0.2.1, vlanAware: true}
+  vmbr0.20: {type: vlan, device: vmbr0, tag: 20, mtu: 1500, comment: servers}
+pools: {web: {comment: public}}
+roles: {Strata: [VM.Allocate, VM.Config.Disk], Reader: {privileges: [VM.Audit]}}
+groups: {ops: {comment: on call}}
+users: {ops@pve: {groups: [ops], email: ops@example.com, expire: 0, password: {env: OPS}}}
+tokens: {ops@pve!ci: {privilegeSeparation: false, comment: pipelines}}
+acl:
+  - {path: /, role: Strata, token: ops@pve!ci}
+  - {path: /vms, role: Reader, group: ops, propagate: false}
+mappings:
+  pci: {gpu0: {devices: [{node: pve1, path: "0000:01:00.0", id: "10de:2204", iommuGroup: 12}], mediated: false}}
+  usb: {stick: {devices: [{node: pve2, path: 1-2}]}}
+firewall:
+  policyIn: DROP
+  aliases: {nas: 192.0.2.20}
+  ipSets: {admins: [192.0.2.0/28], web: {comment: public, addresses: [192.0.2.90]}}
+  groups: {webservers: {rules: [{direction: in, action: ACCEPT, macro: HTTPS}]}}
+  rules: [{direction: in, action: ACCEPT, source: +admins}]
+dns: {servers: [192.0.2.1], searchDomain: example}
+timezone: Europe/Paris
+"#;
+
+pub(crate) const ENVIRONMENT: &str = r#"
+description: the real thing
+targets: {pve: {proxmox: {endpoint: https://198.51.100.10:8006, tls: null}}}
+mirrors: {https://cloud.debian.org: https://mirror.example/debian}
+policy: {requireChecksum: true}
+defaults: {vm: {tags: [prod]}}
+stacks:
+  web: {vms: {web: {count: 5, cores: 4, disks: {scsi0: {size: 80}}, cloudInit: {userData: null}}}, outputs: null}
+clusters:
+  homelab: {cluster: {topology: {controlPlane: {count: 3}}, nodes: {homelab-cp-2: {hypervisor: pve3}}}}
+hypervisors:
+  hosts: {storages: {tank: {sparse: false}}}
+"#;
+
+pub(crate) const NODES: &str =
+    "nodes:\n  homelab-cp-1: {vmId: 899, address: 192.0.2.45, mac: \"BC:24:11:00:00:02\", labels: {a: b}}\n";
+
 /// All of them in one repository, with the files that they name.
 pub(crate) fn handbook() -> strata_source::world::Memory {
     strata_source::world::Memory::new()

@@ -1,8 +1,11 @@
 //! Mistakes in files, all of them at once.
 
 use insta::assert_snapshot;
+use proptest::prelude::*;
+use strata_source::Repository;
 use strata_source::world::Memory;
 
+use crate::examples::{CLUSTER, ENVIRONMENT, HYPERVISOR, handbook, stack};
 use crate::{SETTINGS, mistakes, web};
 
 #[test]
@@ -344,4 +347,33 @@ fn a_secret_in_the_clear() {
     --> strata.yaml:1:71
      = hint: keep it in an encrypted file and write `{secret: name}`
     ");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// Characters are put into the files at random: whatever comes out, it is reported and nothing panics.
+    #[test]
+    fn no_slip_of_the_keyboard_makes_a_load_panic(
+        slips in proptest::collection::vec((0_usize..4, any::<prop::sample::Index>(), "[-a-z0-9:{}\\[\\],&*'\" \n~<]{0,3}"), 1..6)
+    ) {
+        let mut texts = [CLUSTER.to_owned(), stack(), HYPERVISOR.to_owned(), ENVIRONMENT.to_owned()];
+        for (which, at, insert) in slips {
+            let text = &mut texts[which];
+            let mut at = at.index(text.len());
+            while !text.is_char_boundary(at) {
+                at -= 1;
+            }
+            let length = text[at..].chars().next().map_or(0, char::len_utf8);
+            text.replace_range(at..at + length, &insert);
+        }
+        let [cluster, stack, hypervisor, environment] = texts;
+        let world = handbook()
+            .file("clusters/homelab/cluster.yaml", cluster)
+            .file("stacks/web/stack.yaml", stack)
+            .file("hypervisors/hosts.yaml", hypervisor)
+            .file("environments/prod.yaml", environment);
+        let (repository, diagnostics) = Repository::load(&world);
+        crate::show(&repository, &diagnostics);
+    }
 }

@@ -3,6 +3,9 @@
 use serde_json::Value as Json;
 use strata_diagnostics::{Diagnostics, SourceMap};
 use strata_source::cluster::Cluster;
+use strata_source::cluster::topology::NodesFile;
+use strata_source::environment::Environment;
+use strata_source::hypervisor::Hypervisor;
 use strata_source::schema::Document;
 use strata_source::settings::Settings;
 use strata_source::stack::Stack;
@@ -10,7 +13,7 @@ use strata_yaml::{
     Context, Decode, Entry, Kind, Mapping, NoOutside, Node, Parsed, ScalarKind, Spanned, parse,
 };
 
-use crate::examples::{CLUSTER, STRATA, stack};
+use crate::examples::{CLUSTER, ENVIRONMENT, HYPERVISOR, NODES, STRATA, stack};
 
 fn tree(text: &str) -> Node {
     let mut sources = SourceMap::new();
@@ -107,7 +110,7 @@ fn agree<T: Decode>(document: Document, text: &str) {
     assert_eq!(mistakes, Vec::<String>::new(), "the schema refuses the handbook");
     assert_eq!(accepts::<T>(&node), Ok(()));
     let changes = changes(&node);
-    assert!(changes.len() > 100);
+    assert!(changes.len() > 50);
     let mut disagreements = Vec::new();
     for (what, changed) in changes {
         let decoded = accepts::<T>(&changed);
@@ -134,6 +137,21 @@ fn stacks() {
 #[test]
 fn clusters() {
     agree::<Cluster>(Document::Cluster, CLUSTER);
+}
+
+#[test]
+fn nodes() {
+    agree::<NodesFile>(Document::Nodes, NODES);
+}
+
+#[test]
+fn hypervisors() {
+    agree::<Hypervisor>(Document::Hypervisor, HYPERVISOR);
+}
+
+#[test]
+fn environments() {
+    agree::<Environment>(Document::Environment, ENVIRONMENT);
 }
 
 #[test]

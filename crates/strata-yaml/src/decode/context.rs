@@ -64,7 +64,9 @@ impl<'d> Context<'d> {
     }
 
     pub fn push(&mut self, diagnostic: Diagnostic) {
-        self.diagnostics.push(diagnostic);
+        // The line of a secret is never shown, whatever is wrong with it.
+        let private = diagnostic.private || self.rules.secret;
+        self.diagnostics.push(Diagnostic { private, ..diagnostic });
     }
 
     /// What the field that is being read asks of its value.
@@ -183,11 +185,15 @@ impl<'d> Context<'d> {
         let plain = shape.describe(&Rules::default());
         let exact = shape.describe(&self.rules);
         let diagnostic =
-            Diagnostic::error("wrong-type", format!("expected {plain}, found {}", node.describe()));
+            Diagnostic::error("wrong-type", format!("expected {plain}, found {}", self.found(node)));
         let label =
             if self.name().is_some() { format!("{} takes {exact}", self.what()) } else { String::new() };
         let almost = Reference::almost(node).map(|(typed, meant)| format!("`{typed}` looks like `{meant}`"));
         self.push(diagnostic.at_with(node.span, label).maybe_hint(hint.or(almost)));
+    }
+
+    fn found(&self, node: &Node) -> String {
+        if self.rules.secret { node.describe_kind().to_owned() } else { node.describe() }
     }
 
     /// Reports a value of the right type that is not allowed.

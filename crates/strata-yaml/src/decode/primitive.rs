@@ -123,7 +123,10 @@ pub(crate) fn text(node: &Node, shape: TextShape, cx: &mut Context<'_>) -> Optio
             return None;
         }
         _ => {
-            let hint = format!("put it in quotes: \"{}\"", shorten(&scalar.text));
+            let hint = match cx.rules().secret {
+                true => "put it in quotes".to_owned(),
+                false => format!("put it in quotes: \"{}\"", shorten(&scalar.text)),
+            };
             cx.wrong_type_hint(node, &Shape::Text(shape), Some(hint));
             return None;
         }

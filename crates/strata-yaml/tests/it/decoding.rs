@@ -309,12 +309,8 @@ vms:
     7 |     tags: [{env: []}]
       |                  ^^
     error[wrong-type]: expected text, found a mapping
-     --> a.yaml:6:15
-      |
-    6 |     password: {secrt: a}
-      |               ^^^^^^^^^^ `password` takes text
-      |
-      = hint: `secrt` looks like `secret`
+    --> a.yaml:6:15
+     = hint: `secrt` looks like `secret`
     error[unresolved]: there is no file `nope`
      --> a.yaml:5:10
       |
@@ -363,4 +359,64 @@ fn names_with_broken_values_are_known() {
     assert!(
         machines.vms.names("web") && machines.vms.get("web").is_none() && machines.vms.get("db").is_some()
     );
+}
+
+#[test]
+fn a_secret_is_not_shown_even_in_a_mistake() {
+    let shown = mistakes("vms: {web: {vmId: 100, password: 31337}}\n");
+    assert!(!shown.contains("31337"), "{shown}");
+    assert_snapshot!(shown, @"
+    error[wrong-type]: expected text, found a number
+    --> a.yaml:1:34
+     = hint: put it in quotes
+    ");
+    let (machine, shown) = read::<Machine>("{vmId: 100, password: hunter2}");
+    assert!(!shown.contains("hunter2") && !format!("{machine:?}").contains("hunter2"), "{shown}");
+    assert_snapshot!(shown, @"
+    warning[plain-secret]: `password` is written in the clear
+    --> a.yaml:1:23
+     = hint: keep it in an encrypted file and write `{secret: name}`
+    ");
+}
+
+#[test]
+fn the_reference_lists_every_key() {
+    assert_snapshot!(strata_yaml::reference::<Machines>(), @"
+    ## Machines
+
+    A file of machines.
+
+    | key | takes | meaning |
+    |---|---|---|
+    | `vms` | by name: [Machine](#machine) |  |
+
+    ## Machine
+
+    A machine.
+
+    | key | takes | meaning |
+    |---|---|---|
+    | `vmId` (required) | a whole number from 100 to 999999999 | its number in the cluster |
+    | `cores` | a whole number from 1 to 128 | how many cores each socket has; otherwise `1` |
+    | `memory`, `ram` | a whole number from 16 to 4194304 | in MiB |
+    | `limit` | a number |  |
+    | `bios` | `seabios` or `ovmf` |  |
+    | `disks` | by name: [Disk](#disk), or a whole number |  |
+    | `tags` | a list: text |  |
+    | `password` | text, or a reference |  |
+    | `iso` | text |  |
+    | `template` | text |  |
+    | `options` | by name: text, a number, `true` or `false` |  |
+
+    ## Disk
+
+    A disk.
+
+    | key | takes | meaning |
+    |---|---|---|
+    | `size` (required) | a whole number | in GiB |
+    | `ssd` | `true` or `false` | ; otherwise `false` |
+
+    A value that is no mapping stands for `size`.
+    ");
 }

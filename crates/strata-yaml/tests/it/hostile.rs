@@ -77,6 +77,8 @@ fn a_file_of_unreasonable_size_is_refused() {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(100))]
+
     #[test]
     fn no_text_makes_the_reader_panic(text in "[-a-c:{}\\[\\],&*!|>'\"%@?# \t\n\r<é~0-9.]{0,200}") {
         let _ = tree(&text);
