@@ -19,6 +19,7 @@ pub mod net;
 pub mod permit;
 pub mod power;
 pub mod resize;
+pub mod restore;
 pub mod schema;
 pub mod snapshot;
 pub mod start;

@@ -33,7 +33,8 @@ async fn requests_are_counted_by_template() {
 #[tokio::test]
 async fn a_restored_copy_has_everything_of_the_original_but_the_vmid() {
     let site = Site::single().await;
-    let params = [("vmid", "100"), ("description", "mark"), ("scsi0", "local:1"), ("net0", "virtio,bridge=vmbr0")];
+    let params =
+        [("vmid", "100"), ("description", "mark"), ("scsi0", "local:1"), ("net0", "virtio,bridge=vmbr0")];
     site.task("POST", "/nodes/pve/qemu", &params).await;
     site.control("POST", "/_sim/change", json!({ "restore": { "from": 100, "vmid": 200 } })).await;
     let (a, b) = (site.get("/nodes/pve/qemu/100/config").await, site.get("/nodes/pve/qemu/200/config").await);

@@ -53,7 +53,8 @@ async fn what_another_user_makes_on_the_same_vmid_is_not_the_same_guest() {
     site.task("POST", "/nodes/pve/qemu", &[("vmid", "100")]).await;
     let mine = site.get("/nodes/pve/qemu/100/config").await["smbios1"].clone();
     site.task("DELETE", "/nodes/pve/qemu/100", &[]).await;
-    let change = serde_json::json!({ "method": "POST", "path": "/nodes/pve/qemu", "params": { "vmid": 100 } });
+    let change =
+        serde_json::json!({ "method": "POST", "path": "/nodes/pve/qemu", "params": { "vmid": 100 } });
     assert_eq!(site.control("POST", "/_sim/change", change).await["exitstatus"], "OK");
     assert_ne!(site.get("/nodes/pve/qemu/100/config").await["smbios1"], mine);
 }
@@ -102,7 +103,10 @@ async fn a_taken_vmid_is_refused_at_once() {
 async fn every_wrong_parameter_is_named() {
     let site = Site::single().await;
     let wrong = site
-        .post("/nodes/pve/qemu", &[("vmid", "5"), ("cores", "0"), ("bios", "efi"), ("memory", "abc"), ("foo", "1")])
+        .post(
+            "/nodes/pve/qemu",
+            &[("vmid", "5"), ("cores", "0"), ("bios", "efi"), ("memory", "abc"), ("foo", "1")],
+        )
         .await;
     assert_eq!(wrong.reason, "Parameter verification failed.");
     assert_eq!(wrong.error("vmid"), "invalid format - value does not look like a valid VM ID\n");
@@ -128,4 +132,30 @@ async fn destroying_takes_own_disks_and_unreferenced_ones_only_when_asked() {
     site.task("POST", "/nodes/pve/qemu", &[("vmid", "100")]).await;
     site.task("DELETE", "/nodes/pve/qemu/100", &[("destroy-unreferenced-disks", "1")]).await;
     assert!(!site.export().await["volumes"].to_string().contains("vm-100-"));
+}
+
+#[tokio::test]
+async fn a_restored_backup_is_the_same_guest_unless_a_new_one_is_asked_for() {
+    let site = Site::single().await;
+    let params =
+        [("vmid", "100"), ("description", "mark"), ("scsi0", "local:1"), ("net0", "virtio,bridge=vmbr0")];
+    site.task("POST", "/nodes/pve/qemu", &params).await;
+    let exit = site.task("POST", "/nodes/pve/vzdump", &[("vmid", "100"), ("storage", "local")]).await;
+    assert_eq!(exit, "OK");
+    let backups = site.call("GET", "/nodes/pve/storage/local/content", &[("content", "backup")]).await;
+    let archive = backups.data()[0]["volid"].as_str().unwrap().to_owned();
+    let restore = |vmid: &'static str, unique: &'static str| {
+        let params = [("vmid", vmid), ("archive", archive.as_str()), ("unique", unique)];
+        let site = &site;
+        async move { site.task("POST", "/nodes/pve/qemu", &params).await }
+    };
+    assert_eq!(restore("200", "0").await, "OK");
+    assert_eq!(restore("201", "1").await, "OK");
+    let config = async |vmid: u32| site.get(&format!("/nodes/pve/qemu/{vmid}/config")).await;
+    let (own, same, other) = (config(100).await, config(200).await, config(201).await);
+    assert_eq!((&own["smbios1"], &own["net0"]), (&same["smbios1"], &same["net0"]));
+    assert_eq!(same["description"], "mark");
+    assert_eq!(same["scsi0"], "local:200/vm-200-disk-0.raw,size=1G");
+    assert_ne!(own["smbios1"], other["smbios1"]);
+    assert_ne!(own["net0"], other["net0"]);
 }

@@ -50,7 +50,8 @@ async fn starting_fails_in_the_task_for_what_is_missing() {
 #[tokio::test]
 async fn the_agent_answers_for_a_running_vm_with_a_system() {
     let iso = ("ide2", "local:iso/test.iso,media=cdrom");
-    let site = vm(&[iso, ("agent", "1"), ("net0", "virtio,bridge=vmbr0"), ("ipconfig0", "ip=192.0.2.50/24")]).await;
+    let site =
+        vm(&[iso, ("agent", "1"), ("net0", "virtio,bridge=vmbr0"), ("ipconfig0", "ip=192.0.2.50/24")]).await;
     let interfaces = "/nodes/pve/qemu/100/agent/network-get-interfaces";
     assert_eq!(site.call("GET", interfaces, &[]).await.reason, "VM 100 is not running");
     power(&site, "start", &[]).await;

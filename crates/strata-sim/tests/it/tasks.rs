@@ -37,7 +37,8 @@ async fn a_task_that_holds_the_vm_keeps_others_waiting_until_they_give_up() {
     assert_eq!(site.task("POST", "/nodes/pve/qemu", &[("vmid", "100")]).await, "OK");
     site.task("POST", "/nodes/pve/qemu/100/status/start", &[]).await;
     // An empty VM never reacts, so this holds the lock for longer than anyone waits.
-    let long = site.post("/nodes/pve/qemu/100/status/shutdown", &[("timeout", "3000")]).await.text().to_owned();
+    let long =
+        site.post("/nodes/pve/qemu/100/status/shutdown", &[("timeout", "3000")]).await.text().to_owned();
     tokio::time::sleep(Duration::from_millis(20)).await;
     let busy = site.put("/nodes/pve/qemu/100/config", &[("memory", "96")]).await;
     assert_eq!(busy.reason, "can't lock file '/var/lock/qemu-server/lock-100.conf' - got timeout");

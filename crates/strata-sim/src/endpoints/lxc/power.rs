@@ -66,7 +66,7 @@ pub fn spawn_start(world: &mut World, node: &str, vmid: u32, user: &str) {
     world.start_task(node, "vzstart", &vmid.to_string(), user, work);
 }
 
-fn starting(node: String, vmid: u32, skiplock: bool) -> Cont {
+pub fn starting(node: String, vmid: u32, skiplock: bool) -> Cont {
     work(move |_, _| {
         Ok(Step::lock(LockKey::Lxc(vmid), move |world, _| {
             let guest = world.guest(&node, vmid, GuestKind::Lxc)?;

@@ -3,8 +3,8 @@
 use crate::api::args::split_list;
 use crate::api::param::usual;
 use crate::api::{Call, Perm, Refusal, Reply, Route, flag, format, int, post, text};
-use crate::endpoints::qemu::power;
-use crate::task::{Job, Step, work};
+use crate::endpoints::{lxc, qemu};
+use crate::task::{Cont, Job, LockKey, Step, work};
 use crate::world::{Guest, GuestKind, World};
 
 pub fn routes() -> Vec<Route> {
@@ -85,8 +85,8 @@ fn start_one(world: &mut World, job: &Job, node: &str, vmid: u32) -> Option<Stri
     let (kind, word) = (guest.kind, guest.word());
     job.log(world, format!("Starting {word} {vmid}"));
     let (name, work) = match kind {
-        GuestKind::Qemu => ("qmstart", power::start_work(node.to_owned(), vmid, false)),
-        GuestKind::Lxc => return None,
+        GuestKind::Qemu => ("qmstart", qemu::power::start_work(node.to_owned(), vmid, false)),
+        GuestKind::Lxc => ("vzstart", lxc::power::starting(node.to_owned(), vmid, false)),
     };
     Some(world.start_task(node, name, &vmid.to_string(), &job.user, work))
 }
@@ -125,11 +125,23 @@ fn stop_one(
     job.log(world, format!("Stopping {word} {vmid} (timeout = {timeout} seconds)"));
     let (name, work) = match kind {
         GuestKind::Qemu => {
-            ("qmshutdown", power::shutdown_work(node.to_owned(), vmid, Some(timeout), force, false))
+            ("qmshutdown", qemu::power::shutdown_work(node.to_owned(), vmid, Some(timeout), force, false))
         }
-        GuestKind::Lxc => return None,
+        GuestKind::Lxc => ("vzshutdown", halt_container(node.to_owned(), vmid)),
     };
     Some(world.start_task(node, name, &vmid.to_string(), &job.user, work))
+}
+
+/// Containers go down when they are told to.
+fn halt_container(node: String, vmid: u32) -> Cont {
+    work(move |_, _| {
+        Ok(Step::lock(LockKey::Lxc(vmid), move |_, _| {
+            Ok(Step::wait(1.0, move |world, _| {
+                lxc::power::halt(world, &node, vmid)?;
+                Ok(Step::Done)
+            }))
+        }))
+    })
 }
 
 /// Done when all of these tasks are.

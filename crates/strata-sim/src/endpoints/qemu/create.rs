@@ -2,10 +2,10 @@
 
 use super::disks::Maker;
 use super::drive::Drive;
-use super::{boot, cpu, drive, net, permit, power, schema};
+use super::{boot, cpu, drive, net, permit, power, restore, schema};
 use crate::api::param::usual;
 use crate::api::{Call, Param, Perm, Refusal, Reply, Route, flag, forbidden, int, no, post, text, wrong};
-use crate::endpoints::guest::{check_tags, check_unused, check_volume};
+use crate::endpoints::guest::{check_tags, check_unused};
 use crate::task::{Job, LockKey, Step, work};
 use crate::world::guest::Config;
 use crate::world::{Guest, GuestKind, World};
@@ -91,11 +91,9 @@ fn create(call: &mut Call<'_>) -> Reply {
     let default = call.args.owned("storage");
     check_allowed(call, vmid, pool.as_deref(), default.as_deref())?;
     if let Some(archive) = call.args.owned("archive") {
-        check_volume(call, Some(vmid), &archive)?;
-        if call.world.volume(&archive, &node).is_none() {
-            return Err(no(format!("volume '{archive}' does not exist")));
-        }
-        return Err(no("restoring a VM from a backup is not simulated"));
+        permit::check_keys(call, vmid, pool.as_deref(), options.keys().map(String::as_str))?;
+        permit::check_devices(call, vmid, pool.as_deref(), &options)?;
+        return restore::restore(call, archive, options);
     }
     let parsed: Vec<Drive> = drive::drives(&options).collect();
     permit::check_storages(call, vmid, &parsed, &options, default.as_deref())?;
@@ -143,10 +141,15 @@ fn check_allowed(
     if call.args.is_set("start") {
         call.check_vm(vmid, pool, &["VM.PowerMgmt"])?;
     }
-    if call.check_vm(vmid, pool, &["VM.Allocate"]).is_err() {
-        return Err(forbidden(""));
+    if call.check_vm(vmid, pool, &["VM.Allocate"]).is_ok() {
+        return Ok(());
     }
-    Ok(())
+    // Who may back a VM up may also restore over it.
+    let over = call.args.has("archive") && call.args.is_set("force") && call.world.guests.contains_key(&vmid);
+    if over && call.may(&format!("/vms/{vmid}"), "VM.Backup") {
+        return Ok(());
+    }
+    Err(forbidden(""))
 }
 
 fn add_macs(world: &World, vmid: u32, user: &str, options: &mut Config) {
