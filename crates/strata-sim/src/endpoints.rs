@@ -1,6 +1,7 @@
 //! The endpoints, one family a file. A family gives its routes; this file puts them together.
 
 mod access;
+mod firewall;
 mod guest;
 mod index;
 mod login;
@@ -39,6 +40,7 @@ static ROUTER: LazyLock<Router> = LazyLock::new(|| {
         resources::routes,
         vzdump::routes,
         network::routes,
+        firewall::routes,
     ];
     Router::new(families.iter().flat_map(|family| family()).collect())
 });
