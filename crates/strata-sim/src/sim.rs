@@ -84,6 +84,11 @@ impl Sim {
         self.shared.world().export()
     }
 
+    /// Someone else's change; the same as `POST /_sim/change`.
+    pub async fn change(&self, change: &Value) -> Result<Value, String> {
+        crate::control::change::apply(&self.shared, change).await
+    }
+
     /// How many requests arrived since the start or the last reset.
     pub fn requests(&self) -> u64 {
         self.shared.count().total()
