@@ -9,6 +9,9 @@ use super::guests::Guest;
 use crate::repository::{EffectiveStack, Repository};
 use crate::stack::id_range::IdRange;
 
+/// The last VMID that Proxmox takes.
+const LAST: u32 = 999_999_999;
+
 pub(super) fn check(repository: &Repository, guests: &[Guest<'_>], diagnostics: &mut Diagnostics) {
     let mut by_endpoint: BTreeMap<String, Vec<(&EffectiveStack, Spanned<IdRange>)>> = BTreeMap::new();
     for stack in repository.effective() {
@@ -37,6 +40,10 @@ pub(super) fn check(repository: &Repository, guests: &[Guest<'_>], diagnostics: 
     }
     let mut told: HashSet<Span> = HashSet::new();
     for guest in guests {
+        if let Some((id, span)) = guest.vm_id.filter(|(id, span)| *id > LAST && told.insert(*span)) {
+            let message = format!("`{}` would get the VMID `{id}`; they end at {LAST}", guest.name);
+            diagnostics.push(Diagnostic::error("out-of-range", message).at(span));
+        }
         let (Some((id, span)), Some(own)) = (guest.vm_id, range(guest.stack)) else { continue };
         if !own.contains(id) && told.insert(span) {
             let message =

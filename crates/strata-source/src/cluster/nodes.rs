@@ -84,6 +84,7 @@ impl Cluster {
             machines.extend((0..kind.pool.count).map(|index| self.member(stack, kind, index, &kinds)));
         }
         self.add_loners(&mut machines, diagnostics);
+        self.check_majority(&machines, diagnostics);
         for machine in &machines {
             self.check_machine(machine, diagnostics);
         }
@@ -204,6 +205,30 @@ impl Cluster {
                 format!("{} machines need more than {} addresses", kind.pool.count, addresses.len());
             let problem = Diagnostic::error("too-few-addresses", message).at(addresses.span);
             diagnostics.push(problem.also(kind.pool.places.value("count"), "as many as this"));
+        }
+    }
+
+    /// An even number of control planes survives no more failures than one less.
+    fn check_majority(&self, machines: &[Machine<'_>], diagnostics: &mut Diagnostics) {
+        let control_planes: Vec<&Machine<'_>> =
+            machines.iter().filter(|machine| machine.role == NodeRole::ControlPlane).collect();
+        match control_planes.len() {
+            0 if !machines.is_empty() => {
+                let problem = Diagnostic::error("no-control-plane", "the cluster has no control plane");
+                let place = self
+                    .cluster
+                    .topology
+                    .as_ref()
+                    .map_or(self.cluster.places.owner(), |it| it.places.owner());
+                diagnostics
+                    .push(problem.at(place).hint("give `topology.controlPlane` a `count` of 1, 3 or 5"));
+            }
+            count if count > 0 && count.is_multiple_of(2) => {
+                let message = format!("{count} control planes survive no more failures than {}", count - 1);
+                let problem = Diagnostic::warning("even-control-planes", message).at(control_planes[0].span);
+                diagnostics.push(problem.hint("a majority is cheapest with an odd number"));
+            }
+            _ => {}
         }
     }
 

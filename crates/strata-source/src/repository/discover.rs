@@ -3,6 +3,7 @@
 use strata_diagnostics::{Diagnostic, Diagnostics, FileId, SourceMap, Span};
 use strata_yaml::{Node, Parsed, parse};
 
+use crate::cluster::flat;
 use crate::repository::StackKind;
 use crate::stack::Layer;
 use crate::world::World;
@@ -88,8 +89,13 @@ impl Finder<'_, '_> {
 
     /// A cluster at the root: the flat family keeps it there.
     fn root_cluster(&mut self) -> Option<StackFile> {
-        let stack = (StackKind::Cluster, Layer::Platforms, crate::cluster::flat::CLUSTER_NAME);
+        let stack = (StackKind::Cluster, Layer::Platforms, flat::CLUSTER_NAME);
         let stack = self.stack(stack, "cluster.yaml", "", "a cluster")?;
+        // Another program's file may have this name too.
+        let ours = |tree: &Node| flat::is_flat(tree) || tree.at(&["cluster", "talos"]).is_some();
+        if stack.tree.as_ref().is_some_and(|tree| !ours(tree)) {
+            return None;
+        }
         Some(self.with_nodes(stack))
     }
 

@@ -9,6 +9,7 @@ use super::discover::{EnvironmentFile, StackFile};
 use super::{DEFAULT_ENVIRONMENT, EffectiveStack, StackEntry, StackKind};
 use crate::environment::STACKS;
 use crate::stack::Layer;
+use crate::value::name::is_name;
 
 /// Every stack with the environments that it is part of; two of one name are reported.
 pub(super) fn entries(
@@ -19,6 +20,12 @@ pub(super) fn entries(
     let mut entries: Vec<StackEntry> = Vec::new();
     for file in files {
         let entry = entry(file, environments);
+        // A name that the file says is checked where the file is read.
+        if entry.name.value == file.name && !is_name(&file.name) {
+            let message = format!("`{}` cannot be the name of a stack", file.name);
+            let problem = Diagnostic::error("invalid-name", message).at(entry.name.span);
+            diagnostics.push(problem.hint("give it another: `metadata: {name: …}`"));
+        }
         if let Some(first) = entries.iter().find(|other| other.name == entry.name) {
             let message = format!("two stacks are called `{}`", entry.name);
             let problem = Diagnostic::error("name-collision", message).at_with(entry.name.span, "this one");

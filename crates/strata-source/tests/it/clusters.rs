@@ -113,6 +113,13 @@ fn what_does_not_fit_a_topology() {
        |           ------------ the cluster's network
     12 |     gateway: 10.0.0.1
        |              ^^^^^^^^
+    warning[even-control-planes]: 12 control planes survive no more failures than 11
+      --> clusters/homelab/cluster.yaml:19:27
+       |
+    19 |     controlPlane: {count: 12, resources: {cores: 4, memory: 8192, disk: 64}, addresses: 192.0.2.41-192.0.2.49}
+       |                           ^^
+       |
+       = hint: a majority is cheapest with an odd number
     error[ip-collision]: `homelab-cp-1` has the address of the virtual address, `192.0.2.41`
       --> clusters/homelab/cluster.yaml:19:89
        |
@@ -210,6 +217,30 @@ fn a_machine_without_a_number_or_an_address() {
        |
        = hint: give its pool `addresses`, or the machine an `address`
     "#);
+}
+
+#[test]
+fn a_majority_wants_an_odd_number() {
+    let world = cluster(&[("controlPlane: {count: 1", "controlPlane: {count: 2")]);
+    assert_snapshot!(mistakes(&world), @"
+    warning[even-control-planes]: 2 control planes survive no more failures than 1
+      --> clusters/homelab/cluster.yaml:19:27
+       |
+    19 |     controlPlane: {count: 2, resources: {cores: 4, memory: 8192, disk: 64}, addresses: 192.0.2.41-192.0.2.49}
+       |                           ^
+       |
+       = hint: a majority is cheapest with an odd number
+    ");
+    let world = cluster(&[("controlPlane: {count: 1", "controlPlane: {count: 0")]);
+    assert_snapshot!(mistakes(&world), @"
+    error[no-control-plane]: the cluster has no control plane
+      --> clusters/homelab/cluster.yaml:18:3
+       |
+    18 |   topology:
+       |   ^^^^^^^^
+       |
+       = hint: give `topology.controlPlane` a `count` of 1, 3 or 5
+    ");
 }
 
 #[test]

@@ -337,6 +337,31 @@ fn a_machine_without_a_node() {
 }
 
 #[test]
+fn names_and_numbers_at_their_ends() {
+    let world =
+        web("vms: {a: {vmId: 999999998, count: 3}}\n").file("stacks/my stack/stack.yaml", "vms: {}\n");
+    assert_snapshot!(mistakes(&world), @"
+    error[invalid-name]: `my stack` cannot be the name of a stack
+     --> stacks/my stack/stack.yaml:1:1
+      |
+    1 | vms: {}
+      | ^
+      |
+      = hint: give it another: `metadata: {name: …}`
+    error[out-of-range]: `a-3` would get the VMID `1000000000`; they end at 999999999
+     --> stacks/web/stack.yaml:3:17
+      |
+    3 | vms: {a: {vmId: 999999998, count: 3}}
+      |                 ^^^^^^^^^
+    ");
+}
+
+#[test]
+fn a_file_of_another_program_is_left_alone() {
+    crate::clean(&web("").file("cluster.yaml", "kind: Cluster\napiVersion: kind.x-k8s.io/v1alpha4\n"));
+}
+
+#[test]
 fn a_secret_in_the_clear() {
     let world = Memory::new().file(
         "strata.yaml",

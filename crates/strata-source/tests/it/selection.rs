@@ -1,7 +1,7 @@
 //! Which stacks a command is about, and what a plan is bound to.
 
 use strata_source::Repository;
-use strata_source::world::Memory;
+use strata_source::world::{Disk, Memory};
 
 use crate::{SETTINGS, clean, web};
 
@@ -80,4 +80,22 @@ fn the_digest_follows_the_meaning() {
     let by_variable =
         |cores: &str| web("vms: {a: {vmId: 100, cores: {env: CORES}}}\n").variable("CORES", cores);
     assert_ne!(digest(&by_variable("1")), digest(&by_variable("2")), "an ordinary value from outside is");
+}
+
+#[test]
+fn a_repository_on_disk() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path();
+    std::fs::create_dir_all(root.join("stacks/web")).unwrap();
+    std::fs::write(root.join("strata.yaml"), SETTINGS).unwrap();
+    std::fs::write(root.join("user.yaml"), "#cloud-config\n").unwrap();
+    let stack = "proxmox: {node: pve1}\nvms: {a: {vmId: 100, cores: {env: CORES}, cloudInit: {userData: user.yaml}}}\n";
+    std::fs::write(root.join("stacks/web/stack.yaml"), stack).unwrap();
+    let world = Disk::new(root, [("CORES".to_owned(), "3".to_owned())]);
+    let (repository, diagnostics) = Repository::load(&world);
+    assert!(diagnostics.is_empty(), "{}", crate::show(&repository, &diagnostics));
+    let stack = repository.stack("web", None).unwrap();
+    assert_eq!(stack.machines().unwrap().vms.get("a").unwrap().hardware.cores, Some(3));
+    assert_eq!(stack.read("user.yaml", &world).unwrap(), b"#cloud-config\n");
+    assert!(stack.read("nope.yaml", &world).unwrap_err().contains("there is no file"));
 }
