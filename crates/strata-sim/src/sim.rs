@@ -37,6 +37,7 @@ impl Sim {
             None => None,
         };
         let mut world = kept.unwrap_or_else(|| World::begin(&options));
+        world.open_doors(&options);
         world.second = options.pace.scale(1.0).as_secs_f64();
         let api = wire::listen(options.port).await?;
         let control = wire::listen(options.control_port).await?;

@@ -76,7 +76,6 @@ impl World {
             WorldKind::Default => world.furnish_default(),
             WorldKind::Single => world.furnish_single(),
         }
-        world.open_doors(options);
         world.populate(options.guests);
         world
     }
@@ -127,15 +126,15 @@ impl World {
         self.add_token(ROOT_TOKEN);
     }
 
-    /// The password of root and the token that were asked for.
-    fn open_doors(&mut self, options: &SimOptions) {
-        let password = options.password.clone().unwrap_or_else(|| ROOT_PASSWORD.to_owned());
+    /// The password of root and the token that were asked for; also into a world that was kept.
+    pub fn open_doors(&mut self, options: &SimOptions) {
         if let Some(root) = self.access.users.get_mut("root@pam") {
-            root.password = Some(password);
+            let kept = root.password.take().unwrap_or_else(|| ROOT_PASSWORD.to_owned());
+            root.password = Some(options.password.clone().unwrap_or(kept));
         }
         match &options.token {
             Some(token) => self.add_token(token),
-            None if options.world == WorldKind::Single => self.add_token(ROOT_TOKEN),
+            None if self.kind == WorldKind::Single => self.add_token(ROOT_TOKEN),
             None => {}
         }
     }
