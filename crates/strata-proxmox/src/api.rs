@@ -13,5 +13,5 @@ pub(crate) use answers::{
 };
 pub use error::{ApiError, ApiErrorKind};
 pub(crate) use params::{Params, encode_path_part, url_encode};
-pub(crate) use scalar::Scalar;
+pub(crate) use scalar::{Scalar, flag};
 pub use upid::Upid;

@@ -188,7 +188,7 @@ impl Client {
         let body = String::from_utf8_lossy(&response.body);
         let body = self.redactor.redact(&body);
         let error = ApiError::read(method.as_str(), path, response.status, &phrase, body.as_bytes());
-        Err(CallError::Api(error))
+        Err(CallError::Api(Box::new(error)))
     }
 }
 

@@ -25,6 +25,6 @@ pub(crate) use encode::{CodecError, Edit, KeyChange, create_params, edit_key, fi
 pub(crate) use live::LiveConfig;
 #[cfg(test)]
 pub(crate) use live::live;
-pub(crate) use rule::{GuestKind, KeyRule, is_root_only, table};
+pub(crate) use rule::{GuestKind, is_root_only, privilege_of};
 pub(crate) use size::to_size_text;
 pub(crate) use volume::volume_size;

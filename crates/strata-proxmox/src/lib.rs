@@ -16,8 +16,10 @@ mod ownership;
 mod preflight;
 mod provider;
 mod settle;
+mod storages;
 
 pub use api::{ApiError, ApiErrorKind, Upid, Version};
 pub use client::{CallError, Client, ConnectError};
 pub use options::{Login, ProxmoxOptions};
+pub use preflight::{Privilege, required_role};
 pub use provider::ProxmoxProvider;

@@ -1,12 +1,98 @@
-//! Whether operations can be done at all.
+//! Whether operations can be done at all: asked before the first of them is begun, answered with everything that is wrong.
 
-use strata_engine::{Operation, ProviderError};
+mod needs;
+mod permissions;
+mod places;
+mod root;
 
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+use strata_engine::{ErrorClass, Operation, ProviderError};
+
+use self::needs::{Need, needs_of};
+use self::permissions::Permissions;
+use crate::api::Params;
 use crate::client::Client;
 
+/// A privilege of Proxmox, such as `VM.Allocate`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Privilege(pub(crate) &'static str);
+
+impl Privilege {
+    pub fn as_str(self) -> &'static str {
+        self.0
+    }
+}
+
+impl fmt::Display for Privilege {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0)
+    }
+}
+
+/// The privileges of a role that is enough for the operations, and no more than that.
+pub fn required_role(operations: &[Operation]) -> BTreeSet<Privilege> {
+    let needs: Vec<Need> = operations.iter().flat_map(needs_of).collect();
+    let (certain, open): (Vec<&Need>, Vec<&Need>) = needs.iter().partition(|need| need.any_of.len() == 1);
+    let mut role: BTreeSet<Privilege> = certain.iter().map(|need| Privilege(need.any_of[0])).collect();
+    for need in open {
+        // Where one of several is enough, one that is needed anyway costs nothing.
+        if !need.any_of.iter().any(|privilege| role.contains(&Privilege(privilege))) {
+            role.extend(need.any_of.first().map(|privilege| Privilege(privilege)));
+        }
+    }
+    role
+}
+
 pub(crate) async fn preflight(
-    _client: &Client,
-    _operations: &[Operation],
+    client: &Client,
+    operations: &[Operation],
 ) -> Result<Vec<ProviderError>, ProviderError> {
-    Ok(Vec::new())
+    if operations.is_empty() {
+        return Ok(Vec::new());
+    }
+    let permissions = client.get("/access/permissions", Params::new()).await;
+    let permissions =
+        Permissions::new(permissions.map_err(|error| error.explain("read our own permissions"))?);
+    let needs: Vec<Need> = operations.iter().flat_map(needs_of).collect();
+    let mut wrong = missing_privileges(&needs, &permissions);
+    wrong.extend(root::forbidden_keys(client, operations));
+    // Where a privilege is missing, what the server shows is not all there is.
+    let blind = |path: &str| {
+        needs.iter().any(|need| need.paths.iter().any(|own| own == path) && !permissions.meet(need))
+    };
+    wrong.extend(places::check(client, operations, &blind).await?);
+    Ok(wrong)
+}
+
+/// One error for each privilege, however many paths lack it.
+fn missing_privileges(needs: &[Need], permissions: &Permissions) -> Vec<ProviderError> {
+    let mut missing: BTreeMap<&[&'static str], Vec<&Need>> = BTreeMap::new();
+    for need in needs.iter().filter(|need| !permissions.meet(need)) {
+        missing.entry(need.any_of).or_default().push(need);
+    }
+    missing.into_iter().map(|(privileges, needs)| refusal(privileges, &needs)).collect()
+}
+
+fn refusal(privileges: &[&str], needs: &[&Need]) -> ProviderError {
+    let named: Vec<String> = privileges.iter().map(|privilege| format!("`{privilege}`")).collect();
+    let first = needs[0];
+    let paths: BTreeSet<&str> = needs.iter().map(|need| need.paths[0].as_str()).collect();
+    let more = match paths.len() - 1 {
+        0 => String::new(),
+        1 => " and one more path".to_owned(),
+        more => format!(" and {more} more paths"),
+    };
+    let message = format!(
+        "the privilege {} is missing on `{}`{more}: it is needed to {} `{}`",
+        named.join(" or "),
+        first.paths[0],
+        first.purpose,
+        first.address
+    );
+    let mut error = ProviderError::new(ErrorClass::Refused, message)
+        .hint("`strata doctor --role` prints a role with everything that is needed");
+    error.nothing_done = true;
+    error
 }

@@ -1,11 +1,13 @@
 //! The provider: looks, acts and settles, by way of the modules of those names.
 
+use std::collections::BTreeSet;
+
 use async_trait::async_trait;
 use strata_engine::{Operation, OperationContext, Outcome, Provider, ProviderError, Sighting, Wanted};
 use strata_state::OpenEntry;
 
 use crate::client::{Client, ConnectError};
-use crate::{ProxmoxOptions, execute, observe, preflight, settle};
+use crate::{ProxmoxOptions, execute, observe, preflight, settle, storages};
 
 /// A Proxmox cluster, as the engine sees it.
 pub struct ProxmoxProvider {
@@ -16,6 +18,11 @@ impl ProxmoxProvider {
     /// Checks the settings. Nothing is sent yet.
     pub fn connect(options: ProxmoxOptions) -> Result<Self, ConnectError> {
         Ok(Self { client: Client::new(options)? })
+    }
+
+    /// The storages that every node sees the same content of. One request.
+    pub async fn shared_storages(&self) -> Result<BTreeSet<String>, ProviderError> {
+        storages::shared(&self.client).await
     }
 
     pub fn client(&self) -> &Client {

@@ -9,7 +9,7 @@ use strata_state::OpenEntry;
 use crate::api::{NodeRow, Params, Upid};
 use crate::client::{CallError, Client, TaskEnd};
 use crate::codec::GuestKind;
-use crate::guest::Guest;
+use crate::guest::{Guest, locate};
 
 /// How long recovery waits for tasks of an earlier run.
 const PATIENCE: Duration = Duration::from_secs(3600);
@@ -28,9 +28,14 @@ pub(crate) async fn settle(
         context.progress(&format!("waiting for a task of the interrupted run: {} {}", upid.kind, upid.id));
         wait_for(client, &upid, PATIENCE).await?;
     }
-    let about = About::of(entry);
+    let mut about = About::of(entry);
     wait_for_unrecorded(client, &about, Some(entry.begun), context).await?;
-    if let About::Guest { guest, .. } = &about {
+    if let About::Guest { guest, .. } = &mut about {
+        // Where it is now: it may have been on its way to another hypervisor.
+        let row =
+            locate(client, guest.vmid).await.map_err(|error| error.explain(&format!("look for {guest}")))?;
+        let Some(node) = row.and_then(|row| row.node) else { return Ok(()) };
+        guest.node = node.into();
         wait_for_lock(client, guest, PATIENCE).await?;
     }
     Ok(())

@@ -88,7 +88,8 @@ impl ApiError {
 
     /// The server did nothing, for certain.
     pub(crate) fn did_nothing(&self) -> bool {
-        !matches!(self.kind, ApiErrorKind::AnswerLost | ApiErrorKind::Other)
+        // 501: there is no such method.
+        self.status == 501 || !matches!(self.kind, ApiErrorKind::AnswerLost | ApiErrorKind::Other)
     }
 }
 
@@ -96,7 +97,7 @@ fn classify(status: u16, reason: &str, errors: &BTreeMap<String, String>) -> Api
     match status {
         401 => return ApiErrorKind::NotAuthenticated,
         403 if reason.contains("does not exist") => return ApiErrorKind::Missing,
-        403 => return denied(reason),
+        403 => return root_only(reason).map_or_else(|| denied(reason), |key| ApiErrorKind::RootOnly { key }),
         400 => return bad_parameter(errors),
         595 => return ApiErrorKind::NodeUnreachable,
         502..=504 | 596..=599 => return ApiErrorKind::AnswerLost,
@@ -199,6 +200,9 @@ mod tests {
         assert_eq!(kind(595, "No route to host"), NodeUnreachable);
         assert_eq!(kind(596, "broken pipe"), AnswerLost);
         assert_eq!(kind(403, "Permission check failed (pool 'nope' does not exist)"), Missing);
+        let features =
+            "Permission check failed (changing feature flags (except nesting) is only allowed for root@pam)";
+        assert_eq!(kind(403, features), root("features"));
     }
 
     #[test]

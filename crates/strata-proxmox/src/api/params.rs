@@ -48,11 +48,6 @@ impl Params {
         self.0.is_empty()
     }
 
-    #[cfg(test)]
-    pub(crate) fn get(&self, key: &str) -> Option<&str> {
-        self.0.iter().find(|param| param.key == key).map(|param| param.value.as_str())
-    }
-
     pub(crate) fn keys(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(|param| param.key.as_str())
     }

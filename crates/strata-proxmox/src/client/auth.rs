@@ -139,7 +139,7 @@ async fn log_in(http: &HttpClient, login: &Login, now: Duration) -> Result<HeldT
         let error = ApiError::read("POST", path, response.status, &response.reason, &response.body);
         return Err(match response.status {
             401 => CallError::Login(format!("`{}` cannot log in: {}", login.user, error.text())),
-            _ => CallError::Api(error),
+            _ => CallError::Api(Box::new(error)),
         });
     }
     let answer: Envelope<Ticket> = serde_json::from_slice(&response.body)

@@ -24,7 +24,7 @@ pub enum CallError {
     #[error(transparent)]
     Net(#[from] NetError),
     #[error(transparent)]
-    Api(ApiError),
+    Api(Box<ApiError>),
     #[error("the answer to {method} {path} cannot be read: {reason}")]
     Unreadable { method: String, path: String, reason: String },
     #[error("{0}")]

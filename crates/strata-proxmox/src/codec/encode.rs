@@ -178,12 +178,17 @@ fn edit_by(edit: &Edit<'_>, rule: &KeyRule, key: &str, live: Option<&str>) -> Re
                 (false, false) => KeyChange::set(text.to_string()),
             })
         }
-        Content::Volume(property) => match map_at(edit.spec, &keys) {
-            Some(map) => {
+        Content::Volume(property) => match (map_at(edit.spec, &keys), live) {
+            (Some(map), live) => {
                 let text = volume::encode(edit, &path, map, property, live)?;
                 Ok(KeyChange::unless_same(text, live))
             }
-            None => gone(),
+            // The volume stays; single options of it may go.
+            (None, Some(live)) if !edit.removed.contains(&path) => {
+                let text = volume::encode(edit, &path, &Spec::new(), property, Some(live))?;
+                Ok(KeyChange::unless_same(text, Some(live)))
+            }
+            (None, _) => gone(),
         },
         Content::Drive(property) => drive::encode(edit, key, property, live),
         Content::Description => Ok(notes::encode(edit, live)),

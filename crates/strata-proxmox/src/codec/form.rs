@@ -2,7 +2,6 @@
 
 use strata_resource::Value;
 
-use super::size::{from_size_text, to_size_text};
 use crate::api::url_encode;
 
 /// The written form of one value.
@@ -15,7 +14,6 @@ pub(crate) enum Form {
     OnOff,
     /// A number with a fraction, kept as text without needless zeros.
     Decimal,
-    Size,
     /// Upper case.
     Mac,
     List(char),
@@ -54,7 +52,6 @@ impl Form {
             },
             Self::OnOff => Some(Value::Bool(text == "on")),
             Self::Decimal => Some(Value::Text(plain_decimal(text))),
-            Self::Size => from_size_text(text).map(Value::Int),
             Self::Mac => Some(Value::Text(text.to_ascii_uppercase())),
             Self::List(separator) => texts(&mut text.split(separator).map(str::trim)),
             Self::Tags => Some(Value::List(tags(text).into_iter().map(Value::Text).collect())),
@@ -93,7 +90,6 @@ impl Form {
             }
             (Self::OnOff, Value::Bool(on)) => if *on { "on" } else { "ignore" }.to_owned(),
             (_, Value::Bool(on)) => if *on { "1" } else { "0" }.to_owned(),
-            (Self::Size, Value::Int(bytes)) => to_size_text(*bytes),
             (_, Value::Int(int)) => int.to_string(),
             (Self::Mac, Value::Text(mac)) => mac.to_ascii_uppercase(),
             (_, Value::Text(text)) => text.clone(),
@@ -158,7 +154,6 @@ mod tests {
             (Form::Mac, "bc:24:11:00:00:0f", Value::text("BC:24:11:00:00:0F")),
             (Form::Decimal, "1.50", Value::text("1.5")),
             (Form::OnOff, "on", Value::Bool(true)),
-            (Form::Size, "528K", Value::Int(528 << 10)),
         ] {
             assert_eq!(form.read(text), Some(value), "{form:?} {text}");
         }

@@ -172,7 +172,8 @@ static NET: Property = Property {
 };
 
 static ADDRESSES: Property = Property {
-    default_key: "ip",
+    // Every part is named.
+    default_key: "",
     parts: &[
         Part { key: "ip", field: "ip", form: Text },
         Part { key: "gw", field: "gateway", form: Text },

@@ -130,6 +130,11 @@ pub(crate) fn table(kind: GuestKind) -> &'static [KeyRule] {
     }
 }
 
+/// The privilege on the guest that a change of a key needs; none for a key that the table does not have.
+pub(crate) fn privilege_of(kind: GuestKind, key: &str) -> Option<&'static str> {
+    table(kind).iter().find(|rule| rule.matches(key)).map(|rule| rule.privilege)
+}
+
 /// Whether only root@pam with a ticket may set a key to this value.
 pub(crate) fn is_root_only(kind: GuestKind, key: &str, value: &str) -> bool {
     let slot =

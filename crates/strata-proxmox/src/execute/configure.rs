@@ -2,11 +2,11 @@
 
 use http::Method;
 use strata_engine::{ErrorClass, ProviderError};
-use strata_resource::{FieldChange, Value};
+use strata_resource::{FieldChange, FieldPath, Value, diff_specs};
 
 use super::Patience;
 use super::steps::ConfigWrite;
-use super::update::{Target, bad_field};
+use super::update::{Target, bad_field, live_spec, overlap};
 use super::work::{Call, StepError, Work};
 use crate::api::Params;
 use crate::client::{CallError, Rights};
@@ -15,8 +15,30 @@ use crate::codec::{GuestKind, LiveConfig, storage_of, to_size_text, volume_size}
 /// How often a write is sent whose answers get lost.
 const ATTEMPTS: usize = 4;
 
-/// Sends the keys that differ, with the digest of what they were worked out from, and reads back.
+/// Sends the keys that changed and reads back; mends what the server changed of its own accord along with them.
 pub(super) async fn configure(
+    work: &Work<'_>,
+    target: &mut Target,
+    changes: &[FieldChange],
+) -> Result<(), ProviderError> {
+    let before = distance(work, target);
+    write_keys(work, target, changes).await?;
+    // A new CD-ROM joins the boot order by itself, for example. What stood as wanted before our write and does not after it
+    // is such a side effect.
+    let known = |path: &FieldPath| before.iter().chain(changes).any(|change| overlap(&change.path, path));
+    let side: Vec<FieldChange> =
+        distance(work, target).into_iter().filter(|change| !known(&change.path)).collect();
+    write_keys(work, target, &side).await
+}
+
+/// What stands between the spec and the configuration.
+fn distance(work: &Work<'_>, target: &Target) -> Vec<FieldChange> {
+    let spec = &work.operation.spec;
+    diff_specs(work.operation.address.kind().rules(), spec, Some(spec), &live_spec(work, target)).changes
+}
+
+/// Sends the keys that differ, with the digest of what they were worked out from, and reads back.
+async fn write_keys(
     work: &Work<'_>,
     target: &mut Target,
     changes: &[FieldChange],
@@ -168,7 +190,7 @@ pub(super) async fn grow(
 /// What a change by us outside of the plan looks like: an ejected CD-ROM that is put back.
 pub(super) fn put_back(slot: &str, volume: &str) -> FieldChange {
     FieldChange {
-        path: strata_resource::FieldPath::root().child("cdroms").child(slot).child("volume"),
+        path: FieldPath::root().child("cdroms").child(slot).child("volume"),
         before: Some(Value::text("none")),
         after: Some(Value::text(volume)),
         drift: false,

@@ -118,7 +118,10 @@ async fn clone_call(work: &Work<'_>, guest: &Guest, source: u32) -> Result<Call,
     let spec = &work.operation.spec;
     let clone = spec.get("clone").and_then(Value::as_map).cloned().unwrap_or_default();
     let full = clone.get("full").and_then(Value::as_bool).unwrap_or(true);
-    let from = template_node(work, guest, source).await?;
+    let from = match clone.get("node").and_then(Value::as_text) {
+        Some(node) => node.to_owned(),
+        None => template_node(work, guest, source).await?,
+    };
     let mut params = Params::new().with("newid", guest.vmid).with("full", u8::from(full));
     let described = create_params(guest.kind, spec).map_err(update::bad_field)?;
     for (key, value) in described.pairs().filter(|(key, _)| matches!(*key, "name" | "description")) {

@@ -4,7 +4,7 @@ use http::Method;
 use strata_engine::ProviderError;
 
 use super::Patience;
-use super::work::{Call, Work};
+use super::work::{Call, StepError, Work};
 use crate::api::Params;
 use crate::guest::Guest;
 
@@ -58,26 +58,31 @@ pub(super) async fn shut_down(work: &Work<'_>, guest: &Guest, insist: Insist) ->
 
 /// A restart by the server: what waits for one takes effect.
 pub(super) async fn restart(work: &Work<'_>, guest: &Guest) -> Result<(), ProviderError> {
+    const ATTEMPTS: usize = 3;
     let patience = Patience::Shutdown.of(&work.operation.spec);
-    let params = Params::new().with("timeout", patience.as_secs());
-    let begun = work.client.clock().monotonic();
-    let done = work
-        .ensure(
-            guest,
-            patience,
-            || async {
-                let doing = format!("restart {guest}");
-                let call = work.call(Method::POST, guest.path("/status/reboot"), params.clone(), doing);
-                work.run(Call { patience: patience * 2, ..call }).await
-            },
-            || async {
-                let since = work.client.clock().monotonic().saturating_sub(begun);
-                let up = guest.uptime(work.client).await?;
-                Ok(up.is_some_and(|up| up <= since))
-            },
-        )
-        .await;
-    done.map_err(|error| no_answer_hint(error, patience.as_secs()))
+    let uptime = || async {
+        let up = guest.uptime(work.client).await;
+        up.map_err(|error| error.explain(&format!("see how long {guest} has been up")))
+    };
+    let before = uptime().await?;
+    let mut lost = None;
+    for _ in 0..ATTEMPTS {
+        let params = Params::new().with("timeout", patience.as_secs());
+        let call = work.call(Method::POST, guest.path("/status/reboot"), params, format!("restart {guest}"));
+        // The server waits for the guest to shut down, and then starts it.
+        let error = match work.run(Call { patience: patience * 2, ..call }).await {
+            Ok(()) => return Ok(()),
+            Err(error @ StepError::Lost { .. }) => error,
+            Err(error) => return Err(no_answer_hint(error.into(), patience.as_secs())),
+        };
+        super::quiet(work.client, guest, None, patience * 2).await?;
+        // A guest that had been up for a while and is so no longer has been restarted.
+        if uptime().await?.zip(before).is_some_and(|(now, before)| now < before) {
+            return Ok(());
+        }
+        lost = Some(error);
+    }
+    Err(lost.map_or_else(|| work.internal("it was not tried"), ProviderError::from))
 }
 
 fn no_answer_hint(error: ProviderError, seconds: u64) -> ProviderError {

@@ -129,7 +129,7 @@ pub(super) async fn carry_out(
     Ok(Outcome { facts: facts_of(&target.guest, &target.config) })
 }
 
-fn live_spec(work: &Work<'_>, target: &Target) -> strata_resource::Spec {
+pub(super) fn live_spec(work: &Work<'_>, target: &Target) -> strata_resource::Spec {
     let covers = Covers::specs(&[&work.operation.spec]);
     observed_guest(&target.guest, &target.config, target.running, None, None, &covers).spec
 }
@@ -161,7 +161,7 @@ fn verify(work: &Work<'_>, target: &Target, changes: &[FieldChange]) -> Result<(
 }
 
 /// Whether one path is the other or lies below it.
-fn overlap(one: &FieldPath, other: &FieldPath) -> bool {
+pub(super) fn overlap(one: &FieldPath, other: &FieldPath) -> bool {
     let shared = one.keys().len().min(other.keys().len());
     one.keys()[..shared] == other.keys()[..shared]
 }

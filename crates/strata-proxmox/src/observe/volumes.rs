@@ -135,7 +135,7 @@ pub(crate) fn volume_facts(size: i64) -> Spec {
 
 #[cfg(test)]
 mod tests {
-    use strata_resource::{Address, Lineage, Stage};
+    use strata_resource::{Address, Lineage};
     use strata_state::StateResource;
 
     use super::*;
@@ -151,15 +151,10 @@ mod tests {
         ]
         .into();
         spec.extend(spec_size.map(|size| ("size".to_owned(), Value::Int(size))));
-        let recorded = recorded_size.map(|size| StateResource {
-            target: "pve".into(),
-            spec: spec.clone(),
-            facts: volume_facts(size),
-            depends_on: BTreeSet::new(),
-            stage: Stage::Prereqs,
-            protect: false,
-            partial: false,
-            deposed: Vec::new(),
+        let recorded = recorded_size.map(|size| {
+            let known = serde_json::json!({"target": "pve", "spec": {}, "stage": "prereqs"});
+            let known: StateResource = serde_json::from_value(known).unwrap();
+            StateResource { spec: spec.clone(), facts: volume_facts(size), ..known }
         });
         let wanted =
             Wanted { address: &address, spec: &spec, recorded: recorded.as_ref(), lineage: &lineage };

@@ -1,0 +1,1 @@
+//! The firewall of a guest.

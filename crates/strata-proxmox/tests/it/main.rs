@@ -1,0 +1,11 @@
+//! The provider against the simulated Proxmox, over TLS on loopback.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod clones;
+mod containers;
+mod faults;
+mod firewall;
+mod life;
+mod preflight;
+mod strangers;
+mod world;
