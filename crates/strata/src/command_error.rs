@@ -129,10 +129,7 @@ impl From<StoreError> for CommandError {
 
 impl From<ProviderError> for CommandError {
     fn from(error: ProviderError) -> Self {
-        let kind = match error.class {
-            ErrorClass::Guard | ErrorClass::Refused => ErrorKind::Refused,
-            _ => ErrorKind::Failed,
-        };
+        let kind = if error.class == ErrorClass::Guard { ErrorKind::Refused } else { ErrorKind::Failed };
         let mut own = Self::new(kind, error.message);
         own.details = error.log;
         own.hints.extend(error.hint);
@@ -146,7 +143,6 @@ impl From<EngineError> for CommandError {
             EngineError::Store(error) => error.into(),
             EngineError::Observe { target, error } => {
                 let mut own = Self::from(*error);
-                own.kind = ErrorKind::Failed;
                 own.message = format!("cannot look at target `{target}`: {}", own.message);
                 own
             }

@@ -40,7 +40,11 @@ impl World {
             "acl": self.access.acl,
             "domains": self.access.domains,
             "firewall": self.firewall,
-            "cluster": { "options": self.cluster.options, "files": self.cluster.files },
+            "cluster": {
+                "options": self.cluster.options,
+                // A file that was read, or emptied, is no object.
+                "files": self.cluster.files.iter().filter(|(_, file)| !file.is_empty()).collect::<BTreeMap<_, _>>(),
+            },
         })
     }
 

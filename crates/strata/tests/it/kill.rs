@@ -22,7 +22,7 @@ fn baseline(arguments: &[&str]) -> Baseline {
     let export = world.export();
     world.assert_settled();
     world.strata().run(&["destroy", "--yes"]).ok();
-    assert_eq!(world.export(), before, "destroy leaves the datacenter as it was");
+    assert_same(&world.export(), &before, "destroy leaves the datacenter as it was");
     Baseline { export, after_destroy: before, requests }
 }
 
