@@ -29,6 +29,15 @@ impl Printer {
         self.verbose
     }
 
+    /// How wide the result may be: the terminal, or as wide as it likes.
+    pub(crate) fn columns(self) -> usize {
+        let stdout = std::io::stdout();
+        match rustix::termios::tcgetwinsize(&stdout) {
+            Ok(size) if size.ws_col > 0 => usize::from(size.ws_col),
+            _ => usize::MAX,
+        }
+    }
+
     /// A line of the result.
     pub(crate) fn line(self, text: impl AsRef<str>) {
         if !self.json {

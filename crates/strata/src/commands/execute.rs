@@ -136,7 +136,7 @@ async fn run_all(
             break;
         }
     }
-    tell(printer, &reports, planned.len())
+    tell(printer, &reports, planned)
 }
 
 /// First interrupt: finish what runs. Second: stop now, the journal has it.
@@ -156,20 +156,25 @@ fn stop_on_interrupt() -> StopSignal {
                 result = tokio::signal::ctrl_c() => if result.is_err() { return },
                 _ = terminated => {}
             }
-            signal.stop();
+            // The third time something hangs that should not: the journal has what was begun.
             if signal.now() {
                 std::process::exit(i32::from(ErrorKind::Interrupted.exit_code()));
             }
+            signal.stop();
         }
     });
     stop
 }
 
-fn tell(printer: Printer, reports: &[ApplyReport], stacks: usize) -> Result<(), CommandError> {
+fn tell(
+    printer: Printer,
+    reports: &[ApplyReport],
+    planned: &[(StackSession, Plan)],
+) -> Result<(), CommandError> {
     let done: usize = reports.iter().map(|report| report.done).sum();
     let failed: Vec<_> = reports.iter().flat_map(|report| &report.failed).collect();
-    let left: usize = reports.iter().map(|report| report.left + report.skipped.len()).sum();
-    if failed.is_empty() && left == 0 && reports.len() == stacks {
+    let all: usize = planned.iter().map(|(_, plan)| plan.steps.len()).sum();
+    if done == all && failed.is_empty() {
         if done > 0 {
             printer.line(format!("{} {done} done", paint(style::CREATE, "applied:")));
         }
@@ -180,8 +185,13 @@ fn tell(printer: Printer, reports: &[ApplyReport], stacks: usize) -> Result<(), 
         let message = format!("`{}`: {}", failure.address, error.message);
         printer.note(CommandError { message, origin: failure.origin.clone(), ..error }.render());
     }
-    let message = format!("{done} done, {} failed, {left} left", failed.len());
+    let left = all - done - failed.len();
     let interrupted = reports.iter().any(|report| report.interrupted);
-    let kind = if interrupted && failed.is_empty() { ErrorKind::Interrupted } else { ErrorKind::Failed };
-    Err(CommandError::new(kind, message).hint("everything is saved; `strata apply` goes on from here"))
+    if interrupted && failed.is_empty() {
+        let message = format!("interrupted: {done} done, {left} left");
+        return Err(CommandError::new(ErrorKind::Interrupted, message)
+            .hint("everything is saved; `strata apply` goes on from here"));
+    }
+    Err(CommandError::failed(format!("{done} done, {} failed, {left} left", failed.len()))
+        .hint("everything is saved; `strata apply` goes on from here"))
 }

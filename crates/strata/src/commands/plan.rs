@@ -81,7 +81,7 @@ pub(crate) fn show(printer: Printer, planned: &[(StackSession, Plan)]) {
         for problem in &plan.problems {
             printer.event(&json!({"event": "problem", "problem": problem}));
         }
-        let text = views::plan::render(plan);
+        let text = views::plan::render(plan, printer.columns());
         if !text.is_empty() {
             printer.line(format!(
                 "{} {}",

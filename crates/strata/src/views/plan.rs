@@ -9,8 +9,8 @@ use strata_resource::{Address, ChangeEffect, FieldChange, FieldPath, Kind, Spec,
 use super::value;
 use crate::style::{self, paint};
 
-/// The steps of a plan, one block each, then what stands in the way.
-pub(crate) fn render(plan: &Plan) -> String {
+/// The steps of a plan, one block each, then what stands in the way. Lines are folded to fit `columns`.
+pub(crate) fn render(plan: &Plan, columns: usize) -> String {
     let mut text = String::new();
     for entry in &plan.open {
         let _ = writeln!(
@@ -22,7 +22,7 @@ pub(crate) fn render(plan: &Plan) -> String {
         );
     }
     for step in &plan.steps {
-        text.push_str(&block(step));
+        text.push_str(&block(step, columns));
     }
     for problem in &plan.problems {
         text.push_str(&render_problem(problem));
@@ -30,7 +30,7 @@ pub(crate) fn render(plan: &Plan) -> String {
     text
 }
 
-fn block(step: &Step) -> String {
+fn block(step: &Step, columns: usize) -> String {
     let (symbol, colour) = match step.action {
         // Shown with the create that belongs to it.
         StepAction::Delete | StepAction::DeleteFormer if step.replacement => return String::new(),
@@ -41,11 +41,15 @@ fn block(step: &Step) -> String {
         StepAction::Delete | StepAction::DeleteFormer => ("  -", style::DESTROY),
         StepAction::Forget => ("  ·", style::FAINT),
     };
+    let (address, headline) = (step.address.to_string(), headline(step));
+    // What does not fit beside the address goes under it.
+    let fits = 6 + address.chars().count() + headline.chars().count() <= columns;
+    let gap = if fits { "  " } else { "\n      " };
     let mut text = format!(
-        "{} {}  {}\n",
+        "{} {}{gap}{}\n",
         paint(colour, symbol),
-        paint(style::STRONG, &step.address),
-        paint(style::FAINT, headline(step))
+        paint(style::STRONG, address),
+        paint(style::FAINT, headline)
     );
     for reason in &step.reasons {
         let _ = writeln!(text, "      {}", paint(style::FAINT, reason));
@@ -62,9 +66,25 @@ fn block(step: &Step) -> String {
     let width = rows.iter().map(|(path, ..)| path.chars().count()).max().unwrap_or(0).min(28);
     for (path, shown, note) in rows {
         let note = if note.is_empty() { note } else { format!("  {}", paint(style::FAINT, note)) };
+        let shown = if step.changes.is_empty() { folded(&shown, 8 + width, columns) } else { shown };
         let _ = writeln!(text, "      {path:width$}  {shown}{note}");
     }
     text
+}
+
+/// Folds a text at its commas, each further line under the first.
+fn folded(text: &str, indent: usize, columns: usize) -> String {
+    let room = columns.saturating_sub(indent).max(24);
+    let mut lines: Vec<String> = vec![String::new()];
+    for part in text.split_inclusive(", ") {
+        let line = lines.last_mut().expect("there is always a line");
+        if !line.is_empty() && line.chars().count() + part.trim_end().chars().count() > room {
+            lines.push(part.to_owned());
+        } else {
+            line.push_str(part);
+        }
+    }
+    lines.iter().map(|line| line.trim_end()).collect::<Vec<_>>().join(&format!("\n{}", " ".repeat(indent)))
 }
 
 /// What the object is and what happens to it as a whole.

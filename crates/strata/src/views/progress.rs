@@ -41,11 +41,12 @@ impl Progress {
     fn begin(&self, step: usize, name: &str, action: StepAction) {
         let bar = self.live.as_ref().map(|live| {
             let bar = live.add(ProgressBar::new_spinner());
-            let template = "  {spinner:.cyan} {prefix} {wide_msg:.dim} {elapsed:.dim}";
+            let template = "  {spinner:.cyan} {prefix}  {wide_msg:.dim} {elapsed:.dim}";
             bar.set_style(
                 ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_spinner()),
             );
-            bar.set_prefix(format!("{name}  {}", verb(action).0));
+            bar.set_prefix(name.to_owned());
+            bar.set_message(verb(action).0);
             bar.enable_steady_tick(Duration::from_millis(120));
             bar
         });

@@ -95,7 +95,10 @@ fn a_full_storage() {
     assert_ne!(output.code, 0);
     assert!(output.stderr.contains("insufficient free space"), "{}", output.all());
     // With room again the same command finishes.
-    world.sim.control().change(&serde_json::json!({"room": {"storage": "local-lvm", "bytes": 1_000_000_000_000_u64}}));
+    world
+        .sim
+        .control()
+        .change(&serde_json::json!({"room": {"storage": "local-lvm", "bytes": 1_000_000_000_000_u64}}));
     world.strata().run(&["apply", "--yes"]).ok();
     world.assert_settled();
 }
