@@ -56,7 +56,8 @@ fn is_mine(call: &Call<'_>, task: &Task) -> bool {
 fn find<'c>(call: &'c Call<'_>) -> Result<&'c Task, Refusal> {
     let text = call.args.must("upid");
     Upid::parse(text).ok_or_else(|| wrong("upid", "unable to parse worker upid"))?;
-    call.world.tasks.get(text).ok_or_else(|| wrong("upid", "no such task"))
+    let task = call.world.tasks.get(text).filter(|task| task.upid.node == call.args.must("node"));
+    task.ok_or_else(|| wrong("upid", "no such task"))
 }
 
 /// The owner, or whoever may look at the node.

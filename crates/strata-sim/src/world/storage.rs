@@ -91,6 +91,19 @@ impl Storage {
         }
     }
 
+    /// Volumes are multiples of this many bytes.
+    pub fn grain(&self) -> u64 {
+        match self.kind.as_str() {
+            "lvm" | "lvmthin" => 4 << 20,
+            _ => 1,
+        }
+    }
+
+    /// Linked clones are named after their base, except where the storage forgets what they came from.
+    pub fn names_base(&self) -> bool {
+        !matches!(self.kind.as_str(), "lvm" | "lvmthin" | "btrfs")
+    }
+
     /// Where a file-based storage is mounted.
     pub fn root(&self) -> String {
         self.prop("path").map_or_else(|| format!("/mnt/pve/{}", self.id), str::to_owned)
@@ -183,10 +196,11 @@ impl World {
         &mut self,
         storage: &str,
         node: &str,
-        volume: Volume,
+        mut volume: Volume,
         file: &str,
     ) -> Result<String, Refusal> {
         let storage = self.storage_on(storage, node)?.clone();
+        volume.size = volume.size.next_multiple_of(storage.grain());
         let vmid = volume.vmid.unwrap_or_default();
         let name = storage.image_name(vmid, file, &volume.format);
         let place = (storage.id.clone(), storage.scope(node), name.clone());

@@ -112,3 +112,23 @@ async fn clones_to_another_node_need_shared_storage() {
     let local = clone("101", "111").await;
     assert_eq!(local.reason, "can't clone VM to node 'pve2' (VM uses local storage)");
 }
+
+#[tokio::test]
+async fn thin_volumes_forget_their_base_and_grow_to_whole_extents() {
+    let site = Site::cluster().await;
+    let params = [
+        ("vmid", "100"),
+        ("bios", "ovmf"),
+        ("efidisk0", "local-lvm:1,efitype=4m,pre-enrolled-keys=1"),
+        ("scsi0", "local-lvm:1"),
+    ];
+    site.task("POST", "/nodes/pve1/qemu", &params).await;
+    site.task("POST", "/nodes/pve1/qemu/100/template", &[]).await;
+    let base = site.get("/nodes/pve1/qemu/100/config").await;
+    assert_eq!(base["efidisk0"], "local-lvm:base-100-disk-0,efitype=4m,pre-enrolled-keys=1,size=4M");
+    site.task("POST", "/nodes/pve1/qemu/100/clone", &[("newid", "101")]).await;
+    assert_eq!(site.get("/nodes/pve1/qemu/101/config").await["scsi0"], "local-lvm:vm-101-disk-1,size=1G");
+    // So the template can go, and its clone stays.
+    assert_eq!(site.task("DELETE", "/nodes/pve1/qemu/100", &[]).await, "OK");
+    assert_eq!(site.task("POST", "/nodes/pve1/qemu/101/status/start", &[]).await, "OK");
+}

@@ -53,6 +53,7 @@ pub fn copy(
         log.push(format!("Formatting '{path}', {}", formatting(&format, size)));
     }
     log.push(format!("allocated target volume '{volid}'"));
+    let size = world.volume(&volid, target.node).map_or(size, |v| v.size);
     Ok(moved(drive, volid, size))
 }
 
@@ -76,7 +77,7 @@ pub fn link(
         format: format.into(),
         size,
         vmid: Some(target.vmid),
-        parent: Some(own_name(name).to_owned()),
+        parent: storage.names_base().then(|| own_name(name).to_owned()),
         ctime: world.now(),
         bootable: volume.bootable,
         ..Volume::default()

@@ -135,8 +135,10 @@ impl Maker<'_> {
         };
         let name = self.world.free_disk_name(&storage, self.node, self.vmid);
         let volid = self.allocate(storage_id, self.image(&format, size), &name)?;
+        // The firmware's variables take what the storage gave, everything else what was asked for.
+        let actual = self.world.volume(&volid, self.node).map_or(size, |v| v.size);
         drive.props.set("file", volid);
-        drive.set_size(size);
+        drive.set_size(if drive.slot == "efidisk0" { actual } else { size });
         self.created(drive);
         Ok(())
     }
@@ -172,6 +174,7 @@ impl Maker<'_> {
         self.log.push(format!("create full clone of drive ({source})"));
         let volid = self.allocate(storage_id, copy, &file)?;
         self.log.push(format!("allocated target volume '{volid}'"));
+        let size = self.world.volume(&volid, self.node).map_or(size, |v| v.size);
         drive.props.set("file", volid);
         drive.set_size(size);
         self.created(drive);
