@@ -1,6 +1,6 @@
 //! Copies of disks: full ones, and linked ones that keep reading from a base.
 
-use super::disks::{CLOUDINIT_SIZE, formatting, round_up, target_format};
+use super::disks::{CLOUDINIT_SIZE, formatting, progress, round_up, target_format};
 use super::drive::Drive;
 use crate::api::format::parse_volume_id;
 use crate::api::{Refusal, no};
@@ -53,6 +53,9 @@ pub fn copy(
         log.push(format!("Formatting '{path}', {}", formatting(&format, size)));
     }
     log.push(format!("allocated target volume '{volid}'"));
+    if !cloudinit {
+        log.extend(progress(size));
+    }
     let size = world.volume(&volid, target.node).map_or(size, |v| v.size);
     Ok(moved(drive, volid, size))
 }

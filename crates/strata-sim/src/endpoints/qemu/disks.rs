@@ -135,6 +135,9 @@ impl Maker<'_> {
         };
         let name = self.world.free_disk_name(&storage, self.node, self.vmid);
         let volid = self.allocate(storage_id, self.image(&format, size), &name)?;
+        if drive.slot == "efidisk0" {
+            self.log.extend(progress(size));
+        }
         // The firmware's variables take what the storage gave, everything else what was asked for.
         let actual = self.world.volume(&volid, self.node).map_or(size, |v| v.size);
         drive.props.set("file", volid);
@@ -174,6 +177,7 @@ impl Maker<'_> {
         self.log.push(format!("create full clone of drive ({source})"));
         let volid = self.allocate(storage_id, copy, &file)?;
         self.log.push(format!("allocated target volume '{volid}'"));
+        self.log.extend(progress(size));
         let size = self.world.volume(&volid, self.node).map_or(size, |v| v.size);
         drive.props.set("file", volid);
         drive.set_size(size);
@@ -222,6 +226,23 @@ pub fn target_format(storage: &Storage, asked: Option<&str>, source: &str) -> St
         .find(|format| storage.takes_format(format))
         .unwrap_or_else(|| storage.default_format())
         .to_owned()
+}
+
+/// What the log says while data is copied.
+pub fn progress(size: u64) -> [String; 2] {
+    let mut value = size as f64;
+    let mut unit = "B";
+    for next in ["KiB", "MiB", "GiB", "TiB"] {
+        if value < 1024.0 {
+            break;
+        }
+        value /= 1024.0;
+        unit = next;
+    }
+    [
+        format!("transferred 0.0 B of {value:.1} {unit} (0.00%)"),
+        format!("transferred {value:.1} {unit} of {value:.1} {unit} (100.00%)"),
+    ]
 }
 
 /// How `qemu-img` announces a new image.
