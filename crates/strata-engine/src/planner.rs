@@ -45,6 +45,7 @@ pub fn make_plan(request: &PlanRequest<'_>) -> Plan {
             planner.unwanted(address, recorded);
         }
     }
+    planner.refuse_protected_removals();
     let Planner { steps, problems, unchanged, .. } = planner;
     Plan {
         key: request.state.key.clone(),

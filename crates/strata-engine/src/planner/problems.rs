@@ -1,9 +1,9 @@
 //! What stands in the way of a plan, told with what to do about it.
 
-use strata_resource::{Address, Refusal, Resource};
+use strata_resource::{Address, Refusal, Resource, Value};
 
 use super::Planner;
-use crate::plan::{Problem, ProblemKind};
+use crate::plan::{Problem, ProblemKind, Step, StepAction};
 
 impl Planner<'_> {
     pub(super) fn stranger(&mut self, resource: &Resource, what: &str) {
@@ -36,6 +36,23 @@ impl Planner<'_> {
             hint: "set `protect: false`, apply that, then plan again".to_owned(),
             origin,
         });
+    }
+
+    /// A guest with Proxmox' own flag cannot be removed: said before anything is begun.
+    pub(super) fn refuse_protected_removals(&mut self) {
+        let removes = |step: &&Step| matches!(step.action, StepAction::Delete | StepAction::DeleteFormer);
+        let flagged = |step: &&Step| {
+            let live = step.observed.as_ref().and_then(|observed| observed.spec.get("protection"));
+            live.and_then(Value::as_bool) == Some(true)
+        };
+        let refused = self.steps.iter().filter(removes).filter(flagged).map(|step| Problem {
+            kind: ProblemKind::Protected,
+            address: step.address.clone(),
+            message: "Proxmox protects it from removal, and the plan would destroy it".to_owned(),
+            hint: "set `protection: false`, apply that, then plan again".to_owned(),
+            origin: step.origin.clone(),
+        });
+        self.problems.extend(refused);
     }
 
     /// Gives whether anything was refused.

@@ -61,3 +61,20 @@ fn prod() {
 fn environments() {
     play("environments", &["", "staging", "prod"], ("pve1", 9310));
 }
+
+#[test]
+fn what_is_protected_is_not_destroyed() {
+    for (flag, said) in [("protect: true", "it is protected"), ("protection: true", "Proxmox protects it")] {
+        let world = crate::world::World::instant(&format!(
+            "metadata: {{name: web, environment: test}}\nproxmox: {{target: pve, node: pve1}}\nvms:\n  a: {{vmId: 9100, memory: 64, disk: 1, started: false, {flag}}}\n"
+        ));
+        world.strata().run(&["apply", "--yes"]).ok();
+        let before = world.export();
+        let refused = world.strata().run(&["destroy", "--yes"]).code(3);
+        assert!(refused.stdout.contains(said), "{}", refused.all());
+        assert_eq!(world.export(), before);
+        world.repo.edit("stacks/web/stack.yaml", "true", "false");
+        world.strata().run(&["apply", "--yes"]).ok();
+        world.strata().run(&["destroy", "--yes"]).ok();
+    }
+}
