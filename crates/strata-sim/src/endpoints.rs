@@ -1,18 +1,25 @@
 //! The endpoints, one family a file. A family gives its routes; this file puts them together.
 
 mod access;
+mod acme;
+mod backup_jobs;
 mod firewall;
 mod guest;
+mod ha;
 mod index;
 mod login;
 mod lxc;
+mod mapping;
+mod metrics;
 mod network;
 mod node_storage;
 mod nodes;
+mod notifications;
 mod overview;
 mod pools;
 mod qemu;
 mod resources;
+mod sdn;
 mod section;
 mod storage;
 mod tasks;
@@ -41,6 +48,13 @@ static ROUTER: LazyLock<Router> = LazyLock::new(|| {
         vzdump::routes,
         network::routes,
         firewall::routes,
+        mapping::routes,
+        ha::routes,
+        metrics::routes,
+        acme::routes,
+        backup_jobs::routes,
+        notifications::routes,
+        sdn::routes,
     ];
     Router::new(families.iter().flat_map(|family| family()).collect())
 });

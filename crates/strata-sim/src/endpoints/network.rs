@@ -131,7 +131,8 @@ fn list(call: &mut Call<'_>) -> Reply {
     let filter = call.args.text("type");
     let ifaces = staged(node);
     let mut rows = Vec::new();
-    for (at, (name, iface)) in ifaces.iter().enumerate() {
+    // Networks that software defines are in no file, and listed from where they are defined.
+    for (at, (name, iface)) in ifaces.iter().filter(|(_, iface)| iface.kind != "vnet").enumerate() {
         let bridge = matches!(iface.kind.as_str(), "bridge" | "OVSBridge");
         let wanted = match filter {
             None | Some("include_sdn") => true,

@@ -17,6 +17,7 @@ fn rank(kind: &str) -> u32 {
         "bond" | "OVSBond" => 400_000,
         "bridge" | "OVSBridge" => 500_000,
         "vlan" => 600_000,
+        "vnet" => 900_000,
         _ => 0,
     }
 }
@@ -59,7 +60,7 @@ iface lo inet loopback
 /// The whole file.
 pub fn text(ifaces: &Ifaces) -> String {
     let mut out = HEAD.to_owned();
-    for (name, iface) in ifaces {
+    for (name, iface) in ifaces.iter().filter(|(_, iface)| iface.kind != "vnet") {
         if iface.props.get("autostart").is_some_and(|a| a == "1") {
             let _ = writeln!(out, "auto {name}");
         }

@@ -1,0 +1,134 @@
+//! Certificates from authorities: the plugins that prove ownership. Nothing is ordered.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Value, json};
+
+use super::index::listing;
+use super::section::{self, Options, Props};
+use crate::api::param::usual;
+use crate::api::permission::on;
+use crate::api::{Call, Param, Perm, Reply, Route, delete, flag, format, get, int, no, post, put, text};
+use crate::world::cluster::Section;
+
+const FILE: &str = "acme/plugins";
+
+pub fn routes() -> Vec<Route> {
+    let modify = || on("/", &["Sys.Modify"]);
+    let kind = || text("type").one_of(&["dns", "standalone"]);
+    let one = "/cluster/acme/plugins/{id}";
+    vec![
+        get("/cluster/acme", Perm::Anyone, vec![], |_| {
+            listing("name", &["account", "tos", "directories", "plugins", "challenge-schema"])
+        }),
+        get("/cluster/acme/directories", Perm::Anyone, vec![], directories),
+        get("/cluster/acme/account", modify(), vec![], |_| Ok(json!([]).into())),
+        get("/cluster/acme/plugins", modify(), vec![kind().opt()], list),
+        post("/cluster/acme/plugins", modify(), [fields(), vec![kind()]].concat(), create),
+        get(one, modify(), vec![id()], show),
+        put(one, modify(), [fields(), vec![usual::delete().max_len(4096), usual::digest()]].concat(), update),
+        delete(one, modify(), vec![id()], |call| {
+            let id = call.args.must("id").to_owned();
+            call.world.cluster.file_mut(FILE).shift_remove(&id);
+            Ok(().into())
+        }),
+    ]
+}
+
+fn id() -> Param {
+    text("id").format(format::configid)
+}
+
+fn fields() -> Vec<Param> {
+    vec![
+        id(),
+        text("api").opt(),
+        text("data").opt(),
+        flag("disable").opt(),
+        text("nodes").each(format::node).opt(),
+        int("validation-delay").min(0.0).max(172_800.0).opt(),
+    ]
+}
+
+fn options(kind: &str) -> Options {
+    match kind {
+        "dns" => {
+            Options { required: &[], optional: &["api", "data", "nodes", "disable", "validation-delay"] }
+        }
+        _ => Options { required: &[], optional: &["nodes", "disable"] },
+    }
+}
+
+fn directories(_: &mut Call<'_>) -> Reply {
+    Ok(json!([
+        { "name": "Let's Encrypt V2", "url": "https://acme-v02.api.letsencrypt.org/directory" },
+        { "name": "Let's Encrypt V2 Staging", "url": "https://acme-staging-v02.api.letsencrypt.org/directory" },
+    ])
+    .into())
+}
+
+fn view(call: &Call<'_>, id: &str, kind: &str, props: &Props) -> Value {
+    let mut row = section::typed_all(&fields(), props);
+    if let Some(data) = props.get("data") {
+        // Credentials come encoded, and are shown as they are.
+        let plain = STANDARD.decode(data).ok().and_then(|bytes| String::from_utf8(bytes).ok());
+        row.insert("data".into(), json!(plain.as_deref().unwrap_or(data).trim_end_matches('\n')));
+    }
+    row.insert("plugin".into(), json!(id));
+    row.insert("type".into(), json!(kind));
+    row.insert("digest".into(), json!(section::file_digest(call.world, FILE)));
+    Value::Object(row)
+}
+
+fn list(call: &mut Call<'_>) -> Reply {
+    let wanted = call.args.text("type");
+    let empty = Props::new();
+    // The plugin that needs no configuration is always there.
+    let built_in = call.world.cluster.section(FILE, "standalone").is_none().then_some((
+        "standalone",
+        "standalone",
+        &empty,
+    ));
+    let own = call.world.cluster.file(FILE).map(|(id, s)| (id, s.kind.as_str(), &s.props));
+    let rows: Vec<Value> = own
+        .chain(built_in)
+        .filter(|(_, kind, _)| wanted.is_none_or(|wanted| wanted == *kind))
+        .map(|(id, kind, props)| view(call, id, kind, props))
+        .collect();
+    Ok(Value::Array(rows).into())
+}
+
+fn show(call: &mut Call<'_>) -> Reply {
+    let id = call.args.must("id");
+    match call.world.cluster.section(FILE, id) {
+        Some(section) => Ok(view(call, id, &section.kind, &section.props).into()),
+        None if id == "standalone" => Ok(view(call, id, id, &Props::new()).into()),
+        None => Err(no(format!("ACME plugin '{id}' not defined"))),
+    }
+}
+
+fn create(call: &mut Call<'_>) -> Reply {
+    let (id, kind) = (call.args.must("id").to_owned(), call.args.must("type").to_owned());
+    if call.world.cluster.section(FILE, &id).is_some() || id == "standalone" {
+        return Err(no(format!("ACME plugin ID '{id}' already exists")));
+    }
+    let props = section::given(call, &["id", "type"]);
+    options(&kind).check(&props, true)?;
+    call.world.cluster.file_mut(FILE).insert(id, Section { kind, props });
+    Ok(().into())
+}
+
+fn update(call: &mut Call<'_>) -> Reply {
+    let id = call.args.must("id").to_owned();
+    call.check_digest(&section::file_digest(call.world, FILE))?;
+    let Some(mut section) = call.world.cluster.section(FILE, &id).cloned() else {
+        return Err(no(format!("ACME plugin ID '{id}' does not exist")));
+    };
+    let set = section::given(call, &["id", "delete", "digest"]);
+    let options = options(&section.kind);
+    options.remove(&mut section.props, &Props::new(), &call.args.list("delete"))?;
+    options.check(&set, false)?;
+    section.props.extend(set);
+    call.world.cluster.file_mut(FILE).insert(id, section);
+    Ok(().into())
+}

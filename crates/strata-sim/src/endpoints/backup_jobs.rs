@@ -1,0 +1,204 @@
+//! Backup jobs of the cluster. They are kept, and shown with their next run, but nothing runs them.
+
+mod calendar;
+
+use serde_json::{Map, Value, json};
+
+use super::section::{self, Props};
+use super::vzdump;
+use crate::api::param::usual;
+use crate::api::permission::on;
+use crate::api::{Call, Param, Refusal, Reply, Route, delete, flag, format, get, no, post, put, text, wrong};
+use crate::world::cluster::Section;
+
+const FILE: &str = "backup";
+
+pub fn routes() -> Vec<Route> {
+    let audit = || on("/", &["Sys.Audit"]);
+    let modify = || on("/", &["Sys.Modify"]);
+    let one = "/cluster/backup/{id}";
+    let new_id = text("id").format(format::configid).opt();
+    let create_params = [fields(), vec![new_id]].concat();
+    let update_params = [fields(), vec![id(), usual::delete()]].concat();
+    vec![
+        get("/cluster/backup", audit(), vec![], list),
+        post("/cluster/backup", modify(), create_params, create),
+        get(one, audit(), vec![id()], |call| {
+            let id = call.args.must("id");
+            match call.world.cluster.section(FILE, id) {
+                Some(section) => Ok(Value::Object(view(id, section)).into()),
+                None => Err(missing(id)),
+            }
+        }),
+        put(one, modify(), update_params, update),
+        delete(one, modify(), vec![id()], |call| {
+            let id = call.args.must("id").to_owned();
+            match call.world.cluster.file_mut(FILE).shift_remove(&id) {
+                Some(_) => Ok(().into()),
+                None => Err(missing(&id)),
+            }
+        }),
+        get("/cluster/backup-info", audit(), vec![], |_| super::index::subdirs(&["not-backed-up"])),
+        get("/cluster/backup-info/not-backed-up", audit(), vec![], not_backed_up),
+        get("/cluster/replication", crate::api::Perm::Anyone, vec![], |_| Ok(json!([]).into())),
+    ]
+}
+
+fn id() -> Param {
+    text("id").max_len(50).pattern(r"\S+")
+}
+
+fn missing(id: &str) -> Refusal {
+    wrong("id", format!("No such job '{id}'"))
+}
+
+fn fields() -> Vec<Param> {
+    let mut fields = vzdump::settings();
+    fields.extend([
+        text("comment").max_len(512).opt(),
+        text("dow").each(calendar::weekday).needs("starttime").opt(),
+        flag("enabled").opt(),
+        text("node").format(format::node).opt(),
+        flag("repeat-missed").opt(),
+        text("schedule").format(calendar::event).max_len(128).opt(),
+        text("starttime").pattern(r"\d{1,2}:\d{1,2}").opt(),
+    ]);
+    fields
+}
+
+fn view(id: &str, section: &Section) -> Map<String, Value> {
+    let mut row = section::typed_all(&fields(), &section.props);
+    row.insert("id".into(), json!(id));
+    row.insert("type".into(), json!("vzdump"));
+    row
+}
+
+fn list(call: &mut Call<'_>) -> Reply {
+    let now = call.world.now();
+    let rows: Vec<Value> = call
+        .world
+        .cluster
+        .file(FILE)
+        .map(|(id, section)| {
+            let mut row = view(id, section);
+            let schedule = section.props.get("schedule").and_then(|text| calendar::Event::parse(text));
+            if let Some(next) = schedule.and_then(|event| event.next(now)) {
+                row.insert("next-run".into(), json!(next));
+            }
+            Value::Object(row)
+        })
+        .collect();
+    Ok(Value::Array(rows).into())
+}
+
+/// The schedule of a request: given as such, or in the old way by a time and days.
+fn schedule(props: &mut Props, required: bool) -> Result<(), Refusal> {
+    let start = props.shift_remove("starttime");
+    let days = props.shift_remove("dow");
+    match (props.contains_key("schedule"), start) {
+        (true, Some(_)) => Err(wrong("starttime", "'starttime' and 'schedule' cannot both be set")),
+        (false, None) if required => Err(wrong("schedule", "neither 'starttime' nor 'schedule' were set")),
+        (false, Some(start)) => {
+            let days = days.unwrap_or_else(|| "mon,tue,wed,thu,fri,sat,sun".to_owned());
+            props.insert("schedule".into(), format!("{days} {start}"));
+            Ok(())
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Which guests a job is about must be said, and only once.
+fn check_selection(props: &Props, complete: bool) -> Result<(), Refusal> {
+    let on = |key: &str| props.get(key).is_some_and(|value| !value.is_empty() && value != "0");
+    for key in ["all", "exclude", "pool"] {
+        if on(key) && on("vmid") {
+            return Err(wrong(key, "option conflicts with option 'vmid'"));
+        }
+    }
+    let any = ["all", "stop", "pool", "vmid", "exclude"].iter().any(|key| on(key));
+    if complete && !any { Err(wrong("vmid", "property is missing")) } else { Ok(()) }
+}
+
+fn create(call: &mut Call<'_>) -> Reply {
+    let mut props = section::given(call, &["id"]);
+    if let Some(pool) = call.args.filled("pool") {
+        call.check_pool(pool)?;
+    }
+    schedule(&mut props, true)?;
+    props.entry("enabled".into()).or_insert_with(|| "1".into());
+    let id = match call.args.owned("id") {
+        Some(id) => id,
+        None => {
+            let count = call.world.cluster.file(FILE).count().to_string();
+            format!("backup-{}", &call.world.uuid(&["backup-job", &count])[..13])
+        }
+    };
+    if call.world.cluster.section(FILE, &id).is_some() {
+        return Err(no(format!("Job '{id}' already exists")));
+    }
+    check_selection(&props, true)?;
+    call.world.cluster.file_mut(FILE).insert(id, Section { kind: "vzdump".into(), props });
+    Ok(().into())
+}
+
+fn update(call: &mut Call<'_>) -> Reply {
+    let id = call.args.must("id").to_owned();
+    let mut set = section::given(call, &["id", "delete"]);
+    schedule(&mut set, false)?;
+    let unset = call.args.list("delete");
+    if set.is_empty() && unset.is_empty() {
+        return Err(no("no options specified"));
+    }
+    check_selection(&set, false)?;
+    let Some(mut section) = call.world.cluster.section(FILE, &id).cloned() else {
+        return Err(no("no such vzdump job"));
+    };
+    let known = fields();
+    for key in &unset {
+        if !known.iter().any(|p| p.name == key.as_str()) {
+            return Err(wrong("delete", format!("unknown option '{key}'")));
+        }
+        section.props.shift_remove(key);
+    }
+    // What selects guests takes the place of what selected them before.
+    let doomed: &[&str] = if set.contains_key("vmid") {
+        &["all", "exclude", "pool"]
+    } else if set.get("all").is_some_and(|all| all == "1") {
+        &["vmid", "pool"]
+    } else if set.contains_key("pool") {
+        &["vmid", "all", "exclude"]
+    } else {
+        &[]
+    };
+    section.props.retain(|key, _| !doomed.contains(&key.as_str()));
+    section.props.extend(set);
+    check_selection(&section.props, true)?;
+    call.world.cluster.file_mut(FILE).insert(id, section);
+    Ok(().into())
+}
+
+fn not_backed_up(call: &mut Call<'_>) -> Reply {
+    let jobs: Vec<&Section> = call.world.cluster.file(FILE).map(|(_, section)| section).collect();
+    let covered = |vmid: u32| {
+        jobs.iter().any(|job| {
+            let listed = |key: &str| {
+                let list = job.props.get(key).map_or("", String::as_str);
+                list.split(',').any(|id| id == vmid.to_string())
+            };
+            let pool = job.props.get("pool").and_then(|pool| call.world.pools.get(pool));
+            let all = job.props.get("all").is_some_and(|all| all == "1");
+            (all && !listed("exclude")) || listed("vmid") || pool.is_some_and(|p| p.vms.contains(&vmid))
+        })
+    };
+    let rows: Vec<Value> = call
+        .world
+        .guests
+        .values()
+        .filter(|guest| !covered(guest.vmid) && call.may(&format!("/vms/{}", guest.vmid), "VM.Audit"))
+        .map(|guest| {
+            let name = guest.get("name").or(guest.get("hostname"));
+            json!({ "vmid": guest.vmid, "type": guest.kind.name(), "name": name })
+        })
+        .collect();
+    Ok(Value::Array(rows).into())
+}

@@ -1,0 +1,196 @@
+//! Subnets of networks.
+
+use std::net::IpAddr;
+
+use serde_json::{Map, Value, json};
+
+use super::vnets::{check_access, vnet};
+use super::{check_lock, digest, file, lock_token, objects, views};
+use crate::api::param::usual;
+use crate::api::{
+    Call, Param, Perm, Refusal, Reply, Route, array, delete, flag, format, get, no, post, put, text, wrong,
+};
+use crate::endpoints::section::{self, Options};
+use crate::world::cluster::Section;
+
+const PATH: &str = "/cluster/sdn/vnets/{vnet}/subnets";
+const ONE: &str = "/cluster/sdn/vnets/{vnet}/subnets/{subnet}";
+
+pub fn routes() -> Vec<Route> {
+    let create_params = [fields(), vec![text("type").one_of(&["subnet"]), lock_token()]].concat();
+    let edit = vec![usual::delete().max_len(4096), usual::digest(), lock_token()];
+    vec![
+        get(PATH, Perm::Anyone, [vec![vnet()], views()].concat(), list),
+        post(PATH, Perm::Anyone, create_params, create),
+        get(ONE, Perm::Anyone, [vec![vnet(), subnet()], views()].concat(), show),
+        put(ONE, Perm::Anyone, [fields(), edit].concat(), update),
+        delete(ONE, Perm::Anyone, vec![vnet(), subnet(), lock_token()], remove),
+    ]
+}
+
+fn subnet_id(value: &str) -> Result<(), String> {
+    let cidr = if value.contains('/') {
+        value.to_owned()
+    } else {
+        let parts: Vec<&str> = value.splitn(3, '-').collect();
+        format!("{}/{}", parts.get(1).copied().unwrap_or_default(), parts.get(2).copied().unwrap_or_default())
+    };
+    let ok = format::is_cidr4(&cidr) || format::is_cidr6(&cidr);
+    if ok { Ok(()) } else { Err("value does not look like a valid CIDR network\n".to_owned()) }
+}
+
+fn subnet() -> Param {
+    text("subnet").format(subnet_id)
+}
+
+fn fields() -> Vec<Param> {
+    vec![
+        vnet(),
+        subnet(),
+        text("dhcp-dns-server").format(format::ip).opt(),
+        array("dhcp-range", text("dhcp-range")).opt(),
+        text("dnszoneprefix").format(format::dns_name).opt(),
+        text("gateway").format(format::ip).opt(),
+        flag("snat").opt(),
+    ]
+}
+
+const OPTIONS: Options = Options {
+    required: &[],
+    optional: &["vnet", "gateway", "snat", "dnszoneprefix", "dhcp-range", "dhcp-dns-server"],
+};
+
+/// What the id tells, and ranges as objects.
+fn complete(id: &str, mut row: Map<String, Value>) -> Value {
+    let mut parts = id.splitn(3, '-');
+    let (zone, network, mask) = (
+        parts.next().unwrap_or_default(),
+        parts.next().unwrap_or_default(),
+        parts.next().unwrap_or_default(),
+    );
+    row.insert("id".into(), json!(id));
+    row.insert("subnet".into(), json!(id));
+    row.insert("zone".into(), json!(zone));
+    row.insert("network".into(), json!(network));
+    row.insert("mask".into(), json!(mask));
+    row.insert("cidr".into(), json!(format!("{network}/{mask}")));
+    let ranges: Vec<Value> = row
+        .get("dhcp-range")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .map(|range| {
+            let pairs = range.split(',').filter_map(|part| part.split_once('='));
+            Value::Object(pairs.map(|(k, v)| (k.to_owned(), json!(v))).collect())
+        })
+        .collect();
+    row.insert("dhcp-range".into(), Value::Array(ranges));
+    Value::Object(row)
+}
+
+fn list(call: &mut Call<'_>) -> Reply {
+    check_access(call, &["SDN.Audit", "SDN.Allocate"])?;
+    let vnet = call.args.must("vnet");
+    let rows: Vec<Value> = objects(call, "subnets", &fields())
+        .into_iter()
+        .filter(|(_, row)| row.get("vnet").is_some_and(|own| own == vnet))
+        .map(|(id, row)| complete(&id, row))
+        .collect();
+    Ok(Value::Array(rows).into())
+}
+
+fn missing(id: &str) -> Refusal {
+    no(format!("sdn subnet '{id}' does not exist"))
+}
+
+fn show(call: &mut Call<'_>) -> Reply {
+    check_access(call, &["SDN.Audit", "SDN.Allocate"])?;
+    let (vnet, id) = (call.args.must("vnet"), call.args.must("subnet"));
+    let found = objects(call, "subnets", &fields()).into_iter().find(|(own, _)| own == id);
+    let Some((_, row)) = found else { return Err(missing(id)) };
+    if row.get("vnet").is_none_or(|own| own != vnet) {
+        return Err(wrong("vnet", "wrong vnet"));
+    }
+    Ok(complete(id, row).into())
+}
+
+fn is_inside(address: &str, cidr: &str) -> bool {
+    let Some((network, bits)) = cidr.split_once('/') else { return false };
+    let Ok(bits) = bits.parse::<u32>() else { return false };
+    match (address.parse::<IpAddr>(), network.parse::<IpAddr>()) {
+        (Ok(IpAddr::V4(a)), Ok(IpAddr::V4(n))) => {
+            let mask = u32::MAX.checked_shl(32 - bits.min(32)).unwrap_or(0);
+            u32::from(a) & mask == u32::from(n) & mask
+        }
+        (Ok(IpAddr::V6(a)), Ok(IpAddr::V6(n))) => {
+            let mask = u128::MAX.checked_shl(128 - bits.min(128)).unwrap_or(0);
+            u128::from(a) & mask == u128::from(n) & mask
+        }
+        _ => false,
+    }
+}
+
+fn check(call: &Call<'_>, id: &str, section: &Section) -> Result<(), Refusal> {
+    let vnet = section.props.get("vnet").map_or("", String::as_str);
+    let Some(found) = call.world.cluster.section(&file("vnets"), vnet) else {
+        return Err(wrong("vnet", format!("{vnet} don't exist")));
+    };
+    if found.props.get("vlanaware").is_some_and(|v| v == "1") {
+        return Err(wrong("vnet", "you can't add a subnet on a vlanaware vnet"));
+    }
+    let mut parts = id.splitn(3, '-').skip(1);
+    let cidr = format!("{}/{}", parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
+    match section.props.get("gateway") {
+        Some(gateway) if !is_inside(gateway, &cidr) && !cidr.ends_with("/32") => {
+            Err(wrong("gateway", format!("{gateway} is not in subnet {cidr}")))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn create(call: &mut Call<'_>) -> Reply {
+    const WHAT: &str = "create sdn subnet object failed";
+    let fail = section::failed(WHAT);
+    check_access(call, &["SDN.Allocate"])?;
+    check_lock(call, WHAT)?;
+    let vnet = call.args.must("vnet");
+    let zone = call.world.cluster.section(&file("vnets"), vnet).and_then(|v| v.props.get("zone").cloned());
+    let id = format!("{}-{}", zone.unwrap_or_default(), call.args.must("subnet").replace('/', "-"));
+    let props = section::given(call, &["subnet", "type", "lock-token"]);
+    OPTIONS.check(&props, true).map_err(&fail)?;
+    if call.world.cluster.section(&file("subnets"), &id).is_some() {
+        return Err(fail(no(format!("sdn subnet object ID '{id}' already defined"))));
+    }
+    let section = Section { kind: "subnet".into(), props };
+    check(call, &id, &section).map_err(&fail)?;
+    call.world.cluster.file_mut(&file("subnets")).insert(id, section);
+    Ok(().into())
+}
+
+fn update(call: &mut Call<'_>) -> Reply {
+    const WHAT: &str = "update sdn subnet object failed";
+    let fail = section::failed(WHAT);
+    check_access(call, &["SDN.Allocate"])?;
+    check_lock(call, WHAT)?;
+    let id = call.args.must("subnet").to_owned();
+    let Some(mut section) = call.world.cluster.section(&file("subnets"), &id).cloned() else {
+        return Err(fail(missing(&id)));
+    };
+    call.check_digest(&digest(call.world, "subnets")).map_err(&fail)?;
+    let set = section::given(call, &["subnet", "delete", "digest", "lock-token"]);
+    OPTIONS.check(&set, false).map_err(&fail)?;
+    OPTIONS.remove(&mut section.props, &set, &call.args.list("delete")).map_err(&fail)?;
+    section.props.extend(set);
+    check(call, &id, &section).map_err(&fail)?;
+    call.world.cluster.file_mut(&file("subnets")).insert(id, section);
+    Ok(().into())
+}
+
+fn remove(call: &mut Call<'_>) -> Reply {
+    check_access(call, &["SDN.Allocate"])?;
+    check_lock(call, "delete sdn subnet object failed")?;
+    let id = call.args.must("subnet").to_owned();
+    call.world.cluster.file_mut(&file("subnets")).shift_remove(&id);
+    Ok(().into())
+}
