@@ -24,7 +24,7 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    pub fn file(&self, name: &str) -> impl Iterator<Item = (&str, &Section)> {
+    pub fn file<'c>(&'c self, name: &str) -> impl Iterator<Item = (&'c str, &'c Section)> + use<'c> {
         self.files.get(name).into_iter().flatten().map(|(id, section)| (id.as_str(), section))
     }
 
