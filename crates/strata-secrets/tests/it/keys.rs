@@ -1,5 +1,6 @@
 //! Throw-away keys for the tests.
 
+use jiff::Timestamp;
 use strata_secret::SecretString;
 use strata_secrets::Identities;
 
@@ -18,6 +19,15 @@ pub(crate) const SECOND: TestKey = TestKey {
     secret: "AGE-SECRET-KEY-155VKMX3AP438026RV43C5DNL3YTTG79G3D5EMYN70DJ9PJ3U2DYS5T568E",
     recipient: "age1f9y64jh47tvl8mg3xy6t8t7q4rrjh4s6fuagrlhmylzpp9jfasqqrwp4aw",
 };
+
+/// A key of SSH that guards nothing.
+pub(crate) const SSH: TestKey = TestKey {
+    secret: include_str!("../fixtures/id_ed25519"),
+    recipient: "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIFJXR0yWWP895gipJxM1+lwUDekkDik3MzOMbwUYSRJp throw-away",
+};
+
+/// When everything in the tests happens.
+pub(crate) const NOW: Timestamp = Timestamp::UNIX_EPOCH;
 
 impl TestKey {
     pub(crate) fn identities(&self) -> Identities {

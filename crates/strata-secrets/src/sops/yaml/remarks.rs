@@ -37,6 +37,8 @@ struct Lines<'r> {
     last_end: usize,
     /// Where the next scalar starts.
     next: Option<usize>,
+    /// Where the document ends. The metadata stands there, or will stand, in the first column.
+    end: usize,
 }
 
 /// Where a comment between two blocks belongs.
@@ -47,6 +49,15 @@ enum Tie {
     After,
     /// To the block that starts in its column.
     Column,
+}
+
+#[derive(PartialEq)]
+enum Group {
+    First,
+    /// A later one, in the same column as the first.
+    Again,
+    /// A later one, with comments in other columns before it.
+    Other,
 }
 
 /// What stands around the comments of a file.
@@ -114,7 +125,8 @@ impl Surroundings<'_> {
         } else {
             let last_end = before.map_or(0, |(_, span)| span.end);
             let next = after.map(|(_, span)| span.start);
-            let lines = Lines { above: &remarks[..index], remarks: &remarks[index..], last_end, next };
+            let end = self.layout.roots.get(document + 1).map_or(self.text.len(), |root| root.at);
+            let lines = Lines { above: &remarks[..index], remarks: &remarks[index..], last_end, next, end };
             (self.home(&outer_before, &outer_after, &lines), at)
         };
         let home = home.or(root.container);
@@ -189,10 +201,10 @@ impl Surroundings<'_> {
         let last = *ended.last()?;
         let outer = before[..common].last().copied();
         if before[..common].contains(&last) {
-            return Some(last);
+            return if self.is_foot(lines) { before.last().copied() } else { Some(last) };
         }
         match self.tie(lines, boxes[last].column.unwrap_or_default()) {
-            Tie::Before => Some(last),
+            Tie::Before => before.last().copied(),
             Tie::After => outer,
             Tie::Column => {
                 let column = Some(self.column(at));
@@ -205,36 +217,79 @@ impl Surroundings<'_> {
     /// What a comment is tied to, where the block before it, in this column, has ended.
     fn tie(&self, lines: &Lines<'_>, indent: usize) -> Tie {
         let column = self.column(lines.remarks[0].start);
+        let group = self.group(lines, column);
         if column >= indent {
-            return Tie::Before;
+            return if group == Group::Again { Tie::After } else { Tie::Before };
         }
         let mut detached = self.has_empty_line(lines.last_end, lines.remarks[0].start);
         // A block of comments beyond this length is cut; its end would be looked for again from each of its lines.
         for (index, remark) in lines.remarks.iter().enumerate().take(LONGEST_BLOCK) {
             let following = lines.remarks.get(index + 1).map(|remark| remark.start);
-            let in_time = |start: &usize| lines.next.is_none_or(|next| *start < next);
-            let next = following.filter(in_time).or(lines.next).unwrap_or(self.text.len());
+            let following = following.filter(|start| *start < lines.next.unwrap_or(lines.end));
+            let next = following.or(lines.next).unwrap_or(lines.end);
             if !detached && self.has_empty_line(remark.end, next) {
                 return Tie::Column;
             }
             detached |= self.has_empty_line(remark.end, next);
-            let next_column = self.column(self.token_start(next));
+            let next_column = if next >= lines.end { 0 } else { self.column(self.token_start(next)) };
             if next_column != column {
-                return if self.is_first(lines, column) { Tie::Before } else { Tie::Column };
+                return match group {
+                    Group::First => Tie::Before,
+                    Group::Again => Tie::After,
+                    Group::Other => Tie::Column,
+                };
             }
-            if following.filter(in_time).is_none() {
+            if following.is_none() {
                 break;
             }
         }
         Tie::After
     }
 
-    /// Whether no other comment stands between what came before and a comment in this column, and its like.
-    fn is_first(&self, lines: &Lines<'_>, column: usize) -> bool {
-        let above =
-            lines.above.iter().rev().take(LONGEST_BLOCK).take_while(|remark| remark.start >= lines.last_end);
-        let own_line = above.filter(|remark| self.token_start(remark.start) == remark.start);
-        own_line.into_iter().all(|remark| self.column(remark.start) == column)
+    /// Whether a comment stands directly below what came before, and apart from what follows.
+    fn is_foot(&self, lines: &Lines<'_>) -> bool {
+        let column = self.column(lines.remarks[0].start);
+        let starts = lines.remarks.iter().map(|remark| remark.start).filter(|start| *start < lines.end);
+        let next = lines.next.unwrap_or(lines.end);
+        let mut group_end = lines.remarks[0].end;
+        for (start, remark) in starts.zip(lines.remarks).skip(1).take(LONGEST_BLOCK) {
+            if start >= next || self.has_empty_line(group_end, start) {
+                break;
+            }
+            group_end = remark.end;
+        }
+        let after = lines.remarks.iter().map(|remark| remark.start).find(|start| *start > group_end);
+        let after = after.filter(|start| *start < next).unwrap_or(next);
+        let top = self.above(lines).last().map_or(lines.remarks[0].start, |first| first.start);
+        self.group(lines, column) == Group::First
+            && !self.has_empty_line(lines.last_end, top)
+            && self.has_empty_line(group_end, after)
+    }
+
+    /// The comments on lines of their own between a comment and what came before, nearest first.
+    fn above<'r>(&self, lines: &Lines<'r>) -> impl Iterator<Item = &'r Range<usize>> {
+        let above = lines.above.iter().rev().take(LONGEST_BLOCK);
+        let above = above.take_while(|remark| remark.start >= lines.last_end);
+        above.filter(|remark| self.token_start(remark.start) == remark.start)
+    }
+
+    /// Which group of comments since the last scalar a comment in this column is in. An empty line ends a group
+    /// that started directly below the scalar, and so does another column.
+    fn group(&self, lines: &Lines<'_>, column: usize) -> Group {
+        let mut below = &lines.remarks[0];
+        let (mut has_gap, mut other) = (false, false);
+        for remark in self.above(lines) {
+            other |= self.column(remark.start) != column;
+            has_gap |= self.has_empty_line(remark.end, below.start);
+            below = remark;
+        }
+        if other {
+            Group::Other
+        } else if has_gap && !self.has_empty_line(lines.last_end, below.start) {
+            Group::Again
+        } else {
+            Group::First
+        }
     }
 
     /// Where the line's first token stands, which is the dash before an item.
@@ -245,19 +300,14 @@ impl Surroundings<'_> {
     }
 
     fn column(&self, at: usize) -> usize {
-        // What follows the end is the metadata, in the first column.
-        if at >= self.text.len() {
-            return 0;
-        }
         let line = self.text[..at].rfind('\n').map_or(0, |newline| newline + 1);
         self.text[line..at].chars().count()
     }
 
     fn has_empty_line(&self, from: usize, to: usize) -> bool {
-        // At the end, the metadata follows directly.
         let lines: Vec<&str> = self.text[from.min(to)..to].split('\n').collect();
         let inner = lines.len().checked_sub(1).and_then(|end| lines.get(1..end)).unwrap_or_default();
-        to < self.text.len() && inner.iter().any(|line| line.trim().is_empty())
+        inner.iter().any(|line| line.trim().is_empty())
     }
 
     /// Whether the first item of a list after this place has its dash after it, too.
