@@ -3,6 +3,7 @@
 mod access;
 mod acme;
 mod backup_jobs;
+mod datacenter;
 mod firewall;
 mod guest;
 mod ha;
@@ -55,6 +56,7 @@ static ROUTER: LazyLock<Router> = LazyLock::new(|| {
         backup_jobs::routes,
         notifications::routes,
         sdn::routes,
+        datacenter::routes,
     ];
     Router::new(families.iter().flat_map(|family| family()).collect())
 });
