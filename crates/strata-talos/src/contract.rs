@@ -33,6 +33,25 @@ impl Contract {
         }
     }
 
+    /// The minor versions of Kubernetes that this Talos is made for: six of them, the last one being its default.
+    fn kubernetes_minors(self) -> std::ops::RangeInclusive<u16> {
+        let last = u16::from(self.minor()) + 23;
+        last - 5..=last
+    }
+
+    /// The same for people.
+    pub fn kubernetes_range(self) -> String {
+        let minors = self.kubernetes_minors();
+        format!("1.{} to 1.{}", minors.start(), minors.end())
+    }
+
+    /// Whether this Talos is made for a version of Kubernetes.
+    pub fn runs_kubernetes(self, version: &str) -> bool {
+        let mut parts = version.strip_prefix('v').unwrap_or(version).split('.');
+        let (major, minor) = (parts.next(), parts.next().and_then(|minor| minor.parse().ok()));
+        major == Some("1") && minor.is_some_and(|minor| self.kubernetes_minors().contains(&minor))
+    }
+
     /// From 1.12 on, network and registry settings are documents of their own.
     pub(crate) fn network_documents(self) -> bool {
         self >= Self::V1_12
@@ -85,5 +104,13 @@ mod tests {
             assert_eq!(bad.parse::<Contract>(), Err(UnknownContract(bad.to_owned())), "{bad}");
         }
         assert!(Contract::V1_11 < Contract::LATEST);
+    }
+
+    #[test]
+    fn knows_which_kubernetes_it_runs() {
+        assert_eq!(Contract::V1_11.kubernetes_range(), "1.29 to 1.34");
+        assert!(Contract::V1_14.runs_kubernetes("v1.37.0") && Contract::V1_14.runs_kubernetes("1.32.4"));
+        assert!(!Contract::V1_14.runs_kubernetes("1.31.9") && !Contract::V1_14.runs_kubernetes("1.38.0"));
+        assert!(!Contract::V1_14.runs_kubernetes("2.35.0") && !Contract::V1_14.runs_kubernetes("x"));
     }
 }

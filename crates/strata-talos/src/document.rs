@@ -11,6 +11,7 @@ use std::fmt;
 
 use zeroize::Zeroizing;
 
+use crate::contract::Contract;
 use crate::shape::{self, DocumentShape, V1ALPHA1};
 use crate::tree::{Map, Value};
 
@@ -80,6 +81,16 @@ impl Document {
 
     pub fn id(&self) -> DocumentId {
         DocumentId { kind: self.kind, name: self.name().map(str::to_owned) }
+    }
+
+    /// The first version of Talos that knows this kind.
+    pub fn since(&self) -> Contract {
+        self.shape().since
+    }
+
+    /// Whether only control planes may have it.
+    pub fn is_for_control_planes(&self) -> bool {
+        self.shape().controlplane
     }
 
     /// Whether this is the document without a kind, with `machine` and `cluster`.

@@ -1,7 +1,32 @@
 //! Talos PKI, machine config and image factory.
 
+mod config;
 mod contract;
 mod document;
+mod factory;
+mod gen_config;
+mod generate;
+mod kubeconfig;
+mod patch;
+mod pki;
+mod secrets;
 mod shape;
+mod talosconfig;
 mod tree;
 mod yaml;
+
+pub use config::{ConfigError, MachineConfig};
+pub use contract::{Contract, UnknownContract};
+pub use document::{Document, DocumentError, DocumentId};
+pub use gen_config::{
+    DEFAULT_KUBERNETES_VERSION, GenConfigArgs, GenConfigError, GeneratedFile, GeneratedFiles, PatchSource,
+    gen_config,
+};
+pub use generate::{ConfigInput, EndpointError, GenerateError, RegistryMirror, Role, generate};
+pub use kubeconfig::Kubeconfig;
+pub use patch::{Patch, PatchError};
+pub use pki::{Authority, CertificateRequest, Issued, PkiError};
+pub use secrets::{BundleError, SecretsBundle, ServiceAccountKey};
+pub use talosconfig::{CLIENT_VALIDITY, TalosRole, Talosconfig};
+pub use tree::{Map, Value};
+pub use yaml::YamlError;

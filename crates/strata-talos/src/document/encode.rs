@@ -49,23 +49,35 @@ impl Encoder {
             (Shape::Leaf(leaf), value) if self.redact => redacted(leaf, value),
             (Shape::Any { secret: true }, value) if self.redact => all_redacted(value),
             // An argument without a value is written as nothing, and read as an empty text again.
-            (Shape::Args, Value::Map(args)) => Value::Map(
-                args.iter()
-                    .map(|(name, value)| {
-                        let empty = value.as_text().is_some_and(str::is_empty);
-                        (name.clone(), if empty { Value::Null } else { value.clone() })
-                    })
-                    .collect(),
-            ),
+            (Shape::Args, Value::Map(args)) => sorted(args.iter().map(|(name, value)| {
+                let empty = value.as_text().is_some_and(str::is_empty);
+                (name.clone(), if empty { Value::Null } else { value.clone() })
+            })),
+            (Shape::Any { .. }, value) => sorted_tree(value),
             (Shape::List { item, .. }, Value::List(items)) => {
                 Value::List(items.iter().map(|value| self.value(item, value)).collect())
             }
             (Shape::Map(item), Value::Map(map)) => {
-                Value::Map(map.iter().map(|(key, value)| (key.clone(), self.value(item, value))).collect())
+                sorted(map.iter().map(|(key, value)| (key.clone(), self.value(item, value))))
             }
             (Shape::Record(record), Value::Map(body)) => Value::Map(self.record(record, body)),
             (_, value) => value.clone(),
         }
+    }
+}
+
+/// Keys that are not fields of a shape are written in the order of the alphabet.
+fn sorted(entries: impl Iterator<Item = (String, Value)>) -> Value {
+    let mut map: Map = entries.collect();
+    map.sort_unstable_keys();
+    Value::Map(map)
+}
+
+fn sorted_tree(value: &Value) -> Value {
+    match value {
+        Value::Map(map) => sorted(map.iter().map(|(key, value)| (key.clone(), sorted_tree(value)))),
+        Value::List(items) => Value::List(items.iter().map(sorted_tree).collect()),
+        value => value.clone(),
     }
 }
 
@@ -121,7 +133,7 @@ mod tests {
     fn writes_what_talos_writes() {
         let text = "machine:\n  network: {}\n  install: {}\n  kubelet: {extraArgs: {v: 2, a: [x], b: ''}}\ncluster:\n  discovery: {}\n";
         let expected = "version: \"\"\nmachine:\n    type: \"\"\n    token: \"\"\n    certSANs: []\n    kubelet:\n        \
-                        extraArgs:\n            v: \"2\"\n            a:\n                - x\n            b: null\n    \
+                        extraArgs:\n            a:\n                - x\n            b: null\n            v: \"2\"\n    \
                         network: {}\n    install:\n        wipe: null\ncluster:\n    discovery:\n        registries:\n            \
                         kubernetes: {}\n            service: {}\n";
         assert_eq!(through(text), expected);

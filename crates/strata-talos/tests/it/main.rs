@@ -1,0 +1,5 @@
+//! What the real `talosctl` made, against what is made here.
+
+mod golden;
+mod talosctl;
+mod world;

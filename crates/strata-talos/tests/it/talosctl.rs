@@ -1,0 +1,1 @@
+//! Cases made on the spot by a real `talosctl`.
