@@ -17,11 +17,6 @@ pub fn only(value: &str, extra: &str) -> bool {
     value.chars().all(|c| c.is_ascii_alphanumeric() || extra.contains(c))
 }
 
-/// Anything goes; used for lists of free text.
-pub fn any(_: &str) -> Checked {
-    Ok(())
-}
-
 pub fn vmid(value: &str) -> Checked {
     let digits = value.bytes().all(|b| b.is_ascii_digit());
     looks_like(digits && (3..=9).contains(&value.len()) && !value.starts_with('0'), "VM ID")
@@ -44,20 +39,12 @@ pub fn dns_name(value: &str) -> Checked {
     looks_like(is_dns_name(value), "DNS name")
 }
 
-fn identifier(value: &str, kind: &str) -> Checked {
-    ensure(value.len() >= 2, || format!("{kind} ID '{value}' cannot be shorter than 2 characters"))?;
+pub fn storage_id(value: &str) -> Checked {
+    ensure(value.len() >= 2, || format!("storage ID '{value}' cannot be shorter than 2 characters"))?;
     let ok = value.starts_with(|c: char| c.is_ascii_alphabetic())
         && value.ends_with(|c: char| c.is_ascii_alphanumeric())
         && only(value, "-_.");
-    ensure(ok, || format!("{kind} ID '{value}' contains illegal characters"))
-}
-
-pub fn storage_id(value: &str) -> Checked {
-    identifier(value, "storage")
-}
-
-pub fn acme_plugin_id(value: &str) -> Checked {
-    identifier(value, "ACME plugin")
+    ensure(ok, || format!("storage ID '{value}' contains illegal characters"))
 }
 
 pub fn bridge_id(value: &str) -> Checked {

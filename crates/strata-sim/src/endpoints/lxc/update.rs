@@ -68,14 +68,17 @@ fn update(call: &mut Call<'_>) -> Reply {
     let selection = note(call.world, &mut changed, set, &unset, &revert)?;
     apply::forget_idle(&mut changed);
     // Volumes that the change makes are undone with it if any part of it fails.
-    let before = call.world.volumes.clone();
+    let touches = selection.iter().any(|key| schema::is_mount(key) || schema::is_unused(key));
+    let before = touches.then(|| call.world.volumes.clone());
     let errors = if changed.power.running {
         apply::running(call.world, &mut changed, &selection)
     } else {
         apply::stopped(call.world, &mut changed, Some(&selection))
     };
     if !errors.is_empty() {
-        call.world.volumes = before;
+        if let Some(before) = before {
+            call.world.volumes = before;
+        }
         return Err(wrong_many(errors));
     }
     call.world.guests.insert(vmid, changed);
