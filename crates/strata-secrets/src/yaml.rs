@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 mod cursor;
+mod parse;
 pub(crate) mod resolve;
 mod scalar;
 pub(crate) mod scan;

@@ -29,6 +29,9 @@ pub(crate) struct YamlFile {
     metadata: Vec<Option<MetadataPlace>>,
 }
 
+/// Comments with their order and slot, by document and home.
+type Homes<'s> = HashMap<(usize, Option<BoxId>), Vec<(usize, Slot, &'s Settled)>>;
+
 struct MetadataPlace {
     meta: Meta,
     /// The key and everything below it.
@@ -51,7 +54,7 @@ impl YamlFile {
             metadata: Vec::new(),
             layout,
         };
-        let mut by_home: HashMap<(usize, Option<BoxId>), Vec<(usize, Slot, &Settled)>> = HashMap::new();
+        let mut by_home: Homes<'_> = HashMap::new();
         for (index, remark) in settled.iter().enumerate() {
             let slot = file.layout.slots.len() + index;
             by_home.entry((remark.document, remark.home)).or_default().push((remark.at, slot, remark));
@@ -68,12 +71,7 @@ impl YamlFile {
     }
 
     /// The items of a mapping or list with its comments, in the order in which SOPS sees them.
-    fn items(
-        &self,
-        document: usize,
-        container: Option<BoxId>,
-        comments: &HashMap<(usize, Option<BoxId>), Vec<(usize, Slot, &Settled)>>,
-    ) -> Vec<Item> {
+    fn items(&self, document: usize, container: Option<BoxId>, comments: &Homes<'_>) -> Vec<Item> {
         let mut ordered: Vec<(usize, bool, Item)> = Vec::new();
         for (at, slot, remark) in comments.get(&(document, container)).into_iter().flatten() {
             let text = self.text[remark.span.start + 1..remark.span.end].to_owned();
@@ -88,12 +86,7 @@ impl YamlFile {
         ordered.into_iter().map(|(_, _, item)| item).collect()
     }
 
-    fn node(
-        &self,
-        document: usize,
-        content: &Content,
-        comments: &HashMap<(usize, Option<BoxId>), Vec<(usize, Slot, &Settled)>>,
-    ) -> Node {
+    fn node(&self, document: usize, content: &Content, comments: &Homes<'_>) -> Node {
         match content {
             Content::Value(slot) => Node::Leaf(Leaf { value: self.value(*slot), slot: *slot }),
             Content::Container(id) => {

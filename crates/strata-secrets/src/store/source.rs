@@ -38,6 +38,9 @@ impl Source {
 /// The keys that lead to a value.
 type NamePath = Vec<String>;
 
+/// All values of a file that is encrypted as a whole; `None` for null.
+type WholeValues = Vec<(NamePath, Option<SecretString>)>;
+
 /// What a name leads to.
 pub(super) enum Lookup {
     Value(SecretBytes),
@@ -58,7 +61,7 @@ pub(super) enum Loaded {
     /// YAML with `!vault` values.
     Inline(String),
     /// A vault around a whole file.
-    Whole { content: Vec<u8>, tfvars: bool, values: Mutex<Option<Vec<(NamePath, Option<SecretString>)>>> },
+    Whole { content: Vec<u8>, tfvars: bool, values: Mutex<Option<WholeValues>> },
 }
 
 impl Loaded {
@@ -180,7 +183,7 @@ fn open_whole(
     content: &[u8],
     tfvars: bool,
     access: &Access,
-) -> Result<Vec<(NamePath, Option<SecretString>)>, Box<dyn std::error::Error>> {
+) -> Result<WholeValues, Box<dyn std::error::Error>> {
     let opened = vault::open(content, access.passwords())?;
     let text =
         std::str::from_utf8(opened.plaintext().expose()).map_err(|_| "its content is not text in UTF-8")?;
