@@ -191,7 +191,10 @@ fn node_tasks(call: &mut Call<'_>) -> Reply {
     let limit = args.int("limit").and_then(|n| usize::try_from(n).ok()).unwrap_or(50);
     let mut total = 0;
     let mut rows = Vec::new();
-    for task in call.world.tasks.iter().filter(wanted) {
+    // Running ones first; the others are archived when they end, and shown last in, first out.
+    let mut tasks: Vec<&Task> = call.world.tasks.iter().filter(wanted).collect();
+    tasks.sort_by_key(|task| std::cmp::Reverse(if task.end.is_none() { u64::MAX } else { task.ended }));
+    for task in tasks {
         if total >= start && rows.len() < limit {
             let mut row = row(task);
             row.insert("pid".into(), json!(task.upid.pid));

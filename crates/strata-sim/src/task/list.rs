@@ -43,6 +43,8 @@ pub struct Task {
     /// Set when it ended.
     pub end: Option<i64>,
     pub exit: Option<String>,
+    /// Which one it was to end, counted from 1; 0 while it runs.
+    pub ended: u64,
     pub stop: Arc<Stop>,
     pub undo: Option<Undo>,
 }
@@ -67,6 +69,7 @@ pub struct Tasks {
     all: BTreeMap<u64, Task>,
     by_upid: HashMap<String, u64>,
     next: u64,
+    ended: u64,
     /// Started by a call or a task and not yet picked up.
     pub queue: VecDeque<(Job, Cont)>,
     locks: HashMap<LockKey, u64>,
@@ -94,6 +97,7 @@ impl Tasks {
             log: Vec::new(),
             end: None,
             exit: None,
+            ended: 0,
             stop: Arc::default(),
             undo: None,
         };
@@ -127,6 +131,8 @@ impl Tasks {
         task.log.extend(last.lines().map(str::to_owned));
         task.exit = Some(exit);
         task.end = Some(now);
+        self.ended += 1;
+        task.ended = self.ended;
         task.undo = None;
     }
 

@@ -57,8 +57,10 @@ pub fn routes() -> Vec<Route> {
 fn vncproxy(call: &mut Call<'_>) -> Reply {
     let (node, vmid) = (call.node(), call.vmid());
     call.world.guest(&node, vmid, GuestKind::Qemu)?;
-    // Nobody can connect, so it waits in vain.
-    let waiting = work(|_, _| Ok(Step::wait(10.0, |_, _| Err("connection timed out".to_owned()))));
+    // Nobody can connect, so it waits in vain; but clients are real, so it waits a while of their time too.
+    let scale = call.world.second;
+    let seconds = if scale > 0.0 { (1.4 / scale).max(10.0) } else { 10.0 };
+    let waiting = work(move |_, _| Ok(Step::wait(seconds, |_, _| Err("connection timed out".to_owned()))));
     let upid = call.spawn(&node, "vncproxy", vmid.to_string(), waiting);
     let stamp = format!("{:08X}", call.world.now());
     let signature = STANDARD.encode(call.world.derive(&["vnc", &stamp, call.user()]).repeat(8));
