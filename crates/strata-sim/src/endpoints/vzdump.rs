@@ -6,6 +6,7 @@ use serde_json::json;
 use super::guest::{check_volume, parse_name};
 use super::storage::params::prune_backups;
 use super::{lxc, qemu};
+use crate::WorldKind;
 use crate::api::format::parse_volume_id;
 use crate::api::param::usual;
 use crate::api::{
@@ -204,6 +205,7 @@ fn next(world: &mut World, job: &Job, order: Order, at: usize, failed: bool) -> 
             if let Err(refusal) = &outcome {
                 let text = refusal.text();
                 job.log(world, format!("ERROR: Backup of VM {vmid} failed - {text}"));
+                job.log(world, format!("INFO: Failed at {}", stamp(world.now(), "%Y-%m-%d %H:%M:%S")));
             } else {
                 job.log(world, format!("INFO: Finished Backup of VM {vmid} (00:00:02)"));
             }
@@ -247,6 +249,12 @@ fn save(world: &mut World, job: &Job, order: &Order, vmid: u32) -> Result<(), Re
         now += 1;
     };
     job.log(world, format!("INFO: creating vzdump archive '{}'", storage.path(&name)));
+    // The one node has a plain QEMU, without the backup job that Proxmox adds to it.
+    if guest.kind == GuestKind::Qemu && world.kind == WorldKind::Single {
+        return Err(no(
+            "executing QMP command to start backup failed - The command backup has not been found",
+        ));
+    }
     let size = archive_size(world, &guest);
     if size > world.storage_free(&storage, &order.node) {
         return Err(no("vzdump: No space left on device"));

@@ -136,26 +136,26 @@ async fn destroying_takes_own_disks_and_unreferenced_ones_only_when_asked() {
 
 #[tokio::test]
 async fn a_restored_backup_is_the_same_guest_unless_a_new_one_is_asked_for() {
-    let site = Site::single().await;
+    let site = Site::cluster().await;
     let params =
-        [("vmid", "100"), ("description", "mark"), ("scsi0", "local:1"), ("net0", "virtio,bridge=vmbr0")];
-    site.task("POST", "/nodes/pve/qemu", &params).await;
-    let exit = site.task("POST", "/nodes/pve/vzdump", &[("vmid", "100"), ("storage", "local")]).await;
+        [("vmid", "100"), ("description", "mark"), ("scsi0", "local-lvm:1"), ("net0", "virtio,bridge=vmbr0")];
+    site.task("POST", "/nodes/pve1/qemu", &params).await;
+    let exit = site.task("POST", "/nodes/pve1/vzdump", &[("vmid", "100"), ("storage", "local")]).await;
     assert_eq!(exit, "OK");
-    let backups = site.call("GET", "/nodes/pve/storage/local/content", &[("content", "backup")]).await;
+    let backups = site.call("GET", "/nodes/pve1/storage/local/content", &[("content", "backup")]).await;
     let archive = backups.data()[0]["volid"].as_str().unwrap().to_owned();
     let restore = |vmid: &'static str, unique: &'static str| {
         let params = [("vmid", vmid), ("archive", archive.as_str()), ("unique", unique)];
         let site = &site;
-        async move { site.task("POST", "/nodes/pve/qemu", &params).await }
+        async move { site.task("POST", "/nodes/pve1/qemu", &params).await }
     };
     assert_eq!(restore("200", "0").await, "OK");
     assert_eq!(restore("201", "1").await, "OK");
-    let config = async |vmid: u32| site.get(&format!("/nodes/pve/qemu/{vmid}/config")).await;
+    let config = async |vmid: u32| site.get(&format!("/nodes/pve1/qemu/{vmid}/config")).await;
     let (own, same, other) = (config(100).await, config(200).await, config(201).await);
     assert_eq!((&own["smbios1"], &own["net0"]), (&same["smbios1"], &same["net0"]));
     assert_eq!(same["description"], "mark");
-    assert_eq!(same["scsi0"], "local:200/vm-200-disk-0.raw,size=1G");
+    assert_eq!(same["scsi0"], "local-lvm:vm-200-disk-0,size=1G");
     assert_ne!(own["smbios1"], other["smbios1"]);
     assert_ne!(own["net0"], other["net0"]);
 }
