@@ -167,6 +167,8 @@ impl Draft<'_> {
             origin: self.origin(machine.name.span),
         });
         built.needs.insert(address);
+        // The guest reads the ISO when it boots: a new content needs a restart, not only another CD in the drive.
+        built.spec.put("cloudinit", Spec::from([("content".to_owned(), Value::Text(content))]));
         let slot = free_drive(&built.spec);
         let cdroms = built.spec.entry("cdroms".to_owned()).or_insert_with(|| Value::Map(Spec::new()));
         if let Value::Map(cdroms) = cdroms {

@@ -142,7 +142,7 @@ pub(crate) fn is_root_only(kind: GuestKind, key: &str, value: &str) -> bool {
     let mapped = value.split(',').any(|part| part.starts_with("mapping="));
     match kind {
         GuestKind::Qemu => {
-            matches!(key, "args" | "hookscript" | "lock")
+            matches!(key, "args" | "hookscript" | "lock" | "affinity" | "hugepages" | "keephugepages")
                 || slot("parallel")
                 || (slot("hostpci") && !mapped)
                 || (slot("usb")

@@ -14,7 +14,7 @@
 //! networks: {net0: {model: Text, mac: Text upper case, bridge: Text, vlan, mtu, queues: Int, firewall, link_down: Bool, rate: Text,
 //!            trunks: Text}}
 //! cloudinit: {drive: {slot: Text "ide2", storage: Text}, user: Text, password: Secret, ssh_keys: [Text], nameservers: [Text],
-//!             searchdomain: Text, upgrade: Bool, type: Text, ipconfig: {ipconfig0: {ip, gateway, ip6, gateway6: Text}}}
+//!             searchdomain: Text, upgrade: Bool, type: Text, content: Text (hash of a NoCloud ISO; never sent), ipconfig: {ipconfig0: {ip, gateway, ip6, gateway6: Text}}}
 //! pci: {hostpci0: {device | mapping: Text, pcie, rombar, xvga: Bool, mdev: Text}}   usb: {usb0: {device | mapping: Text, usb3: Bool}}
 //! serial: {serial0: Text}   vga: {type: Text, memory: Int MiB}   agent: {enabled, trim: Bool, type: Text}
 //! boot: [Text]   startup: {order, up, down: Int}   tags: [Text] (lower case, sorted)   pool: Text
@@ -104,6 +104,7 @@ pub(super) fn rules() -> KindRules {
         FieldRule::new("cloudinit.drive", Restart).slot(),
         FieldRule::new("cloudinit.drive.*", Restart),
         FieldRule::new("cloudinit.password", Restart).write_only(),
+        FieldRule::new("cloudinit.content", Restart).write_only(),
         FieldRule::new("cloudinit.ipconfig.*", Restart),
         FieldRule::new("cloudinit.upgrade", Restart).on_by_default(),
         FieldRule::new("cloudinit.*", Restart),

@@ -84,8 +84,8 @@ pub(crate) fn write_example(name: &str, folder: &Path, place: &Place) -> Result<
         write(&folder.join(path), text.as_bytes(), 0o644)?;
     }
     for (name, schema) in super::schema::all() {
-        let text = serde_json::to_string_pretty(&schema).unwrap_or_default();
-        write(&folder.join(format!(".strata/schema/{name}.json")), format!("{text}\n").as_bytes(), 0o644)?;
+        let text = super::schema::text(&schema);
+        write(&folder.join(format!(".strata/schema/{name}.json")), text.as_bytes(), 0o644)?;
     }
     write_secrets(folder, place)
 }

@@ -1,8 +1,10 @@
 //! `strata schema`.
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use serde_json::Value;
+use strata_source::schema::Document;
 
 use super::CommandResult;
 use crate::command_error::CommandError;
@@ -16,44 +18,46 @@ pub(crate) struct Args {
     /// `strata`, `stack`, `cluster`, `nodes`, `environment`, `hypervisor`
     #[arg(default_value = "stack")]
     kind: String,
-    /// Writes all of them into this folder
-    #[arg(long, value_name = "DIR", conflicts_with = "kind")]
-    write: Option<std::path::PathBuf>,
+    /// Every key with its meaning, for people
+    #[arg(long)]
+    markdown: bool,
+    /// Writes the schemas of all kinds into this folder
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["kind", "markdown"])]
+    write: Option<PathBuf>,
 }
 
 /// Every kind of file with its schema.
-pub(crate) fn all() -> Vec<(&'static str, Value)> {
-    use strata_source::{cluster, environment, hypervisor, settings, stack};
-    vec![
-        ("strata", strata_yaml::schema::<settings::Settings>("strata.yaml")),
-        ("stack", strata_yaml::schema::<stack::Stack>("stack.yaml")),
-        ("cluster", strata_yaml::schema::<cluster::Cluster>("cluster.yaml")),
-        ("nodes", strata_yaml::schema::<cluster::topology::NodesFile>("nodes.yaml")),
-        ("environment", strata_yaml::schema::<environment::Environment>("environments/NAME.yaml")),
-        ("hypervisor", strata_yaml::schema::<hypervisor::Hypervisor>("hypervisors/NAME.yaml")),
-    ]
+pub(crate) fn all() -> impl Iterator<Item = (&'static str, Value)> {
+    Document::all().iter().map(|document| (document.as_str(), document.schema()))
 }
 
 pub(crate) fn run(context: &Context, args: &Args) -> CommandResult {
     if let Some(folder) = &args.write {
-        for (name, schema) in all() {
-            let path = folder.join(format!("{name}.json"));
-            let text = serde_json::to_string_pretty(&schema).unwrap_or_default();
-            std::fs::create_dir_all(folder)
-                .and_then(|()| std::fs::write(&path, format!("{text}\n")))
-                .map_err(|error| {
-                    CommandError::failed(format!("cannot write `{}`: {error}", path.display()))
-                })?;
-        }
-        return Ok(ExitCode::SUCCESS);
+        return write(folder);
     }
-    let schemas = all();
-    let Some((_, schema)) = schemas.iter().find(|(name, _)| *name == args.kind) else {
-        let known: Vec<&str> = schemas.iter().map(|(name, _)| *name).collect();
+    let Some(document) = Document::all().iter().find(|document| document.as_str() == args.kind) else {
+        let known: Vec<&str> = Document::all().iter().map(|document| document.as_str()).collect();
         return Err(CommandError::failed(format!("there is no schema `{}`", args.kind))
             .hint(format!("there are: {}", known.join(", "))));
     };
-    let text = serde_json::to_string_pretty(schema).unwrap_or_default();
-    context.printer.raw(&format!("{text}\n"));
+    if args.markdown {
+        context.printer.raw(&document.reference());
+    } else {
+        context.printer.raw(&text(&document.schema()));
+    }
     Ok(ExitCode::SUCCESS)
+}
+
+fn write(folder: &PathBuf) -> CommandResult {
+    for (name, schema) in all() {
+        let path = folder.join(format!("{name}.json"));
+        std::fs::create_dir_all(folder)
+            .and_then(|()| std::fs::write(&path, text(&schema)))
+            .map_err(|error| CommandError::failed(format!("cannot write `{}`: {error}", path.display())))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+pub(crate) fn text(schema: &Value) -> String {
+    format!("{}\n", serde_json::to_string_pretty(schema).unwrap_or_default())
 }

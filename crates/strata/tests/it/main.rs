@@ -3,10 +3,12 @@
 
 mod bad_input;
 mod bench;
+mod breadth;
 mod examples;
 mod faults;
 mod kill;
 mod leak;
+mod reference;
 mod stale_plan;
 mod strangers;
 mod world;
