@@ -106,12 +106,20 @@ impl<'a> Work<'a> {
         }
     }
 
-    /// Writes, and sees the task that this starts to its end.
+    /// Writes, and sees the task that this starts to its end. A task that could not get a lock has done nothing: it is begun
+    /// again.
     pub(crate) async fn run(&self, call: Call) -> Result<(), StepError> {
-        match self.write(&call).await? {
-            Some(task) => self.see_through(&task, &call.doing, call.patience).await,
-            None => Ok(()),
-        }
+        let attempt = || async {
+            match self.write(&call).await? {
+                Some(task) => self.see_through(&task, &call.doing, call.patience).await,
+                None => Ok(()),
+            }
+        };
+        let held_up = |error: &StepError| match error {
+            StepError::Task(failed) if is_held_up(&failed.message) => Verdict::Again,
+            _ => Verdict::Final,
+        };
+        retry(self.client.policy(), self.client.clock(), self.client.random(), attempt, held_up).await
     }
 
     /// Writes. Tried again only where nothing was done for certain: not delivered, or held up by a lock.
@@ -224,6 +232,13 @@ fn verdict_on_write(error: &StepError) -> Verdict {
         },
         _ => Verdict::Final,
     }
+}
+
+/// What a task says that met somebody else's lock at its beginning.
+fn is_held_up(message: &str) -> bool {
+    ["can't lock file", "VM is locked (", "CT is locked (", "cfs-lock '"]
+        .iter()
+        .any(|text| message.contains(text))
 }
 
 fn task_failed(doing: &str, status: &str, log: Vec<String>) -> ProviderError {

@@ -114,7 +114,7 @@ async fn an_image_is_not_fetched_twice_and_never_overwritten() {
     assert!(error.to_string().contains("checksum mismatch"), "{error}");
 }
 
-fn cidata(world: &World, hash: &str) -> (Spec, String) {
+pub(crate) fn cidata(world: &World, hash: &str) -> (Spec, String) {
     let name = strata_proxmox::cidata::volume_name(world.lineage.short(), 9101, hash);
     let volume = format!("local:iso/{name}");
     let mut spec = world.complete(

@@ -7,9 +7,9 @@ use strata_resource::Value;
 use crate::life::{VM, iso_vm};
 use crate::world::{World, assert_same_world};
 
-const CONTAINER: &str = "web/container/monitor";
+pub(crate) const CONTAINER: &str = "web/container/monitor";
 
-fn container() -> Json {
+pub(crate) fn container() -> Json {
     json!({
         "vmid": 9200, "node": "pve1", "name": "monitor", "notes": "metrics", "image": "local:vztmpl/debian-12-standard_12.7-1_amd64.tar.zst",
         "unprivileged": true, "ssh_keys": ["ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGJ5Y2xlYXJ0ZXh0a2V5Zm9ydGVzdGluZ29ubHkwMDAw a@b"],

@@ -46,6 +46,58 @@ async fn every_write(fault: Json) -> u64 {
     unreachable!()
 }
 
+/// An image, a template of it, a clone, NoCloud data and a container: made, moved, and deleted.
+async fn datacenter(fault: Json, nth: u64) -> (bool, Json) {
+    let world = World::start().await;
+    let before = world.sim.export();
+    let mut fault = fault;
+    fault["writes"] = json!(true);
+    fault["nth"] = json!(nth);
+    world.fault(fault).await;
+    let mut made = crate::clones::with_template(&world).await;
+    let mut clone = crate::clones::clone(9101, true);
+    clone["clone"]["storage"] = json!("tank");
+    for (slot, field) in [("disks", "scsi0"), ("cloudinit", "drive")] {
+        clone[slot][field]["storage"] = json!("tank");
+    }
+    let vm = world.create("web/vm/web-9101", clone.clone()).await;
+    clone["node"] = json!("pve3");
+    clone["disks"]["scsi1"]["storage"] = json!("local-lvm");
+    clone["disks"]["scsi1"]["size"] = json!(2i64 << 30);
+    made.push(("web/vm/web-9101".to_owned(), world.update("web/vm/web-9101", &vm, clone).await));
+    made.push((
+        crate::containers::CONTAINER.to_owned(),
+        world.create(crate::containers::CONTAINER, crate::containers::container()).await,
+    ));
+    let (spec, _) = crate::clones::cidata(&world, "aaaaaaaaaaaaaaaa");
+    let operation = world.operation(Action::Create, "web/cidata/web-1", spec.clone());
+    let outcome = world.execute(&operation).await.unwrap_or_else(|error| panic!("{error:?}"));
+    made.push(("web/cidata/web-1".to_owned(), crate::world::recorded(spec, outcome)));
+    let live = world.sim.export();
+    for (address, known) in made.iter().rev() {
+        world
+            .delete(address, known)
+            .await
+            .unwrap_or_else(|error| panic!("{address}, write {nth}: {error:?}"));
+    }
+    assert_same_world(&before, &world.sim.export(), &format!("deleted, fault at write {nth}"));
+    let hit = world.control("GET", "/_sim/faults", json!(null)).await[0]["hit"] == 1;
+    (hit, live)
+}
+
+#[tokio::test]
+async fn lost_answers_do_no_harm_to_clones_containers_and_volumes() {
+    let (_, undisturbed) = datacenter(json!({"kind": "lost"}), 10_000).await;
+    for nth in 1.. {
+        let (hit, live) = datacenter(json!({"kind": "lost"}), nth).await;
+        assert_same_world(&undisturbed, &live, &format!("fault at write {nth}"));
+        if !hit {
+            assert!(nth > 15, "{nth}");
+            return;
+        }
+    }
+}
+
 #[tokio::test]
 async fn lost_answers_do_no_harm() {
     // Create and start; configure, resize and pool; shut down and delete.

@@ -5,6 +5,7 @@ mod clones;
 mod containers;
 mod faults;
 mod firewall;
+mod interop;
 mod life;
 mod preflight;
 mod strangers;
