@@ -158,7 +158,7 @@ impl World {
             biased;
             () = died.death() => Ending::Killed,
             ended = work(process) => ended.unwrap_or_else(Ending::Failed),
-            () = tokio::time::sleep(Duration::from_secs(3600)) => panic!("the run waits for ever"),
+            () = tokio::time::sleep(Duration::from_secs(120)) => panic!("the run waits for ever"),
         }
     }
 }

@@ -5,7 +5,7 @@ use serde_json::json;
 use strata_resource::RestartPolicy;
 
 use super::Story;
-use crate::world::{Source, lineage};
+use crate::world::{Fault, Source, lineage};
 
 #[tokio::test(start_paused = true)]
 async fn a_stranger_is_never_touched() {
@@ -278,5 +278,78 @@ async fn two_guests_of_one_address_become_one() {
       1 - former s/vm/web after [0]
           because another object has taken its place
       0 create, 0 update, 0 replace, 1 delete, 1 unchanged
+    "###);
+}
+
+/// A guest that took the place of another is replaced before the other could be deleted: the state still knows the other.
+#[tokio::test(start_paused = true)]
+async fn a_former_guest_outlives_its_successor() {
+    let mut story = Story::new();
+    let source = |vmid: u32| Source::default().vm("web", vmid, json!({"arch": "x86_64"}));
+    story.when("a guest").apply(&source(100)).await;
+    let mark = format!("strata: {} s/vm/web vmid=200", lineage());
+    story
+        .world
+        .pve
+        .stranger(200, json!({"vmid": 200, "node": "pve1", "name": "web", "arch": "x86_64", "mark": mark}));
+    story.world.pve.script(|call| if call.what == "delete guest 100" { Fault::Before } else { Fault::None });
+    assert!(!story.world.apply(&source(200)).await.succeeded());
+    story.world.pve.take_written();
+    story
+        .world
+        .pve
+        .script(|call| if call.what == "create guest 200" { Fault::KillBefore } else { Fault::None });
+    let replaced = source(200).change("vm/web", "arch", json!("aarch64"));
+    story.when("another has taken its place, is replaced, and the run dies half way");
+    story.plan(&replaced).await.run(&replaced).await;
+    story.world.pve.clear_script();
+    story.when("the next run cleans up").apply(&replaced).await;
+    assert_snapshot!(story.text, @r###"
+    # a guest
+    plan:
+      0 + s/vm/web
+      1 create, 0 update, 0 replace, 0 delete, 0 unchanged
+    apply:
+      1 done
+    written:
+      create guest 100
+      configure guest 100
+      switch power of guest 100
+
+    # another has taken its place, is replaced, and the run dies half way
+    plan:
+      0 - s/vm/web (replacement)
+      1 + s/vm/web (replacement) after [0]
+          because the processor architecture is fixed at creation
+          arch: "x86_64" → "aarch64"
+      2 - former s/vm/web after [1]
+          because a replacement left it behind
+      0 create, 0 update, 1 replace, 1 delete, 0 unchanged
+    apply:
+      killed
+    written:
+      stop guest 200
+      delete guest 200
+      create guest 200
+
+    # the next run cleans up
+    plan:
+      0 - s/vm/web (replacement)
+      1 + s/vm/web (replacement) after [0]
+          because the processor architecture is fixed at creation
+          because the VMID is the guest's identity
+          arch: "x86_64" → "aarch64"
+          mark: "strata: LINEAGE s/vm/web vmid=100" → "strata: LINEAGE s/vm/web vmid=200"
+          power: "stopped" → "running" (drift)
+          vmid: 100 → 200
+      ? create s/vm/web
+      0 create, 0 update, 1 replace, 0 delete, 0 unchanged
+    apply:
+      2 done
+    written:
+      delete guest 100
+      create guest 200
+      configure guest 200
+      switch power of guest 200
     "###);
 }

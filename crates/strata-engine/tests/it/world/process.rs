@@ -9,11 +9,17 @@ use tokio::sync::Notify;
 pub(crate) struct Process {
     dead: AtomicBool,
     died: Notify,
+    /// How many turns others get more, each time.
+    slowness: usize,
 }
 
 impl Process {
     pub(crate) fn start() -> Arc<Self> {
         Arc::default()
+    }
+
+    pub(crate) fn start_slow(slowness: usize) -> Arc<Self> {
+        Arc::new(Self { slowness, ..Self::default() })
     }
 
     /// Kills it, and never returns to the one who asked.
@@ -25,7 +31,9 @@ impl Process {
 
     /// Goes on only while it lives. Others get their turn here, as with any real request.
     pub(crate) async fn breathe(&self) {
-        tokio::task::yield_now().await;
+        for _ in 0..=self.slowness {
+            tokio::task::yield_now().await;
+        }
         if self.dead.load(Ordering::SeqCst) {
             std::future::pending::<()>().await;
         }

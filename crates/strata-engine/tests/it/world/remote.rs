@@ -31,6 +31,8 @@ pub(crate) struct Inner {
     made: BTreeMap<i64, u32>,
     running: BTreeMap<String, usize>,
     most_at_once: BTreeMap<String, usize>,
+    /// Operations that were dropped in the middle.
+    cut_off: usize,
     /// Misbehaviour: an answer is left out; tasks of others do not end; a request hangs.
     forgets_an_answer: bool,
     keeps_tasks: bool,
@@ -87,6 +89,11 @@ impl Remote {
     /// How many operations run now.
     pub(crate) fn running(&self) -> usize {
         self.inner().running.get("all").copied().unwrap_or_default()
+    }
+
+    /// How many operations were dropped in the middle, instead of coming to an end.
+    pub(crate) fn cut_off(&self) -> usize {
+        self.inner().cut_off
     }
 
     pub(crate) fn forget_an_answer(&self, forgets: bool) {

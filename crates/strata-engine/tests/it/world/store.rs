@@ -27,6 +27,7 @@ struct Disk {
     owner: Option<LockOwner>,
     /// Whose lock it is; a lock that was taken away has another number.
     holder: u64,
+    stolen: bool,
     script: Script,
     newest_id: u64,
     /// What is durable and open, kept beside the bytes because it is asked for at every remote write.
@@ -128,6 +129,12 @@ impl MemoryStore {
         let mut disk = self.disk();
         disk.owner = None;
         disk.holder += 1;
+        disk.stolen = true;
+    }
+
+    /// Whether the last one who had the lock lost it, and nobody has taken it since.
+    pub(crate) fn is_stolen(&self) -> bool {
+        self.disk().stolen
     }
 
     async fn breathe(&self) {
@@ -166,6 +173,7 @@ impl Store for MemoryStore {
         }
         disk.owner = Some(owner.clone());
         disk.holder += 1;
+        disk.stolen = false;
         let process = self.process.clone();
         Ok(Box::new(MemoryLock {
             store: MemoryStore { disk: self.disk.clone(), process },

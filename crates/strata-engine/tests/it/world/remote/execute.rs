@@ -14,11 +14,13 @@ type Done = Result<Option<Observed>, ProviderError>;
 pub(super) struct Busy<'a> {
     provider: &'a FakeProvider,
     keys: Vec<String>,
+    pub(super) ended: bool,
 }
 
 impl Drop for Busy<'_> {
     fn drop(&mut self) {
         let mut inner = self.provider.remote.inner();
+        inner.cut_off += usize::from(!self.ended);
         for key in &self.keys {
             *inner.running.get_mut(key).unwrap() -= 1;
         }
@@ -41,7 +43,7 @@ impl FakeProvider {
             let most = inner.most_at_once.entry(key.clone()).or_default();
             *most = running.max(*most);
         }
-        Busy { provider: self, keys }
+        Busy { provider: self, keys, ended: false }
     }
 
     pub(super) async fn carry_out(&self, operation: &Operation, context: &dyn OperationContext) -> Done {

@@ -80,6 +80,9 @@ impl FakeProvider {
         effect: impl FnOnce(&mut Inner) -> Result<T, ProviderError>,
     ) -> Result<T, ProviderError> {
         context.before_write()?;
+        if self.witness.as_ref().is_some_and(|witness| witness.is_stolen()) {
+            self.remote.inner().violations.push(format!("`{what}` after the lock was lost"));
+        }
         self.call(what, true, |inner| {
             if let Some(witness) = &self.witness {
                 let is_it = |entry: &OpenEntry| {
@@ -154,8 +157,10 @@ impl Provider for FakeProvider {
         operation: &Operation,
         context: &dyn OperationContext,
     ) -> Result<Outcome, ProviderError> {
-        let _busy = self.count(operation);
-        let observed: Option<Observed> = self.carry_out(operation, context).await?;
+        let mut busy = self.count(operation);
+        let observed: Result<Option<Observed>, _> = self.carry_out(operation, context).await;
+        busy.ended = true;
+        let observed = observed?;
         Ok(Outcome { facts: observed.map(|observed| observed.facts).unwrap_or_default() })
     }
 
