@@ -35,6 +35,11 @@ impl MachineConfig {
     /// A configuration of these documents.
     pub(crate) fn new(documents: Vec<Document>) -> Result<Self, ConfigError> {
         for (index, document) in documents.iter().enumerate() {
+            if let [name, peer] = links(document)[..]
+                && name == peer
+            {
+                return Err(ConfigError::Conflict(document.id(), document.id()));
+            }
             for earlier in &documents[..index] {
                 if earlier.id() == document.id() {
                     return Err(ConfigError::Duplicate(document.id()));
@@ -99,7 +104,17 @@ impl MachineConfig {
 fn excludes(left: &Document, right: &Document) -> bool {
     let pair = [left.kind(), right.kind()];
     let exclusive = EXCLUSIVE.iter().any(|kinds| kinds.iter().all(|kind| pair.contains(kind)));
-    left.name() == right.name() && (exclusive || left.shape().link && right.shape().link)
+    exclusive && left.name() == right.name() || links(left).iter().any(|link| links(right).contains(link))
+}
+
+/// The links that a document configures: the one that it is named after, and a virtual cable's other end.
+fn links(document: &Document) -> Vec<&str> {
+    if !document.shape().link {
+        return Vec::new();
+    }
+    let peer = (document.kind() == "VethConfig")
+        .then(|| document.at(&["peer", "name"]).and_then(Value::as_text).unwrap_or_default());
+    document.name().into_iter().chain(peer).collect()
 }
 
 #[cfg(test)]

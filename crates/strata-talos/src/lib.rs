@@ -7,6 +7,8 @@ mod factory;
 mod gen_config;
 mod generate;
 mod kubeconfig;
+#[cfg(test)]
+mod oracle;
 mod patch;
 mod pki;
 mod secrets;

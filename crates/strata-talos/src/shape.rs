@@ -31,6 +31,8 @@ pub(crate) struct DocumentShape {
 
 pub(crate) struct Record {
     pub(crate) fields: Vec<Field>,
+    /// If there are any here, the others count for nothing without one of them.
+    pub(crate) essential: Vec<&'static str>,
 }
 
 impl Record {

@@ -113,7 +113,7 @@ fn field_value(field: &Field, node: &Node, path: &mut Path) -> Result<Option<Val
     let absent = match &field.shape {
         _ if field.optional => false,
         Shape::Leaf(leaf) => leaf.is_zero(&value),
-        Shape::Record(_) => value.as_map().is_some_and(Map::is_empty),
+        Shape::Record(_) | Shape::Any { .. } => value.as_map().is_some_and(Map::is_empty),
         _ => false,
     };
     Ok((!absent).then_some(value))

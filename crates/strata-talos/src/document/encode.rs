@@ -89,7 +89,10 @@ fn is_empty(field: &Field, value: &Value) -> bool {
     match (&field.shape, value) {
         (Shape::Leaf(leaf), value) => leaf.is_zero(value),
         (Shape::Record(record), Value::Map(body)) => {
-            record.fields.iter().all(|field| body.get(field.name).is_none_or(|value| is_empty(field, value)))
+            let counts =
+                |field: &&Field| record.essential.is_empty() || record.essential.contains(&field.name);
+            let absent = |field: &Field| body.get(field.name).is_none_or(|value| is_empty(field, value));
+            record.fields.iter().filter(counts).all(absent)
         }
         (_, Value::List(items)) => items.is_empty(),
         (_, Value::Map(map)) => map.is_empty(),

@@ -39,6 +39,10 @@ impl Merger {
             }
             return Ok(());
         };
+        if let (Shape::List { by: Some(_), .. }, None) = (&field.shape, left.get(field.name)) {
+            // Items of the patch with the same name are one item, even if there was no list before.
+            left.insert(field.name.to_owned(), Value::List(Vec::new()));
+        }
         match left.get_mut(field.name) {
             Some(value) if !(field.replace && is_collection(&field.shape)) => {
                 self.value(&field.shape, value, right)
@@ -58,6 +62,9 @@ impl Merger {
             }
             (Shape::Args, Value::Map(left), Value::Map(right)) => left.extend(right),
             (Shape::Any { .. }, Value::Map(left), Value::Map(right)) => self.any_map(left, right)?,
+            (Shape::List { by: Some("image"), .. }, Value::List(left), Value::List(right)) => {
+                replace_rules(left, right)
+            }
             (Shape::List { item, by: Some(by) }, Value::List(left), Value::List(right)) => {
                 for value in right {
                     self.keyed(item, by, left, value)?;
@@ -110,8 +117,6 @@ impl Merger {
             by => left.get(by) == right.get(by),
         };
         match left.iter_mut().find(|value| same(value)) {
-            // Rules of image verification are replaced as a whole.
-            Some(value) if by == "image" => *value = right,
             Some(value) => self.value(item, value, right)?,
             None => left.push(right),
         }
@@ -159,6 +164,17 @@ impl Merger {
     }
 }
 
+/// A rule of image verification takes the place of the one that was there for the same images.
+fn replace_rules(left: &mut Vec<Value>, right: Vec<Value>) {
+    let before = left.len();
+    for rule in right {
+        match left[..before].iter().rposition(|known| known.get("image") == rule.get("image")) {
+            Some(index) => left[index] = rule,
+            None => left.push(rule),
+        }
+    }
+}
+
 fn is_collection(shape: &Shape) -> bool {
     !matches!(shape, Shape::Leaf(_) | Shape::Record(_))
 }
@@ -199,7 +215,7 @@ mod tests {
         let expected = "version: \"\"\nmachine:\n    type: \"\"\n    token: \"\"\n    certSANs:\n        - a\n        - b\n    network:\n        interfaces:\n            \
                         - interface: eth0\n              mtu: 1500\n              dhcp: false\n            - interface: eth1\n    sysctls:\n        a: \"1\"\n        b: \"2\"\n        c: \"3\"\n\
                         cluster:\n    network:\n        dnsDomain: \"\"\n        podSubnets:\n            - 10.1.0.0/16\n        serviceSubnets: []\n    apiServer:\n        extraArgs:\n            \
-                        x:\n                - z\n            \"y\": \"2\"\n        auditPolicy:\n            b: 2\n";
+                        x:\n                - z\n            'y': \"2\"\n        auditPolicy:\n            b: 2\n";
         assert_eq!(merged(left, right).unwrap(), expected);
     }
 

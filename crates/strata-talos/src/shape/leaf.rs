@@ -50,7 +50,7 @@ pub(crate) enum Leaf {
     PortRange,
     /// A routing table: a name or a number.
     Table,
-    /// One of these; the first is what stands for none, unless it is empty.
+    /// One of these; the first is what stands for none, and cannot be chosen if it is empty or has brackets.
     Choice(Vec<&'static str>),
 }
 
@@ -114,7 +114,7 @@ impl Leaf {
             Self::PortRange => "a port or a range such as `8000-8099`".to_owned(),
             Self::Choice(names) => {
                 let names: Vec<String> =
-                    names.iter().filter(|name| !name.is_empty()).map(|name| format!("`{name}`")).collect();
+                    names.iter().filter(|name| is_name(name)).map(|name| format!("`{name}`")).collect();
                 format!("one of {}", names.join(", "))
             }
         }
@@ -177,7 +177,7 @@ impl Leaf {
             }
             Self::PortRange => port_range(scalar)?,
             Self::Choice(names) => {
-                let found = names.iter().find(|name| !name.is_empty() && name.eq_ignore_ascii_case(text));
+                let found = names.iter().find(|name| is_name(name) && name.eq_ignore_ascii_case(text));
                 let name = found.or_else(|| names.first().filter(|_| text.is_empty()))?;
                 Value::text(*name)
             }
@@ -233,6 +233,10 @@ impl Leaf {
             _ => right,
         }
     }
+}
+
+fn is_name(choice: &str) -> bool {
+    !choice.is_empty() && !choice.contains('(')
 }
 
 fn boolean(scalar: &Scalar) -> Option<bool> {
@@ -386,7 +390,7 @@ mod tests {
             ("portrange", "80-80", "80"),
             ("portrange", "80-90", "80-90"),
             ("choice(Do53|DoT)", "dot", "DoT"),
-            ("choice(off|stable)", "off", "\"off\""),
+            ("choice(off|stable)", "off", "'off'"),
             ("size", "50%", "50%"),
             ("bytesize", "10GiB", "10GiB"),
             ("disksize", "10GB", "10 GB"),

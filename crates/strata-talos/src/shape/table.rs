@@ -1,6 +1,7 @@
 //! Reads the notation of `tables/*.txt`.
 //!
-//! `document KIND SINCE [controlplane] [link]` and `record NAME` begin a block of indented fields, `name type` each. A type
+//! `document KIND SINCE [controlplane] [link]` and `record NAME [needs FIELD…]` begin a block of indented fields, `name type`
+//! each; the fields of a record that needs some count for nothing without one of those. A type
 //! is a word, `[type]`, `[type by field]` or `{type}`; `record` takes the fields indented below it; a capital letter names
 //! a record of its own; `+Name` takes over all its fields. Behind a type: `?` absent and zero differ, `!` always written,
 //! `=` a patch replaces it, `*` an empty list is kept.
@@ -44,7 +45,8 @@ fn parse(sources: &[&'static str]) -> Vec<DocumentShape> {
         let Some(head) = lines.next() else { continue };
         let body: Vec<Line> = lines.collect();
         match head.text.split(' ').collect::<Vec<_>>()[..] {
-            ["record", name] => drop(records.insert(name, body)),
+            ["record", name] => drop(records.insert(name, (Vec::new(), body))),
+            ["record", name, "needs", ref fields @ ..] => drop(records.insert(name, (fields.to_vec(), body))),
             ["document", kind, since, ref flags @ ..] => documents.push((kind, since, flags.to_vec(), body)),
             _ => panic!("a block begins with `document` or `record`, not `{}`", head.text),
         }
@@ -53,7 +55,7 @@ fn parse(sources: &[&'static str]) -> Vec<DocumentShape> {
     documents
         .into_iter()
         .map(|(kind, since, flags, body)| {
-            let record = reader.record(&body);
+            let record = reader.record(Vec::new(), &body);
             DocumentShape {
                 kind,
                 since: since.parse().expect("a contract that is known"),
@@ -67,12 +69,16 @@ fn parse(sources: &[&'static str]) -> Vec<DocumentShape> {
 }
 
 struct Reader {
-    records: HashMap<&'static str, Vec<Line>>,
+    records: HashMap<&'static str, (Vec<&'static str>, Vec<Line>)>,
     made: HashMap<&'static str, Arc<Record>>,
 }
 
 impl Reader {
-    fn record(&mut self, lines: &[Line]) -> Arc<Record> {
+    fn record(&mut self, essential: Vec<&'static str>, lines: &[Line]) -> Arc<Record> {
+        Arc::new(Record { fields: self.fields(lines), essential })
+    }
+
+    fn fields(&mut self, lines: &[Line]) -> Vec<Field> {
         let mut fields = Vec::new();
         let mut rest = lines;
         while let Some((line, after)) = rest.split_first() {
@@ -80,13 +86,13 @@ impl Reader {
             let (below, next) = after.split_at(deeper);
             rest = next;
             if let Some(name) = line.text.strip_prefix('+') {
-                let lines = self.records.get(name).expect("a record of that name").clone();
-                fields.extend(lines.iter().map(|line| self.field(line.text, &[])));
+                let (_, lines) = self.records.get(name).expect("a record of that name").clone();
+                fields.extend(self.fields(&lines));
             } else {
                 fields.push(self.field(line.text, below));
             }
         }
-        Arc::new(Record { fields })
+        fields
     }
 
     fn field(&mut self, text: &'static str, below: &[Line]) -> Field {
@@ -115,7 +121,7 @@ impl Reader {
             return Shape::Map(Box::new(self.shape(inner, below)));
         }
         match text {
-            "record" => Shape::Record(self.record(below)),
+            "record" => Shape::Record(self.record(Vec::new(), below)),
             "any" => Shape::Any { secret: false },
             "secrets" => Shape::Any { secret: true },
             "args" => Shape::Args,
@@ -128,8 +134,9 @@ impl Reader {
         if let Some(record) = self.made.get(name) {
             return record.clone();
         }
-        let lines = self.records.get(name).unwrap_or_else(|| panic!("no record `{name}`")).clone();
-        let record = self.record(&lines);
+        let known = self.records.get(name).unwrap_or_else(|| panic!("no record `{name}`"));
+        let (essential, lines) = known.clone();
+        let record = self.record(essential, &lines);
         self.made.insert(name, record.clone());
         record
     }

@@ -88,20 +88,24 @@ fn float(text: &str) -> Option<f64> {
 
 /// Words that a reader of YAML 1.1 takes for a boolean, and numbers in base 60: quoted, so that every reader sees text.
 pub(crate) fn is_old_syntax(text: &str) -> bool {
-    const WORDS: [&str; 22] = [
+    const WORDS: [&str; 18] = [
         "y", "Y", "yes", "Yes", "YES", "on", "On", "ON", "n", "N", "no", "No", "NO", "off", "Off", "OFF",
-        "true", "false", "null", "=", "<<", "~",
+        "=", "<<",
     ];
     WORDS.contains(&text) || is_base_60(text)
 }
 
+/// Digits, then parts of one or two digits after colons, the last one perhaps with a fraction.
 fn is_base_60(text: &str) -> bool {
     let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
-    let mut parts = unsigned.split(':');
-    let first = parts.next().unwrap_or_default();
-    let digits =
-        |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit() || b == b'_' || b == b'.');
-    unsigned.contains(':') && digits(first) && parts.all(digits)
+    let Some((first, rest)) = unsigned.split_once(':') else { return false };
+    let (rest, fraction) = rest.split_once('.').unwrap_or((rest, ""));
+    let digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit() || byte == b'_');
+    let sixty = |part: &str| part.parse::<u8>().is_ok_and(|part| part < 60) && (1..=2).contains(&part.len());
+    first.starts_with(|c: char| c.is_ascii_digit())
+        && digits(first)
+        && digits(fraction)
+        && rest.split(':').all(sixty)
 }
 
 /// A date, which a reader may turn into a point in time.
@@ -156,7 +160,7 @@ mod tests {
         for text in ["yes", "off", "1:30", "190:20:30.15", "<<"] {
             assert!(is_old_syntax(text), "{text}");
         }
-        for text in ["yesterday", "::1", "a:1", "1:", "docker.io"] {
+        for text in ["yesterday", "::1", "a:1", "1:", "1:+5", "1:60", "192.0.2.1:80", "docker.io"] {
             assert!(!is_old_syntax(text), "{text}");
         }
         assert!(

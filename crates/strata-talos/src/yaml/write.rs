@@ -139,7 +139,9 @@ fn float(number: f64) -> String {
 
 fn write_key(out: &mut String, key: &str) {
     let traits = Traits::of(key);
-    if key.is_empty() || traits.multiline || !is_plain_word(key) {
+    if is_old_syntax(key) {
+        single_quoted(out, key);
+    } else if key.is_empty() || traits.multiline || !is_plain_word(key) {
         double_quoted(out, key);
     } else if traits.plain {
         out.push_str(key);
@@ -153,7 +155,10 @@ fn write_key(out: &mut String, key: &str) {
 fn write_text(out: &mut String, text: &str, indent: usize) {
     let traits = Traits::of(text);
     if text.contains('\n') {
-        if traits.block { literal(out, text, indent) } else { double_quoted(out, text) }
+        let words = text.chars().any(|c| !c.is_whitespace());
+        if traits.block && words { literal(out, text, indent) } else { double_quoted(out, text) }
+    } else if is_old_syntax(text) {
+        single_quoted(out, text);
     } else if !is_plain_word(text) {
         double_quoted(out, text);
     } else if traits.plain {
@@ -167,7 +172,7 @@ fn write_text(out: &mut String, text: &str, indent: usize) {
 
 /// Whether the text without quotes is text for every reader.
 fn is_plain_word(text: &str) -> bool {
-    resolve(text) == Plain::Text && !is_old_syntax(text) && !is_date(text)
+    resolve(text) == Plain::Text && !is_date(text)
 }
 
 /// Which styles can hold a text.
@@ -318,9 +323,10 @@ mod tests {
     fn quotes_what_could_be_mistaken() {
         for (text, written) in [
             ("", "\"\""),
-            ("yes", "\"yes\""),
+            ("yes", "'yes'"),
+            ("true", "\"true\""),
             ("1.10", "\"1.10\""),
-            ("1:30", "\"1:30\""),
+            ("1:30", "'1:30'"),
             ("2026-11-15", "\"2026-11-15\""),
             ("a: b", "'a: b'"),
             ("it's #1", "'it''s #1'"),
