@@ -10,8 +10,11 @@ use std::sync::Arc;
 
 use strata_blueprint::{Blueprint, ForeignTemplate, Site, draw_cluster, draw_stack};
 use strata_diagnostics::{Color, Diagnostic, Diagnostics, SourceMap};
-use strata_engine::{Action, Limits, LockedRun, Operation, PlanFile, Run, StackView};
-use strata_resource::{Layer, Lineage, Resource, ResourceGraph, Value};
+use strata_engine::{
+    Action, Limits, LockedRun, Operation, Plan, PlanFile, Problem, ProblemKind, Run, StackView, Step,
+    StepAction,
+};
+use strata_resource::{Address, Layer, Lineage, Resource, ResourceGraph, Value};
 use strata_secret::{Redactor, SecretString};
 use strata_secrets::SecretStore;
 use strata_source::settings::state::Backend;
@@ -47,9 +50,30 @@ pub(crate) struct StackSession {
     pub(crate) run: Run,
     pub(crate) source_digest: String,
     pub(crate) outputs: BTreeMap<String, Value>,
+    /// What the source protects, also where that was never applied.
+    protected: BTreeSet<Address>,
 }
 
 impl StackSession {
+    /// A destroy wants nothing of the source, but what the source protects stays protected.
+    pub(crate) fn guard(&self, plan: &mut Plan) {
+        let removes = |step: &&Step| step.action == StepAction::Delete && !step.replacement;
+        let refused: Vec<Problem> = plan
+            .steps
+            .iter()
+            .filter(removes)
+            .filter(|step| self.protected.contains(&step.address))
+            .map(|step| Problem {
+                kind: ProblemKind::Protected,
+                address: step.address.clone(),
+                message: "it is protected, and the plan would destroy it".to_owned(),
+                hint: "set `protect: false`, apply that, then plan again".to_owned(),
+                origin: step.origin.clone(),
+            })
+            .collect();
+        plan.problems.extend(refused);
+    }
+
     /// Everything that can be asked for its resources: made from nothing, changed, destroyed.
     pub(crate) fn whole_life(&self) -> Vec<Operation> {
         let actions = [Action::Create, Action::Update, Action::Delete];
@@ -182,9 +206,11 @@ impl<'c> Workspace<'c> {
         let mut sessions = Vec::new();
         for stack in selected.into_iter().filter(|stack| plannable(stack)) {
             let mut view = self.empty_view(stack)?;
+            let blueprint = self.draw(stack, targets.shared_storages())?;
+            let resources = blueprint.graph.iter().filter(|resource| destroy && resource.protect);
+            let protected = resources.map(|resource| resource.address.clone()).collect();
             let mut outputs = BTreeMap::new();
             if !destroy {
-                let blueprint = self.draw(stack, targets.shared_storages())?;
                 (view.graph, outputs) = (blueprint.graph, blueprint.outputs);
             }
             view.seal(&digest_key::load_or_make(&self.root.join(OWN_FOLDER))?);
@@ -195,6 +221,7 @@ impl<'c> Workspace<'c> {
                 run: self.run(targets.clone()),
                 source_digest: self.repository.source_digest(stack, &self.disk),
                 outputs,
+                protected,
             });
         }
         Ok(sessions)

@@ -154,6 +154,7 @@ impl Needs<'_> {
                 self.add(&["VM.Config.CDROM"], guest.to_vec(), "configure");
                 if value.ends_with(":cloudinit") {
                     self.add(&["VM.Config.Disk"], guest.to_vec(), "configure");
+                    self.add(&["VM.Config.Cloudinit"], guest.to_vec(), "configure");
                 }
                 if let Some(storage) = storage_of(value).filter(|_| !value.ends_with(":cloudinit")) {
                     self.add(SEE_STORAGE, vec![format!("/storage/{storage}")], "use an ISO for");

@@ -57,9 +57,12 @@ async fn prepare(
 ) -> Result<Plan, CommandError> {
     let Some(saved) = saved else {
         run.recover().await?;
-        return Ok(run.plan(&session.view).await?);
+        let mut plan = run.plan(&session.view).await?;
+        session.guard(&mut plan);
+        return Ok(plan);
     };
-    let plan = run.plan(&session.view).await?;
+    let mut plan = run.plan(&session.view).await?;
+    session.guard(&mut plan);
     let planned = saved
         .stacks
         .iter()

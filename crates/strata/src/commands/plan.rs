@@ -43,7 +43,8 @@ pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
     let mut file = workspace.plan_file(args.destroy);
     let mut planned = Vec::new();
     for session in workspace.open(&args.stacks, args.destroy).await? {
-        let plan = session.run.plan(&session.view).await?;
+        let mut plan = session.run.plan(&session.view).await?;
+        session.guard(&mut plan);
         file.push(&session.name, &session.source_digest, plan.clone());
         planned.push((session, plan));
     }

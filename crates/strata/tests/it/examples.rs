@@ -68,6 +68,13 @@ fn what_is_protected_is_not_destroyed() {
         let world = crate::world::World::instant(&format!(
             "metadata: {{name: web, environment: test}}\nproxmox: {{target: pve, node: pve1}}\nvms:\n  a: {{vmId: 9100, memory: 64, disk: 1, started: false, {flag}}}\n"
         ));
+        // Also what the source protects since the last apply.
+        if flag == "protect: true" {
+            world.repo.edit("stacks/web/stack.yaml", "protect: true", "protect: false");
+            world.strata().run(&["apply", "--yes"]).ok();
+            world.repo.edit("stacks/web/stack.yaml", "protect: false", "protect: true");
+            world.strata().run(&["destroy", "--yes"]).code(3);
+        }
         world.strata().run(&["apply", "--yes"]).ok();
         let before = world.export();
         let refused = world.strata().run(&["destroy", "--yes"]).code(3);

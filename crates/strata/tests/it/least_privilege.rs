@@ -1,0 +1,69 @@
+//! A token with just the role that Strata computed is enough; without any one of its privileges the preflight names what is missing.
+
+use serde_json::{Value, json};
+
+use crate::world::{STACK, World};
+
+fn root(world: &World, method: &str, path: &str, params: &Value) -> Value {
+    let answer = world.sim.control().change(&json!({"method": method, "path": path, "params": params}));
+    assert_eq!(answer["status"], 200, "{method} {path}: {answer}");
+    answer["data"].clone()
+}
+
+/// The privileges that `strata doctor --role` asks for.
+fn computed(world: &World) -> Vec<String> {
+    let output = world.strata().run(&["--json", "doctor", "--role"]).ok();
+    let event: Value = serde_json::from_str(output.stdout.lines().next().unwrap()).unwrap();
+    event["privileges"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|privilege| privilege.as_str().unwrap().to_owned())
+        .collect()
+}
+
+/// A new user with a token that has just these privileges.
+fn become_somebody_with(world: &World, privileges: &[String]) {
+    root(world, "POST", "/access/roles", &json!({"roleid": "Computed", "privs": privileges.join(",")}));
+    root(world, "POST", "/access/users", &json!({"userid": "least@pve"}));
+    root(world, "PUT", "/access/acl", &json!({"path": "/", "users": "least@pve", "roles": "Computed"}));
+    let token = root(world, "POST", "/access/users/least@pve/token/least", &json!({"privsep": 0}));
+    world.repo.write("sim-token", &format!("least@pve!least={}", token["value"].as_str().unwrap()));
+}
+
+#[test]
+fn the_computed_role_is_enough() {
+    let world = World::instant(STACK);
+    become_somebody_with(&world, &computed(&world));
+    let before = world.export();
+    world.strata().run(&["apply", "--yes"]).ok();
+    world.assert_settled();
+    world.repo.edit("stacks/web/stack.yaml", "memory: 4096", "memory: 3072");
+    world.strata().run(&["apply", "--yes"]).ok();
+    world.strata().run(&["destroy", "--yes"]).ok();
+    assert_eq!(world.export(), before);
+}
+
+#[test]
+fn each_missing_privilege_is_named_before_anything_is_done() {
+    let world = World::instant(STACK);
+    let all = computed(&world);
+    become_somebody_with(&world, &all);
+    for missing in &all {
+        let rest: Vec<&str> =
+            all.iter().filter(|privilege| *privilege != missing).map(String::as_str).collect();
+        root(&world, "PUT", "/access/roles/Computed", &json!({"privs": rest.join(",")}));
+        let mut before = world.export()["guests"].clone();
+        let mut refused = world.strata().run(&["apply", "--yes"]);
+        if refused.code == 0 {
+            // What only taking down needs.
+            before = world.export()["guests"].clone();
+            refused = world.strata().run(&["destroy", "--yes"]);
+        }
+        assert_ne!(refused.code, 0, "{missing} is not needed: {}", refused.all());
+        assert!(refused.all().contains(missing.as_str()), "{missing} is not named: {}", refused.all());
+        assert_eq!(world.export()["guests"], before, "{missing}: something was done");
+        root(&world, "PUT", "/access/roles/Computed", &json!({"privs": all.join(",")}));
+        world.strata().run(&["destroy", "--yes"]).ok();
+    }
+}
