@@ -6,7 +6,7 @@ use strata_resource::{FieldPath, Spec, Value};
 
 use super::live::LiveConfig;
 use super::property::PropertyString;
-use super::rule::{Content, GuestKind, Key, Property, table};
+use super::rule::{Content, GuestKind, Key, Part, Property, table};
 use super::{drive, notes, volume};
 
 /// What a configuration says.
@@ -42,9 +42,12 @@ fn decode_spec(kind: GuestKind, live: &LiveConfig, options: &BTreeSet<&str>) -> 
                         put(&mut spec, &path, value);
                     }
                 }
-                Content::Property(property) => put_parts(&mut spec, &path, text, property),
+                Content::Property(property) => {
+                    let text = PropertyString::parse(text, property.default_key);
+                    put_parts(&mut spec, &path, &text, property, matches!(rule.key, Key::Slot(_)));
+                }
                 Content::QemuNet(property) => {
-                    put_parts(&mut spec, &path, &net_from_wire(text).to_string(), property);
+                    put_parts(&mut spec, &path, &net_from_wire(text), property, true)
                 }
                 Content::Volume(property) => {
                     put(&mut spec, &path, Value::Map(volume::decode(text, property)))
@@ -60,15 +63,28 @@ fn decode_spec(kind: GuestKind, live: &LiveConfig, options: &BTreeSet<&str>) -> 
     spec
 }
 
-fn put_parts(spec: &mut Spec, path: &[&str], text: &str, property: &'static Property) {
-    let text = PropertyString::parse(text, property.default_key);
-    for part in property.parts {
-        if let Some(value) = text.get(part.key).and_then(|text| part.form.read(text)) {
-            let mut path = path.to_vec();
-            path.push(part.field);
-            put(spec, &path, value);
-        }
+/// The parts of a property string; those of a slot that the table does not know come under their own names.
+fn put_parts(
+    spec: &mut Spec,
+    path: &[&str],
+    text: &PropertyString,
+    property: &'static Property,
+    is_slot: bool,
+) {
+    let known = property.parts.iter().filter_map(|part| Some((part.field.to_owned(), part.read(text)?)));
+    let others = if is_slot { extras(text, property.parts, &[]) } else { Vec::new() };
+    for (field, value) in known.chain(others) {
+        let mut path = path.to_vec();
+        path.push(&field);
+        put(spec, &path, value);
     }
+}
+
+/// Parts that the table does not know, as they are written.
+pub(super) fn extras(text: &PropertyString, parts: &[Part], not: &[&str]) -> Vec<(String, Value)> {
+    let unknown =
+        text.parts().filter(|(key, _)| !not.contains(key) && !parts.iter().any(|part| part.is(key)));
+    unknown.map(|(key, value)| (key.to_owned(), Value::text(value))).collect()
 }
 
 fn put(spec: &mut Spec, path: &[&str], value: Value) {
@@ -190,7 +206,7 @@ mod tests {
                 "name": "full110", "notes": "line1\nline2 ü", "mark": mark,
                 "memory": {"size": 256, "balloon": 128},
                 "cpu": {"cores": 2, "type": "x86-64-v2-AES", "flags": ["+aes", "-pcid"], "numa": false, "limit": "1.5"},
-                "disks": {"scsi0": {"storage": "local", "size": 2147483648u64, "cache": "writeback", "discard": true,
+                "disks": {"scsi0": {"storage": "local", "volume": "local:110/vm-110-disk-0.qcow2", "size": 2147483648u64, "cache": "writeback", "discard": true,
                     "iothread": true, "mbps_rd": "100", "serial": "abc", "ssd": true, "wwn": "0x1"}},
                 "cdroms": {"ide2": {"volume": "local:iso/test.iso"}},
                 "cloudinit": {"drive": {"slot": "ide0", "storage": "local"}, "upgrade": false,
@@ -237,7 +253,7 @@ mod tests {
                 "mounts": {"mp0": {"storage": "local", "volume": "local:200/vm-200-disk-1.raw", "path": "/data",
                     "backup": true, "size": 1 << 30}},
                 "networks": {"net0": {"name": "eth0", "bridge": "vmbr0", "firewall": true, "mac": "BC:24:11:C8:07:DA",
-                    "ip": "dhcp"}},
+                    "ip": "dhcp", "type": "veth"}},
                 "unprivileged": true, "features": {"nesting": true}, "tags": ["ct", "lx"], "startup": {"order": 1},
                 "nameservers": ["192.0.2.53"], "ostype": "debian",
             })

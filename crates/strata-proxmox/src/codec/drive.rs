@@ -2,7 +2,8 @@
 
 use strata_resource::{FieldPath, Spec, Value};
 
-use super::encode::{CodecError, Edit, KeyChange};
+use super::decode::extras;
+use super::encode::{CodecError, Edit, KeyChange, apply_extras};
 use super::property::PropertyString;
 use super::rule::Property;
 use super::volume;
@@ -68,18 +69,13 @@ const NO_OPTIONS: [&str; 6] = ["file", "volume", "size", "format", "media", "imp
 
 fn decode_disk(text: &str, property: &'static Property) -> Spec {
     let mut disk = volume::decode(text, property);
-    disk.remove("volume");
-    for (key, value) in PropertyString::parse(text, property.default_key).parts() {
-        let known = NO_OPTIONS.contains(&key) || property.parts.iter().any(|part| part.key == key);
-        if !known {
-            disk.insert(key.to_owned(), Value::text(value));
-        }
-    }
+    let parts = PropertyString::parse(text, property.default_key);
+    disk.extend(extras(&parts, property.parts, &NO_OPTIONS));
     disk
 }
 
 /// Fields of a disk's spec that are no options of the same name.
-const NO_EXTRAS: [&str; 4] = ["storage", "size", "format", "import"];
+const NO_EXTRAS: [&str; 5] = ["storage", "size", "format", "import", "volume"];
 
 pub(super) fn encode(
     edit: &Edit<'_>,
@@ -93,8 +89,9 @@ pub(super) fn encode(
         let path = FieldPath::root().child("disks").child(key);
         let attached = live.filter(|_| is == Some(Drive::Disk));
         let text = volume::encode(edit, &path, disk, property, attached)?;
-        let text = with_extras(edit, &path, disk, property, &text)?;
-        return Ok(KeyChange::unless_same(text, live));
+        let mut text = PropertyString::parse(&text, property.default_key);
+        apply_extras(edit, &path, disk, property.parts, &NO_EXTRAS, &mut text)?;
+        return Ok(KeyChange::unless_same(text.to_string(), live));
     }
     if let Some(cdrom) = slot("cdroms") {
         let wanted = cdrom.get("volume").and_then(Value::as_text).unwrap_or("none");
@@ -112,38 +109,6 @@ pub(super) fn encode(
         return Ok(KeyChange::set(format!("{storage}:cloudinit")));
     }
     Ok(if live.is_some() { KeyChange::Delete } else { KeyChange::Keep })
-}
-
-/// Options that the table does not know go through under their own name.
-fn with_extras(
-    edit: &Edit<'_>,
-    path: &FieldPath,
-    disk: &Spec,
-    property: &'static Property,
-    text: &str,
-) -> Result<String, CodecError> {
-    let mut parts = PropertyString::parse(text, property.default_key);
-    let is_extra =
-        |field: &str| !NO_EXTRAS.contains(&field) && !property.parts.iter().any(|part| part.field == field);
-    for (field, value) in disk.iter().filter(|(field, _)| is_extra(field)) {
-        let written =
-            super::form::Form::Text.write(value).map_err(|bad| CodecError::new(&path.child(field), bad.0))?;
-        parts.set(field, written);
-    }
-    for gone in edit
-        .removed
-        .iter()
-        .filter(|gone| gone.keys().len() == 3 && gone.starts_with(&["disks", slot_of(path)]))
-    {
-        if let Some(field) = gone.last().filter(|field| is_extra(field)) {
-            parts.remove(field);
-        }
-    }
-    Ok(parts.to_string())
-}
-
-fn slot_of(path: &FieldPath) -> &str {
-    path.last().unwrap_or_default()
 }
 
 /// The slot and the storage of Proxmox' own cloud-init drive, if the spec has one.

@@ -171,6 +171,9 @@ fn edit_by(edit: &Edit<'_>, rule: &KeyRule, key: &str, live: Option<&str>) -> Re
             };
             let before = text.clone();
             apply_parts(edit, &path, map, property.parts, &mut text)?;
+            if let (Key::Slot(_), Some(map)) = (rule.key, map) {
+                apply_extras(edit, &path, map, property.parts, &[], &mut text)?;
+            }
             Ok(match (text == before, text.is_empty()) {
                 (true, _) => KeyChange::Keep,
                 (false, true) => KeyChange::Delete,
@@ -209,16 +212,44 @@ pub(super) fn apply_parts(
         let field = path.child(part.field);
         match map.and_then(|map| map.get(part.field)) {
             Some(value) => {
-                let live = text.get(part.key).and_then(|live| part.form.read(live));
+                let live = part.read(text);
                 let is_default = rules.rule(&field).default.is_some_and(|default| default.equals(value));
                 if live.as_ref() != Some(value) && !(live.is_none() && is_default) {
                     let written = part.form.write(value).map_err(|bad| CodecError::new(&field, bad.0))?;
-                    text.set(part.key, written);
+                    let name = part.name_in(text);
+                    text.set(name, written);
                 }
             }
-            None if edit.removed.contains(&field) => text.remove(part.key),
+            None if edit.removed.contains(&field) => {
+                let name = part.name_in(text);
+                text.remove(name);
+            }
             None => {}
         }
+    }
+    Ok(())
+}
+
+/// Parts of a slot that the table does not know go through under their own names.
+pub(super) fn apply_extras(
+    edit: &Edit<'_>,
+    path: &FieldPath,
+    map: &Spec,
+    parts: &[Part],
+    not: &[&str],
+    text: &mut PropertyString,
+) -> Result<(), CodecError> {
+    let is_extra = |field: &str| !not.contains(&field) && !parts.iter().any(|part| part.field == field);
+    for (field, value) in map.iter().filter(|(field, _)| is_extra(field)) {
+        let written = Form::Text.write(value).map_err(|bad| CodecError::new(&path.child(field), bad.0))?;
+        text.set(field, written);
+    }
+    let below = |gone: &&FieldPath| {
+        gone.keys().len() == path.keys().len() + 1 && gone.keys()[..path.keys().len()] == *path.keys()
+    };
+    for field in edit.removed.iter().filter(below).filter_map(FieldPath::last).filter(|field| is_extra(field))
+    {
+        text.remove(field);
     }
     Ok(())
 }

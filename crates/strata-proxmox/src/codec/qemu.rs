@@ -66,108 +66,88 @@ pub(crate) static TABLE: &[KeyRule] = &[
 
 pub(super) static STARTUP: Property = Property {
     default_key: "order",
-    parts: &[
-        Part { key: "order", field: "order", form: Int },
-        Part { key: "up", field: "up", form: Int },
-        Part { key: "down", field: "down", form: Int },
-    ],
+    parts: &[Part::new("order", "order", Int), Part::new("up", "up", Int), Part::new("down", "down", Int)],
 };
 
 static AGENT: Property = Property {
     default_key: "enabled",
     parts: &[
-        Part { key: "enabled", field: "enabled", form: Bool },
-        Part { key: "fstrim_cloned_disks", field: "trim", form: Bool },
-        Part { key: "type", field: "type", form: Text },
+        Part::new("enabled", "enabled", Bool),
+        Part::new("fstrim_cloned_disks", "trim", Bool),
+        // The name of 8.4; 9.1 has a shorter one and still takes the others.
+        Part::new("freeze-fs-on-backup", "freeze", Bool).also(&["freeze-fs", "guest-fsfreeze"]),
+        Part::new("type", "type", Text),
     ],
 };
 
 static PROCESSOR: Property = Property {
     default_key: "cputype",
-    parts: &[
-        Part { key: "cputype", field: "type", form: Text },
-        Part { key: "flags", field: "flags", form: List(';') },
-    ],
+    parts: &[Part::new("cputype", "type", Text), Part::new("flags", "flags", List(';'))],
 };
 
-static RAM: Property =
-    Property { default_key: "current", parts: &[Part { key: "current", field: "size", form: Int }] };
+static RAM: Property = Property { default_key: "current", parts: &[Part::new("current", "size", Int)] };
 
 static DISPLAY: Property = Property {
     default_key: "type",
-    parts: &[
-        Part { key: "type", field: "type", form: Text },
-        Part { key: "memory", field: "memory", form: Int },
-    ],
+    parts: &[Part::new("type", "type", Text), Part::new("memory", "memory", Int)],
 };
 
 static PCI: Property = Property {
     default_key: "host",
     parts: &[
-        Part { key: "host", field: "device", form: Text },
-        Part { key: "mapping", field: "mapping", form: Text },
-        Part { key: "pcie", field: "pcie", form: Bool },
-        Part { key: "rombar", field: "rombar", form: Bool },
-        Part { key: "x-vga", field: "xvga", form: Bool },
-        Part { key: "mdev", field: "mdev", form: Text },
+        Part::new("host", "device", Text),
+        Part::new("mapping", "mapping", Text),
+        Part::new("pcie", "pcie", Bool),
+        Part::new("rombar", "rombar", Bool),
+        Part::new("x-vga", "xvga", Bool),
+        Part::new("mdev", "mdev", Text),
     ],
 };
 
 static USB: Property = Property {
     default_key: "host",
     parts: &[
-        Part { key: "host", field: "device", form: Text },
-        Part { key: "mapping", field: "mapping", form: Text },
-        Part { key: "usb3", field: "usb3", form: Bool },
+        Part::new("host", "device", Text),
+        Part::new("mapping", "mapping", Text),
+        Part::new("usb3", "usb3", Bool),
     ],
 };
 
 static EFI: Property = Property {
     default_key: "file",
-    parts: &[
-        Part { key: "efitype", field: "type", form: Text },
-        Part { key: "pre-enrolled-keys", field: "pre_enrolled_keys", form: Bool },
-    ],
+    parts: &[Part::new("efitype", "type", Text), Part::new("pre-enrolled-keys", "pre_enrolled_keys", Bool)],
 };
 
-static TPM: Property =
-    Property { default_key: "file", parts: &[Part { key: "version", field: "version", form: Text }] };
+static TPM: Property = Property { default_key: "file", parts: &[Part::new("version", "version", Text)] };
 
 static DISK_OPTIONS: Property = Property {
     default_key: "file",
     parts: &[
-        Part { key: "ssd", field: "ssd", form: Bool },
-        Part { key: "discard", field: "discard", form: OnOff },
-        Part { key: "iothread", field: "iothread", form: Bool },
-        Part { key: "ro", field: "readonly", form: Bool },
-        Part { key: "backup", field: "backup", form: Bool },
-        Part { key: "replicate", field: "replicate", form: Bool },
-        Part { key: "cache", field: "cache", form: Text },
-        Part { key: "aio", field: "aio", form: Text },
-        Part { key: "serial", field: "serial", form: Text },
-        Part { key: "queues", field: "queues", form: Int },
-        Part { key: "iops", field: "iops", form: Int },
-        Part { key: "iops_rd", field: "iops_rd", form: Int },
-        Part { key: "iops_wr", field: "iops_wr", form: Int },
-        Part { key: "mbps", field: "mbps", form: Decimal },
-        Part { key: "mbps_rd", field: "mbps_rd", form: Decimal },
-        Part { key: "mbps_wr", field: "mbps_wr", form: Decimal },
+        Part::new("ssd", "ssd", Bool),
+        Part::new("discard", "discard", OnOff),
+        Part::new("iothread", "iothread", Bool),
+        Part::new("ro", "readonly", Bool),
+        Part::new("backup", "backup", Bool),
+        Part::new("replicate", "replicate", Bool),
+        Part::new("cache", "cache", Text),
+        Part::new("aio", "aio", Text),
+        Part::new("serial", "serial", Text),
     ],
 };
 
 static NET: Property = Property {
     default_key: "model",
     parts: &[
-        Part { key: "model", field: "model", form: Text },
-        Part { key: "macaddr", field: "mac", form: Mac },
-        Part { key: "bridge", field: "bridge", form: Text },
-        Part { key: "tag", field: "vlan", form: Int },
-        Part { key: "mtu", field: "mtu", form: Int },
-        Part { key: "queues", field: "queues", form: Int },
-        Part { key: "firewall", field: "firewall", form: Bool },
-        Part { key: "link_down", field: "link_down", form: Bool },
-        Part { key: "rate", field: "rate", form: Decimal },
-        Part { key: "trunks", field: "trunks", form: Text },
+        Part::new("model", "model", Text),
+        Part::new("macaddr", "mac", Mac),
+        Part::new("bridge", "bridge", Text),
+        Part::new("tag", "vlan", Int),
+        Part::new("mtu", "mtu", Int),
+        Part::new("queues", "queues", Int),
+        Part::new("firewall", "firewall", Bool),
+        Part::new("link_down", "link_down", Bool),
+        Part::new("rate", "rate", Decimal),
+        Part::new("trunks", "trunks", Text),
     ],
 };
 
@@ -175,9 +155,9 @@ static ADDRESSES: Property = Property {
     // Every part is named.
     default_key: "",
     parts: &[
-        Part { key: "ip", field: "ip", form: Text },
-        Part { key: "gw", field: "gateway", form: Text },
-        Part { key: "ip6", field: "ip6", form: Text },
-        Part { key: "gw6", field: "gateway6", form: Text },
+        Part::new("ip", "ip", Text),
+        Part::new("gw", "gateway", Text),
+        Part::new("ip6", "ip6", Text),
+        Part::new("gw6", "gateway6", Text),
     ],
 };

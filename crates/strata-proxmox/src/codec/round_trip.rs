@@ -156,8 +156,8 @@ fn vm() -> BoxedStrategy<Value> {
                 ("aio", word()),
                 ("serial", word()),
                 ("wwn", word()),
-                ("iops", int(1..999)),
-                ("mbps", text("[1-9][0-9]?(\\.5)?").boxed()),
+                ("iops", text("[1-9]{1,3}").boxed()),
+                ("mbps_rd", text("[1-9]0").boxed()),
             ],
         )
     };
@@ -275,7 +275,10 @@ fn vm() -> BoxedStrategy<Value> {
         ),
         ("serial", slots("serial", Just(Value::text("socket")).boxed())),
         ("vga", fields(1, vec![("type", word()), ("memory", int(4..512))])),
-        ("agent", fields(0, vec![("enabled", flag()), ("trim", flag()), ("type", word())])),
+        (
+            "agent",
+            fields(0, vec![("enabled", flag()), ("trim", flag()), ("freeze", flag()), ("type", word())]),
+        ),
         ("boot", texts("(scsi|net)[0-3]", 4)),
     ]);
     fields(0, all)

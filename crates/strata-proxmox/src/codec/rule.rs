@@ -1,8 +1,9 @@
 //! The shape of the tables: which key says which field, how, and what a change of it needs.
 
-use strata_resource::Kind;
+use strata_resource::{Kind, Value};
 
 use super::form::Form;
+use super::property::PropertyString;
 
 /// The two kinds of guests, which share most of the API.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -57,8 +58,35 @@ pub(crate) enum Key {
 #[derive(Debug)]
 pub(crate) struct Part {
     pub(crate) key: &'static str,
+    /// Other names of it, in other versions.
+    pub(crate) also: &'static [&'static str],
     pub(crate) field: &'static str,
     pub(crate) form: Form,
+}
+
+impl Part {
+    pub(crate) const fn new(key: &'static str, field: &'static str, form: Form) -> Self {
+        Self { key, also: &[], field, form }
+    }
+
+    pub(crate) const fn also(mut self, names: &'static [&'static str]) -> Self {
+        self.also = names;
+        self
+    }
+
+    /// The name that a text uses for it.
+    pub(crate) fn name_in(&self, text: &PropertyString) -> &'static str {
+        let used = self.also.iter().find(|name| text.get(name).is_some());
+        if text.get(self.key).is_some() { self.key } else { used.copied().unwrap_or(self.key) }
+    }
+
+    pub(crate) fn read(&self, text: &PropertyString) -> Option<Value> {
+        self.form.read(text.get(self.name_in(text))?)
+    }
+
+    pub(crate) fn is(&self, key: &str) -> bool {
+        self.key == key || self.also.contains(&key)
+    }
 }
 
 /// The parts of a property string that a spec has fields for.

@@ -32,6 +32,13 @@ pub(super) fn encode(
         Some(live) => PropertyString::parse(live, property.default_key),
         None => new_volume(path, map, property)?,
     };
+    // A volume that the spec names itself is attached in place of another.
+    if let Some(volume) = map.get("volume").and_then(Value::as_text)
+        && text.get(property.default_key) != Some(volume)
+    {
+        text.set(property.default_key, volume);
+        text.remove("size");
+    }
     apply_parts(edit, path, Some(map), property.parts, &mut text)?;
     Ok(text.to_string())
 }
@@ -81,7 +88,7 @@ pub(super) fn decode(text: &str, property: &'static Property) -> Spec {
         spec.insert("size".to_owned(), Value::Int(size));
     }
     for part in property.parts {
-        if let Some(value) = text.get(part.key).and_then(|text| part.form.read(text)) {
+        if let Some(value) = part.read(&text) {
             spec.insert(part.field.to_owned(), value);
         }
     }
