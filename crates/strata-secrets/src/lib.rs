@@ -2,6 +2,7 @@
 
 mod access;
 mod age_keys;
+mod check;
 mod command;
 mod digest_key;
 mod environment;
@@ -17,6 +18,7 @@ mod yaml;
 
 pub use access::Access;
 pub use age_keys::{AgeError, Identities, Recipient};
+pub use check::{Finding, check_file};
 pub use digest_key::{unwrap_digest_key, wrap_digest_key};
 pub use environment::Environment;
 pub use prompt::{NoPrompt, Prompt};

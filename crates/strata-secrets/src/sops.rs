@@ -20,7 +20,7 @@ mod tree;
 mod yaml;
 
 pub use config::{CONFIG_FILE, CreationRule, CreationRules, config_with_rule};
-pub use file::{OpenFile, Settings, SopsFile, encrypt, is_encrypted};
+pub use file::{OpenFile, Settings, SopsFile, encrypt, is_encrypted, plain_yaml};
 pub use format::Format;
 
 pub use rekey::ForeignKeys;

@@ -63,6 +63,11 @@ impl CreationRules {
 }
 
 impl CreationRule {
+    /// Whether the rule names paths. One that does not is for whatever someone wants to encrypt.
+    pub fn is_for_certain_paths(&self) -> bool {
+        self.path.is_some()
+    }
+
     /// The settings, if every key of the rule is one of age.
     pub fn usable(&self) -> Result<&Settings, SopsError> {
         if !self.foreign.is_empty() {

@@ -4,6 +4,7 @@ use jiff::Timestamp;
 use strata_secret::{RandomSource, SecretBytes, SecretString};
 
 use super::binary::{PlainBinary, SealedBinary};
+use super::cipher::{DataKey, Nonces, Token};
 use super::crypt::{self, Opened};
 use super::dotenv::DotenvFile;
 use super::format::{File, Format, Replacements, Writing};
@@ -13,10 +14,11 @@ use super::keys::{self, Recovered};
 use super::lookup::{self, Named};
 use super::metadata::{KeyGroup, Metadata};
 use super::rule::RuleSetting;
-use super::tree::Document;
+use super::tree::{Document, Visited, walk};
 use super::yaml::YamlFile;
 use super::{SopsError, VERSION};
 use crate::age_keys::Identities;
+use crate::yaml::write::{Spot, write_text};
 
 /// Who can read a file, and what of it is encrypted.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -79,7 +81,7 @@ pub fn encrypt(
     now: Timestamp,
     random: &mut dyn RandomSource,
 ) -> Result<Vec<u8>, SopsError> {
-    let key = super::cipher::DataKey::generate(random);
+    let key = DataKey::generate(random);
     let metadata = Metadata {
         groups: keys::distribute(&key, &settings.groups, settings.threshold, random)?,
         threshold: (settings.groups.len() > 1).then(|| settings.threshold.unwrap_or(settings.groups.len())),
@@ -98,7 +100,7 @@ pub(super) fn seal(
     format: Format,
     mut metadata: Metadata,
     recovered: &Recovered,
-    nonces: &super::cipher::Nonces,
+    nonces: &Nonces,
     now: Timestamp,
     random: &mut dyn RandomSource,
 ) -> Result<Vec<u8>, SopsError> {
@@ -138,6 +140,25 @@ impl SopsFile {
     /// The names of all values. Nothing is decrypted for this.
     pub fn names(&self) -> Vec<Vec<String>> {
         values(self.file.documents()).into_iter().map(|named| named.path).collect()
+    }
+
+    /// The names of values that should be encrypted and are not, such as one that was added by hand. Such a file
+    /// does not open.
+    pub fn plain_values(&self) -> Vec<String> {
+        let mut plain = Vec::new();
+        let Ok(rule) = self.metadata.rule.compile() else { return plain };
+        let walked = walk(self.file.documents(), &mut |place, visited| {
+            if let Visited::Value(leaf) = visited {
+                let sealed = leaf.value.is_empty_text()
+                    || leaf.value.as_str().is_some_and(|text| Token::parse(text).is_some());
+                if !sealed && rule.encrypts(place, false) {
+                    plain.push(place.path.join("."));
+                }
+            }
+            Ok(())
+        });
+        debug_assert!(walked.is_ok(), "the visitor never fails");
+        plain
     }
 
     /// The age recipients, by group.
@@ -226,4 +247,15 @@ impl OpenFile {
         let metadata = self.source.metadata.clone();
         seal(plain, self.source.format, metadata, &self.recovered, &self.opened.nonces, now, random).map(Some)
     }
+}
+
+/// A YAML file with one line for each name and value, to be encrypted.
+pub fn plain_yaml(values: &[(&str, &SecretString)]) -> SecretBytes {
+    let mut text = zeroize::Zeroizing::new(String::new());
+    for (name, value) in values {
+        let name = write_text(name, Spot::Flow, false);
+        let value = write_text(value.expose(), Spot::Value(0), true);
+        text.push_str(&format!("{}: {}{}\n", name.head, value.head, value.block));
+    }
+    SecretBytes::new(text.as_bytes())
 }

@@ -233,6 +233,27 @@ fn what_cannot_be_encrypted_is_refused_and_nothing_is_quoted() {
 }
 
 #[test]
+fn a_plain_value_in_an_encrypted_file_is_found_and_refused() {
+    let sealed = String::from_utf8(seal("a: 1\n", Format::Yaml)).expect("UTF-8");
+    let changed = sealed.replacen("a: ", "added: hunter2\na: ", 1);
+    let file = SopsFile::parse(changed.as_bytes(), Format::Yaml).expect("a file");
+    assert_eq!(file.plain_values(), ["added"]);
+    let error = file.open(&all_keys()).err().expect("refused").to_string();
+    assert_eq!(error, "`added` should be encrypted and is not");
+}
+
+#[test]
+fn values_become_a_file() {
+    let values = [("token", "root@pam!x=1"), ("odd: key", "two\nlines\n"), ("number", "0123")];
+    let values = values.map(|(name, value)| (name, strata_secret::SecretString::from(value)));
+    let plain = sops::plain_yaml(&values.each_ref().map(|(name, value)| (*name, value)));
+    let opened = open(&seal(std::str::from_utf8(plain.expose()).expect("UTF-8"), Format::Yaml), Format::Yaml);
+    for (name, value) in &values {
+        assert!(opened.get(&[name]).expect("there") == *value, "{name}");
+    }
+}
+
+#[test]
 fn aliases_are_written_out_where_their_values_are_encrypted() {
     let plain = "base: &b {k: v, l: [1]}\ncopy: *b\nname: &n x\nsame: *n\n";
     let opened = open(&seal(plain, Format::Yaml), Format::Yaml);

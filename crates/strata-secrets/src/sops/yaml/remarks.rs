@@ -119,8 +119,8 @@ impl Surroundings<'_> {
             (Some(id), at)
         } else if follows && !is_blank(&self.text[line_start..at]) {
             let home = outer_before.last().copied();
-            let item =
-                home.and_then(|home| self.layout.boxes[home].items.iter().rev().find(|item| item.at <= at));
+            let items = home.map_or(&[][..], |home| &self.layout.boxes[home].items);
+            let item = items[..items.partition_point(|item| item.at <= at)].last();
             (home, item.map_or(at, |item| item.at))
         } else {
             let last_end = before.map_or(0, |(_, span)| span.end);
