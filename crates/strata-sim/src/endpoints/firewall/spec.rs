@@ -78,6 +78,9 @@ pub fn parse_addresses(value: &str) -> Result<Option<u8>, String> {
     if is_name(unscoped(value).1) {
         return if value.len() > 64 { Err("alias name too long\n".to_owned()) } else { Ok(None) };
     }
+    if value.is_empty() {
+        return Ok(None);
+    }
     if value.ends_with(',') {
         return Err("extraneous commas in list\n".to_owned());
     }
@@ -158,6 +161,9 @@ const SERVICES: &[&str] = &[
 
 /// Ports, ranges and service names; for ICMP also its types, which used to be written here.
 pub fn parse_ports(value: &str, icmp: bool) -> Checked {
+    if value.is_empty() {
+        return Ok(());
+    }
     if value.ends_with(',') {
         return Err("extraneous commas in list\n".to_owned());
     }
@@ -264,7 +270,7 @@ const PROTOCOLS: &[(&str, u8)] = &[
 
 pub fn protocol(value: &str) -> Checked {
     let known = PROTOCOLS.iter().any(|(name, number)| *name == value || number.to_string() == value);
-    if known { Ok(()) } else { Err(format!("unknown protocol '{value}'\n")) }
+    if known || value.is_empty() { Ok(()) } else { Err(format!("unknown protocol '{value}'\n")) }
 }
 
 pub fn has_ports(protocol: &str) -> bool {
@@ -368,6 +374,13 @@ mod tests {
         assert_eq!(source_ports("99999").unwrap_err(), "invalid port '99999'\n");
         assert!(source_ports("2000:1000").unwrap_err().starts_with("backwards range"));
         assert!(dest_ports("echo-request").is_ok() && source_ports("echo-request").is_err());
+    }
+
+    /// An empty value takes the property away, so it has to pass.
+    #[test]
+    fn nothing_is_well_written() {
+        assert!(addresses("").is_ok() && source_ports("").is_ok() && dest_ports("").is_ok());
+        assert!(protocol("").is_ok() && icmp_type("").is_ok());
     }
 
     #[test]
