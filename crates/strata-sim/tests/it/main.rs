@@ -2,15 +2,22 @@
 
 #![allow(clippy::unwrap_used, unreachable_pub)]
 
+mod accounts;
 mod client;
 mod clone;
 mod config;
+mod containers;
 mod control;
 mod faults;
+mod files;
+mod firewalls;
 mod guests;
 mod migrate;
+mod networks;
 mod persistence;
 mod power;
 mod replay;
+mod sections;
+mod storages;
 mod tasks;
 mod wire;
