@@ -7,6 +7,7 @@ mod decode;
 mod drive;
 mod encode;
 mod form;
+mod keys;
 mod live;
 mod lxc;
 mod notes;
@@ -21,7 +22,8 @@ mod round_trip;
 
 pub(crate) use decode::decode;
 pub(crate) use drive::{is_strata_cidata, storage_of};
-pub(crate) use encode::{CodecError, Edit, KeyChange, create_params, edit_key, field_of, keys_of};
+pub(crate) use encode::{CodecError, Edit, KeyChange, create_params, edit_key};
+pub(crate) use keys::{field_of, keys_of};
 pub(crate) use live::LiveConfig;
 #[cfg(test)]
 pub(crate) use live::live;

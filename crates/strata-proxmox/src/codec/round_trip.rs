@@ -6,7 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use proptest::prelude::*;
 use strata_resource::{Spec, Value, diff_specs};
 
-use super::encode::{Edit, KeyChange, create_params, edit_key, keys_of};
+use super::encode::{Edit, KeyChange, create_params, edit_key};
+use super::keys::keys_of;
 use super::live::{LiveConfig, live};
 use super::rule::GuestKind;
 use super::size::from_size_text;

@@ -13,6 +13,12 @@ fn larger() -> Json {
     wanted["disks"]["scsi0"]["size"] = json!(12i64 << 30);
     wanted["disks"]["scsi1"] = json!({"storage": "tank", "size": 1i64 << 30});
     wanted["pool"] = json!("production");
+    wanted["firewall"] = json!({
+        "options": {"enable": true, "policy_in": "DROP"},
+        "rules": [
+            {"type": "in", "action": "ACCEPT", "proto": "tcp", "dport": "443", "enable": true},
+            {"type": "in", "action": "ACCEPT", "macro": "SSH", "enable": true, "comment": "ssh"}]
+    });
     wanted
 }
 
@@ -100,8 +106,8 @@ async fn lost_answers_do_no_harm_to_clones_containers_and_volumes() {
 
 #[tokio::test]
 async fn lost_answers_do_no_harm() {
-    // Create and start; configure, resize and pool; shut down and delete.
-    assert_eq!(every_write(json!({"kind": "lost"})).await, 7);
+    // Create and start; configure, resize, firewall (options and two rules) and pool; shut down and delete.
+    assert_eq!(every_write(json!({"kind": "lost"})).await, 10);
 }
 
 #[tokio::test]

@@ -185,3 +185,10 @@ async fn a_value_that_the_server_refuses_points_to_its_field() {
     assert!(error.to_string().contains("volume 'local:iso/none.iso' does not exist"), "{error}");
     assert!(!error.log.is_empty());
 }
+
+#[tokio::test]
+async fn shared_storages_are_told_from_local_ones() {
+    let world = World::start().await;
+    let shared = world.provider.shared_storages().await.unwrap();
+    assert_eq!(shared.into_iter().collect::<Vec<_>>(), ["tank"]);
+}
