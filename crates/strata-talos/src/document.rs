@@ -9,6 +9,7 @@ mod merge;
 
 use std::fmt;
 
+use strata_secret::SecretString;
 use zeroize::Zeroizing;
 
 use crate::contract::Contract;
@@ -127,7 +128,19 @@ impl Document {
         encode::encode(self, true)
     }
 
-    pub(crate) fn to_yaml(&self) -> Zeroizing<String> {
-        crate::yaml::write(&self.to_value())
+    /// Only what is set, in the form of a patch: a list that is always written would replace one that is there.
+    pub(crate) fn to_bare_yaml(&self) -> Zeroizing<String> {
+        let mut map = Map::new();
+        if !self.is_v1alpha1() {
+            map.insert("apiVersion".to_owned(), Value::text("v1alpha1"));
+            map.insert("kind".to_owned(), Value::text(self.kind));
+        }
+        map.extend(self.body.clone());
+        crate::yaml::write(&Value::Map(map))
+    }
+
+    /// The document as text.
+    pub fn to_yaml(&self) -> SecretString {
+        SecretString::from(crate::yaml::write(&self.to_value()))
     }
 }

@@ -148,7 +148,8 @@ pub fn generate(
         return Err(GenerateError::NoKubernetesVersion);
     }
     let generator = Generator { input, secrets, role, endpoint_host: input.endpoint_host()? };
-    Ok(MachineConfig::new(generator.documents())?)
+    // Read as any file is, so that a subnet that is none is found here and not on the node.
+    Ok(MachineConfig::from_yaml(&MachineConfig::new(generator.documents())?.to_yaml())?)
 }
 
 struct Generator<'i> {

@@ -7,6 +7,7 @@ mod factory;
 mod gen_config;
 mod generate;
 mod kubeconfig;
+mod node;
 #[cfg(test)]
 mod oracle;
 mod patch;
@@ -20,12 +21,14 @@ mod yaml;
 pub use config::{ConfigError, MachineConfig};
 pub use contract::{Contract, UnknownContract};
 pub use document::{Document, DocumentError, DocumentId};
+pub use factory::{Arch, BadFactory, Factory, FactoryImage, Overlay, Platform, Schematic, SecureBoot};
 pub use gen_config::{
     DEFAULT_KUBERNETES_VERSION, GenConfigArgs, GenConfigError, GeneratedFile, GeneratedFiles, PatchSource,
     gen_config,
 };
 pub use generate::{ConfigInput, EndpointError, GenerateError, RegistryMirror, Role, generate};
 pub use kubeconfig::Kubeconfig;
+pub use node::{Cni, DiskKey, KernelModule, Link, NodeError, NodeInput, NodeNetwork, NodePatch, node_config};
 pub use patch::{Patch, PatchError};
 pub use pki::{Authority, CertificateRequest, Issued, PkiError};
 pub use secrets::{BundleError, SecretsBundle, ServiceAccountKey};

@@ -83,9 +83,14 @@ impl Patch {
         Ok(Self(Kind::Merge(parts)))
     }
 
-    /// A patch that merges these documents.
-    pub(crate) fn of_documents(documents: Vec<Document>) -> Self {
-        Self(Kind::Merge(documents.into_iter().map(Part::Document).collect()))
+    /// A patch that merges these documents, if their values are what their shapes say. It may be empty.
+    pub(crate) fn of_documents(documents: &[Document]) -> Result<Self, PatchError> {
+        let read = |document: &Document| {
+            let nodes = read(&document.to_bare_yaml())?;
+            let node = nodes.first().ok_or(PatchError::Empty)?;
+            Ok(Part::Document(decode(node)?))
+        };
+        Ok(Self(Kind::Merge(documents.iter().map(read).collect::<Result<_, PatchError>>()?)))
     }
 
     /// Whether this is a JSON patch, which works on configurations of one document alone.

@@ -129,7 +129,7 @@ mod tests {
     use crate::yaml::{read, write};
 
     fn through(text: &str) -> String {
-        decode(&read(text).unwrap()[0]).unwrap().to_yaml().to_string()
+        decode(&read(text).unwrap()[0]).unwrap().to_yaml().expose().to_owned()
     }
 
     #[test]

@@ -199,7 +199,7 @@ mod tests {
         let decode = |text: &str| decode(&read(text).unwrap()[0]);
         let mut left = decode(left)?;
         merge_into(&mut left, decode(right)?)?;
-        Ok(left.to_yaml().to_string())
+        Ok(left.to_yaml().expose().to_owned())
     }
 
     fn kubelet(fields: &str) -> String {

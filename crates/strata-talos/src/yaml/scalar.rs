@@ -101,7 +101,11 @@ fn is_base_60(text: &str) -> bool {
     let Some((first, rest)) = unsigned.split_once(':') else { return false };
     let (rest, fraction) = rest.split_once('.').unwrap_or((rest, ""));
     let digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit() || byte == b'_');
-    let sixty = |part: &str| part.parse::<u8>().is_ok_and(|part| part < 60) && (1..=2).contains(&part.len());
+    let sixty = |part: &str| {
+        part.bytes().all(|byte| byte.is_ascii_digit())
+            && part.len() <= 2
+            && part.parse::<u8>().is_ok_and(|n| n < 60)
+    };
     first.starts_with(|c: char| c.is_ascii_digit())
         && digits(first)
         && digits(fraction)
