@@ -224,6 +224,10 @@ impl<'c> Workspace<'c> {
                 protected,
             });
         }
+        // What depends on a lower layer goes before it.
+        if destroy {
+            sessions.reverse();
+        }
         Ok(sessions)
     }
 

@@ -172,6 +172,10 @@ impl Needs<'_> {
             // Raw options are not in the table; most are this.
             _ => self.add(&["VM.Config.Options"], guest.to_vec(), "configure"),
         }
+        if key == "startup" && kind == GuestKind::Qemu {
+            // The order of start concerns all guests of a host.
+            self.add(&["Sys.Modify"], vec!["/".to_owned()], "set the start order of");
+        }
         if let Some(source) =
             value.split(',').find_map(|part| part.strip_prefix("import-from=")).and_then(storage_of)
         {

@@ -3,11 +3,11 @@
 use std::path::{Path, PathBuf};
 use std::process::{ExitCode, Stdio};
 
-use serde_json::json;
+use serde_json::{Value, json};
 use strata_sim::{Pace, Sim, SimOptions};
 
 use super::CommandResult;
-use super::init::{Place, write_example};
+use super::init::{Place, write_example, write_secrets};
 use crate::command_error::CommandError;
 use crate::context::Context;
 use crate::style::{self, paint};
@@ -52,6 +52,9 @@ impl Story<'_> {
             "A datacenter is simulated at {}. A repository was made from the example `{example}`.",
             self.sim.endpoint()
         ));
+        self.say("What Strata may do there is a role that it computes from the repository, no more:");
+        self.strata(&["doctor", "--role"], 0).await?;
+        self.take_the_computed_role().await?;
         let before = self.sim.export();
         self.say("What would be made:");
         self.strata(&["plan"], 0).await?;
@@ -74,6 +77,35 @@ impl Story<'_> {
         Ok(())
     }
 
+    /// A user of its own with that role, and its token in the repository's secrets.
+    async fn take_the_computed_role(&self) -> Result<(), CommandError> {
+        let output = self.program()?.args(["--json", "doctor", "--role"]).output().await.map_err(not_run)?;
+        let line = String::from_utf8_lossy(&output.stdout).lines().next().unwrap_or_default().to_owned();
+        let role: Value = serde_json::from_str(&line).unwrap_or_default();
+        let privileges = role["privileges"].as_array().into_iter().flatten().filter_map(Value::as_str);
+        let privileges = privileges.collect::<Vec<_>>().join(",");
+        let steps = [
+            ("POST", "/access/roles", json!({"roleid": "Strata", "privs": privileges})),
+            ("POST", "/access/users", json!({"userid": "least@pve"})),
+            ("PUT", "/access/acl", json!({"path": "/", "users": "least@pve", "roles": "Strata"})),
+            ("POST", "/access/users/least@pve/token/strata", json!({"privsep": 0})),
+        ];
+        let mut answer = Value::Null;
+        for (method, path, params) in steps {
+            let change = json!({"method": method, "path": path, "params": params});
+            answer = self.sim.change(&change).await.map_err(CommandError::failed)?;
+        }
+        let secret = answer["data"]["value"].as_str().unwrap_or_default();
+        write_secrets(self.folder, &format!("least@pve!strata={secret}"))
+    }
+
+    fn program(&self) -> Result<tokio::process::Command, CommandError> {
+        let program = std::env::current_exe().map_err(not_run)?;
+        let mut command = tokio::process::Command::new(program);
+        command.arg("-C").arg(self.folder).stdin(Stdio::null());
+        Ok(command)
+    }
+
     fn say(&self, text: &str) {
         self.context.printer.line(format!("\n{}", paint(style::STRONG, text)));
     }
@@ -81,10 +113,7 @@ impl Story<'_> {
     /// Runs this very program as a user would.
     async fn strata(&self, arguments: &[&str], expected: i32) -> Result<(), CommandError> {
         self.context.printer.line(paint(style::FAINT, format!("$ strata {}", arguments.join(" "))));
-        let failed = |error: std::io::Error| CommandError::failed(format!("cannot run strata: {error}"));
-        let program = std::env::current_exe().map_err(failed)?;
-        let mut command = tokio::process::Command::new(program);
-        command.arg("-C").arg(self.folder);
+        let mut command = self.program()?;
         for (flag, set) in
             [("--json", self.context.printer.is_json()), ("--no-color", self.context.global.no_color)]
         {
@@ -92,7 +121,7 @@ impl Story<'_> {
                 command.arg(flag);
             }
         }
-        let status = command.args(arguments).stdin(Stdio::null()).status().await.map_err(failed)?;
+        let status = command.args(arguments).status().await.map_err(not_run)?;
         if status.code() == Some(expected) {
             return Ok(());
         }
@@ -117,4 +146,8 @@ impl Story<'_> {
         self.sim.change(&change).await.ok()?;
         Some(vmid)
     }
+}
+
+fn not_run(error: std::io::Error) -> CommandError {
+    CommandError::failed(format!("cannot run strata: {error}"))
 }
