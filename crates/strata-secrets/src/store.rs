@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use strata_secret::{Redactor, SecretString};
+use strata_secret::{Redactor, SecretBytes, SecretString};
 
 use self::source::{Loaded, Lookup};
 use crate::Access;
@@ -110,6 +110,41 @@ impl SecretStore {
             names.extend(listed.iter().map(|path| SecretName { file: file.clone(), name: path.join(".") }));
         }
         Ok(names)
+    }
+
+    /// The names of all secrets; files that are encrypted as a whole are opened for it.
+    pub fn all_names(&self) -> Result<Vec<SecretName>, SecretError> {
+        let mut names = self.names()?;
+        for index in 0..self.sources.len() {
+            let loaded = self.load(index)?;
+            if loaded.is_whole() {
+                let secrets = self.open(index, &loaded)?;
+                names.extend(secrets.into_iter().map(|(path, _)| self.secret_name(index, &path)));
+            }
+        }
+        Ok(names)
+    }
+
+    /// Every value that is encrypted, with its name. Null has no value and is left out.
+    pub fn secrets(&self) -> Result<Vec<(SecretName, SecretBytes)>, SecretError> {
+        let mut secrets = Vec::new();
+        for index in 0..self.sources.len() {
+            for (path, value) in self.open(index, &*self.load(index)?)? {
+                secrets.extend(value.map(|value| (self.secret_name(index, &path), value)));
+            }
+        }
+        for text in secrets.iter().filter_map(|(_, value)| std::str::from_utf8(value.expose()).ok()) {
+            self.redactor.add_text(text);
+        }
+        Ok(secrets)
+    }
+
+    fn open(&self, index: usize, loaded: &Loaded) -> Result<source::Secrets, SecretError> {
+        loaded.secrets(&self.access).map_err(|error| self.file_error(index, &error.to_string()))
+    }
+
+    fn secret_name(&self, index: usize, path: &[String]) -> SecretName {
+        SecretName { file: self.sources[index].name(), name: path.join(".") }
     }
 
     fn look(

@@ -18,6 +18,7 @@ use super::tree::{Document, Visited, walk};
 use super::yaml::YamlFile;
 use super::{SopsError, VERSION};
 use crate::age_keys::Identities;
+use crate::value::Value;
 use crate::yaml::write::{Spot, write_text};
 
 /// Who can read a file, and what of it is encrypted.
@@ -126,6 +127,10 @@ pub(super) fn seal(
     }
 }
 
+fn is_sealed(value: &Value) -> bool {
+    value.is_empty_text() || value.as_str().is_some_and(|text| Token::parse(text).is_some())
+}
+
 fn values(documents: &[Document]) -> Vec<Named> {
     lookup::values(documents, &Replacements::new())
 }
@@ -142,6 +147,21 @@ impl SopsFile {
         values(self.file.documents()).into_iter().map(|named| named.path).collect()
     }
 
+    /// The names of the values that are encrypted. An empty text has nothing to encrypt and counts as well.
+    pub fn encrypted_names(&self) -> Vec<Vec<String>> {
+        let mut names = Vec::new();
+        let walked = walk(self.file.documents(), &mut |place, visited| {
+            if let Visited::Value(leaf) = visited
+                && is_sealed(&leaf.value)
+            {
+                names.push(place.path.iter().map(ToString::to_string).collect());
+            }
+            Ok(())
+        });
+        debug_assert!(walked.is_ok(), "the visitor never fails");
+        names
+    }
+
     /// The names of values that should be encrypted and are not, such as one that was added by hand. Such a file
     /// does not open.
     pub fn plain_values(&self) -> Vec<String> {
@@ -149,9 +169,7 @@ impl SopsFile {
         let Ok(rule) = self.metadata.rule.compile() else { return plain };
         let walked = walk(self.file.documents(), &mut |place, visited| {
             if let Visited::Value(leaf) = visited {
-                let sealed = leaf.value.is_empty_text()
-                    || leaf.value.as_str().is_some_and(|text| Token::parse(text).is_some());
-                if !sealed && rule.encrypts(place, false) {
+                if !is_sealed(&leaf.value) && rule.encrypts(place, false) {
                     plain.push(place.path.join("."));
                 }
             }

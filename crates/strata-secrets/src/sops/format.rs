@@ -22,11 +22,13 @@ pub enum Format {
 impl Format {
     /// The format that `sops` takes a file of this name for.
     pub fn of(path: &Path) -> Self {
-        match path.extension().and_then(|extension| extension.to_str()) {
-            Some("yaml" | "yml") => Format::Yaml,
-            Some("json") => Format::Json,
-            Some("env") => Format::Dotenv,
-            Some("ini") => Format::Ini,
+        // The ending of the name, not the extension: `.env` is all name to a `Path`.
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        match name.rsplit_once('.') {
+            Some((_, "yaml" | "yml")) => Format::Yaml,
+            Some((_, "json")) => Format::Json,
+            Some((_, "env")) => Format::Dotenv,
+            Some((_, "ini")) => Format::Ini,
             _ => Format::Binary,
         }
     }
@@ -70,4 +72,25 @@ pub(crate) trait File {
         metadata: Option<&Meta>,
         writing: Writing,
     ) -> Result<Vec<u8>, SopsError>;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_ending_of_the_name_decides() {
+        for (path, format) in [
+            ("a/secrets.sops.yaml", Format::Yaml),
+            ("a.yml", Format::Yaml),
+            ("a.json", Format::Json),
+            (".env", Format::Dotenv),
+            ("deploy/prod.env", Format::Dotenv),
+            ("a.ini", Format::Ini),
+            ("yaml", Format::Binary),
+            ("secrets.tfvars", Format::Binary),
+        ] {
+            assert_eq!(Format::of(Path::new(path)), format, "{path}");
+        }
+    }
 }

@@ -1,6 +1,6 @@
 //! One encrypted file of the repository, as it was read, and as far as it was opened.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
@@ -40,6 +40,9 @@ type NamePath = Vec<String>;
 
 /// All values of a file that is encrypted as a whole; `None` for null.
 type WholeValues = Vec<(NamePath, Option<SecretString>)>;
+
+/// The encrypted values of any file; `None` for null.
+pub(super) type Secrets = Vec<(NamePath, Option<SecretBytes>)>;
 
 /// What a name leads to.
 pub(super) enum Lookup {
@@ -102,6 +105,33 @@ impl Loaded {
             Loaded::Sops { names, .. } => Ok(names.clone()),
             Loaded::Inline(text) => vault::encrypted_names(text),
             Loaded::Whole { .. } => Ok(Vec::new()),
+        }
+    }
+
+    /// Decrypts everything that is encrypted.
+    pub(super) fn secrets(&self, access: &Access) -> Result<Secrets, Box<dyn std::error::Error>> {
+        match self {
+            Loaded::Sops { content, format, .. } => {
+                let file = SopsFile::parse(content, *format)?;
+                let encrypted: HashSet<NamePath> = file.encrypted_names().into_iter().collect();
+                let values = file.open(access.identities())?.values().into_iter();
+                let values = values.filter(|(path, _)| encrypted.contains(path));
+                Ok(values.map(|(path, value)| (path, Some(value))).collect())
+            }
+            Loaded::Inline(text) => {
+                let scanned = scan(text)?;
+                let named = named_scalars(&scanned.events)?;
+                let vaulted = named.iter().filter(|named| vault::is_vaulted(named.scalar));
+                let opened = vaulted.map(|named| {
+                    let value = vault::open_scalar(named.scalar, access.passwords())?;
+                    Ok((named.path.clone(), Some(value.into())))
+                });
+                Ok(opened.collect::<Result<_, VaultError>>()?)
+            }
+            Loaded::Whole { content, tfvars, .. } => {
+                let values = open_whole(content, *tfvars, access)?.into_iter();
+                Ok(values.map(|(path, value)| (path, value.map(SecretBytes::from))).collect())
+            }
         }
     }
 

@@ -4,6 +4,7 @@ use strata_secret::SecretBytes;
 use strata_secrets::sops::{self, ForeignKeys, Format, OpenFile, RuleSetting, Settings, SopsFile};
 
 use crate::fixtures::{all_keys, read};
+use crate::generate::Generator;
 use crate::keys::{FIRST, NOW, SECOND, random};
 
 fn open(content: &[u8], format: Format) -> OpenFile {
@@ -230,6 +231,35 @@ fn what_cannot_be_encrypted_is_refused_and_nothing_is_quoted() {
         sops::encrypt(&SecretBytes::new("# x\na: 1\n"), Format::Yaml, &confusing, NOW, &mut random(1))
             .is_err()
     );
+}
+
+#[test]
+fn nothing_stays_in_the_clear() {
+    for seed in 0..100 {
+        let plain = Generator::new(seed).yaml();
+        let text = String::from_utf8(seal(&plain, Format::Yaml)).expect("UTF-8");
+        let values = [
+            "two words",
+            "root@pam",
+            "☃",
+            "anchored",
+            "tagged",
+            "indented",
+            "not a comment",
+            "aGVsbG8",
+            "first",
+        ];
+        for marker in values {
+            assert!(!text.contains(marker), "seed {seed}: `{marker}`\n{plain}\n{text}");
+        }
+        // Comments are numbered.
+        let comment = regex::Regex::new("#\\s*c[0-9]+ ").expect("a pattern");
+        assert!(!comment.is_match(&text), "seed {seed}: a comment\n{plain}\n{text}");
+    }
+    let ini = "; note one\n[s] ; note two\nk = v1 # note three\n; note four\nl = \"\"\"a\nnote five\"\"\" ; note six\n; note seven\n";
+    assert!(!String::from_utf8(seal(ini, Format::Ini)).expect("UTF-8").contains("note"));
+    let env = "# note one\nA=note two\n#note three\n";
+    assert!(!String::from_utf8(seal(env, Format::Dotenv)).expect("UTF-8").contains("note"));
 }
 
 #[test]

@@ -13,6 +13,7 @@ mod age;
 mod ansible;
 mod formats;
 mod keys;
+mod odd;
 mod yaml;
 
 /// A directory with keys and files.

@@ -72,7 +72,12 @@ impl<'t> Reader<'t> {
                         return Err(self.error(start, "a section without a name"));
                     }
                     let begin = self.pending.first().map_or(start, |note| line_start(self.text, note.start));
-                    let note = self.note(start, None);
+                    let behind = &trimmed[closed + 1..];
+                    let inline = behind.find(['#', ';']).map(|at| {
+                        let from = first + closed + 1 + at;
+                        from..from + behind[at..].trim_end().len()
+                    });
+                    let note = self.note(start, inline);
                     if let Some(last) = sections.last_mut() {
                         last.span.end = begin;
                     }
@@ -267,14 +272,14 @@ mod tests {
 
     #[test]
     fn sections_keys_and_comments_are_read_as_the_library_does() {
-        let text = "top: 1\n; a section\n# of two lines\n[s] \nkey = value ; inline\n\"odd=key\" = 'quoted'\n\
+        let text = "top: 1\n; a section\n# of two lines\n[s] ; behind\nkey = value ; inline\n\"odd=key\" = 'quoted'\n\
                     multi = \"\"\"one\ntwo\"\"\"\nlong = a \\\n  b\nempty =\n# end\n";
         assert_eq!(
             read(text),
             [
                 "[DEFAULT]",
                 "top=1",
-                "[s] (a section\n# of two lines)",
+                "[s] (a section\n# of two lines\n; behind)",
                 "key=value (inline)",
                 "odd=key=quoted",
                 "multi=one\ntwo",
