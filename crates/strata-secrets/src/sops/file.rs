@@ -149,17 +149,8 @@ impl SopsFile {
 
     /// The names of the values that are encrypted. An empty text has nothing to encrypt and counts as well.
     pub fn encrypted_names(&self) -> Vec<Vec<String>> {
-        let mut names = Vec::new();
-        let walked = walk(self.file.documents(), &mut |place, visited| {
-            if let Visited::Value(leaf) = visited
-                && is_sealed(&leaf.value)
-            {
-                names.push(place.path.iter().map(ToString::to_string).collect());
-            }
-            Ok(())
-        });
-        debug_assert!(walked.is_ok(), "the visitor never fails");
-        names
+        let sealed = values(self.file.documents()).into_iter().filter(|named| is_sealed(&named.value));
+        sealed.map(|named| named.path).collect()
     }
 
     /// The names of values that should be encrypted and are not, such as one that was added by hand. Such a file
@@ -168,10 +159,11 @@ impl SopsFile {
         let mut plain = Vec::new();
         let Ok(rule) = self.metadata.rule.compile() else { return plain };
         let walked = walk(self.file.documents(), &mut |place, visited| {
-            if let Visited::Value(leaf) = visited {
-                if !is_sealed(&leaf.value) && rule.encrypts(place, false) {
-                    plain.push(place.path.join("."));
-                }
+            if let Visited::Value(leaf) = visited
+                && !is_sealed(&leaf.value)
+                && rule.encrypts(place, false)
+            {
+                plain.push(place.path.join("."));
             }
             Ok(())
         });

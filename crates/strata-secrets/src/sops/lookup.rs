@@ -1,8 +1,9 @@
 //! Names of values: `a.b.0.c`, from the root on, with numbers for the items of lists.
 
+use super::cipher::Token;
 use super::format::{Replacement, Replacements};
 use super::tree::{Document, Item, Node};
-use crate::value::Value;
+use crate::value::{Kind, Value};
 
 /// A value and the names that lead to it.
 pub(crate) struct Named {
@@ -39,6 +40,8 @@ fn collect(
                 Some(Replacement::Value(value)) => {
                     found.push(Named { path: path.clone(), value: value.clone() })
                 }
+                // A comment in a list looks like a value until it is decrypted, but says what it is.
+                None if is_sealed_comment(&leaf.value) => index -= 1,
                 Some(Replacement::Token(_)) | None => {
                     found.push(Named { path: path.clone(), value: leaf.value.clone() });
                 }
@@ -46,6 +49,10 @@ fn collect(
         }
         path.pop();
     }
+}
+
+fn is_sealed_comment(value: &Value) -> bool {
+    value.as_str().and_then(Token::parse).is_some_and(|token| token.kind == Kind::Comment)
 }
 
 /// Whether two trees hold the same values under the same names in the same order.

@@ -70,6 +70,12 @@ name_unencrypted: stays
 "
     );
     let open = open("sops/all.sops.yaml");
+    let opened: Vec<_> = open.values().into_iter().map(|(path, _)| path).collect();
+    let mut listed = open.source().names();
+    assert!(listed.contains(&vec!["commented".to_owned(), "0".to_owned()]));
+    listed.retain(|path| path != &["none"]);
+    assert_eq!(listed, opened, "names are the same with and without the key");
+    assert!(!open.source().encrypted_names().contains(&vec!["name_unencrypted".to_owned()]));
     assert_eq!(open.get(&["list", "2", "b"]).expect("there").expose(), "c");
     assert_eq!(open.get(&["commented", "0"]).expect("there").expose(), "x");
     assert!(open.get(&["none"]).is_none());
