@@ -181,15 +181,16 @@ async fn finish(work: &Work<'_>, guest: Guest, cloned: bool, fresh: bool) -> Res
     // What was sent with the create need not be sent again; a clone got nothing but its name and notes.
     let sent = (!cloned && fresh).then_some(spec);
     let mut changes = diff_specs(operation.address.kind().rules(), spec, sent, &live).changes;
-    if cloned {
-        changes.extend(left_by_the_template(&guest, spec, &live));
-    }
+    changes.extend(left_by_the_template(&guest, spec, &live));
     update::carry_out(work, Target { guest, config, running }, changes, false).await
 }
 
 /// What a clone has from its template and its spec does not: networks, where the spec says which there are, and Proxmox' own
-/// cloud-init drive, where the guest gets its data from an ISO of ours.
-fn left_by_the_template(guest: &Guest, spec: &Spec, live: &Spec) -> Vec<FieldChange> {
+/// cloud-init drive, where the guest gets its data from an ISO of ours. Nothing for a guest that is no clone.
+pub(super) fn left_by_the_template(guest: &Guest, spec: &Spec, live: &Spec) -> Vec<FieldChange> {
+    if !spec.contains_key("clone") {
+        return Vec::new();
+    }
     let slots = |spec: &Spec, name: &str| spec.get(name).and_then(Value::as_map).cloned();
     let gone = |path: FieldPath, before: Value| FieldChange {
         path,
@@ -231,7 +232,9 @@ mod tests {
             "cloudinit": {"drive": {"slot": "ide0", "storage": "local"}}, "disks": {"scsi1": {}}
         }));
         let paths = |wanted: serde_json::Value| {
-            let changes = left_by_the_template(&guest, &spec(wanted), &live);
+            let mut wanted = spec(wanted);
+            wanted.insert("clone".to_owned(), Value::Map(Spec::new()));
+            let changes = left_by_the_template(&guest, &wanted, &live);
             changes.iter().map(|change| change.path.to_string()).collect::<Vec<_>>()
         };
         assert_eq!(paths(json!({"networks": {"net0": {}}})), ["networks.net1"]);

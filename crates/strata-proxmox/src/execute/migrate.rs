@@ -27,7 +27,7 @@ pub(super) async fn migrate(
     if let Some(why) = check.objection(node) {
         return Err(cannot(&guest, node, &why));
     }
-    let ejected = eject_local_cdroms(work, target, &check).await?;
+    let ejected = eject_local_cdroms(work, target, node, &check).await?;
     let local_disks = check.local_disks.iter().any(|disk| !disk.cdrom);
     let mut params = Params::new().with("target", node);
     match guest.kind {
@@ -93,6 +93,7 @@ impl MigrationCheck {
 async fn eject_local_cdroms(
     work: &Work<'_>,
     target: &mut Target,
+    node: &str,
     check: &MigrationCheck,
 ) -> Result<Vec<FieldChange>, ProviderError> {
     let wanted = work.operation.spec.get("cdroms").and_then(Value::as_map);
@@ -107,7 +108,7 @@ async fn eject_local_cdroms(
                 "`{slot}` holds `{}`, which is on a local storage and not ours to take out",
                 disk.volid
             );
-            return Err(cannot(&target.guest, "another hypervisor", &why));
+            return Err(cannot(&target.guest, node, &why));
         };
         let params = Params::new().with(&slot, "none,media=cdrom").with("digest", &target.config.digest);
         let doing = format!("take the local ISO out of `{slot}` of {}", target.guest);

@@ -5,7 +5,7 @@ use strata_resource::{FieldChange, FieldPath, Value, diff_specs};
 
 use super::steps::{Steps, volumes_to_grow};
 use super::work::Work;
-use super::{configure, firewall, migrate, pool, power, template};
+use super::{configure, create, firewall, migrate, pool, power, template};
 use crate::client::CallError;
 use crate::codec::{CodecError, LiveConfig};
 use crate::guest::{Guest, locate};
@@ -22,7 +22,16 @@ pub(super) struct Target {
 pub(super) async fn update(work: &Work<'_>) -> Result<Outcome, ProviderError> {
     let target = find(work).await?;
     check_unchanged(work, &target)?;
-    carry_out(work, target, work.operation.changes.clone(), work.operation.restart).await
+    let mut changes = work.operation.changes.clone();
+    if work.operation.recorded.as_ref().is_some_and(|recorded| recorded.partial) {
+        // The run that cloned it died before it came to this.
+        changes.extend(create::left_by_the_template(
+            &target.guest,
+            &work.operation.spec,
+            &live_spec(work, &target),
+        ));
+    }
+    carry_out(work, target, changes, work.operation.restart).await
 }
 
 /// Reads the guest again and makes sure that it is ours, wherever it is.

@@ -192,3 +192,20 @@ async fn shared_storages_are_told_from_local_ones() {
     let shared = world.provider.shared_storages().await.unwrap();
     assert_eq!(shared.into_iter().collect::<Vec<_>>(), ["tank"]);
 }
+
+#[tokio::test]
+async fn a_lock_that_somebody_holds_for_a_moment_is_waited_for() {
+    let world = World::start().await;
+    world.with_iso().await;
+    let made = world.create(VM, iso_vm(1, "stopped")).await;
+    let lock = |change: serde_json::Value| world.control("POST", "/_sim/change", change);
+    lock(json!({"edit": {"vmid": 9100, "set": {"lock": "backup"}}})).await;
+    let free_it = async {
+        tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+        lock(json!({"edit": {"vmid": 9100, "delete": ["lock"]}})).await
+    };
+    // The delete itself fails inside of its task as long as the lock is there.
+    let (done, _) = tokio::join!(world.delete(VM, &made), free_it);
+    done.unwrap();
+    assert_eq!(world.look(VM, &made.spec, None).await, Sighting::Absent);
+}

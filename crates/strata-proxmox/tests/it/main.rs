@@ -3,10 +3,12 @@
 
 mod clones;
 mod containers;
+mod deaths;
 mod faults;
 mod firewall;
 mod interop;
 mod life;
+mod moves;
 mod preflight;
 mod strangers;
 mod world;
