@@ -1,4 +1,4 @@
-# Everything the OpenTofu provider bpg/proxmox can do by the API alone, on the default world of `strata sim`.
+# What every project beside this file begins with.
 terraform {
   required_version = ">= 1.10"
   required_providers {
@@ -9,16 +9,14 @@ terraform {
   }
 }
 
-# Endpoint and token come from PROXMOX_VE_ENDPOINT and PROXMOX_VE_API_TOKEN. The certificate of the simulator is for its
-# node names, not for the loopback.
+# Endpoint and credentials come from the environment. The certificate of the simulator is signed by no one.
 provider "proxmox" {
   insecure = true
 }
 
-variable "changed" {
-  description = "Whether the project is as it was at first, or as it was after some time"
-  type        = bool
-  default     = false
+variable "stage" {
+  description = "Projects change as time goes by: 1 is how it begins"
+  type        = number
 }
 
 variable "folder" {
@@ -27,6 +25,7 @@ variable "folder" {
 }
 
 locals {
+  changed = var.stage > 1
   node    = "pve1"
   ssh_key = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ8CSjm9tm6x3QpOq1PpTAqBfg0J3b7TzMSxSdu3zOnE someone@example.org"
 }

@@ -1,6 +1,6 @@
 resource "proxmox_virtual_environment_pool" "team" {
   pool_id = "interop"
-  comment = var.changed ? "another comment" : "a comment"
+  comment = local.changed ? "another comment" : "a comment"
 }
 
 resource "proxmox_pool_membership" "storage" {

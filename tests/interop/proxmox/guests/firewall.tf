@@ -1,6 +1,6 @@
 resource "proxmox_virtual_environment_firewall_alias" "office" {
   name    = "office"
-  cidr    = var.changed ? "198.51.100.0/25" : "198.51.100.0/24"
+  cidr    = local.changed ? "198.51.100.0/25" : "198.51.100.0/24"
   comment = "where people sit"
 }
 
@@ -13,7 +13,7 @@ resource "proxmox_virtual_environment_firewall_ipset" "monitoring" {
   }
 
   dynamic "cidr" {
-    for_each = var.changed ? ["203.0.113.11", "203.0.113.64/27"] : ["203.0.113.11"]
+    for_each = local.changed ? ["203.0.113.11", "203.0.113.64/27"] : ["203.0.113.11"]
     content {
       name    = cidr.value
       comment = "one more"
@@ -33,7 +33,7 @@ resource "proxmox_virtual_environment_cluster_firewall_security_group" "web" {
   }
 
   dynamic "rule" {
-    for_each = var.changed ? [1] : []
+    for_each = local.changed ? [1] : []
     content {
       type   = "in"
       action = "ACCEPT"
@@ -48,11 +48,11 @@ resource "proxmox_virtual_environment_firewall_options" "vm" {
 
   enabled       = true
   dhcp          = true
-  ipfilter      = var.changed
+  ipfilter      = local.changed
   macfilter     = true
   ndp           = true
   radv          = false
-  log_level_in  = var.changed ? "info" : "nolog"
+  log_level_in  = local.changed ? "info" : "nolog"
   input_policy  = "DROP"
   output_policy = "ACCEPT"
 }
@@ -65,7 +65,7 @@ resource "proxmox_virtual_environment_firewall_rules" "vm" {
     type    = "in"
     action  = "ACCEPT"
     proto   = "tcp"
-    dport   = var.changed ? "22,2222" : "22"
+    dport   = local.changed ? "22,2222" : "22"
     source  = proxmox_virtual_environment_firewall_alias.office.name
     comment = "SSH from the office"
     log     = "info"
@@ -87,7 +87,7 @@ resource "proxmox_virtual_environment_firewall_rules" "vm" {
   }
 
   dynamic "rule" {
-    for_each = var.changed ? [1] : []
+    for_each = local.changed ? [1] : []
     content {
       type    = "out"
       action  = "DROP"
@@ -102,7 +102,7 @@ resource "proxmox_virtual_environment_firewall_options" "container" {
   container_id = proxmox_virtual_environment_container.debian.vm_id
 
   enabled      = true
-  input_policy = var.changed ? "REJECT" : "DROP"
+  input_policy = local.changed ? "REJECT" : "DROP"
 }
 
 resource "proxmox_virtual_environment_firewall_rules" "container" {

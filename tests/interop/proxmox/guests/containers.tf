@@ -1,5 +1,5 @@
 resource "proxmox_virtual_environment_container" "debian" {
-  description  = var.changed ? "changed" : "first"
+  description  = local.changed ? "changed" : "first"
   node_name    = local.node
   vm_id        = 4020
   unprivileged = true
@@ -8,18 +8,18 @@ resource "proxmox_virtual_environment_container" "debian" {
   pool_id      = proxmox_virtual_environment_pool.team.id
 
   cpu {
-    cores = var.changed ? 2 : 1
+    cores = local.changed ? 2 : 1
     units = 512
   }
 
   memory {
-    dedicated = var.changed ? 1024 : 512
+    dedicated = local.changed ? 1024 : 512
     swap      = 256
   }
 
   disk {
     datastore_id = "local-lvm"
-    size         = var.changed ? 8 : 4
+    size         = local.changed ? 8 : 4
   }
 
   mount_point {
@@ -34,7 +34,7 @@ resource "proxmox_virtual_environment_container" "debian" {
   }
 
   initialization {
-    hostname = var.changed ? "debian-renamed" : "debian"
+    hostname = local.changed ? "debian-renamed" : "debian"
 
     dns {
       domain  = "example.org"
@@ -59,7 +59,7 @@ resource "proxmox_virtual_environment_container" "debian" {
     bridge      = "vmbr0"
     firewall    = true
     mac_address = "BC:24:11:00:40:20"
-    vlan_id     = var.changed ? 30 : 20
+    vlan_id     = local.changed ? 30 : 20
   }
 
   operating_system {
@@ -109,7 +109,7 @@ resource "proxmox_virtual_environment_container" "clone" {
   node_name    = local.node
   vm_id        = 4022
   unprivileged = true
-  started      = var.changed
+  started      = local.changed
 
   clone {
     vm_id = proxmox_virtual_environment_container.template.vm_id

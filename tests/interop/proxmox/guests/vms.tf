@@ -3,7 +3,7 @@ resource "proxmox_virtual_environment_vm" "minimal" {
   name      = "minimal"
   node_name = local.node
   vm_id     = 4000
-  started   = var.changed
+  started   = local.changed
   on_boot   = false
 
   stop_on_destroy = true
@@ -11,9 +11,9 @@ resource "proxmox_virtual_environment_vm" "minimal" {
 
 # Booted from an ISO, with most of what a VM can have.
 resource "proxmox_virtual_environment_vm" "from_iso" {
-  name        = var.changed ? "from-iso-renamed" : "from-iso"
-  description = var.changed ? "Two lines,\nwith ümlauts: 100 %" : "One line"
-  tags        = var.changed ? ["changed", "interop"] : ["interop"]
+  name        = local.changed ? "from-iso-renamed" : "from-iso"
+  description = local.changed ? "Two lines,\nwith ümlauts: 100 %" : "One line"
+  tags        = local.changed ? ["changed", "interop"] : ["interop"]
   node_name   = local.node
   vm_id       = 4001
   started     = true
@@ -28,7 +28,7 @@ resource "proxmox_virtual_environment_vm" "from_iso" {
   stop_on_destroy = true
 
   cpu {
-    cores   = var.changed ? 4 : 2
+    cores   = local.changed ? 4 : 2
     sockets = 1
     type    = "x86-64-v2-AES"
     flags   = ["+aes"]
@@ -37,8 +37,8 @@ resource "proxmox_virtual_environment_vm" "from_iso" {
   }
 
   memory {
-    dedicated = var.changed ? 4096 : 2048
-    floating  = var.changed ? 4096 : 1024
+    dedicated = local.changed ? 4096 : 2048
+    floating  = local.changed ? 4096 : 1024
   }
 
   agent {
@@ -46,7 +46,7 @@ resource "proxmox_virtual_environment_vm" "from_iso" {
   }
 
   cdrom {
-    file_id   = var.changed ? proxmox_download_file.rescue.id : proxmox_virtual_environment_file.installer.id
+    file_id   = local.changed ? proxmox_download_file.rescue.id : proxmox_virtual_environment_file.installer.id
     interface = "ide2"
   }
 
@@ -64,7 +64,7 @@ resource "proxmox_virtual_environment_vm" "from_iso" {
   disk {
     interface    = "scsi0"
     datastore_id = "local-lvm"
-    size         = var.changed ? 24 : 16
+    size         = local.changed ? 24 : 16
     ssd          = true
     discard      = "on"
     iothread     = true
@@ -82,7 +82,7 @@ resource "proxmox_virtual_environment_vm" "from_iso" {
   }
 
   dynamic "disk" {
-    for_each = var.changed ? [1] : []
+    for_each = local.changed ? [1] : []
     content {
       interface    = "scsi2"
       datastore_id = "local-lvm"
@@ -93,7 +93,7 @@ resource "proxmox_virtual_environment_vm" "from_iso" {
   network_device {
     bridge      = "vmbr0"
     mac_address = "BC:24:11:00:40:01"
-    vlan_id     = var.changed ? 30 : 20
+    vlan_id     = local.changed ? 30 : 20
     firewall    = true
     queues      = 2
   }
@@ -101,7 +101,7 @@ resource "proxmox_virtual_environment_vm" "from_iso" {
   network_device {
     bridge       = "vmbr1"
     model        = "e1000"
-    disconnected = var.changed
+    disconnected = local.changed
     rate_limit   = 12.5
   }
 
@@ -130,7 +130,7 @@ resource "proxmox_virtual_environment_vm" "from_image" {
   vm_id     = 4002
   started   = true
   tags      = ["image", "interop"]
-  pool_id   = var.changed ? "production" : proxmox_virtual_environment_pool.team.id
+  pool_id   = local.changed ? "production" : proxmox_virtual_environment_pool.team.id
 
   stop_on_destroy = true
 
@@ -166,7 +166,7 @@ resource "proxmox_virtual_environment_vm" "from_image" {
 
     dns {
       domain  = "example.org"
-      servers = var.changed ? ["192.0.2.53", "192.0.2.54"] : ["192.0.2.53"]
+      servers = local.changed ? ["192.0.2.53", "192.0.2.54"] : ["192.0.2.53"]
     }
 
     ip_config {
@@ -186,7 +186,7 @@ resource "proxmox_virtual_environment_vm" "from_image" {
     }
 
     user_account {
-      username = var.changed ? "operator" : "debian"
+      username = local.changed ? "operator" : "debian"
       password = "not a secret: 1+1=2 & more"
       keys     = [local.ssh_key]
     }

@@ -61,14 +61,14 @@ resource "proxmox_virtual_environment_vm" "full_clone" {
   }
 
   memory {
-    dedicated = var.changed ? 2048 : 1024
+    dedicated = local.changed ? 2048 : 1024
   }
 
   disk {
     interface    = "scsi0"
     datastore_id = "tank"
     file_format  = "raw" # as the template's: a clone keeps the format if the storage can
-    size         = var.changed ? 20 : 12
+    size         = local.changed ? 20 : 12
   }
 
   network_device {
@@ -91,10 +91,10 @@ resource "proxmox_virtual_environment_vm" "full_clone" {
 }
 
 resource "proxmox_virtual_environment_vm" "linked_clone" {
-  name      = var.changed ? "linked-clone-renamed" : "linked-clone"
+  name      = local.changed ? "linked-clone-renamed" : "linked-clone"
   node_name = local.node
   vm_id     = 4012
-  started   = var.changed
+  started   = local.changed
   on_boot   = false
 
   stop_on_destroy = true
@@ -118,14 +118,14 @@ resource "proxmox_cloned_vm" "linked" {
   }
 
   cpu = {
-    cores = var.changed ? 3 : 2
+    cores = local.changed ? 3 : 2
   }
 
   network = {
     net0 = {
       bridge = "vmbr0"
       model  = "virtio"
-      tag    = var.changed ? 41 : 40
+      tag    = local.changed ? 41 : 40
     }
   }
 

@@ -16,7 +16,7 @@ resource "proxmox_virtual_environment_file" "seed" {
   node_name    = local.node
 
   source_raw {
-    data      = var.changed ? "second seed, a little longer" : "first seed"
+    data      = local.changed ? "second seed, a little longer" : "first seed"
     file_name = "seed.iso"
   }
 }
@@ -35,7 +35,7 @@ resource "proxmox_download_file" "rescue" {
   content_type = "iso"
   datastore_id = "tank"
   node_name    = local.node
-  url          = var.changed ? "https://images.example.org/rescue-2.iso" : "https://images.example.org/rescue-1.iso"
+  url          = local.changed ? "https://images.example.org/rescue-2.iso" : "https://images.example.org/rescue-1.iso"
 }
 
 resource "proxmox_download_file" "container_template" {
