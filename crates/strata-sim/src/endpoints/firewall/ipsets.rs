@@ -141,7 +141,9 @@ fn add(call: &mut Call<'_>) -> Reply {
         return Err(wrong("cidr", "a zero prefix is not allowed in ipset entries"));
     }
     let comment = call.args.filled("comment").map(str::to_owned);
-    set.entries.insert(0, Entry { cidr, nomatch: call.args.is_set("nomatch"), comment });
+    set.entries.push(Entry { cidr, nomatch: call.args.is_set("nomatch"), comment });
+    // The file has them in the order of their text.
+    set.entries.sort_by(|one, other| one.cidr.cmp(&other.cidr));
     save(call, &scope, firewall, set);
     Ok(().into())
 }
