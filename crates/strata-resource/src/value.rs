@@ -24,7 +24,8 @@ pub enum Value {
     Secret(Secret),
     /// An output of another resource, known once that one is applied.
     Input {
-        address: Address,
+        // Boxed, like the digest of a secret: a value is small, and specs hold many.
+        address: Box<Address>,
         output: String,
     },
     /// What cannot be read back and was never recorded.
@@ -37,7 +38,7 @@ pub enum Value {
 #[derive(Clone)]
 pub struct Secret {
     plain: Option<Arc<SecretString>>,
-    digest: Option<KeyedDigest>,
+    digest: Option<Box<KeyedDigest>>,
 }
 
 impl Secret {
@@ -46,7 +47,7 @@ impl Secret {
     }
 
     pub fn from_digest(digest: KeyedDigest) -> Self {
-        Self { plain: None, digest: Some(digest) }
+        Self { plain: None, digest: Some(Box::new(digest)) }
     }
 
     pub fn plain(&self) -> Option<&SecretString> {
@@ -54,7 +55,7 @@ impl Secret {
     }
 
     pub fn digest(&self) -> Option<&KeyedDigest> {
-        self.digest.as_ref()
+        self.digest.as_deref()
     }
 }
 
@@ -149,7 +150,7 @@ impl Value {
         match self {
             Self::Secret(Secret { plain: Some(plain), .. }) => {
                 let digest = key.digest(address, &path.to_string(), plain.expose().as_bytes());
-                Self::Secret(Secret { plain: Some(plain), digest: Some(digest) })
+                Self::Secret(Secret { plain: Some(plain), digest: Some(Box::new(digest)) })
             }
             Self::Map(map) => Self::Map(
                 map.into_iter()
@@ -209,7 +210,7 @@ impl Value {
     pub fn stored(&self) -> Self {
         match self {
             Self::Secret(secret) => {
-                secret.digest.map_or(Self::Unknown, |digest| Self::Secret(Secret::from_digest(digest)))
+                secret.digest().map_or(Self::Unknown, |digest| Self::Secret(Secret::from_digest(*digest)))
             }
             Self::Map(map) => Self::Map(stored_spec(map)),
             Self::List(list) => Self::List(list.iter().map(Self::stored).collect()),
@@ -312,7 +313,7 @@ impl TryFrom<Json> for Value {
                 let (address, output) =
                     text.rsplit_once('#').ok_or_else(|| format!("`{text}` is not an input"))?;
                 Self::Input {
-                    address: address.parse().map_err(|error| format!("{error}"))?,
+                    address: Box::new(address.parse().map_err(|error| format!("{error}"))?),
                     output: output.to_owned(),
                 }
             }
@@ -356,7 +357,7 @@ mod tests {
     #[test]
     fn inputs_are_filled_from_outputs() {
         let address: Address = "web/vm/web-1".parse().unwrap();
-        let value = Value::List(vec![Value::Input { address: address.clone(), output: "ip".into() }]);
+        let value = Value::List(vec![Value::Input { address: Box::new(address.clone()), output: "ip".into() }]);
         let text = serde_json::to_string(&value).unwrap();
         assert_eq!(serde_json::from_str::<Value>(&text).unwrap(), value);
         assert_eq!(value.clone().with_inputs(&|_, _| None), value);

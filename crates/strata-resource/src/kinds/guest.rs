@@ -14,7 +14,7 @@ pub(super) fn rules() -> Vec<FieldRule> {
         FieldRule::new("startup.*", InPlace),
         FieldRule::new("pool", InPlace),
         FieldRule::new("power", InPlace),
-        FieldRule::new("firewall.options.dhcp", InPlace).on_by_default(),
+        FieldRule::new("firewall.options.dhcp", InPlace).off_by_default(),
         FieldRule::new("firewall.options.enable", InPlace).off_by_default(),
         FieldRule::new("firewall.options.macfilter", InPlace).on_by_default(),
         FieldRule::new("firewall.options.ipfilter", InPlace).off_by_default(),
