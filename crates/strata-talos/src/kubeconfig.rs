@@ -36,7 +36,7 @@ impl SecretsBundle {
     ) -> Result<Issued, PkiError> {
         let request = CertificateRequest {
             common_name: Some("admin".to_owned()),
-            organizations: vec!["system:masters".to_owned()],
+            organization: "system:masters".to_owned(),
             not_before: now.checked_sub(SKEW).map_err(|_| PkiError::Time)?,
             not_after: now.checked_add(validity).map_err(|_| PkiError::Time)?,
             key_encipherment: true,

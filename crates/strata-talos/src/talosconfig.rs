@@ -53,14 +53,14 @@ impl SecretsBundle {
     /// A certificate for the Talos API.
     pub fn talos_client(
         &self,
-        roles: &[TalosRole],
+        role: TalosRole,
         now: Timestamp,
         validity: Duration,
         random: &mut dyn RandomSource,
     ) -> Result<Issued, PkiError> {
         let request = CertificateRequest {
             common_name: None,
-            organizations: roles.iter().map(|role| role.name().to_owned()).collect(),
+            organization: role.name().to_owned(),
             not_before: now,
             not_after: now.checked_add(validity).map_err(|_| PkiError::Time)?,
             key_encipherment: false,
@@ -81,7 +81,7 @@ impl SecretsBundle {
             endpoints: endpoints.to_vec(),
             nodes: Vec::new(),
             authority: self.os.certificate.clone(),
-            client: self.talos_client(&[TalosRole::Admin], now, CLIENT_VALIDITY, random)?,
+            client: self.talos_client(TalosRole::Admin, now, CLIENT_VALIDITY, random)?,
         })
     }
 }

@@ -3,7 +3,7 @@
 use crate::config::MachineConfig;
 use crate::document::{DocumentId, kind_of};
 use crate::patch::{PatchError, dotted, moved, text};
-use crate::shape::{self, Record, Shape, V1ALPHA1};
+use crate::shape::{self, Field, Record, Shape, V1ALPHA1};
 use crate::tree::{Map, Value};
 use crate::yaml::{Node, NodeKind};
 
@@ -38,8 +38,11 @@ pub(super) fn split(node: &mut Node) -> Result<(Vec<Deletion>, bool), PatchError
     Ok((deletions.map(|(path, item)| Deletion { document: document.clone(), path, item }).collect(), rest))
 }
 
+/// A path, and for an item of the list there a field of it and the field's value.
+type Found = (Vec<String>, Option<(String, String)>);
+
 struct Finder {
-    found: Vec<(Vec<String>, Option<(String, String)>)>,
+    found: Vec<Found>,
     path: Vec<String>,
     in_list: bool,
 }
@@ -164,9 +167,10 @@ impl Deletion {
             (Shape::Record(record), Value::Map(body)) => self.in_record(record, body, path),
             (Shape::Map(item), Value::Map(map)) => self.in_map(Some(item), map, path),
             (Shape::Any { .. } | Shape::Args, Value::Map(map)) => self.in_map(None, map, path),
-            (Shape::List { item, .. }, Value::List(items)) => {
-                matches!(**item, Shape::Record(_)) && path.is_empty() && self.in_list(items)
-            }
+            (Shape::List { item, .. }, Value::List(items)) => match &**item {
+                Shape::Record(record) => path.is_empty() && self.in_list(record, items),
+                _ => false,
+            },
             _ => false,
         }
     }
@@ -183,9 +187,14 @@ impl Deletion {
         }
     }
 
-    fn in_list(&self, items: &mut Vec<Value>) -> bool {
+    /// Items are told apart by a field that is text, and always there.
+    fn in_list(&self, record: &Record, items: &mut Vec<Value>) -> bool {
         let Some((key, value)) = &self.item else { return false };
-        let same = |item: &Value| item.get(key).map_or("", |field| field.as_text().unwrap_or("\0")) == value;
+        let Some(Field { shape: Shape::Leaf(leaf), optional: false, .. }) = record.field(key) else {
+            return false;
+        };
+        let zero = leaf.zero();
+        let same = |item: &Value| item.get(key).unwrap_or(&zero).as_text() == Some(value.as_str());
         match items.iter().position(same) {
             Some(index) => {
                 items.remove(index);

@@ -127,7 +127,7 @@ const MOVES: [Move; 62] = [
 ];
 
 /// Parts of the old document that Talos refuses beside a document of this kind, as a whole.
-const SECTIONS: [(&str, &str); 25] = [
+const SECTIONS: [(&str, &str); 26] = [
     ("machine.kubelet", "KubeletConfig"),
     ("machine.nodeLabels", "KubeNodeConfig"),
     ("machine.nodeAnnotations", "KubeNodeConfig"),
@@ -143,7 +143,8 @@ const SECTIONS: [(&str, &str); 25] = [
     ("machine.features.kubePrism", "KubePrismConfig"),
     ("machine.controlPlane.controllerManager", "KubeControllerManagerConfig"),
     ("machine.controlPlane.scheduler", "KubeSchedulerConfig"),
-    ("cluster.controlPlane", "KubeClusterConfig"),
+    ("cluster.controlPlane.endpoint", "KubeClusterConfig"),
+    ("cluster.controlPlane.localAPIServerPort", "KubeAPIServerConfig"),
     ("cluster.network", "KubeNetworkConfig"),
     ("cluster.apiServer", "KubeAPIServerConfig"),
     ("cluster.controllerManager", "KubeControllerManagerConfig"),

@@ -36,8 +36,8 @@ pub struct Issued {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CertificateRequest {
     pub common_name: Option<String>,
-    /// Roles of the Talos API, or groups of Kubernetes.
-    pub organizations: Vec<String>,
+    /// The role in the Talos API, or the group in Kubernetes.
+    pub organization: String,
     pub not_before: Timestamp,
     pub not_after: Timestamp,
     pub key_encipherment: bool,
@@ -102,7 +102,7 @@ impl Authority {
         params.not_before = time(request.not_before)?;
         params.not_after = time(request.not_after)?;
         params.serial_number = Some(serial(random));
-        params.distinguished_name = name(request.common_name.as_deref(), &request.organizations);
+        params.distinguished_name = name(request.common_name.as_deref(), Some(&request.organization));
         params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
         if request.key_encipherment {
             params.key_usages.push(KeyUsagePurpose::KeyEncipherment);
@@ -144,17 +144,14 @@ fn is(algorithm: &SignatureAlgorithm, other: &SignatureAlgorithm) -> bool {
 }
 
 /// Printable strings, as Go writes them: names are compared byte for byte when a chain is checked.
-fn name<T: AsRef<str>>(
-    common: Option<&str>,
-    organizations: impl IntoIterator<Item = T>,
-) -> DistinguishedName {
+fn name(common: Option<&str>, organization: Option<&str>) -> DistinguishedName {
     let value = |text: &str| match text.try_into() {
         Ok(printable) => DnValue::PrintableString(printable),
         Err(_) => DnValue::Utf8String(text.to_owned()),
     };
     let mut name = DistinguishedName::new();
-    for organization in organizations {
-        name.push(DnType::OrganizationName, value(organization.as_ref()));
+    if let Some(organization) = organization {
+        name.push(DnType::OrganizationName, value(organization));
     }
     if let Some(common) = common {
         name.push(DnType::CommonName, value(common));

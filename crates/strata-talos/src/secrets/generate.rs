@@ -23,6 +23,9 @@ pub enum ServiceAccountKey {
 
 impl SecretsBundle {
     /// Makes all secrets of a new cluster. `random` must be the operating system's generator outside of tests.
+    ///
+    /// The same randomness makes the same tokens and the same keys, but for RSA; signatures differ each time, because the
+    /// cryptographic library draws their nonces itself.
     pub fn generate(
         now: Timestamp,
         service_account: ServiceAccountKey,

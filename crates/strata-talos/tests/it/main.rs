@@ -2,5 +2,7 @@
 
 mod golden;
 mod node;
+mod patches;
+mod secrets;
 mod talosctl;
 mod world;

@@ -1,5 +1,7 @@
 //! Machines of a cluster: each setting in the place where its version of Talos looks for it.
 
+use std::sync::LazyLock;
+
 use strata_secret::SecretString;
 use strata_talos::{
     Cni, ConfigInput, Contract, DiskKey, KernelModule, Link, MachineConfig, NodeInput, NodeNetwork,
@@ -8,9 +10,13 @@ use strata_talos::{
 
 use crate::world::{now, seeded};
 
+/// One bundle for all tests.
 pub(crate) fn secrets() -> SecretsBundle {
-    SecretsBundle::generate(now(), ServiceAccountKey::Ecdsa, &mut seeded(7))
-        .unwrap_or_else(|error| panic!("{error}"))
+    static BUNDLE: LazyLock<SecretsBundle> = LazyLock::new(|| {
+        SecretsBundle::generate(now(), ServiceAccountKey::Ecdsa, &mut seeded(7))
+            .unwrap_or_else(|error| panic!("{error}"))
+    });
+    BUNDLE.clone()
 }
 
 pub(crate) fn input(contract: Contract) -> ConfigInput {

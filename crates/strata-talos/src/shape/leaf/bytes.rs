@@ -40,7 +40,7 @@ pub(super) fn human(bytes: u64) -> Value {
     let digits = if scaled < 10.0 && unit != "B" { 1 } else { 0 };
     let text = format!("{scaled:.digits$} {unit}");
     match parse(&text) {
-        Some(same) if same == bytes && bytes % 1000 == 0 => Value::text(text),
+        Some(same) if same == bytes && bytes.is_multiple_of(1000) => Value::text(text),
         _ => Value::Int(i128::from(bytes)),
     }
 }
