@@ -125,12 +125,19 @@ impl SecretStore {
         Ok(names)
     }
 
-    /// Every value that is encrypted, with its name. Null has no value and is left out.
+    /// Every value that is encrypted, with its name, in the order in which names are looked up. Null has no value and
+    /// is left out.
     pub fn secrets(&self) -> Result<Vec<(SecretName, SecretBytes)>, SecretError> {
         let mut secrets = Vec::new();
-        for index in 0..self.sources.len() {
-            for (path, value) in self.open(index, &*self.load(index)?)? {
-                secrets.extend(value.map(|value| (self.secret_name(index, &path), value)));
+        for whole in [false, true] {
+            for index in 0..self.sources.len() {
+                let loaded = self.load(index)?;
+                if loaded.is_whole() != whole {
+                    continue;
+                }
+                for (path, value) in self.open(index, &loaded)? {
+                    secrets.extend(value.map(|value| (self.secret_name(index, &path), value)));
+                }
             }
         }
         for text in secrets.iter().filter_map(|(_, value)| std::str::from_utf8(value.expose()).ok()) {

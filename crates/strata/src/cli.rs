@@ -54,6 +54,7 @@ pub(crate) enum Command {
     Output(commands::output::Args),
     Graph(commands::graph::Args),
     State(commands::state::Args),
+    Secrets(commands::secrets::Args),
     Unlock(commands::unlock::Args),
     Sim(commands::sim::Args),
     Doctor(commands::doctor::Args),

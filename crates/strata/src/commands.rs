@@ -12,6 +12,7 @@ pub(crate) mod init;
 pub(crate) mod output;
 pub(crate) mod plan;
 pub(crate) mod schema;
+pub(crate) mod secrets;
 pub(crate) mod sim;
 pub(crate) mod state;
 pub(crate) mod unlock;
@@ -43,6 +44,7 @@ pub(crate) async fn run(cli: Cli, printer: Printer) -> CommandResult {
         Command::Output(args) => output::run(&context, &args).await,
         Command::Graph(args) => graph::run(&context, &args),
         Command::State(args) => state::run(&context, &args).await,
+        Command::Secrets(args) => secrets::run(&context, &args).await,
         Command::Unlock(args) => unlock::run(&context, &args).await,
         Command::Sim(args) => sim::run(&context, &args).await,
         Command::Doctor(args) => doctor::run(&context, &args).await,

@@ -6,6 +6,8 @@ mod commands;
 mod context;
 mod examples;
 mod printer;
+mod prompt;
+mod replace_file;
 mod secrets;
 mod style;
 mod views;

@@ -52,6 +52,15 @@ impl Printer {
         let _ = std::io::stdout().flush();
     }
 
+    /// The bytes of the result, as they are. Unlike a line, a file that they do not fit into is an error.
+    pub(crate) fn bytes(self, bytes: &[u8]) -> std::io::Result<()> {
+        let mut out = std::io::stdout().lock();
+        match out.write_all(bytes).and_then(|()| out.flush()) {
+            Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
+            written => written,
+        }
+    }
+
     /// One JSON object a line; nothing without `--json`.
     pub(crate) fn event(self, event: &impl Serialize) {
         if self.json

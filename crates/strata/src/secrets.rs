@@ -16,14 +16,24 @@ const OWN_KEY: &str = "age.key";
 
 /// The secrets that `strata.yaml` lists. Nothing is decrypted before it is asked for.
 pub(crate) fn store(context: &Context, root: &Path, settings: &Settings, redactor: Redactor) -> SecretStore {
+    let access = Access::new(environment(context, root), Arc::new(NoPrompt), Vec::new());
+    SecretStore::new(root, sources(settings), Arc::new(access)).with_redactor(redactor)
+}
+
+/// The user's variables, with the repository's own key where they name no other.
+pub(crate) fn environment(context: &Context, root: &Path) -> Environment {
     let mut variables = context.environment.clone();
     let own = root.join(OWN_KEY);
     let given = variables.keys().any(|name| name.starts_with("SOPS_AGE_"));
     if !given && own.is_file() {
         variables.insert("SOPS_AGE_KEY_FILE".to_owned(), own.to_string_lossy().into_owned());
     }
-    let environment = Environment::new(variables).in_directory(root);
-    let sources = settings
+    Environment::new(variables).in_directory(root)
+}
+
+/// The encrypted files that `strata.yaml` lists.
+pub(crate) fn sources(settings: &Settings) -> Vec<Source> {
+    settings
         .secrets
         .iter()
         .map(|source| match (&source.sops, &source.vault) {
@@ -32,9 +42,7 @@ pub(crate) fn store(context: &Context, root: &Path, settings: &Settings, redacto
                 Source::Vault(path.as_ref().map(|path| path.value.clone()).unwrap_or_default().into())
             }
         })
-        .collect();
-    let access = Arc::new(Access::new(environment, Arc::new(NoPrompt), Vec::new()));
-    SecretStore::new(root, sources, access).with_redactor(redactor)
+        .collect()
 }
 
 /// A new age key: the file's text, and the recipient to encrypt for.

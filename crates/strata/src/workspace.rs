@@ -1,6 +1,6 @@
 //! The repository that a command works in, and the way from a stack's name to something that can be planned.
 
-mod digest_key;
+pub(crate) mod digest_key;
 mod resolve;
 mod targets;
 
@@ -374,7 +374,7 @@ fn layer(stack: &EffectiveStack) -> Layer {
 }
 
 /// The folder itself or the nearest one above it that is a repository.
-fn find_root(start: &Path) -> Result<PathBuf, CommandError> {
+pub(crate) fn find_root(start: &Path) -> Result<PathBuf, CommandError> {
     let absolute = std::path::absolute(start).unwrap_or_else(|_| start.to_owned());
     if !absolute.is_dir() {
         return Err(CommandError::failed(format!("there is no folder `{}`", start.display())));

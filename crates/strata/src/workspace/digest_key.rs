@@ -7,12 +7,15 @@ use std::path::Path;
 
 use rand::RngCore;
 use strata_secret::DigestKey;
+use zeroize::Zeroizing;
 
 use crate::command_error::CommandError;
 
+const FILE: &str = "digest.key";
+
 /// Reads the key, or draws one. Without the same key a changed secret cannot be told from an unchanged one.
 pub(super) fn load_or_make(folder: &Path) -> Result<DigestKey, CommandError> {
-    let path = folder.join("digest.key");
+    let path = folder.join(FILE);
     let failed = |what: &str, error: std::io::Error| {
         CommandError::failed(format!("cannot {what} `{}`: {error}", path.display()))
     };
@@ -26,8 +29,7 @@ pub(super) fn load_or_make(folder: &Path) -> Result<DigestKey, CommandError> {
             .hint("restore it; if it is lost, remove it: every secret then counts as changed once")
         }),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            let mut bytes = [0; 32];
-            rand::rng().fill_bytes(&mut bytes);
+            let bytes = draw();
             fs::create_dir_all(folder).map_err(|error| failed("make the folder of", error))?;
             let mut file = fs::OpenOptions::new()
                 .write(true)
@@ -35,9 +37,23 @@ pub(super) fn load_or_make(folder: &Path) -> Result<DigestKey, CommandError> {
                 .mode(0o600)
                 .open(&path)
                 .map_err(|error| failed("make", error))?;
-            file.write_all(&bytes).and_then(|()| file.sync_all()).map_err(|error| failed("write", error))?;
-            DigestKey::from_bytes(&bytes).ok_or_else(|| CommandError::failed("a key has 32 bytes"))
+            file.write_all(&*bytes).and_then(|()| file.sync_all()).map_err(|error| failed("write", error))?;
+            DigestKey::from_bytes(&*bytes).ok_or_else(|| CommandError::failed("a key has 32 bytes"))
         }
         Err(error) => Err(failed("read", error)),
     }
+}
+
+/// Puts a new key in the place of the old one. Every secret then counts as changed once.
+pub(crate) fn renew(folder: &Path) -> Result<(), CommandError> {
+    let path = folder.join(FILE);
+    fs::create_dir_all(folder)
+        .and_then(|()| crate::replace_file::replace_private(&path, &*draw()))
+        .map_err(|error| CommandError::failed(format!("cannot write `{}`: {error}", path.display())))
+}
+
+fn draw() -> Zeroizing<[u8; 32]> {
+    let mut bytes = Zeroizing::new([0; 32]);
+    rand::rng().fill_bytes(&mut *bytes);
+    bytes
 }

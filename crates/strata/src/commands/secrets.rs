@@ -1,0 +1,130 @@
+//! `strata secrets`.
+
+mod check;
+mod creation;
+mod decrypt;
+mod edit;
+mod encrypt;
+mod exec;
+mod list;
+mod memory_file;
+mod rotate;
+mod sealed;
+mod sweep;
+mod tracked;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use clap::Subcommand;
+use strata_secrets::vault::{PasswordSource, Passwords};
+use strata_secrets::{Access, Environment, NoPrompt, Prompt, sops};
+
+use super::CommandResult;
+use crate::command_error::CommandError;
+use crate::context::Context;
+use crate::prompt::TerminalPrompt;
+
+/// Reads, changes and guards the encrypted files
+///
+/// Files of `sops` are opened with the age keys that `sops` would find, or with `age.key` at the root of the repository. Passwords of
+/// `ansible-vault` come from --vault-password-file, ANSIBLE_VAULT_PASSWORD_FILE, ANSIBLE_VAULT_IDENTITY_LIST, or a question.
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// A file with the password of vaults, or a program that prints it; `prompt` asks; can be given more than once
+    #[arg(long, value_name = "[ID@]FILE", global = true)]
+    vault_password_file: Vec<String>,
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Subcommand)]
+enum Verb {
+    Edit(edit::Args),
+    Encrypt(encrypt::Args),
+    Decrypt(decrypt::Args),
+    List(list::Args),
+    Rotate(rotate::Args),
+    Exec(exec::Args),
+    Check(check::Args),
+    Sweep(sweep::Args),
+}
+
+pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
+    let keys = Keys { context, vault_passwords: &args.vault_password_file };
+    match &args.verb {
+        Verb::Edit(args) => edit::run(&keys, args).await,
+        Verb::Encrypt(args) => encrypt::run(&keys, args),
+        Verb::Decrypt(args) => decrypt::run(&keys, args),
+        Verb::List(args) => list::run(&keys, args),
+        Verb::Rotate(args) => rotate::run(&keys, args),
+        Verb::Exec(args) => exec::run(&keys, args),
+        Verb::Check(args) => check::run(&keys, args),
+        Verb::Sweep(args) => sweep::run(args),
+    }
+}
+
+/// The keys of the user, for files in and outside a repository.
+struct Keys<'a> {
+    context: &'a Context,
+    vault_passwords: &'a [String],
+}
+
+impl Keys<'_> {
+    /// A path from the command line.
+    fn path(&self, given: &Path) -> PathBuf {
+        let path = self.context.start().join(given);
+        std::path::absolute(&path).unwrap_or(path)
+    }
+
+    /// What opens a file, or the files of a folder.
+    fn access(&self, path: &Path) -> Access {
+        self.access_with(path, Arc::new(TerminalPrompt))
+    }
+
+    /// The same, as far as that needs no person.
+    fn access_without_asking(&self, path: &Path) -> Access {
+        self.access_with(path, Arc::new(NoPrompt))
+    }
+
+    fn access_with(&self, path: &Path, prompt: Arc<dyn Prompt>) -> Access {
+        let here = self.here();
+        let asked = self.vault_passwords.iter().map(|text| PasswordSource::parse(text, &here)).collect();
+        Access::new(self.environment(path), prompt, asked)
+    }
+
+    /// One more password, given as `--vault-password-file` takes it.
+    fn password_at(&self, text: &str) -> (Option<String>, Passwords) {
+        let here = self.here();
+        let (id, source) = PasswordSource::parse(text, &here);
+        (id.clone(), Passwords::new(here, Arc::new(TerminalPrompt), vec![(id, source)]))
+    }
+
+    /// What the command line names starts where the command was told to work.
+    fn here(&self) -> Environment {
+        Environment::new(self.context.environment.clone()).in_directory(self.path(Path::new("")))
+    }
+
+    /// What variables name starts at the root of the repository: Strata's, or else one that only has rules for `sops`.
+    fn environment(&self, path: &Path) -> Environment {
+        let above = |name: &str| path.ancestors().find(|folder| folder.join(name).is_file());
+        let root = above("strata.yaml").or_else(|| above(sops::CONFIG_FILE));
+        let root = root.map_or_else(|| self.path(Path::new("")), Path::to_owned);
+        crate::secrets::environment(self.context, &root)
+    }
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, CommandError> {
+    std::fs::read(path)
+        .map_err(|error| CommandError::failed(format!("cannot read `{}`: {error}", path.display())))
+}
+
+fn replace(path: &Path, bytes: &[u8]) -> Result<(), CommandError> {
+    crate::replace_file::replace(path, bytes)
+        .map_err(|error| CommandError::failed(format!("cannot write `{}`: {error}", path.display())))
+}
+
+/// Something is wrong with a file.
+fn failed(path: &Path, reason: impl std::fmt::Display) -> CommandError {
+    CommandError::failed(format!("`{}`: {reason}", path.display()))
+}

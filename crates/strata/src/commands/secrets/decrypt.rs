@@ -1,0 +1,25 @@
+//! `strata secrets decrypt`.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use super::sealed::Sealed;
+use super::{Keys, failed, read};
+use crate::command_error::CommandError;
+use crate::commands::CommandResult;
+
+/// Writes the content of an encrypted file to standard output
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// A file of `sops` or `ansible-vault`, or YAML with `!vault` values
+    file: PathBuf,
+}
+
+pub(super) fn run(keys: &Keys<'_>, args: &Args) -> CommandResult {
+    let path = keys.path(&args.file);
+    let opened = Sealed::expect(&path, &read(&path)?)?.open(&path, &keys.access(&path))?;
+    let plain = opened.plaintext().map_err(|error| failed(&path, error))?;
+    let written = keys.context.printer.bytes(plain.expose());
+    written.map_err(|error| CommandError::failed(format!("cannot write to standard output: {error}")))?;
+    Ok(ExitCode::SUCCESS)
+}
