@@ -15,7 +15,7 @@ bpg_version=0.112.0
 provide() {
   local variable=${tools[$1]} found
   if [ -n "${!variable:-}" ]; then
-    [ -e "${!variable}" ] || fail "$variable is \`${!variable}\`, which does not exist"
+    [ -e "${!variable}" ] || command -v "${!variable}" >/dev/null || fail "$variable is \`${!variable}\`, which does not exist"
     return
   fi
   found=$(command -v "$1") || found=$kept/$1
