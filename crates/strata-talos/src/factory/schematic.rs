@@ -165,6 +165,19 @@ mod tests {
     }
 
     #[test]
+    fn long_values_are_blocks() {
+        let schematic = Schematic {
+            embedded_machine_configuration: Some("machine:\n  x: y".to_owned()),
+            meta: vec![(10, "a: b\nc:\n  - d\n".to_owned()), (11, "x".to_owned())],
+            ..Schematic::default()
+        };
+        let expected = "customization:\n    embeddedMachineConfiguration: |-\n        machine:\n          x: y\n    meta:\n        \
+                        - key: 10\n          value: |\n            a: b\n            c:\n              - d\n        \
+                        - key: 11\n          value: x\n";
+        assert_eq!(schematic.to_yaml(), expected);
+    }
+
+    #[test]
     fn what_could_be_mistaken_is_quoted() {
         let arguments = ["-console", "console=ttyS0,115200", "a: b", "0644", "on", "# no"];
         let schematic = Schematic {

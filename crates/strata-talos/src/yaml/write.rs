@@ -237,7 +237,7 @@ fn is_break(c: char) -> bool {
 }
 
 fn is_printable(c: char) -> bool {
-    matches!(c, ' '..='~' | '\u{a0}'..='\u{d7ff}' | '\u{e000}'..='\u{fefe}' | '\u{ff00}'..='\u{fffd}' | '\u{10000}'..)
+    matches!(c, ' '..='~' | '\u{a0}'..='\u{d7ff}' | '\u{e000}'..='\u{fefe}' | '\u{ff00}'..='\u{fffd}')
 }
 
 fn literal(out: &mut String, text: &str, indent: usize) {
@@ -277,6 +277,11 @@ fn double_quoted(out: &mut String, text: &str) {
             '\r' => out.push_str("\\r"),
             '\t' => out.push_str("\\t"),
             '\0' => out.push_str("\\0"),
+            '\u{7}' => out.push_str("\\a"),
+            '\u{8}' => out.push_str("\\b"),
+            '\u{b}' => out.push_str("\\v"),
+            '\u{c}' => out.push_str("\\f"),
+            '\u{1b}' => out.push_str("\\e"),
             '\u{85}' => out.push_str("\\N"),
             '\u{2028}' => out.push_str("\\L"),
             '\u{2029}' => out.push_str("\\P"),
@@ -337,7 +342,7 @@ mod tests {
             ("a b ", "'a b '"),
             ("tab\t", "\"tab\\t\""),
             ("ü", "ü"),
-            ("\u{7}", "\"\\x07\""),
+            ("\u{7}😀", "\"\\a\\U0001F600\""),
         ] {
             assert_eq!(write(&tree! {"k" => text}).as_str(), format!("k: {written}\n"), "{text:?}");
         }

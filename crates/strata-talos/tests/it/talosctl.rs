@@ -164,7 +164,7 @@ fn talosctl_applies_json_patches_the_same() {
 }
 
 /// Patches in the style of the one document, whose settings have moved.
-const OLD_STYLE: [&str; 12] = [
+const OLD_STYLE: [&str; 18] = [
     "machine: {network: {nameservers: [192.0.2.1], searchDomains: [lab.internal]}, time: {servers: [time.example.org]}}",
     "machine: {network: {hostname: node-1}}",
     "machine: {features: {stableHostname: true, hostDNS: {enabled: true, resolveMemberNames: true}, kubePrism: {enabled: true, port: 7777}}}",
@@ -176,6 +176,12 @@ const OLD_STYLE: [&str; 12] = [
     "cluster: {network: {cni: {name: custom, urls: ['https://cni.example.org/a.yaml', 'https://cni.example.org/b.yaml']}}}",
     "cluster: {controllerManager: {extraArgs: {bind-address: 0.0.0.0}}, scheduler: {extraArgs: {bind-address: 0.0.0.0}}, proxy: {disabled: true}, coreDNS: {disabled: true}}",
     "cluster: {discovery: {enabled: false}}",
+    "machine: {sysctls: {a.b: 1}, sysfs: {a: b}, udev: {rules: [x]}, env: {A: b}, kernel: {modules: [{name: nbd, parameters: [a=1]}]}}",
+    "machine: {registries: {mirrors: {ghcr.io: {endpoints: ['https://m.example'], skipFallback: true}}, config: {m.example: {auth: {username: u, password: p}, tls: {insecureSkipVerify: true}}}}}",
+    "machine: {network: {interfaces: [{interface: eth0, addresses: [192.0.2.5/24], routes: [{network: 0.0.0.0/0, gateway: 192.0.2.1}], mtu: 1400}], extraHostEntries: [{ip: 192.0.2.9, aliases: [nas]}], kubespan: {enabled: true, mtu: 1300}}}",
+    "machine: {systemDiskEncryption: {ephemeral: {provider: luks2, keys: [{slot: 0, nodeID: {}}]}}, logging: {destinations: [{endpoint: 'udp://192.0.2.9:5140', format: json_lines}]}}",
+    "cluster: {extraManifests: ['https://example.org/a.yaml'], inlineManifests: [{name: a, contents: b}], adminKubeconfig: {certLifetime: 8h}, externalCloudProvider: {enabled: true}}",
+    "cluster: {apiServer: {image: 'registry.k8s.io/kube-apiserver:v1.34.2', env: {A: b}, resources: {requests: {cpu: 1}}}, scheduler: {config: {profiles: [{schedulerName: x}]}}, controllerManager: {env: {A: b}}}",
     "cluster: {clusterName: other, controlPlane: {endpoint: 'https://192.0.2.50:6443', localAPIServerPort: 6444}}",
 ];
 

@@ -15,6 +15,7 @@ pub(super) fn translate(translation: &mut Translation<'_, '_>) -> Result<(), Pat
     kubelet(translation)?;
     kubeprism(translation);
     discovery(translation)?;
+    local_port(translation);
     api_server(translation);
     cni(translation)
 }
@@ -114,6 +115,13 @@ fn discovery(translation: &mut Translation<'_, '_>) -> Result<(), PatchError> {
         translation.changes.push(Change::Remove(kind));
     }
     Ok(())
+}
+
+/// The port that a control plane's own API listens on is nothing that a worker knows.
+fn local_port(translation: &mut Translation<'_, '_>) {
+    if !translation.config.has("KubeAPIServerConfig") {
+        translation.take("cluster.controlPlane.localAPIServerPort", "KubeClusterConfig");
+    }
 }
 
 fn api_server(translation: &mut Translation<'_, '_>) {
