@@ -56,6 +56,7 @@ pub(crate) enum Command {
     State(commands::state::Args),
     Secrets(commands::secrets::Args),
     Unlock(commands::unlock::Args),
+    Talos(commands::talos::Args),
     Sim(commands::sim::Args),
     Doctor(commands::doctor::Args),
     Completions(commands::completions::Args),

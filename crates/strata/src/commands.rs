@@ -15,6 +15,7 @@ pub(crate) mod schema;
 pub(crate) mod secrets;
 pub(crate) mod sim;
 pub(crate) mod state;
+pub(crate) mod talos;
 pub(crate) mod unlock;
 pub(crate) mod validate;
 
@@ -45,6 +46,7 @@ pub(crate) async fn run(cli: Cli, printer: Printer) -> CommandResult {
         Command::Graph(args) => graph::run(&context, &args),
         Command::State(args) => state::run(&context, &args).await,
         Command::Secrets(args) => secrets::run(&context, &args).await,
+        Command::Talos(args) => talos::run(&context, &args),
         Command::Unlock(args) => unlock::run(&context, &args).await,
         Command::Sim(args) => sim::run(&context, &args).await,
         Command::Doctor(args) => doctor::run(&context, &args).await,
