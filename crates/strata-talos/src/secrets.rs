@@ -4,7 +4,7 @@ mod file;
 mod from_config;
 mod generate;
 
-use strata_secret::{SecretBytes, SecretString};
+use strata_secret::{Redactor, SecretBytes, SecretString};
 
 pub use generate::ServiceAccountKey;
 
@@ -80,6 +80,19 @@ impl SecretsBundle {
             .and_then(|key| key.signer())
             .map_err(|error| BundleError::Pki { part: "certs.k8sserviceaccount", error })?;
         Ok(())
+    }
+
+    /// From now on, scrubs every secret of the bundle from text that others wrote.
+    pub fn add_to(&self, redactor: &Redactor) {
+        let texts = [&self.cluster_secret, &self.bootstrap_token, &self.trustd_token];
+        let encryption = [&self.secretbox_secret, &self.aescbc_secret].into_iter().flatten();
+        texts.into_iter().chain(encryption).for_each(|secret| redactor.add(secret));
+        let keys = self.authorities().map(|(_, authority)| &authority.key);
+        for key in keys.into_iter().chain([&self.service_account_key]) {
+            if let Ok(text) = key.clone().into_string() {
+                redactor.add(&text);
+            }
+        }
     }
 
     /// The authorities, each under its name in the file.

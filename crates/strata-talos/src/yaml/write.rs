@@ -132,9 +132,14 @@ fn float(number: f64) -> String {
     if number.is_infinite() {
         return if number > 0.0 { ".inf" } else { "-.inf" }.to_owned();
     }
-    let plain = number.to_string();
-    // A whole number that was a float stays one for every reader.
-    if plain.contains(['.', 'e']) { plain } else { format!("{plain}.0") }
+    let shortest = format!("{number:e}");
+    let (digits, exponent) = shortest.split_once('e').expect("`{:e}` always writes an exponent");
+    let exponent: i32 = exponent.parse().expect("`{:e}` writes a decimal exponent");
+    if number == 0.0 || (-4..6).contains(&exponent) {
+        return number.to_string();
+    }
+    let sign = if exponent < 0 { '-' } else { '+' };
+    format!("{digits}e{sign}{:02}", exponent.abs())
 }
 
 fn write_key(out: &mut String, key: &str) {
@@ -316,10 +321,15 @@ mod tests {
             "mode" => Value::Octal(0o644),
             "keep" => "a\n\n",
             "strip" => "a\nb",
+            "half" => Value::Float(0.5),
+            "whole" => Value::Float(2.0),
+            "large" => Value::Float(1_234_567.5),
+            "small" => Value::Float(0.00001),
         };
         let expected = "a: text\nlist:\n    - one\n    - x: 1\n      then:\n        z: true\n    - - nested\n      - []\n\
                         empty: {}\npem: |\n    -----BEGIN-----\n    abc\n    -----END-----\nmode: 0o644\n\
-                        keep: |+\n    a\n\nstrip: |-\n    a\n    b\n";
+                        keep: |+\n    a\n\nstrip: |-\n    a\n    b\n\
+                        half: 0.5\nwhole: 2\nlarge: 1.2345675e+06\nsmall: 1e-05\n";
         assert_eq!(write(&value).as_str(), expected);
         assert_eq!(write_all([&tree! {"a" => 1}, &tree! {"b" => 2}]).as_str(), "a: 1\n---\nb: 2\n");
     }

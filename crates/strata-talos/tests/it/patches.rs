@@ -1,5 +1,6 @@
 //! Patches: merged, deleted, translated, refused.
 
+use proptest::prelude::*;
 use strata_secret::SecretString;
 use strata_talos::{ConfigInput, Contract, MachineConfig, Patch, Role, generate};
 
@@ -195,5 +196,54 @@ fn a_patch_that_is_none_is_refused() {
         ("machine: {typ: worker}\n", "line 1: `v1alpha1` has no field `machine.typ`; did you mean `type`?"),
     ] {
         assert_eq!(patched(Contract::V1_11, Role::Worker, patch).err().as_deref(), Some(expected), "{patch}");
+    }
+}
+
+/// Fragments of patches, from which anything can be put together.
+const FRAGMENTS: [&str; 16] = [
+    "machine:",
+    "cluster:",
+    "\n",
+    "  ",
+    "kubelet:",
+    "- ",
+    "{",
+    "}",
+    "[",
+    "]",
+    ": ",
+    "$patch: delete",
+    "---\n",
+    "apiVersion: v1alpha1\nkind: KubeletConfig\n",
+    "op: add",
+    "&a *a <<",
+];
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+    #[test]
+    fn nothing_that_is_read_panics(noise in "\\PC{0,60}", pieces in prop::collection::vec(0..FRAGMENTS.len(), 0..30)) {
+        let text: String = pieces.iter().map(|piece| FRAGMENTS[*piece]).collect();
+        for text in [noise.clone(), text.clone(), format!("{text}{noise}"), format!("machine: {noise}")] {
+            let text = SecretString::from(text);
+            let _ = MachineConfig::from_yaml(&text);
+            let _ = strata_talos::SecretsBundle::from_yaml(&text);
+            if let Ok(patch) = Patch::parse(&text) {
+                for contract in [Contract::V1_11, Contract::V1_14] {
+                    let _ = patch.apply(base(contract, Role::ControlPlane));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_damaged_configuration_is_read_or_refused(cut in 0usize..6000, length in 1usize..40) {
+        let mut text = base(Contract::V1_14, Role::ControlPlane).to_yaml().expose().to_owned();
+        let start = cut.min(text.len());
+        text.replace_range(start..(start + length).min(text.len()), "");
+        if let Ok(config) = MachineConfig::from_yaml(&SecretString::from(text)) {
+            let again = MachineConfig::from_yaml(&config.to_yaml()).unwrap_or_else(|error| panic!("{error}"));
+            prop_assert!(again.to_yaml() == config.to_yaml());
+        }
     }
 }

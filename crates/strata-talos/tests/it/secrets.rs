@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use strata_secret::SecretString;
+use strata_secret::{Redactor, SecretString};
 use strata_talos::{
     Authority, BundleError, CLIENT_VALIDITY, ConfigInput, Contract, MachineConfig, PkiError, Role,
     SecretsBundle, ServiceAccountKey, TalosRole, generate,
@@ -162,6 +162,26 @@ fn a_bundle_is_taken_out_of_a_control_plane() {
             SecretsBundle::from_config(&read_back).unwrap_or_else(|error| panic!("{contract}: {error}"));
         assert!(taken == secrets(), "{contract}");
         assert!(SecretsBundle::from_config(&config(Role::Worker)).is_err());
+    }
+}
+
+#[test]
+fn a_redactor_learns_the_whole_bundle() {
+    let redactor = Redactor::new();
+    secrets().add_to(&redactor);
+    let input = ConfigInput::new(Contract::V1_14, "homelab", "https://192.0.2.40:6443", "1.34.1");
+    let config = generate(&input, &secrets(), Role::ControlPlane).unwrap_or_else(|error| panic!("{error}"));
+    for document in config.documents() {
+        let secret = matches!(
+            document.kind(),
+            "v1alpha1"
+                | "DiscoveryIdentityConfig"
+                | "KubeAPIServerCAConfig"
+                | "KubeAggregatorCAConfig"
+                | "KubeEtcdEncryptionConfig"
+                | "KubeServiceAccountConfig"
+        );
+        assert_eq!(redactor.is_in(document.to_yaml().expose().as_bytes()), secret, "{}", document.kind());
     }
 }
 

@@ -5,7 +5,8 @@ use std::process::{Command, Output};
 
 use strata_secret::SecretString;
 use strata_talos::{
-    Contract, GenConfigArgs, MachineConfig, Role, SecretsBundle, ServiceAccountKey, gen_config, node_config,
+    Cni, Contract, DiskKey, GenConfigArgs, Link, MachineConfig, NodeInput, Role, SecretsBundle,
+    ServiceAccountKey, gen_config, node_config,
 };
 
 use crate::node::{full, input};
@@ -207,10 +208,22 @@ fn talosctl_accepts_every_machine() {
     let secrets = secrets.unwrap_or_else(|error| panic!("{error}"));
     for contract in Contract::ALL {
         for role in Role::ALL {
-            for vlan in [None, Some(20)] {
-                let config = node_config(&input(contract), &secrets, &full(role, vlan), &[]);
+            let mut dynamic = full(role, None);
+            dynamic.disk_key = Some(DiskKey::Tpm);
+            dynamic.cni = Cni::Custom(vec!["https://cni.example.org/a.yaml".to_owned()]);
+            if let Some(network) = &mut dynamic.network {
+                network.link = Link::Only;
+                network.addresses.clear();
+                network.gateway = None;
+            }
+            let mut named = full(role, Some(20));
+            if let Some(network) = &mut named.network {
+                network.link = Link::Name("eth0".to_owned());
+            }
+            for node in [full(role, None), full(role, Some(20)), dynamic, named, NodeInput::new(role)] {
+                let config = node_config(&input(contract), &secrets, &node, &[]);
                 let config = config.unwrap_or_else(|error| panic!("{contract} {role:?}: {error}"));
-                talosctl.validate(config.to_yaml().expose(), &format!("{contract} {role:?} {vlan:?}"));
+                talosctl.validate(config.to_yaml().expose(), &format!("{contract} {node:?}"));
             }
         }
     }
