@@ -38,6 +38,12 @@ const EXAMPLES: &[Example] = &[
 /// What no repository should commit.
 const GITIGNORE: &str = "# Strata's own files, and keys\n.strata/\nage.key\n*.agekey\n*.plan\n";
 
+/// A hook of git, to be activated by the user: a clone must not run what it brings along.
+pub(crate) const PRE_COMMIT: (&str, &str) = (
+    ".githooks/pre-commit",
+    "#!/bin/sh\n# Keeps secrets in the clear out of the history. Once for each clone: git config core.hooksPath .githooks\nexec strata secrets check\n",
+);
+
 pub(crate) fn names() -> Vec<&'static str> {
     EXAMPLES.iter().map(|example| example.name).collect()
 }

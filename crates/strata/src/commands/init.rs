@@ -63,6 +63,9 @@ pub(crate) fn run(context: &Context, args: &Args) -> CommandResult {
             "next: put your Proxmox endpoint and token into strata.yaml, then add stacks/NAME/stack.yaml",
         );
     }
+    context.printer.line(
+        "in git: `git config core.hooksPath .githooks` looks for secrets in the clear before each commit",
+    );
     Ok(ExitCode::SUCCESS)
 }
 
@@ -87,6 +90,8 @@ pub(crate) fn write_example(name: &str, folder: &Path, place: &Place) -> Result<
         let text = super::schema::text(&schema);
         write(&folder.join(format!(".strata/schema/{name}.json")), text.as_bytes(), 0o644)?;
     }
+    let (path, hook) = examples::PRE_COMMIT;
+    write(&folder.join(path), hook.as_bytes(), 0o755)?;
     write_secrets(folder, &place.token)
 }
 
