@@ -357,7 +357,8 @@ mod tests {
     #[test]
     fn inputs_are_filled_from_outputs() {
         let address: Address = "web/vm/web-1".parse().unwrap();
-        let value = Value::List(vec![Value::Input { address: Box::new(address.clone()), output: "ip".into() }]);
+        let value =
+            Value::List(vec![Value::Input { address: Box::new(address.clone()), output: "ip".into() }]);
         let text = serde_json::to_string(&value).unwrap();
         assert_eq!(serde_json::from_str::<Value>(&text).unwrap(), value);
         assert_eq!(value.clone().with_inputs(&|_, _| None), value);
