@@ -1,5 +1,5 @@
 //! The program as a user runs it, on a simulated datacenter.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 mod bad_input;
 mod bench;
@@ -11,6 +11,7 @@ mod kill;
 mod leak;
 mod least_privilege;
 mod reference;
+mod secrets;
 mod stale_plan;
 mod strangers;
 mod world;
