@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use age::secrecy::ExposeSecret;
 use strata_secret::{Redactor, SecretBytes, SecretString};
-use strata_secrets::{Access, Environment, NoPrompt, OsRandom, SecretStore, Source, sops};
+use strata_secrets::{
+    Access, Environment, Identities, NoPrompt, OsRandom, Recipient, SecretStore, Source, sops,
+};
 use strata_source::settings::Settings;
 
 use crate::command_error::CommandError;
@@ -43,6 +45,25 @@ pub(crate) fn sources(settings: &Settings) -> Vec<Source> {
             }
         })
         .collect()
+}
+
+/// The user's age identities.
+pub(crate) fn identities(context: &Context, root: &Path) -> Identities {
+    Identities::load(&environment(context, root), Arc::new(NoPrompt))
+}
+
+/// Everyone who can read the repository's SOPS files.
+pub(crate) fn recipients(root: &Path, settings: &Settings) -> Vec<Recipient> {
+    let mut found: Vec<String> = Vec::new();
+    for source in sources(settings) {
+        let path = root.join(source.path());
+        let Ok(content) = std::fs::read(&path) else { continue };
+        let Ok(file) = sops::SopsFile::parse(&content, sops::Format::of(&path)) else { continue };
+        found.extend(file.recipients().into_iter().flatten().map(str::to_owned));
+    }
+    found.sort();
+    found.dedup();
+    found.iter().filter_map(|recipient| Recipient::parse(recipient).ok()).collect()
 }
 
 /// A new age key: the file's text, and the recipient to encrypt for.

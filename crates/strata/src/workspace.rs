@@ -52,6 +52,8 @@ pub(crate) struct StackSession {
     pub(crate) outputs: BTreeMap<String, Value>,
     /// What the source protects, also where that was never applied.
     protected: BTreeSet<Address>,
+    /// The key of the digests for the state to keep, where it keeps none yet.
+    pub(crate) wrapped_key: Option<String>,
 }
 
 impl StackSession {
@@ -213,7 +215,7 @@ impl<'c> Workspace<'c> {
             if !destroy {
                 (view.graph, outputs) = (blueprint.graph, blueprint.outputs);
             }
-            view.seal(&digest_key::load_or_make(&self.root.join(OWN_FOLDER))?);
+            let wrapped_key = self.seal(&mut view).await?;
             sessions.push(StackSession {
                 name: stack.name.clone(),
                 layer: layer(stack),
@@ -222,6 +224,7 @@ impl<'c> Workspace<'c> {
                 source_digest: self.repository.source_digest(stack, &self.disk),
                 outputs,
                 protected,
+                wrapped_key,
             });
         }
         // What depends on a lower layer goes before it.
@@ -229,6 +232,46 @@ impl<'c> Workspace<'c> {
             sessions.reverse();
         }
         Ok(sessions)
+    }
+
+    /// Gives the secrets of a stack their digests. The key is the one that the state keeps, wrapped with age for the readers of the
+    /// repository's secrets; until it keeps one, or where there are no such readers, it is in a file outside the state.
+    async fn seal(&self, view: &mut StackView) -> Result<Option<String>, CommandError> {
+        let secret = |resource: &Resource| resource.spec.values().any(Value::has_secret);
+        if !view.graph.iter().any(secret) {
+            return Ok(None);
+        }
+        // A damaged state is told by whoever reads it next.
+        let kept = self.store().read(&view.key).await.ok().flatten().and_then(|document| document.digest_key);
+        let identities = || crate::secrets::identities(self.context, &self.root);
+        let key = match &kept {
+            Some(wrapped) => digest_key::unwrap(wrapped, &identities())?,
+            None => digest_key::load_or_make(&self.root.join(OWN_FOLDER))?,
+        };
+        view.seal(&key);
+        let readers = crate::secrets::recipients(&self.root, &self.repository.settings);
+        if kept.is_some() || readers.is_empty() {
+            return Ok(None);
+        }
+        strata_secrets::wrap_digest_key(&key, &readers)
+            .map(Some)
+            .map_err(|error| CommandError::failed(format!("cannot wrap the key of the digests: {error}")))
+    }
+
+    /// Takes the kept keys of the digests out of every state; the next apply keeps the one of the file.
+    pub(crate) async fn forget_digest_keys(&self) -> Result<(), CommandError> {
+        for stack in self.repository.effective() {
+            let view = self.empty_view(stack)?;
+            let owner = self.context.lock_owner("secrets rotate");
+            let mut locked = self.run(Targets::default()).lock(&view, owner).await?;
+            let mut outcome = Ok(());
+            if locked.state().digest_key.is_some() {
+                outcome = locked.edit(|document| document.digest_key = None).await;
+            }
+            locked.release().await?;
+            outcome?;
+        }
+        Ok(())
     }
 
     /// The blueprint of a stack as far as it can be drawn without asking a target.

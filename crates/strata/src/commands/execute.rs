@@ -130,8 +130,15 @@ async fn run_all(
         }
         let report = run.apply(plan, &options).await?;
         let failed = !report.is_success();
-        if !failed && run.state().outputs != session.outputs {
-            run.edit(|document| document.outputs.clone_from(&session.outputs)).await?;
+        let keeps_key = session.wrapped_key.is_none() || run.state().digest_key.is_some();
+        if !failed && (run.state().outputs != session.outputs || !keeps_key) {
+            run.edit(|document| {
+                document.outputs.clone_from(&session.outputs);
+                if !keeps_key {
+                    document.digest_key.clone_from(&session.wrapped_key);
+                }
+            })
+            .await?;
         }
         reports.push(report);
         if failed {

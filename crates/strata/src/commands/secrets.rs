@@ -57,7 +57,7 @@ pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
         Verb::Encrypt(args) => encrypt::run(&keys, args),
         Verb::Decrypt(args) => decrypt::run(&keys, args),
         Verb::List(args) => list::run(&keys, args),
-        Verb::Rotate(args) => rotate::run(&keys, args),
+        Verb::Rotate(args) => rotate::run(&keys, args).await,
         Verb::Exec(args) => exec::run(&keys, args),
         Verb::Check(args) => check::run(&keys, args),
         Verb::Sweep(args) => sweep::run(args),

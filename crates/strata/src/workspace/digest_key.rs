@@ -1,4 +1,4 @@
-//! The key of the keyed digests, in a file outside the state.
+//! The key of the keyed digests: wrapped in the state, or in a file outside of it.
 
 use std::fs;
 use std::io::Write;
@@ -7,6 +7,7 @@ use std::path::Path;
 
 use rand::RngCore;
 use strata_secret::DigestKey;
+use strata_secrets::Identities;
 use zeroize::Zeroizing;
 
 use crate::command_error::CommandError;
@@ -42,6 +43,16 @@ pub(super) fn load_or_make(folder: &Path) -> Result<DigestKey, CommandError> {
         }
         Err(error) => Err(failed("read", error)),
     }
+}
+
+/// The key that a state keeps.
+pub(super) fn unwrap(wrapped: &str, identities: &Identities) -> Result<DigestKey, CommandError> {
+    strata_secrets::unwrap_digest_key(wrapped, identities).map_err(|error| {
+        CommandError::failed(format!(
+            "cannot compare secrets: the state's key of their digests cannot be opened: {error}"
+        ))
+        .hint("give the age identity that opens the repository's secrets, by SOPS_AGE_KEY_FILE or as age.key")
+    })
 }
 
 /// Puts a new key in the place of the old one. Every secret then counts as changed once.

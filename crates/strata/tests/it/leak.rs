@@ -48,3 +48,28 @@ fn a_secret_is_in_no_file_and_no_output() {
     let plan = changed.run(&["plan", "--detailed-exitcode"]).code(2);
     assert!(plan.stdout.contains("cloudinit.password") && plan.stdout.contains("(secret)"), "{}", plan.all());
 }
+
+#[test]
+fn the_key_of_the_digests_travels_with_the_state() {
+    let sim = strata_testkit::TestSim::start();
+    let repo = strata_testkit::Repo::empty();
+    let strata = strata_testkit::Strata::new(crate::world::BINARY, &repo);
+    strata.run(&["init", "--example", "prod", "."]).ok();
+    repo.edit("strata.yaml", "https://127.0.0.1:18006", &sim.endpoint());
+    strata.run(&["apply", "web", "--yes"]).ok();
+    let state = repo.read(".strata/state/prod/web/state.json");
+    assert!(state.contains("BEGIN AGE ENCRYPTED FILE"), "{state}");
+    // Another machine has the state and the age identity, not the file.
+    repo.remove(".strata/digest.key");
+    strata.run(&["plan", "web", "--detailed-exitcode"]).ok();
+    // A new key: every secret counts as changed once.
+    strata.run(&["secrets", "rotate", "--digest-key"]).ok();
+    let plan = strata.run(&["plan", "web", "--detailed-exitcode"]).code(2);
+    assert!(plan.stdout.contains("cloudinit.password"), "{}", plan.all());
+    strata.run(&["apply", "web", "--yes"]).ok();
+    strata.run(&["plan", "web", "--detailed-exitcode"]).ok();
+    // Nobody else can open it.
+    repo.remove("age.key");
+    let refused = strata.run(&["plan", "web"]).code(1);
+    assert!(refused.stderr.contains("error"), "{}", refused.all());
+}

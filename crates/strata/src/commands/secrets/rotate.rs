@@ -37,7 +37,7 @@ pub(crate) struct Args {
     digest_key: bool,
 }
 
-pub(super) fn run(keys: &Keys<'_>, args: &Args) -> CommandResult {
+pub(super) async fn run(keys: &Keys<'_>, args: &Args) -> CommandResult {
     let files = if args.files.is_empty() {
         let workspace = Workspace::load(keys.context)?;
         let sources = crate::secrets::sources(&workspace.repository().settings);
@@ -62,6 +62,7 @@ pub(super) fn run(keys: &Keys<'_>, args: &Args) -> CommandResult {
         printer.line(format!("rotated `{}`", path.display()));
     }
     if let Some(folder) = digest_folder {
+        Workspace::load(keys.context)?.forget_digest_keys().await?;
         digest_key::renew(&folder)?;
         printer.event(&json!({"event": "rotated", "file": folder.join("digest.key")}));
         printer.line("renewed the key of the digests: every secret counts as changed once");
