@@ -17,6 +17,22 @@ use crate::world::{Guest, GuestKind, World};
 const ANY_CONFIG: &[&str] =
     &["VM.Config.Disk", "VM.Config.CPU", "VM.Config.Memory", "VM.Config.Network", "VM.Config.Options"];
 
+/// The simulated hosts have the devices that every host has.
+const DEVICES: &[&str] = &[
+    "/dev/full",
+    "/dev/fuse",
+    "/dev/kvm",
+    "/dev/net/tun",
+    "/dev/null",
+    "/dev/ppp",
+    "/dev/ptmx",
+    "/dev/random",
+    "/dev/tty",
+    "/dev/urandom",
+    "/dev/vhost-net",
+    "/dev/zero",
+];
+
 pub fn routes() -> Vec<Route> {
     vec![put("/nodes/{node}/lxc/{vmid}/config", on_any("/vms/{vmid}", ANY_CONFIG), params(), update)]
 }
@@ -198,10 +214,7 @@ fn checked(world: &World, guest: &Guest, key: &str, value: String) -> Result<Str
             let device = schema::device().read(&value);
             match device.get("path") {
                 None => Err(no(format!("Path is not defined for passthrough device {key}"))),
-                // The simulated hosts have the devices that every host has.
-                Some(path) if !matches!(path, "/dev/null" | "/dev/fuse" | "/dev/net/tun" | "/dev/kvm") => {
-                    Err(no(format!("Device {path} does not exist")))
-                }
+                Some(path) if !DEVICES.contains(&path) => Err(no(format!("Device {path} does not exist"))),
                 Some(_) => Ok(value),
             }
         }
