@@ -68,9 +68,24 @@ fn fields() -> Vec<Param> {
 
 fn view(id: &str, section: &Section) -> Map<String, Value> {
     let mut row = section::typed_all(&fields(), &section.props);
+    for (key, first) in [("fleecing", "enabled"), ("performance", ""), ("prune-backups", "")] {
+        if let Some(text) = section.props.get(key) {
+            row.insert(key.into(), taken_apart(text, first));
+        }
+    }
     row.insert("id".into(), json!(id));
     row.insert("type".into(), json!("vzdump"));
     row
+}
+
+/// A text of pairs as an object, unlike anywhere else; `first` is the key of a value that comes without one.
+fn taken_apart(text: &str, first: &str) -> Value {
+    let pair = |part: &str| {
+        let (key, value) = part.split_once('=').unwrap_or((first, part));
+        let value = if matches!(key, "enabled" | "keep-all") { section::number(value) } else { json!(value) };
+        (key.to_owned(), value)
+    };
+    text.split(',').map(pair).collect::<Map<_, _>>().into()
 }
 
 fn list(call: &mut Call<'_>) -> Reply {

@@ -28,9 +28,9 @@ pub fn number(value: &str) -> Value {
     value.parse::<f64>().map_or_else(|_| json!(value), |n| json!(n))
 }
 
-/// All options of a section.
+/// All options of a section. An empty one has no line in the file, so it is not read again.
 pub fn typed_all(params: &[Param], props: &IndexMap<String, String>) -> Map<String, Value> {
-    props.iter().map(|(k, v)| (k.clone(), typed(params, k, v))).collect()
+    props.iter().filter(|(_, v)| !v.is_empty()).map(|(k, v)| (k.clone(), typed(params, k, v))).collect()
 }
 
 /// The digest of a file with these sections: kind, id, options.

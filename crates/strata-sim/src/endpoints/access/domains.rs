@@ -254,8 +254,9 @@ fn create(call: &mut Call<'_>) -> Reply {
     if call.args.is_set("default") {
         undo_default(&mut call.world.access);
     }
-    let domain = Domain { kind, fields: options.into_iter().collect() };
-    call.world.access.domains.insert(realm, domain);
+    // An empty option has no line in the file.
+    let fields = options.into_iter().filter(|(_, value)| !value.is_empty()).collect();
+    call.world.access.domains.insert(realm, Domain { kind, fields });
     Ok(().into())
 }
 
@@ -293,8 +294,8 @@ fn update(call: &mut Call<'_>) -> Reply {
     if call.args.is_set("default") {
         undo_default(&mut call.world.access);
     }
-    if fields.get("comment").is_none_or(String::is_empty) {
-        fields.remove("comment");
+    fields.retain(|_, value| !value.is_empty());
+    if !fields.contains_key("comment") {
         fields.extend(built_in_comment(&realm).map(|text| ("comment".to_owned(), text)));
     }
     if let Some(domain) = call.world.access.domains.get_mut(&realm) {
