@@ -24,6 +24,6 @@ bench:
     cargo build --release
     cargo test --release -p strata --test it -- --ignored --nocapture bench_
 
-# The real sops, age and ansible-vault against ours
+# OpenTofu with bpg/proxmox on the simulator; the real sops, age and ansible-vault against ours
 interop:
     bash tests/interop/run
