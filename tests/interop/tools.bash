@@ -18,7 +18,8 @@ provide() {
     [ -e "${!variable}" ] || command -v "${!variable}" >/dev/null || fail "$variable is \`${!variable}\`, which does not exist"
     return
   fi
-  found=$(command -v "$1") || found=$kept/$1
+  # The provider is no program of the search path.
+  if [ "$1" = bpg ] || ! found=$(command -v "$1"); then found=$kept/$1; fi
   if [ ! -e "$found" ]; then
     say "installing $1 to $found"
     mkdir -p "$kept"
@@ -49,10 +50,13 @@ install_tofu() {
   build_go $module v1.12.6 ./cmd/tofu "$kept/tofu" "-X $module/version.dev=no"
 }
 
+# A mirror has the full address of the provider, which OpenTofu knows; it is there by now.
 install_bpg() {
-  local platform provider
+  local address platform provider
+  address=$("$STRATA_TOFU" -chdir="$interop/proxmox" providers | sed -n 's/.*provider\[\(.*\/bpg\/proxmox\)\].*/\1/p')
+  [ -n "$address" ]
   platform=$(go env GOOS)_$(go env GOARCH)
-  provider=$kept/bpg.new/registry.opentofu.org/bpg/proxmox/$bpg_version/$platform/terraform-provider-proxmox_v$bpg_version
+  provider=$kept/bpg.new/$address/$bpg_version/$platform/terraform-provider-proxmox_v$bpg_version
   mkdir -p "$(dirname "$provider")"
   build_go github.com/bpg/terraform-provider-proxmox v$bpg_version . "$provider" "-X main.version=$bpg_version"
   mv "$kept/bpg.new" "$kept/bpg"
