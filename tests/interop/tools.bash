@@ -23,8 +23,12 @@ provide() {
   if [ ! -e "$found" ]; then
     say "installing $1 to $found"
     mkdir -p "$kept"
-    (set -e; "install_$1") >"$kept/$1.log" 2>&1 ||
-      fail "cannot install $1, see $kept/$1.log; \`--without $1\` leaves it out"
+    # Not within a condition, where the shell would go on after a command that failed.
+    set +e
+    (set -e; "install_$1") >"$kept/$1.log" 2>&1
+    local status=$?
+    set -e
+    [ $status -eq 0 ] || fail "cannot install $1, see $kept/$1.log; \`--without $1\` leaves it out"
   fi
   export "$variable=$found"
 }
@@ -34,13 +38,12 @@ provide() {
 build_go() {
   local folder copy
   copy=$(mktemp -d "$kept/build.XXXXXX")
-  folder=$(go mod download -json "$1@$2" | sed -n 's/^\t"Dir": "\(.*\)",\{0,1\}$/\1/p')
+  folder=$(go mod download -json "$1@$2" | tee /dev/stderr | sed -n 's/^\t"Dir": "\(.*\)",\{0,1\}$/\1/p')
   [ -n "$folder" ]
   cp -r "$folder/." "$copy"
   chmod -R u+w "$copy"
   # Under its own name only when it is whole.
   (cd "$copy" && GOTOOLCHAIN=local GOWORK=off CGO_ENABLED=0 go build -trimpath -ldflags "-s -w ${5:-}" -o "$4.new" "$3")
-  mkdir -p "$(dirname "$4")"
   mv "$4.new" "$4"
   rm -rf "$copy"
 }
