@@ -73,9 +73,7 @@ impl Inner {
             endpoint: self.endpoint.clone(),
             reason: error.to_string(),
         };
-        let tcp = TcpStream::connect(self.dial.place(&self.endpoint)).await.map_err(failed)?;
-        // Requests are small and each waits for its answer.
-        tcp.set_nodelay(true).map_err(failed)?;
+        let tcp = self.dial.connect(&self.endpoint).await.map_err(failed)?;
         let Some((connector, name)) = &self.tls else { return Ok(Stream::Plain(TokioIo::new(tcp))) };
         let tls = connector.connect(name.clone(), tcp).await.map_err(|error| self.tls_error(&error))?;
         Ok(Stream::Tls(Box::new(TokioIo::new(tls))))
