@@ -15,8 +15,8 @@ use url::Url;
 use crate::connector::Connector;
 use crate::trust::client_config;
 use crate::{
-    Body, Clock, DialMap, Exchange, NetError, Request, Response, SystemClock, TlsSetupError, TlsTrust,
-    TraceSink,
+    Body, ClientIdentity, Clock, DialMap, Exchange, NetError, Request, Response, Streamed, SystemClock,
+    TlsSetupError, TlsTrust, TraceSink,
 };
 
 /// How to talk to one endpoint.
@@ -25,6 +25,8 @@ pub struct HttpOptions {
     /// `https://host:port`; a path in it goes before the path of each request.
     pub endpoint: String,
     pub tls: TlsTrust,
+    /// Who this side is, where the server asks for a certificate.
+    pub identity: Option<ClientIdentity>,
     pub dial: DialMap,
     pub connect_timeout: Duration,
     /// From the request's first byte to the answer's last.
@@ -44,6 +46,7 @@ impl HttpOptions {
         Self {
             endpoint: endpoint.into(),
             tls: TlsTrust::System,
+            identity: None,
             dial: DialMap::new(),
             connect_timeout: Duration::from_secs(10),
             request_timeout: Duration::from_secs(60),
@@ -90,7 +93,10 @@ impl HttpClient {
         let endpoint = format!("{host}:{}", url.port_or_known_default().ok_or_else(wrong)?);
         let tls = if secure {
             let name = host.trim_start_matches('[').trim_end_matches(']').to_owned();
-            Some((client_config(&options.tls)?, ServerName::try_from(name).map_err(|_| wrong())?))
+            Some((
+                client_config(&options.tls, options.identity.as_ref())?,
+                ServerName::try_from(name).map_err(|_| wrong())?,
+            ))
         } else {
             None
         };
@@ -130,22 +136,46 @@ impl HttpClient {
         let timeout = request.timeout.unwrap_or(self.shared.request_timeout);
         let answer = match tokio::time::timeout(timeout, self.exchange(request)).await {
             Ok(answer) => answer,
-            Err(_) => Err(NetError::Timeout {
-                endpoint: self.shared.endpoint.clone(),
-                method: request.method.to_string(),
-                path: request.path.clone(),
-                seconds: timeout.as_secs(),
-            }),
+            Err(_) => Err(self.timed_out(request, timeout)),
         };
+        self.tell(request, answer.as_ref().ok().map(|response| response.status), begun);
+        answer
+    }
+
+    /// Sends the request once and returns when the answer begins; its body is read piece by piece.
+    ///
+    /// The time limit holds until the answer begins: what follows may take as long as the server likes.
+    pub async fn stream(&self, request: &Request) -> Result<Streamed, NetError> {
+        let begun = self.shared.clock.monotonic();
+        let timeout = request.timeout.unwrap_or(self.shared.request_timeout);
+        let answer = match tokio::time::timeout(timeout, self.client.request(self.build(request)?)).await {
+            Ok(Ok(response)) => Ok(response),
+            Ok(Err(error)) => Err(self.send_error(request, &error)),
+            Err(_) => Err(self.timed_out(request, timeout)),
+        };
+        self.tell(request, answer.as_ref().ok().map(|response| response.status().as_u16()), begun);
+        let (head, body) = answer?.into_parts();
+        Ok(Streamed::new(head, body, &self.shared.endpoint, request))
+    }
+
+    fn timed_out(&self, request: &Request, timeout: Duration) -> NetError {
+        NetError::Timeout {
+            endpoint: self.shared.endpoint.clone(),
+            method: request.method.to_string(),
+            path: request.path.clone(),
+            seconds: timeout.as_secs(),
+        }
+    }
+
+    fn tell(&self, request: &Request, status: Option<u16>, begun: Duration) {
         if let Some(trace) = &self.shared.trace {
             trace.exchange(&Exchange {
                 method: request.method.as_str(),
                 path: &request.path,
-                status: answer.as_ref().ok().map(|response| response.status),
+                status,
                 took: self.shared.clock.monotonic().saturating_sub(begun),
             });
         }
-        answer
     }
 
     async fn exchange(&self, request: &Request) -> Result<Response, NetError> {
@@ -166,11 +196,7 @@ impl HttpClient {
                 self.broken(request, innermost(error.as_ref()))
             }
         })?;
-        let reason = head.extensions.get::<hyper::ext::ReasonPhrase>();
-        let reason = reason.map_or_else(
-            || head.status.canonical_reason().unwrap_or_default().to_owned(),
-            |reason| String::from_utf8_lossy(reason.as_bytes()).into_owned(),
-        );
+        let reason = reason_of(&head);
         Ok(Response { status: head.status.as_u16(), reason, headers: head.headers, body: body.to_bytes() })
     }
 
@@ -214,8 +240,16 @@ impl HttpClient {
     }
 }
 
+/// The reason phrase as the server wrote it, else the usual one.
+pub(crate) fn reason_of(head: &http::response::Parts) -> String {
+    head.extensions.get::<hyper::ext::ReasonPhrase>().map_or_else(
+        || head.status.canonical_reason().unwrap_or_default().to_owned(),
+        |reason| String::from_utf8_lossy(reason.as_bytes()).into_owned(),
+    )
+}
+
 /// The cause at the bottom: the layers above only say that sending failed.
-fn innermost(error: &(dyn StdError + 'static)) -> String {
+pub(crate) fn innermost(error: &(dyn StdError + 'static)) -> String {
     let mut deepest = error;
     while let Some(source) = deepest.source() {
         deepest = source;

@@ -75,6 +75,8 @@ pub enum TlsSetupError {
     Endpoint(String),
     #[error("the CA file holds no certificate that can be used: {0}")]
     Ca(String),
+    #[error("the client certificate cannot be used: {0}")]
+    Identity(String),
     #[error("the certificates of this machine cannot be used: {0}")]
     SystemRoots(String),
 }

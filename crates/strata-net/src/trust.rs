@@ -10,7 +10,7 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{ClientConfig, DigitallySignedStruct, OtherError, RootCertStore, SignatureScheme};
 
-use crate::{Fingerprint, TlsSetupError};
+use crate::{ClientIdentity, Fingerprint, TlsSetupError};
 
 /// What a server must show to be talked to.
 #[derive(Debug, Clone, Default)]
@@ -52,7 +52,10 @@ impl RefusedCertificate {
     }
 }
 
-pub(crate) fn client_config(trust: &TlsTrust) -> Result<ClientConfig, TlsSetupError> {
+pub(crate) fn client_config(
+    trust: &TlsTrust,
+    identity: Option<&ClientIdentity>,
+) -> Result<ClientConfig, TlsSetupError> {
     let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
     let rule = match trust {
         TlsTrust::System => Rule::Chain(Arc::new(
@@ -68,12 +71,15 @@ pub(crate) fn client_config(trust: &TlsTrust) -> Result<ClientConfig, TlsSetupEr
         TlsTrust::Insecure => Rule::Anything,
     };
     let verifier = Arc::new(Verifier { rule, provider: provider.clone() });
-    Ok(ClientConfig::builder_with_provider(provider)
+    let config = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
         .expect("aws-lc-rs has the cipher suites of both TLS versions")
         .dangerous()
-        .with_custom_certificate_verifier(verifier)
-        .with_no_client_auth())
+        .with_custom_certificate_verifier(verifier);
+    match identity {
+        None => Ok(config.with_no_client_auth()),
+        Some(identity) => identity.present(config),
+    }
 }
 
 fn roots_of(pem: &[u8]) -> Result<RootCertStore, TlsSetupError> {
@@ -161,7 +167,7 @@ mod tests {
     #[test]
     fn a_ca_file_without_certificates_is_refused() {
         for pem in ["", "hello", "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"] {
-            let error = client_config(&TlsTrust::Ca(pem.as_bytes().to_vec())).unwrap_err();
+            let error = client_config(&TlsTrust::Ca(pem.as_bytes().to_vec()), None).unwrap_err();
             assert!(error.to_string().starts_with("the CA file holds no certificate"), "{error}");
         }
     }

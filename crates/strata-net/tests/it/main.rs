@@ -10,8 +10,10 @@ use std::time::Duration;
 use http::Method;
 use server::{Behaviour, Server};
 use strata_net::{
-    Body, Delivery, Exchange, Fingerprint, HttpClient, HttpOptions, NetError, Request, TlsTrust, TraceSink,
+    Body, ClientIdentity, Delivery, Exchange, Fingerprint, HttpClient, HttpOptions, NetError, Request,
+    TlsTrust, TraceSink,
 };
+use strata_secret::SecretString;
 
 fn options(server: &Server, tls: TlsTrust) -> HttpOptions {
     HttpOptions { tls, ..HttpOptions::new(format!("https://localhost:{}", server.port)) }
@@ -155,6 +157,55 @@ async fn the_trace_has_neither_query_nor_body() {
     let client = HttpClient::new(options).unwrap();
     client.send(&Request { query: "password=x".to_owned(), ..get("/p") }).await.unwrap();
     assert_eq!(*lines.0.lock().unwrap(), ["GET /p Some(200)"]);
+}
+
+#[tokio::test]
+async fn a_server_that_asks_for_a_certificate_gets_it() {
+    let ca_key = rcgen::KeyPair::generate().unwrap();
+    let mut ca = rcgen::CertificateParams::new(Vec::new()).unwrap();
+    ca.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+    let ca_certificate = ca.self_signed(&ca_key).unwrap().der().clone();
+    let key = rcgen::KeyPair::generate_for(&rcgen::PKCS_ED25519).unwrap();
+    let mut leaf = rcgen::CertificateParams::new(Vec::new()).unwrap();
+    leaf.extended_key_usages = vec![rcgen::ExtendedKeyUsagePurpose::ClientAuth];
+    let leaf = leaf.signed_by(&key, &rcgen::Issuer::new(ca, &ca_key)).unwrap().pem();
+
+    let server = Server::asking(Behaviour::ok(), Some(ca_certificate)).await;
+    let trust = TlsTrust::Ca(server.pem.clone().into_bytes());
+    // The label that Talos gives such keys.
+    for label in ["PRIVATE KEY", "ED25519 PRIVATE KEY"] {
+        let key = key.serialize_pem().replace("PRIVATE KEY", label);
+        let identity = Some(ClientIdentity::new(leaf.clone(), SecretString::new(key)));
+        let known = HttpOptions { identity, ..options(&server, trust.clone()) };
+        assert_eq!(HttpClient::new(known).unwrap().send(&get("/")).await.unwrap().status, 200);
+    }
+    assert!(HttpClient::new(options(&server, trust.clone())).unwrap().send(&get("/")).await.is_err());
+
+    let other = rcgen::KeyPair::generate().unwrap().serialize_pem();
+    for (certificate, key) in [(leaf.as_str(), other.as_str()), (leaf.as_str(), "secret-words"), ("", &other)]
+    {
+        let identity = Some(ClientIdentity::new(certificate, SecretString::new(key)));
+        let wrong = HttpClient::new(HttpOptions { identity, ..options(&server, trust.clone()) });
+        let error = wrong.err().unwrap().to_string();
+        assert!(error.starts_with("the client certificate cannot be used: "), "{error}");
+        assert!(!error.contains("secret-words"));
+    }
+}
+
+#[tokio::test]
+async fn an_answer_can_be_read_while_it_is_written() {
+    let answer = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\none\r\n3\r\ntwo\r\n0\r\n\r\n";
+    let server = Server::start(Behaviour::Answer(answer)).await;
+    let mut streamed = pinned(&server).stream(&get("/watch")).await.unwrap();
+    assert_eq!(streamed.status, 200);
+    let mut text = String::new();
+    while let Some(chunk) = streamed.chunk().await.unwrap() {
+        text.push_str(std::str::from_utf8(&chunk).unwrap());
+    }
+    assert_eq!(text, "onetwo");
+    let server = Server::start(Behaviour::Answer("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhi")).await;
+    let mut streamed = pinned(&server).stream(&get("/watch")).await.unwrap();
+    assert_eq!(streamed.chunk().await.unwrap().unwrap(), "hi");
 }
 
 #[test]

@@ -3,7 +3,8 @@
 use std::sync::{Arc, Mutex};
 
 use rustls::ServerConfig;
-use rustls::pki_types::PrivateKeyDer;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::server::WebPkiClientVerifier;
 use strata_net::Fingerprint;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -39,15 +40,27 @@ struct Seen {
 
 impl Server {
     pub(crate) async fn start(behaviour: Behaviour) -> Self {
+        Self::asking(behaviour, None).await
+    }
+
+    /// Asks for a client certificate of this CA, if there is one.
+    pub(crate) async fn asking(behaviour: Behaviour, ca: Option<CertificateDer<'static>>) -> Self {
         let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
         let key = PrivateKeyDer::try_from(made.signing_key.serialize_der()).unwrap();
-        let config =
-            ServerConfig::builder_with_provider(Arc::new(rustls::crypto::aws_lc_rs::default_provider()))
-                .with_safe_default_protocol_versions()
-                .unwrap()
-                .with_no_client_auth()
-                .with_single_cert(vec![made.cert.der().clone()], key)
-                .unwrap();
+        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+        let config = ServerConfig::builder_with_provider(provider.clone())
+            .with_safe_default_protocol_versions()
+            .unwrap();
+        let config = match ca {
+            None => config.with_no_client_auth(),
+            Some(ca) => {
+                let mut roots = rustls::RootCertStore::empty();
+                roots.add(ca).unwrap();
+                let clients = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider);
+                config.with_client_cert_verifier(clients.build().unwrap())
+            }
+        };
+        let config = config.with_single_cert(vec![made.cert.der().clone()], key).unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let server = Self {
             port: listener.local_addr().unwrap().port(),

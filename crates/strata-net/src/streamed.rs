@@ -1,0 +1,51 @@
+//! An answer that is read while it is being written: watches, logs, large downloads.
+
+use bytes::Bytes;
+use http::HeaderMap;
+use http::response::Parts;
+use http_body_util::BodyExt;
+use hyper::body::Incoming;
+
+use crate::client::{innermost, reason_of};
+use crate::{NetError, Request};
+
+pub struct Streamed {
+    pub status: u16,
+    /// The reason phrase as the server wrote it, empty if it wrote none.
+    pub reason: String,
+    pub headers: HeaderMap,
+    body: Incoming,
+    endpoint: String,
+    method: String,
+    path: String,
+}
+
+impl Streamed {
+    pub(crate) fn new(head: Parts, body: Incoming, endpoint: &str, request: &Request) -> Self {
+        Self {
+            status: head.status.as_u16(),
+            reason: reason_of(&head),
+            headers: head.headers,
+            body,
+            endpoint: endpoint.to_owned(),
+            method: request.method.to_string(),
+            path: request.path.clone(),
+        }
+    }
+
+    /// The next piece, however the server cut it; `None` at the end.
+    pub async fn chunk(&mut self) -> Result<Option<Bytes>, NetError> {
+        while let Some(frame) = self.body.frame().await {
+            let frame = frame.map_err(|error| NetError::Broken {
+                endpoint: self.endpoint.clone(),
+                method: self.method.clone(),
+                path: self.path.clone(),
+                reason: innermost(&error),
+            })?;
+            if let Ok(data) = frame.into_data() {
+                return Ok(Some(data));
+            }
+        }
+        Ok(None)
+    }
+}
