@@ -28,6 +28,10 @@ pub enum DriftKind {
     Busy {
         what: String,
     },
+    /// It does not answer.
+    Silent {
+        what: String,
+    },
     /// An interrupted run left it unfinished; `apply` completes it.
     Unfinished,
 }
@@ -39,6 +43,7 @@ pub(crate) fn compare(document: &StateDocument, live: &Live) -> Vec<Drift> {
             Sighting::Absent => DriftKind::Gone,
             Sighting::Stranger(by) => DriftKind::Taken { by: by.clone() },
             Sighting::Busy(what) => DriftKind::Busy { what: what.clone() },
+            Sighting::Silent(what) => DriftKind::Silent { what: what.clone() },
             Sighting::Ours(_) if recorded.partial => DriftKind::Unfinished,
             Sighting::Ours(observed) => {
                 let changes = drift_between(address.kind().rules(), &recorded.spec, &observed.spec);

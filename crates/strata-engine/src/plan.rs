@@ -119,6 +119,8 @@ pub enum ProblemKind {
     Protected,
     /// A change that is never done, such as shrinking a disk.
     Refused,
+    /// It does not answer.
+    Silent,
 }
 
 /// Why the plan cannot run.
@@ -148,6 +150,9 @@ pub struct Plan {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub former: BTreeMap<Address, Vec<Option<String>>>,
     pub unchanged: usize,
+    /// What could not be looked at, because something that it needs is changed first; and why.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub unseen: BTreeMap<Address, String>,
 }
 
 /// The numbers under a plan.

@@ -5,6 +5,8 @@
 mod order;
 mod problems;
 mod removal;
+mod rolling;
+mod silence;
 mod steps;
 
 use std::borrow::Cow;
@@ -46,7 +48,7 @@ pub fn make_plan(request: &PlanRequest<'_>) -> Plan {
         }
     }
     planner.refuse_protected_removals();
-    let Planner { steps, problems, unchanged, .. } = planner;
+    let Planner { steps, problems, unchanged, unseen, .. } = planner;
     Plan {
         key: request.state.key.clone(),
         lineage: request.lineage.clone(),
@@ -62,6 +64,7 @@ pub fn make_plan(request: &PlanRequest<'_>) -> Plan {
             .collect(),
         former: former_digests(request.live),
         unchanged,
+        unseen,
     }
 }
 
@@ -102,6 +105,8 @@ struct Planner<'a> {
     former: BTreeMap<Address, Vec<DeposedObject>>,
     /// What is made anew: its outputs are not known yet.
     remade: BTreeSet<Address>,
+    /// What does not answer because something that it needs is changed first.
+    unseen: BTreeMap<Address, String>,
 }
 
 impl<'a> Planner<'a> {
@@ -118,6 +123,7 @@ impl<'a> Planner<'a> {
             claimed: request.graph.iter().filter(is_there).map(place).collect(),
             former: BTreeMap::new(),
             remade: BTreeSet::new(),
+            unseen: BTreeMap::new(),
         }
     }
 
@@ -145,6 +151,7 @@ impl<'a> Planner<'a> {
         match self.request.live.current.get(&resource.address).unwrap_or(&Sighting::Absent) {
             Sighting::Stranger(what) => self.stranger(resource, what),
             Sighting::Busy(what) => self.busy(&resource.address, what, resource.origin.clone()),
+            Sighting::Silent(what) => self.silent(resource, recorded, what),
             Sighting::Absent => match former.zip(recorded) {
                 Some((former, recorded)) => self.moved(resource, recorded, former),
                 None => self.create(resource, recorded),
@@ -181,7 +188,9 @@ impl<'a> Planner<'a> {
                 let diff = diff_specs(rules, &resource.spec, Some(&recorded.spec), &observed.spec);
                 self.replace(resource, recorded, observed, diff.changes);
             }
-            Sighting::Ours(_) | Sighting::Absent | Sighting::Stranger(_) => self.create(resource, None),
+            Sighting::Ours(_) | Sighting::Absent | Sighting::Stranger(_) | Sighting::Silent(_) => {
+                self.create(resource, None);
+            }
         }
     }
 

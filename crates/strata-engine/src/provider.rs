@@ -26,6 +26,8 @@ pub enum Sighting {
     Stranger(String),
     /// A task still works on it (`lock: clone`): nothing can be said yet.
     Busy(String),
+    /// It does not answer, and whether it is there cannot be seen in another way.
+    Silent(String),
 }
 
 /// A live object of ours.
@@ -61,6 +63,16 @@ pub struct Operation {
     pub restart: bool,
 }
 
+/// What an update does to the object besides changing it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Forecast {
+    StaysUp,
+    Restarts,
+    /// Nobody can say before it is tried.
+    MayRestart,
+}
+
 /// What an operation made: recorded in the state beside the spec.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Outcome {
@@ -91,6 +103,11 @@ pub trait Provider: Send + Sync {
         operation: &Operation,
         context: &dyn OperationContext,
     ) -> Result<Outcome, ProviderError>;
+
+    /// Whether an update restarts the object, where only the provider can know that. None leaves it to the rules of the kind.
+    fn forecast(&self, _operation: &Operation) -> Option<Forecast> {
+        None
+    }
 
     /// Waits until no task of an interrupted operation runs any more, so that what is live can be judged.
     async fn settle(&self, entry: &OpenEntry, context: &dyn OperationContext) -> Result<(), ProviderError>;

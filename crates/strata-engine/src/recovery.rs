@@ -96,6 +96,9 @@ pub(crate) fn decide(
                     .hint("wait until its task has ended, then apply again"),
             ));
         }
+        // A machine that reboots cannot be asked. What was begun is done again from its start, which does no harm.
+        (Action::Update, Sighting::Silent(_)) => (begun_update(entry, document), Resolution::Adopted),
+        (Action::Create | Action::Delete, Sighting::Silent(_)) => (Effect::Unchanged, Resolution::NotDone),
         (Action::Create, Sighting::Ours(observed)) => {
             (begun_create(entry, &observed, document), Resolution::Adopted)
         }

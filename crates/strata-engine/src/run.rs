@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use strata_resource::{Lineage, ResourceGraph};
 use strata_secret::DigestKey;
-use strata_state::{LockOwner, LockedState, ReplayedState, StateDocument, Store, StoreError, replay};
+use strata_state::{Action, LockOwner, LockedState, ReplayedState, StateDocument, Store, StoreError, replay};
 
 use crate::events::{Event, EventSink};
-use crate::plan::Plan;
+use crate::plan::{Plan, StepAction};
 use crate::planner::{PlanRequest, make_plan};
 use crate::refresh::{Live, refresh};
-use crate::{Drift, Provider, ProviderError, ResolvedEntry};
+use crate::{Drift, Forecast, Provider, ProviderError, ResolvedEntry};
 
 /// The time, passed in.
 pub trait Clock: Send + Sync {
@@ -119,19 +119,36 @@ impl Run {
         Ok(found)
     }
 
+    /// Restarts that no table foretells: the providers are asked.
+    fn forecast(&self, plan: &mut Plan) -> Result<(), EngineError> {
+        let lineage = plan.lineage.clone();
+        for step in plan.steps.iter_mut().filter(|step| step.action == StepAction::Update) {
+            let operation = step.operation(Action::Update, step.spec.clone(), &lineage);
+            match self.providers.get(&step.target)?.forecast(&operation) {
+                None | Some(Forecast::StaysUp) => {}
+                Some(Forecast::Restarts) => step.restart = true,
+                Some(Forecast::MayRestart) => {
+                    step.reasons.push("it may need a restart: nobody knows before it is tried".to_owned());
+                }
+            }
+        }
+        Ok(())
+    }
+
     pub(crate) async fn plan_from(
         &self,
         stack: &StackView,
         state: &ReplayedState,
     ) -> Result<Plan, EngineError> {
         let live = self.look(&stack.graph, &state.document, &stack.lineage).await?;
-        let plan = make_plan(&PlanRequest {
+        let mut plan = make_plan(&PlanRequest {
             graph: &stack.graph,
             state: &state.document,
             open: &state.open,
             lineage: &stack.lineage,
             live: &live,
         });
+        self.forecast(&mut plan)?;
         match plan.lint().first() {
             Some(defect) => Err(EngineError::Lint(defect.clone())),
             None => Ok(plan),

@@ -43,10 +43,17 @@ impl fmt::Display for Lineage {
 pub fn identity_of(kind: Kind, spec: &Spec) -> Spec {
     // A volume on a shared storage is the same one whichever node is asked for it.
     let shared = spec.get("shared").and_then(crate::Value::as_bool) == Some(true);
-    let fields: &[&str] = match (kind.is_guest(), shared) {
-        (true, _) => &["vmid"],
-        (false, true) => &["storage", "volume", "shared"],
-        (false, false) => &["storage", "node", "volume"],
+    let fields: &[&str] = match kind {
+        Kind::Template | Kind::Vm | Kind::Container => &["vmid"],
+        Kind::Image | Kind::Cidata if shared => &["storage", "volume", "shared"],
+        Kind::Image | Kind::Cidata => &["storage", "node", "volume"],
+        Kind::Dataset => &["dataset"],
+        Kind::Machine => &["machine"],
+        Kind::Bootstrap => &["etcd"],
+        Kind::Kubernetes => &["kubernetes"],
+        Kind::Secret => &["namespace", "secret"],
+        Kind::Flux => &["flux"],
+        Kind::Sync => &["namespace", "sync"],
     };
     fields.iter().filter_map(|field| Some(((*field).to_owned(), spec.get(*field)?.stored()))).collect()
 }

@@ -19,10 +19,37 @@ pub enum Kind {
     Template,
     Vm,
     Container,
+    /// A dataset on a TrueNAS.
+    Dataset,
+    /// The Talos of one node: its machine configuration and its version.
+    Machine,
+    /// The etcd of a cluster, begun once.
+    Bootstrap,
+    /// The Kubernetes of a cluster: the version of its components.
+    Kubernetes,
+    /// A Kubernetes secret that is there before Flux is.
+    Secret,
+    /// The controllers of Flux.
+    Flux,
+    /// What Flux follows: a git repository and a folder in it.
+    Sync,
 }
 
 impl Kind {
-    pub const ALL: [Self; 5] = [Self::Image, Self::Cidata, Self::Template, Self::Vm, Self::Container];
+    pub const ALL: [Self; 12] = [
+        Self::Image,
+        Self::Cidata,
+        Self::Template,
+        Self::Vm,
+        Self::Container,
+        Self::Dataset,
+        Self::Machine,
+        Self::Bootstrap,
+        Self::Kubernetes,
+        Self::Secret,
+        Self::Flux,
+        Self::Sync,
+    ];
 
     pub fn as_str(self) -> &'static str {
         match self {
@@ -31,6 +58,13 @@ impl Kind {
             Self::Template => "template",
             Self::Vm => "vm",
             Self::Container => "container",
+            Self::Dataset => "dataset",
+            Self::Machine => "machine",
+            Self::Bootstrap => "bootstrap",
+            Self::Kubernetes => "kubernetes",
+            Self::Secret => "secret",
+            Self::Flux => "flux",
+            Self::Sync => "sync",
         }
     }
 
@@ -39,9 +73,14 @@ impl Kind {
         matches!(self, Self::Template | Self::Vm | Self::Container)
     }
 
+    /// Whether it is a volume on a storage of Proxmox.
+    pub fn is_volume(self) -> bool {
+        matches!(self, Self::Image | Self::Cidata)
+    }
+
     /// Whether a replacement makes the new object first and deletes the old one when nothing uses it any more.
     pub fn creates_before_delete(self) -> bool {
-        matches!(self, Self::Image | Self::Cidata)
+        self.is_volume()
     }
 
     pub fn rules(self) -> &'static KindRules {

@@ -86,6 +86,9 @@ fn needs(steps: &[Step], graph: &ResourceGraph, state: &StateDocument) -> Vec<Ne
         }
         needs.rather_after.remove(&index);
     }
+    for (index, before) in super::rolling::waits(steps, state) {
+        needs[index].rather_after.extend(before);
+    }
     for mut indices in of_address.into_values() {
         indices.sort_by_key(|index| turn(&steps[*index]));
         for pair in indices.windows(2) {

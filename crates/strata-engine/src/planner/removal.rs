@@ -29,7 +29,7 @@ impl Planner<'_> {
             let former = recorded.with_former(object);
             match sightings.and_then(|sightings| sightings.get(index)).unwrap_or(&Sighting::Absent) {
                 _ if self.is_claimed(address.kind(), &former) => continue,
-                Sighting::Absent | Sighting::Stranger(_) => continue,
+                Sighting::Absent | Sighting::Stranger(_) | Sighting::Silent(_) => continue,
                 Sighting::Busy(what) => self.busy(address, what, None),
                 Sighting::Ours(observed) => {
                     let mut step = self.removal(address, &former, observed.clone(), StepAction::DeleteFormer);
@@ -55,7 +55,7 @@ impl Planner<'_> {
                 step.reasons.push("another object has taken its place".to_owned());
                 self.steps.push(step);
             }
-            Sighting::Ours(_) | Sighting::Absent | Sighting::Stranger(_) => {}
+            Sighting::Ours(_) | Sighting::Absent | Sighting::Stranger(_) | Sighting::Silent(_) => {}
         }
     }
 
@@ -68,6 +68,8 @@ impl Planner<'_> {
                 self.forget(address, recorded, &reason);
             }
             Sighting::Busy(what) => self.busy(address, what, None),
+            Sighting::Silent(_) if recorded.protect => self.protected(address, "destroy", None),
+            Sighting::Silent(what) => self.remove_silent(address, recorded, what),
             Sighting::Ours(_) if self.is_claimed(address.kind(), recorded) => {
                 self.forget(address, recorded, "the source has the same object under another address");
             }

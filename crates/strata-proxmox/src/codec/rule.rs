@@ -17,7 +17,7 @@ impl GuestKind {
         match kind {
             Kind::Vm | Kind::Template => Some(Self::Qemu),
             Kind::Container => Some(Self::Lxc),
-            Kind::Image | Kind::Cidata => None,
+            _ => None,
         }
     }
 

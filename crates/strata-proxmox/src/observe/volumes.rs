@@ -23,7 +23,7 @@ pub(super) async fn look_at_volumes(
 ) -> Result<Vec<(usize, Sighting)>, ProviderError> {
     let mut places: BTreeMap<Place, Vec<usize>> = BTreeMap::new();
     for (index, wanted) in wanted.iter().enumerate() {
-        if !wanted.address.kind().is_guest()
+        if wanted.address.kind().is_volume()
             && let (Some(storage), Some(node)) = (text(wanted.spec, "storage"), text(wanted.spec, "node"))
         {
             let shared = wanted.spec.get("shared").and_then(Value::as_bool).unwrap_or(false);

@@ -12,7 +12,9 @@ pub(crate) fn render(drift: &Drift) -> String {
     match &drift.kind {
         DriftKind::Gone => format!("  {} {name}  it is gone\n", paint(style::DESTROY, "-")),
         DriftKind::Taken { by } => format!("  {} {name}  {by}\n", paint(style::ERROR, "✗")),
-        DriftKind::Busy { what } => format!("  {} {name}  {what}\n", paint(style::WARNING, "!")),
+        DriftKind::Busy { what } | DriftKind::Silent { what } => {
+            format!("  {} {name}  {what}\n", paint(style::WARNING, "!"))
+        }
         DriftKind::Unfinished => {
             format!("  {} {name}  an interrupted run left it unfinished\n", paint(style::WARNING, "!"))
         }

@@ -31,7 +31,8 @@ pub(crate) fn mermaid(graphs: &[(String, ResourceGraph)]) -> String {
                 let (open, close) = match address.kind() {
                     Kind::Image | Kind::Cidata => ("[(", ")]"),
                     Kind::Template => ("[[", "]]"),
-                    Kind::Vm | Kind::Container => ("[", "]"),
+                    Kind::Secret => ("{{", "}}"),
+                    _ => ("[", "]"),
                 };
                 let _ = writeln!(
                     text,

@@ -1,5 +1,6 @@
 //! A plan that reads like a good diff.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use serde::Serialize;
@@ -23,6 +24,14 @@ pub(crate) fn render(plan: &Plan, columns: usize) -> String {
     }
     for step in &plan.steps {
         text.push_str(&block(step, columns));
+    }
+    for (address, what) in &plan.unseen {
+        let _ = writeln!(
+            text,
+            "  {} {}  not looked at: {what}; plan again when this is applied",
+            paint(style::WARNING, "!"),
+            paint(style::STRONG, address),
+        );
     }
     for problem in &plan.problems {
         text.push_str(&render_problem(problem));
@@ -56,7 +65,7 @@ fn block(step: &Step, columns: usize) -> String {
     }
     let rules = step.address.kind().rules();
     let rows: Vec<(String, String, String)> = match step.action {
-        StepAction::Create if !step.replacement => value::rows(rules, &step.spec)
+        StepAction::Create if !step.replacement => value::rows(rules, &shown_of_new(step))
             .into_iter()
             .filter(|(path, shown)| path != "name" || shown != step.address.name())
             .map(|(path, shown)| (path, shown, String::new()))
@@ -70,6 +79,22 @@ fn block(step: &Step, columns: usize) -> String {
         let _ = writeln!(text, "      {path:width$}  {shown}{note}");
     }
     text
+}
+
+/// The fields of a new object that are worth a line. A whole machine configuration is not: `strata talos config` prints it.
+fn shown_of_new(step: &Step) -> Cow<'_, Spec> {
+    if step.address.kind() != Kind::Machine {
+        return Cow::Borrowed(&step.spec);
+    }
+    let mut spec = step.spec.clone();
+    if let Some(Value::Map(documents)) = spec.remove("config") {
+        let names = documents.into_keys().map(Value::Text).collect();
+        spec.insert("config".to_owned(), Value::List(names));
+    }
+    for hidden in ["machine", "vm", "foreign", "media"] {
+        spec.remove(hidden);
+    }
+    Cow::Owned(spec)
 }
 
 /// Folds a text at its commas, each further line under the first.
@@ -95,6 +120,9 @@ fn headline(step: &Step) -> String {
         StepAction::Delete | StepAction::DeleteFormer if step.address.kind().is_guest() => {
             text.push_str(", destroyed with its disks");
         }
+        StepAction::Delete if step.address.kind() == Kind::Machine => {
+            text.push_str(", leaves the cluster");
+        }
         StepAction::Delete | StepAction::DeleteFormer => text.push_str(", deleted"),
         StepAction::Forget => text.push_str(", dropped from the state"),
         _ => {}
@@ -117,6 +145,13 @@ pub(crate) fn describe(address: &Address, spec: &Spec) -> String {
         Kind::Template => format!("template {} on {}", vmid(), text("node")),
         Kind::Container => format!("container {} on {}", vmid(), text("node")),
         Kind::Image | Kind::Cidata => format!("{} on {}", text("volume"), text("node")),
+        Kind::Dataset => format!("dataset {}", text("dataset")),
+        Kind::Machine => format!("Talos {} on {}", text("version"), text("address")),
+        Kind::Bootstrap => "etcd, begun once".to_owned(),
+        Kind::Kubernetes => format!("Kubernetes {}", text("version")),
+        Kind::Secret => format!("Kubernetes secret {}/{}", text("namespace"), text("secret")),
+        Kind::Flux => format!("Flux {}", text("version")),
+        Kind::Sync => format!("{} of {}", text("path"), text("repository")),
     }
 }
 

@@ -1,0 +1,245 @@
+//! The nodes of a cluster that runs change one after the other: what disturbs one waits until the one before it is done.
+//!
+//! New nodes come first, so that there are enough before one goes; then changes, control planes before workers; then removals, the
+//! other way round. Before the cluster runs there is nothing to disturb, and all nodes go side by side.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use strata_resource::{Kind, Value};
+use strata_state::StateDocument;
+
+use crate::plan::{Step, StepAction};
+
+/// When a node's turn is: what happens to it, whether it is a worker, its name.
+type Turn = (u8, bool, usize, String);
+
+/// For each step the steps that it should come after.
+pub(super) fn waits(steps: &[Step], state: &StateDocument) -> Vec<(usize, BTreeSet<usize>)> {
+    let runs = state.resources.keys().any(|address| address.kind() == Kind::Bootstrap);
+    let ends = |step: &Step| step.address.kind() == Kind::Bootstrap && step.action == StepAction::Delete;
+    if !runs || steps.iter().any(ends) {
+        return Vec::new();
+    }
+    let mut nodes: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+    for (index, step) in steps.iter().enumerate().filter(|(_, step)| disturbs(step)) {
+        nodes.entry(step.address.name()).or_default().push(index);
+    }
+    let mut turns: Vec<(Turn, Vec<usize>)> =
+        nodes.into_iter().map(|(name, indices)| (turn(name, &indices, steps), indices)).collect();
+    turns.sort();
+    let pairs = turns.windows(2).map(|pair| (&pair[0].1, &pair[1].1));
+    pairs
+        .flat_map(|(before, after)| {
+            after.iter().map(|index| (*index, before.iter().copied().collect::<BTreeSet<_>>()))
+        })
+        .collect()
+}
+
+/// Whether a node cannot do its work while the step runs, or joins a cluster that others work in.
+fn disturbs(step: &Step) -> bool {
+    let powers = || step.changes.iter().any(|change| change.path.first() == Some("power"));
+    match step.address.kind() {
+        Kind::Machine => step.action.is_remote(),
+        Kind::Vm => match step.action {
+            StepAction::Update => step.restart || powers(),
+            StepAction::Create => step.replacement,
+            StepAction::Delete | StepAction::DeleteFormer => true,
+            StepAction::Record | StepAction::Forget => false,
+        },
+        _ => false,
+    }
+}
+
+fn turn(name: &str, indices: &[usize], steps: &[Step]) -> Turn {
+    let of_node = || indices.iter().map(|index| &steps[*index]);
+    let goes = of_node().any(|step| step.action == StepAction::Delete && !step.replacement);
+    let is_new = of_node().all(|step| step.action == StepAction::Create && !step.replacement);
+    let worker = of_node().any(|step| step.spec.get("role").and_then(Value::as_text) == Some("worker"));
+    let (what, worker) = match (goes, is_new) {
+        (true, _) => (2, !worker),
+        (false, true) => (0, worker),
+        (false, false) => (1, worker),
+    };
+    // `cp-10` comes after `cp-9`.
+    (what, worker, name.len(), name.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use serde_json::json;
+    use strata_resource::{Address, Lineage, Resource, ResourceGraph, RestartPolicy, Spec, Stage};
+    use strata_state::{StateDocument, StateResource};
+
+    use crate::plan::{Plan, ProblemKind, StepAction};
+    use crate::planner::{PlanRequest, make_plan};
+    use crate::{Live, Observed, Sighting};
+
+    fn address(text: &str) -> Address {
+        format!("lab/{text}").parse().unwrap()
+    }
+
+    /// Control planes and a worker, each a VM and a machine on it.
+    struct Cluster {
+        graph: ResourceGraph,
+        state: StateDocument,
+        live: Live,
+    }
+
+    fn resource(name: &str, spec: serde_json::Value, needs: &[String]) -> Resource {
+        Resource {
+            address: address(name),
+            target: "t".to_owned(),
+            spec: serde_json::from_value(spec).unwrap(),
+            depends_on: needs.iter().map(|need| address(need)).collect(),
+            stage: Stage::Config,
+            protect: false,
+            on_change: RestartPolicy::default(),
+            limits: Vec::new(),
+            origin: None,
+        }
+    }
+
+    impl Cluster {
+        fn new() -> Self {
+            let graph = ResourceGraph::default();
+            let state = StateDocument::new(Lineage::derive("r", "dev/lab"), "dev/lab");
+            Self { graph, state, live: Live::default() }
+        }
+
+        fn put(&mut self, resource: Resource, known: bool, sighting: Sighting) {
+            if known {
+                let record = json!({"target": "t", "spec": {}, "stage": "config"});
+                let record: StateResource = serde_json::from_value(record).unwrap();
+                let (spec, depends_on) = (resource.spec.clone(), resource.depends_on.clone());
+                let record = StateResource { spec, depends_on, ..record };
+                self.state.resources.insert(resource.address.clone(), record);
+            }
+            self.live.current.insert(resource.address.clone(), sighting);
+            self.graph.insert(resource).unwrap();
+        }
+
+        fn node(&mut self, name: &str, role: &str, vm: Sighting, machine: Sighting) {
+            let known = !matches!((&vm, &machine), (Sighting::Absent, Sighting::Absent));
+            self.put(resource(&format!("vm/{name}"), json!({"vmid": name.len()}), &[]), known, vm);
+            let spec = json!({"machine": name, "role": role, "version": "v2"});
+            self.put(resource(&format!("machine/{name}"), spec, &[format!("vm/{name}")]), known, machine);
+        }
+
+        fn bootstrapped(mut self, known: bool) -> Self {
+            let sighting = if known { seen(json!({"etcd": "lab"})) } else { Sighting::Absent };
+            self.put(resource("bootstrap/lab", json!({"etcd": "lab"}), &[]), known, sighting);
+            self
+        }
+
+        fn plan(&self) -> Plan {
+            let lineage = Lineage::derive("r", "dev/lab");
+            let (graph, state, live) = (&self.graph, &self.state, &self.live);
+            let plan = make_plan(&PlanRequest { graph, state, open: &[], lineage: &lineage, live });
+            assert_eq!(plan.lint(), Vec::<String>::new());
+            plan
+        }
+    }
+
+    fn seen(spec: serde_json::Value) -> Sighting {
+        let spec: Spec = serde_json::from_value(spec).unwrap();
+        Sighting::Ours(Observed { spec, facts: Spec::new(), digest: String::new(), pending: Vec::new() })
+    }
+
+    fn vm(name: &str) -> Sighting {
+        seen(json!({"vmid": name.len()}))
+    }
+
+    fn machine(name: &str, role: &str, version: &str) -> Sighting {
+        seen(json!({"machine": name, "role": role, "version": version}))
+    }
+
+    fn silent() -> Sighting {
+        Sighting::Silent("it does not answer".to_owned())
+    }
+
+    /// For each step, the steps that it waits for, by address.
+    fn needs(plan: &Plan) -> BTreeMap<String, Vec<String>> {
+        let name = |index: &usize| plan.steps[*index].address.to_string();
+        plan.steps
+            .iter()
+            .map(|step| (step.address.to_string(), step.needs.iter().map(name).collect()))
+            .collect()
+    }
+
+    #[test]
+    fn nodes_of_a_running_cluster_change_one_after_the_other_and_new_ones_come_first() {
+        let mut cluster = Cluster::new();
+        for name in ["cp-10", "cp-2", "cp-1"] {
+            cluster.node(name, "controlplane", vm(name), machine(name, "controlplane", "v1"));
+        }
+        cluster.node("a-worker", "worker", vm("a-worker"), machine("a-worker", "worker", "v1"));
+        cluster.node("w-new", "worker", Sighting::Absent, Sighting::Absent);
+        let plan = cluster.bootstrapped(true).plan();
+        let needs = needs(&plan);
+        assert_eq!(needs["lab/machine/w-new"], ["lab/vm/w-new"]);
+        assert_eq!(needs["lab/machine/cp-1"], ["lab/machine/w-new"]);
+        assert_eq!(needs["lab/machine/cp-2"], ["lab/machine/cp-1"]);
+        assert_eq!(needs["lab/machine/cp-10"], ["lab/machine/cp-2"]);
+        assert_eq!(needs["lab/machine/a-worker"], ["lab/machine/cp-10"]);
+    }
+
+    #[test]
+    fn before_the_cluster_runs_nothing_waits() {
+        let mut cluster = Cluster::new();
+        for name in ["cp-1", "cp-2"] {
+            cluster.node(name, "controlplane", Sighting::Absent, silent());
+        }
+        let plan = cluster.bootstrapped(false).plan();
+        assert_eq!(needs(&plan)["lab/machine/cp-2"], ["lab/vm/cp-2"]);
+        assert!(plan.problems.is_empty() && plan.steps.len() == 5);
+    }
+
+    #[test]
+    fn a_machine_of_a_lost_vm_is_made_again_and_silence_alone_is_a_problem() {
+        let mut cluster = Cluster::new();
+        cluster.node("cp-1", "controlplane", Sighting::Absent, silent());
+        cluster.state.resources.insert(
+            address("vm/cp-1"),
+            serde_json::from_value(json!({"target": "t", "spec": {"vmid": 4}, "stage": "compute"})).unwrap(),
+        );
+        let plan = cluster.bootstrapped(true).plan();
+        assert!(plan.problems.is_empty());
+        assert!(plan.steps.iter().all(|step| step.action == StepAction::Create));
+
+        let mut cluster = Cluster::new();
+        cluster.node("cp-1", "controlplane", vm("cp-1"), silent());
+        let plan = cluster.bootstrapped(true).plan();
+        assert_eq!(plan.problems[0].kind, ProblemKind::Silent);
+        assert!(plan.steps.is_empty());
+    }
+
+    #[test]
+    fn what_is_silent_while_its_vm_is_changed_waits_for_the_next_plan() {
+        let mut cluster = Cluster::new();
+        cluster.node("cp-1", "controlplane", vm("cp-1"), silent());
+        let stopped = seen(json!({"vmid": 4, "onboot": true}));
+        cluster.live.current.insert(address("vm/cp-1"), stopped);
+        let mut started = cluster.graph.get(&address("vm/cp-1")).unwrap().clone();
+        started.spec.insert("onboot".to_owned(), false.into());
+        let mut graph = ResourceGraph::default();
+        graph.insert(started).unwrap();
+        graph.insert(cluster.graph.get(&address("machine/cp-1")).unwrap().clone()).unwrap();
+        cluster.graph = graph;
+        let plan = cluster.bootstrapped(true).plan();
+        assert_eq!(plan.unseen.keys().map(Address::name).collect::<Vec<_>>(), ["cp-1"]);
+        assert_eq!((plan.problems.len(), plan.steps.len()), (0, 1));
+    }
+
+    #[test]
+    fn a_silent_node_that_left_the_source_is_removed_without_its_help() {
+        let mut cluster = Cluster::new();
+        cluster.node("cp-1", "controlplane", vm("cp-1"), silent());
+        cluster.graph = ResourceGraph::default();
+        let plan = cluster.bootstrapped(true).plan();
+        let steps: Vec<_> =
+            plan.steps.iter().map(|step| (step.address.kind().as_str(), step.action)).collect();
+        assert_eq!(steps, [("machine", StepAction::Delete), ("vm", StepAction::Delete)]);
+    }
+}

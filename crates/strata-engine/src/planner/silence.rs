@@ -1,0 +1,51 @@
+//! What does not answer: made, left for later, removed without its help, or a problem.
+
+use strata_resource::{Address, Resource};
+use strata_state::StateResource;
+
+use super::Planner;
+use crate::Observed;
+use crate::plan::{Problem, ProblemKind, StepAction};
+
+impl Planner<'_> {
+    /// Nobody has made it yet, or what it runs on is made anew: then silence is what there should be.
+    pub(super) fn silent(&mut self, resource: &Resource, recorded: Option<&StateResource>, what: &str) {
+        let remade = resource.depends_on.iter().any(|to| self.remade.contains(to));
+        if recorded.is_none() || remade {
+            return self.create(resource, recorded);
+        }
+        if self.is_changed_below(resource) {
+            self.unseen.insert(resource.address.clone(), what.to_owned());
+            return;
+        }
+        self.problems.push(Problem {
+            kind: ProblemKind::Silent,
+            address: resource.address.clone(),
+            message: what.to_owned(),
+            hint: "bring it back, or take it out of the source; nothing is changed while it cannot be seen"
+                .to_owned(),
+            origin: resource.origin.clone(),
+        });
+    }
+
+    /// Whether a step of the plan changes something that it needs, directly or not.
+    fn is_changed_below(&self, resource: &Resource) -> bool {
+        resource.depends_on.iter().any(|to| {
+            let stepped = self.steps.iter().any(|step| step.address == *to && step.action.is_remote());
+            let below = || self.request.graph.get(to).is_some_and(|needed| self.is_changed_below(needed));
+            stepped || self.unseen.contains_key(to) || below()
+        })
+    }
+
+    pub(super) fn remove_silent(&mut self, address: &Address, recorded: &StateResource, what: &str) {
+        let last_known = Observed {
+            spec: recorded.spec.clone(),
+            facts: recorded.facts.clone(),
+            digest: "silent".to_owned(),
+            pending: Vec::new(),
+        };
+        let mut step = self.removal(address, recorded, last_known, StepAction::Delete);
+        step.reasons.push(format!("{what}: it is removed without its help"));
+        self.steps.push(step);
+    }
+}

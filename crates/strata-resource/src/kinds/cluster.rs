@@ -1,0 +1,21 @@
+//! What a cluster has once: its etcd, its Kubernetes, and the hand-over to Flux.
+//! ```text
+//! bootstrap   etcd: Text (the cluster's name)   id: Text (the cluster's id)
+//! kubernetes  kubernetes: Text (the cluster's name)   version: Text "v1.36.3"
+//! secret      namespace, secret, type: Text   data: {key: Secret}
+//! flux        flux: Text (its namespace)   version: Text   manifests: Text "sha256:…" (of what is applied)
+//! sync        namespace, sync: Text   repository, branch, path: Text   interval: Text   decryption: Text   auth: Text (a secret's name)
+//! ```
+
+use crate::rules::ChangeEffect::{CreateOnly, InPlace, Replace};
+use crate::rules::{FieldRule, KindRules};
+
+pub(super) fn rules() -> KindRules {
+    KindRules::new(vec![
+        FieldRule::new("id", Replace).because("other secrets are another cluster"),
+        FieldRule::new("type", Replace).because("the type of a secret is fixed when it is made"),
+        FieldRule::new("data.*", InPlace),
+        FieldRule::new("source", CreateOnly),
+        FieldRule::new("version", InPlace),
+    ])
+}
