@@ -14,7 +14,7 @@ use crate::command_error::CommandError;
 use crate::context::Context;
 
 /// The age key that lies in the repository itself, ignored by git.
-const OWN_KEY: &str = "age.key";
+pub(crate) const OWN_KEY: &str = "age.key";
 
 /// The secrets that `strata.yaml` lists. Nothing is decrypted before it is asked for.
 pub(crate) fn store(context: &Context, root: &Path, settings: &Settings, redactor: Redactor) -> SecretStore {

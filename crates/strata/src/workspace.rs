@@ -290,7 +290,8 @@ impl<'c> Workspace<'c> {
     ) -> Result<Blueprint, CommandError> {
         let settings = self.repository.settings(&stack.environment);
         let lineage = self.lineage(stack)?;
-        let targets: Vec<&str> = settings.targets.iter().map(|(name, _)| name.as_str()).collect();
+        let own = targets::own_name(stack);
+        let known = self.repository.target(stack).map(|(name, _)| name);
         let outside = Outside::new(self, &stack.folder);
         let foreign = self.foreign_templates(stack);
         let site = Site {
@@ -298,7 +299,7 @@ impl<'c> Workspace<'c> {
             environment: (!stack.is_default_environment).then_some(stack.environment.as_str()),
             stack: &stack.name,
             lineage: &lineage,
-            default_target: targets.first().copied().filter(|_| targets.len() == 1),
+            default_target: known.or(own.as_deref()),
             shared_storages,
             foreign_templates: &foreign,
             mirror: &|url| settings.mirrored(url),

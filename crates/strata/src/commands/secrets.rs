@@ -1,6 +1,7 @@
 //! `strata secrets`.
 
 mod check;
+mod collect;
 mod creation;
 mod decrypt;
 mod edit;
@@ -47,6 +48,7 @@ enum Verb {
     Rotate(rotate::Args),
     Exec(exec::Args),
     Check(check::Args),
+    Collect(collect::Args),
     Sweep(sweep::Args),
 }
 
@@ -60,6 +62,7 @@ pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
         Verb::Rotate(args) => rotate::run(&keys, args).await,
         Verb::Exec(args) => exec::run(&keys, args),
         Verb::Check(args) => check::run(&keys, args),
+        Verb::Collect(args) => collect::run(&keys, args),
         Verb::Sweep(args) => sweep::run(args),
     }
 }
