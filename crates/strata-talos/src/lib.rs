@@ -1,5 +1,6 @@
-//! Talos PKI, machine config and image factory.
+//! Talos PKI, machine config, image factory and API client.
 
+pub mod api;
 mod config;
 mod contract;
 mod document;
