@@ -16,7 +16,7 @@ use strata_engine::{
 };
 use strata_resource::{Address, Layer, Lineage, Resource, ResourceGraph, Value};
 use strata_secret::{Redactor, SecretString};
-use strata_secrets::SecretStore;
+use strata_secrets::{Access, SecretStore};
 use strata_source::settings::state::Backend;
 use strata_source::world::Disk;
 use strata_source::{EffectiveStack, Model, Repository};
@@ -37,6 +37,8 @@ pub(crate) struct Workspace<'c> {
     root: PathBuf,
     repository: Repository,
     disk: Disk,
+    /// The user's keys; each is looked for when something needs it.
+    access: Arc<Access>,
     secrets: SecretStore,
     /// Knows every secret that was resolved, so that nothing shown holds one.
     redactor: Redactor,
@@ -121,8 +123,10 @@ impl<'c> Workspace<'c> {
             return Err(CommandError::silent(ErrorKind::Failed));
         }
         let redactor = Redactor::new();
-        let secrets = crate::secrets::store(context, &root, &repository.settings, redactor.clone());
-        Ok(Self { context, root, repository, disk, secrets, redactor })
+        let access = crate::secrets::access(context, &root);
+        let secrets =
+            crate::secrets::store(&root, &repository.settings, Arc::clone(&access), redactor.clone());
+        Ok(Self { context, root, repository, disk, access, secrets, redactor })
     }
 
     pub(crate) fn root(&self) -> &Path {
@@ -243,9 +247,8 @@ impl<'c> Workspace<'c> {
         }
         // A damaged state is told by whoever reads it next.
         let kept = self.store().read(&view.key).await.ok().flatten().and_then(|document| document.digest_key);
-        let identities = || crate::secrets::identities(self.context, &self.root);
         let key = match &kept {
-            Some(wrapped) => digest_key::unwrap(wrapped, &identities())?,
+            Some(wrapped) => digest_key::unwrap(wrapped, self.access.identities())?,
             None => digest_key::load_or_make(&self.root.join(OWN_FOLDER))?,
         };
         view.seal(&key);
