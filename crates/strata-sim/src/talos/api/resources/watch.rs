@@ -8,6 +8,7 @@ use tokio::sync::mpsc;
 use super::{all, id_of};
 use crate::shared::Shared;
 use crate::talos::api::{Call, Outcome, Reply};
+use crate::talos::place::Presence;
 use crate::talos::version::Version;
 use crate::talos::wire::cosi::{self, Event, Metadata, Resource, Spec, WatchReply};
 
@@ -17,7 +18,7 @@ const BEHIND: usize = 256;
 /// One watch, for as long as its client listens and the machine runs.
 struct Watch {
     shared: Arc<Shared>,
-    key: String,
+    presence: Presence,
     asked: cosi::WatchRequest,
     version: Version,
     admin: bool,
@@ -31,7 +32,7 @@ pub(super) fn begin(call: &Call<'_>) -> Outcome {
     let (to, from) = mpsc::channel(BEHIND);
     let watch = Watch {
         shared: Arc::clone(call.shared),
-        key: call.key.to_owned(),
+        presence: call.presence.clone(),
         asked,
         version: call.version,
         admin: call.admin,
@@ -44,7 +45,11 @@ pub(super) fn begin(call: &Call<'_>) -> Outcome {
 impl Watch {
     fn look(&self) -> Option<Vec<Resource>> {
         let world = self.shared.world();
-        let found = all(&world, &self.key, &self.asked.kind, self.version, self.admin).ok()?;
+        // With its boot, a watch is over.
+        if !world.is_present(&self.presence) {
+            return None;
+        }
+        let found = all(&world, &self.presence.machine, &self.asked.kind, self.version, self.admin).ok()?;
         let wanted = |resource: &Resource| self.asked.id.as_deref().is_none_or(|id| id == id_of(resource));
         Some(found.into_iter().filter(wanted).collect())
     }
