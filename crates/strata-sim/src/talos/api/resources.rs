@@ -134,6 +134,9 @@ fn definition(kind: &Kind) -> Resource {
     let single = kind.display.to_lowercase();
     let capitals: String = plural.chars().filter(char::is_ascii_uppercase).collect::<String>().to_lowercase();
     let mut aliases = vec![single];
+    if kind.name == HOSTNAME {
+        aliases.push("hostname".to_owned());
+    }
     if capitals.len() > 1 {
         aliases.extend([capitals.clone(), format!("{capitals}s")]);
     }

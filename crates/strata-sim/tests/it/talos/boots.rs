@@ -36,11 +36,11 @@ async fn without_an_address_drive_a_reservation_decides() {
     proxmox(&sim, "PUT", &path, json!({ "delete": "ide0", "net0": "virtio=02:00:00:00:00:01,bridge=vmbr0" }))
         .await;
     power(&sim, 101, "start").await;
-    assert_eq!(sim.export()["talos"]["machines"][0]["addresses"], json!([]));
+    assert_eq!(sim.talos()["machines"][0]["addresses"], json!([]));
     power(&sim, 101, "stop").await;
     change(&sim, json!({ "reserve": { "mac": "02:00:00:00:00:01", "address": "192.0.2.77" } })).await;
     power(&sim, 101, "start").await;
-    assert_eq!(sim.export()["talos"]["machines"][0]["addresses"], json!(["192.0.2.77"]));
+    assert_eq!(sim.talos()["machines"][0]["addresses"], json!(["192.0.2.77"]));
     Talos::insecure(&sim, "192.0.2.77").await.unwrap();
 }
 
@@ -60,7 +60,7 @@ async fn what_is_no_configuration_is_refused() {
         assert_eq!(refused.code, 3, "{refused:?}");
         assert!(refused.text.contains(why), "{refused:?}");
     }
-    assert_eq!(sim.export()["talos"]["machines"][0]["stage"], "maintenance");
+    assert_eq!(sim.talos()["machines"][0]["stage"], "maintenance");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
