@@ -4,6 +4,7 @@ mod api;
 mod boots;
 mod configs;
 mod etcd;
+mod factory;
 mod faults;
 mod kubernetes;
 mod reboots;

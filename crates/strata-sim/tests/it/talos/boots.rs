@@ -159,3 +159,23 @@ async fn bare_machines_are_there_as_well() {
     assert_ne!(talos.boot_id().await, before);
     assert_eq!(talos.members().await.unwrap().len(), 1);
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn machines_outlive_the_simulator() {
+    let dir = tempfile::tempdir().unwrap();
+    let options = || strata_sim::SimOptions {
+        pace: strata_sim::Pace::INSTANT,
+        data_dir: Some(dir.path().to_owned()),
+        ..strata_sim::SimOptions::default()
+    };
+    let sim = strata_sim::Sim::start(options()).await.unwrap();
+    let cluster = Cluster { sim, pki: Pki::new(), version: "v1.13.0".to_owned() };
+    cluster.add(101, "cp-1", "192.0.2.41", true).await.bootstrap(false).await.unwrap();
+    let before = (cluster.sim.export(), cluster.sim.talos());
+    let Cluster { sim, pki, version } = cluster;
+    sim.shutdown().await.unwrap();
+    let sim = strata_sim::Sim::start(options()).await.unwrap();
+    let cluster = Cluster { sim, pki, version };
+    assert_eq!((cluster.sim.export(), cluster.sim.talos()), before);
+    assert_eq!(cluster.admin("192.0.2.41").await.members().await.unwrap().len(), 1);
+}
