@@ -269,7 +269,8 @@ impl<'c> Workspace<'c> {
             return Ok(None);
         }
         // A damaged state is told by whoever reads it next.
-        let kept = self.store()?.read(&view.key).await.ok().flatten().and_then(|document| document.digest_key);
+        let kept =
+            self.store()?.read(&view.key).await.ok().flatten().and_then(|document| document.digest_key);
         let key = match &kept {
             Some(wrapped) => digest_key::unwrap(wrapped, self.access.identities())?,
             None => digest_key::load_or_make(&self.root.join(OWN_FOLDER))?,
