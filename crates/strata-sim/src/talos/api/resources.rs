@@ -27,6 +27,7 @@ const VERSION: &str = "Versions.runtime.talos.dev";
 const ETCD_MEMBER: &str = "EtcdMembers.etcd.talos.dev";
 const STATIC_POD: &str = "StaticPodStatuses.kubernetes.talos.dev";
 const VOLUME: &str = "VolumeStatuses.block.talos.dev";
+const DIAGNOSTIC: &str = "Diagnostics.runtime.talos.dev";
 const DEFINITION: &str = "ResourceDefinitions.meta.cosi.dev";
 
 /// A kind of resources: its type, where it is, how one is called, who may see it, and since which minor it is there.
@@ -50,6 +51,7 @@ const KINDS: &[Kind] = &[
     Kind { name: ETCD_MEMBER, namespace: "etcd", display: "EtcdMember", sensitive: false, since: 0 },
     Kind { name: STATIC_POD, namespace: "k8s", display: "StaticPodStatus", sensitive: false, since: 0 },
     Kind { name: VOLUME, namespace: "runtime", display: "VolumeStatus", sensitive: false, since: 0 },
+    Kind { name: DIAGNOSTIC, namespace: "runtime", display: "Diagnostic", sensitive: false, since: 0 },
     Kind { name: DEFINITION, namespace: "meta", display: "ResourceDefinition", sensitive: false, since: 0 },
 ];
 
@@ -129,6 +131,8 @@ fn all(world: &World, key: &str, kind: &str, version: Version, admin: bool) -> R
             let content = cosi::BootIdSpec { boot_id: boot.id.clone() };
             vec![resource("runtime", kind, "boot-id", &content, format!("bootID: {}\n", boot.id))]
         }
+        // A simulated machine has nothing to complain about.
+        DIAGNOSTIC => Vec::new(),
         VERSION => {
             let version = boot.image.as_ref().map(|image| image.version.clone()).unwrap_or_default();
             let yaml = format!("version: {version}\n");
