@@ -19,10 +19,15 @@ use crate::rules::{Command, Content, Effect, Outcome, Refusal, decide};
 use crate::storage::{CHUNK, ContentStream, Retention, Staging, Storage, StorageError, Which};
 use connections::Connections;
 
+/// Where the tables are unless said otherwise.
+pub const DEFAULT_SCHEMA: &str = "strata_server";
+
 pub struct PostgresOptions {
     /// `postgres://user@host:5432/database`, without the password.
     pub connection: String,
     pub password: Option<SecretString>,
+    /// The schema of the tables, made if need be.
+    pub schema: String,
     pub tls: TlsTrust,
     pub retention: Retention,
     pub timeout: Duration,
@@ -36,7 +41,7 @@ pub struct PostgresStorage {
 impl PostgresStorage {
     pub async fn open(options: &PostgresOptions) -> Result<Self, StorageError> {
         let connections = Arc::new(Connections::new(options)?);
-        connections.get().await?.run(schema::make_tables).await?;
+        connections.get().await?.run(async |db| schema::make_tables(db, &options.schema).await).await?;
         Ok(Self { connections, retention: options.retention })
     }
 }

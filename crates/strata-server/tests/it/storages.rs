@@ -13,31 +13,37 @@ use strata_server::storage::s3::S3Storage;
 use strata_server::storage::{Retention, Storage};
 use strata_state::S3StoreOptions;
 
-pub(crate) async fn open(data: &Path) -> Arc<dyn Storage> {
+/// What is kept there belongs to the folder: two of them share nothing.
+pub(crate) async fn open(data: &Path, options: &EmbeddedOptions) -> Arc<dyn Storage> {
+    let retention = options.retention;
+    let own: String = data.to_string_lossy().chars().filter(char::is_ascii_alphanumeric).collect();
+    let own = format!("s_{}", own.to_ascii_lowercase());
     let named = std::env::var("STRATA_TEST_STORAGE").unwrap_or_default();
     if named.starts_with("postgres://") {
-        return Arc::new(postgres(&named).await);
+        return Arc::new(postgres(&named, own, retention).await);
     }
     if let Some((bucket, endpoint)) = named.strip_prefix("s3:").and_then(|named| named.split_once('@')) {
-        return Arc::new(S3Storage::open(&s3(bucket, endpoint), Retention::default()).await.unwrap());
+        return Arc::new(S3Storage::open(&s3(bucket, endpoint, own), retention).await.unwrap());
     }
-    Arc::new(EmbeddedStorage::open(&data.join(FILE), &EmbeddedOptions::default()).unwrap())
+    Arc::new(EmbeddedStorage::open(&data.join(FILE), options).unwrap())
 }
 
-async fn postgres(connection: &str) -> PostgresStorage {
+async fn postgres(connection: &str, schema: String, retention: Retention) -> PostgresStorage {
     let options = PostgresOptions {
         connection: connection.to_owned(),
         password: std::env::var("PGPASSWORD").ok().map(SecretString::from),
         tls: TlsTrust::System,
-        retention: Retention::default(),
+        schema,
+        retention,
         timeout: Duration::from_secs(30),
     };
     PostgresStorage::open(&options).await.unwrap()
 }
 
-fn s3(bucket: &str, endpoint: &str) -> S3StoreOptions {
+fn s3(bucket: &str, endpoint: &str, prefix: String) -> S3StoreOptions {
     let mut options = S3StoreOptions::new(bucket);
     options.endpoint = Some(endpoint.to_owned());
+    options.prefix = prefix;
     options.region = Some("us-east-1".to_owned());
     options.environment = ["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"]
         .iter()

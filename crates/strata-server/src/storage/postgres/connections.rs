@@ -9,13 +9,13 @@ use tokio_postgres::{Client, Config, NoTls};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::PostgresOptions;
-use super::schema::SCHEMA;
 use crate::storage::StorageError;
 
 const MAX_CONNECTIONS: usize = 16;
 
 pub(super) struct Connections {
     config: Config,
+    schema: String,
     tls: MakeRustlsConnect,
     idle: Arc<Mutex<Vec<Client>>>,
     free: Arc<Semaphore>,
@@ -35,6 +35,13 @@ impl Connections {
         let wrong = |reason: String| {
             StorageError::Failed(format!("the connection to PostgreSQL cannot be used: {reason}"))
         };
+        let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
+        if options.schema.is_empty() || options.schema.len() > 63 || !options.schema.bytes().all(plain) {
+            return Err(wrong(format!(
+                "`{}` is no schema of lower-case letters, digits and `_`",
+                options.schema
+            )));
+        }
         let mut config: Config = options.connection.parse().map_err(|error| wrong(chain(&error)))?;
         if let Some(password) = &options.password {
             config.password(password.expose());
@@ -43,6 +50,7 @@ impl Connections {
         let tls = strata_net::client_config(&options.tls, None).map_err(|error| wrong(error.to_string()))?;
         Ok(Self {
             config,
+            schema: options.schema.clone(),
             tls: MakeRustlsConnect::new(tls),
             idle: Arc::default(),
             free: Arc::new(Semaphore::new(MAX_CONNECTIONS)),
@@ -102,7 +110,8 @@ impl Connections {
         let timeout = self.timeout.as_millis().max(1000);
         let settings = format!(
             "SET synchronous_commit = on; SET lock_timeout = {timeout}; SET statement_timeout = {timeout}; \
-             SET search_path = {SCHEMA}"
+             SET search_path = {}",
+            self.schema
         );
         client.batch_execute(&settings).await?;
         Ok(client)
