@@ -1,5 +1,6 @@
 //! What a cluster has once: its etcd, its Kubernetes, and the hand-over to Flux.
 //! ```text
+//! schematic   schematic: Text (its id: 64 hex digits)   content: Text (YAML)   factory: Text (URL)
 //! bootstrap   etcd: Text (the cluster's name)   id: Text (the cluster's id)
 //! kubernetes  kubernetes: Text (the cluster's name)   version: Text "v1.36.3"
 //! secret      namespace, secret, type: Text   data: {key: Secret}
@@ -15,6 +16,8 @@ pub(super) fn rules() -> KindRules {
         FieldRule::new("id", Replace).because("other secrets are another cluster"),
         FieldRule::new("type", Replace).because("the type of a secret is fixed when it is made"),
         FieldRule::new("data.*", InPlace),
+        FieldRule::new("content", CreateOnly),
+        FieldRule::new("factory", CreateOnly),
         FieldRule::new("source", CreateOnly),
         FieldRule::new("version", InPlace),
     ])

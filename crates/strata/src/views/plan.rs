@@ -146,6 +146,7 @@ pub(crate) fn describe(address: &Address, spec: &Spec) -> String {
         Kind::Container => format!("container {} on {}", vmid(), text("node")),
         Kind::Image | Kind::Cidata => format!("{} on {}", text("volume"), text("node")),
         Kind::Dataset => format!("dataset {}", text("dataset")),
+        Kind::Schematic => format!("schematic {}", text("schematic").chars().take(12).collect::<String>()),
         Kind::Machine => format!("Talos {} on {}", text("version"), text("address")),
         Kind::Bootstrap => "etcd, begun once".to_owned(),
         Kind::Kubernetes => format!("Kubernetes {}", text("version")),

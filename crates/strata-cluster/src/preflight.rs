@@ -1,0 +1,89 @@
+//! What is refused before anything is begun: lost majorities, even numbers, versions that do not follow each other.
+
+use strata_engine::{Operation, ProviderError};
+use strata_resource::{Kind, Value};
+use strata_state::Action;
+use strata_talos::{Contract, check_kubernetes_upgrade, check_talos_upgrade};
+
+use crate::cluster::Cluster;
+use crate::error::guard;
+
+pub(crate) async fn preflight(cluster: &Cluster, operations: &[Operation]) -> Result<Vec<ProviderError>, ProviderError> {
+    if cluster.options.ending {
+        return Ok(Vec::new());
+    }
+    let mut found = versions(operations);
+    found.extend(majority(cluster, operations));
+    found.extend(leaving(cluster, operations).await?);
+    Ok(found)
+}
+
+fn text<'o>(operation: &'o Operation, field: &str) -> Option<&'o str> {
+    operation.spec.get(field).and_then(Value::as_text)
+}
+
+fn live<'o>(operation: &'o Operation, field: &str) -> Option<&'o str> {
+    operation.observed.as_ref()?.spec.get(field)?.as_text()
+}
+
+fn versions(operations: &[Operation]) -> Vec<ProviderError> {
+    let mut found = Vec::new();
+    let talos = operations.iter().filter(|one| one.address.kind() == Kind::Machine && one.action == Action::Update);
+    let mut told = std::collections::BTreeSet::new();
+    for operation in talos {
+        let (Some(from), Some(to)) = (live(operation, "version"), text(operation, "version")) else { continue };
+        if let Err(error) = check_talos_upgrade(from, to)
+            && told.insert(error.to_string())
+        {
+            found.push(guard(error.to_string(), "go one minor version at a time, and apply each"));
+        }
+    }
+    for operation in operations.iter().filter(|one| one.address.kind() == Kind::Kubernetes) {
+        let Some(to) = text(operation, "version") else { continue };
+        let machine = operations.iter().find(|one| one.address.kind() == Kind::Machine);
+        let talos = machine.and_then(|machine| text(machine, "version")).and_then(|version| version.parse().ok());
+        let contract: Option<Contract> = talos;
+        if let Some(from) = live(operation, "version").filter(|from| *from != to)
+            && let Err(error) = check_kubernetes_upgrade(from, to, contract)
+        {
+            found.push(guard(error.to_string(), "go one minor version at a time, and apply each"));
+        } else if let Some(contract) = contract.filter(|contract| !contract.runs_kubernetes(to)) {
+            let message = format!("Talos {contract} is not made for Kubernetes {to}; it runs {}", contract.kubernetes_range());
+            found.push(guard(message, "choose another version of one of them"));
+        }
+    }
+    found
+}
+
+/// An even number survives no more losses than the odd one below it, and is easier to lose.
+fn majority(cluster: &Cluster, operations: &[Operation]) -> Option<ProviderError> {
+    let count = cluster.options.nodes.iter().filter(|node| node.control_plane).count();
+    let changes = operations.iter().any(|one| one.address.kind() == Kind::Machine && one.action != Action::Update);
+    if !changes || count % 2 == 1 || cluster.options.allow_even {
+        return None;
+    }
+    let message = format!("{count} control planes are asked for: an even number survives no more losses than {}", count - 1);
+    Some(guard(message, "ask for an odd number, or set `topology.allowEven: true`"))
+}
+
+/// What is left of etcd when all who are to go have gone.
+async fn leaving(cluster: &Cluster, operations: &[Operation]) -> Result<Option<ProviderError>, ProviderError> {
+    let goes = |one: &&Operation| {
+        one.address.kind() == Kind::Machine && one.action == Action::Delete && text(one, "role") == Some("controlplane")
+    };
+    let going: Vec<&str> = operations.iter().filter(goes).map(|one| one.address.name()).collect();
+    if going.is_empty() || !cluster.is_alive() {
+        return Ok(None);
+    }
+    let etcd = cluster.etcd().await?;
+    let unwell: Vec<&str> = etcd.unwell().into_iter().filter(|name| !going.contains(name)).collect();
+    if unwell.is_empty() {
+        return Ok(None);
+    }
+    let message = format!(
+        "`{}` would be taken out while etcd's member on `{}` is not well",
+        going.join("`, `"),
+        unwell.join("`, `")
+    );
+    Ok(Some(guard(message, "bring it back first, or take out the one that is not well")))
+}
