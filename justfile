@@ -7,6 +7,10 @@ default:
 check:
     bash .ci/run
 
+# Advisories, licences and sources of every dependency (needs cargo-deny)
+audit:
+    cargo deny --all-features check
+
 # The whole story on the simulated datacenter
 demo:
     cargo run --release -- demo

@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use jiff::Timestamp;
 use strata_engine::ProviderError;
 use strata_kubernetes::{KubeClient, KubeOptions};
-use strata_net::DialMap;
+use strata_net::{DialMap, TlsTrust};
 use strata_secret::{DigestKey, Redactor};
 use strata_secrets::OsRandom;
 use strata_talos::api::{Credentials, TalosClient, Timeouts};
@@ -55,6 +55,8 @@ pub struct ClusterOptions {
     /// The URL of the Kubernetes API.
     pub endpoint: String,
     pub vip: Option<String>,
+    /// The version of Talos that the source asks for.
+    pub talos_version: String,
     /// The nodes that the source asks for.
     pub nodes: Vec<NodePlace>,
     /// Nodes that the state knows, by name; those that left the source are still part of the cluster.
@@ -78,6 +80,8 @@ pub struct ClusterOptions {
     pub snapshots: Option<Box<dyn SnapshotSink>>,
     /// Where a URL is fetched from.
     pub mirror: Box<dyn Fn(&str) -> String + Send + Sync>,
+    /// What a server outside of the cluster must show: the image factory, the place of Flux' manifests.
+    pub outside_tls: TlsTrust,
     /// The folder that `file:` sources are in.
     pub root: std::path::PathBuf,
 }
@@ -93,6 +97,8 @@ pub struct Cluster {
     alive: AtomicBool,
     /// A copy of etcd was made in this run.
     pub(crate) copied: AtomicBool,
+    /// What each node had when it was last looked at, by name: what a forecast is made from.
+    pub(crate) seen: Mutex<BTreeMap<String, MachineConfig>>,
 }
 
 impl Cluster {
@@ -109,6 +115,7 @@ impl Cluster {
             turn: tokio::sync::Mutex::new(()),
             alive,
             copied: AtomicBool::new(false),
+            seen: Mutex::default(),
         })
     }
 

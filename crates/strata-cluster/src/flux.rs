@@ -89,7 +89,7 @@ async fn manifests(cluster: &Cluster, spec: &Spec) -> Result<Vec<u8>, ProviderEr
     let download = Download {
         url: source.to_owned(),
         sha256: sum.to_owned(),
-        tls: cluster.options.factory_tls.clone(),
+        tls: cluster.options.outside_tls.clone(),
         dial: cluster.options.dial.clone(),
         mirror: cluster.options.mirror.as_ref(),
     };

@@ -1,56 +1,50 @@
 //! Whether a change reboots a node: said in the plan, and kept to when it is applied.
 
+use std::sync::PoisonError;
+
 use strata_engine::{Forecast, Operation};
-use strata_talos::Contract;
+use strata_resource::Value;
+use strata_talos::{Component, Contract, MachineConfig, RebootEffect, forecast};
 
-/// What a change of the configuration means for a node.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Reboot {
-    No,
-    /// A path that no table knows.
-    Maybe,
-    Yes,
+use crate::cluster::Cluster;
+
+/// What a node is to be told: the wanted configuration with the versions of Kubernetes that the node has. Those are changed in an
+/// order of their own.
+pub(crate) fn told(wanted: &MachineConfig, live: &MachineConfig) -> MachineConfig {
+    let mut told = wanted.clone();
+    for component in Component::ALL {
+        if let Some(version) = live.component_version(component) {
+            // Where a part comes or goes with the change, the wanted version is right.
+            let _ = told.set_component_version(component, version);
+        }
+    }
+    told
 }
 
-/// What the changed paths of the configuration mean on a version of Talos.
-pub(crate) fn reboot_of(operation: &Operation, version: &str) -> Reboot {
-    let Ok(contract) = version.parse::<Contract>() else { return Reboot::Maybe };
-    let in_config = operation.changes.iter().filter(|change| change.path.first() == Some("config"));
-    let of_fields = in_config.map(|change| {
-        let keys = change.path.keys();
-        let document = keys.get(1).map(String::as_str).unwrap_or_default();
-        effect(contract, document, keys.get(2..).unwrap_or_default())
-    });
-    let foreign = operation.changes.iter().filter(|change| change.path.first() == Some("foreign"));
-    let of_foreign = foreign
-        .flat_map(|change| change.before.iter().filter_map(strata_resource::Value::as_list).flatten())
-        .filter_map(strata_resource::Value::as_text)
-        .map(|path| {
-            let (document, path) = path.split_once(": ").unwrap_or((path, ""));
-            let keys: Vec<String> = path.split('.').map(str::to_owned).collect();
-            effect(contract, document, &keys)
-        });
-    of_fields.chain(of_foreign).max().unwrap_or(Reboot::No)
-}
-
-fn effect(contract: Contract, document: &str, path: &[String]) -> Reboot {
-    match strata_talos::reboot_effect(contract, document, path) {
-        strata_talos::Effect::Immediate => Reboot::No,
-        strata_talos::Effect::Reboot => Reboot::Yes,
-        strata_talos::Effect::Unknown => Reboot::Maybe,
+/// What it means for a node of this version to be told.
+pub(crate) fn effect(version: &str, live: &MachineConfig, told: &MachineConfig) -> RebootEffect {
+    match version.parse::<Contract>() {
+        Ok(contract) => forecast(contract, live, told).effect(),
+        Err(_) => RebootEffect::MayReboot,
     }
 }
 
 /// For the plan: by the version that the node will have when it is told.
-pub(crate) fn forecast(operation: &Operation) -> Forecast {
+pub(crate) fn of(cluster: &Cluster, operation: &Operation) -> Option<Forecast> {
     let changes = |field: &str| operation.changes.iter().any(|change| change.path.first() == Some(field));
     if changes("version") {
-        return Forecast::Restarts;
+        return Some(Forecast::Restarts);
     }
-    let version = operation.spec.get("version").and_then(strata_resource::Value::as_text).unwrap_or_default();
-    match reboot_of(operation, version) {
-        Reboot::No => Forecast::StaysUp,
-        Reboot::Maybe => Forecast::MayRestart,
-        Reboot::Yes => Forecast::Restarts,
+    if !["config", "foreign", "address"].iter().any(|field| changes(field)) {
+        return Some(Forecast::StaysUp);
     }
+    let seen = cluster.seen.lock().unwrap_or_else(PoisonError::into_inner);
+    let live = seen.get(operation.address.name())?;
+    let wanted = cluster.options.configs.get(operation.address.name())?;
+    let version = operation.spec.get("version").and_then(Value::as_text).unwrap_or_default();
+    Some(match effect(version, live, &told(wanted, live)) {
+        RebootEffect::NoReboot => Forecast::StaysUp,
+        RebootEffect::MayReboot => Forecast::MayRestart,
+        RebootEffect::Reboot => Forecast::Restarts,
+    })
 }

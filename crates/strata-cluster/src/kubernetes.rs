@@ -16,15 +16,6 @@ use crate::node::Contact;
 use crate::rolling::Disturbance;
 use crate::wait::{JOIN, PULL, Seen, until};
 
-/// In this order, each on all nodes that have it.
-const ORDER: [Component; 5] = [
-    Component::ApiServer,
-    Component::ControllerManager,
-    Component::Scheduler,
-    Component::Proxy,
-    Component::Kubelet,
-];
-
 pub(crate) async fn execute(
     cluster: &Cluster,
     operation: &Operation,
@@ -36,7 +27,7 @@ pub(crate) async fn execute(
     let version = operation.spec.get("version").and_then(Value::as_text).unwrap_or_default();
     pull(cluster, version, context).await?;
     let mut changed = false;
-    for component in ORDER {
+    for component in Component::ALL {
         for node in cluster.places().filter(|node| node.control_plane || component == Component::Kubelet) {
             changed |= set(cluster, node, component, version, context).await?;
         }
@@ -53,7 +44,8 @@ pub(crate) async fn execute(
 /// The version that a cluster has: the oldest of all components of all nodes.
 pub(crate) fn version_of<'c>(configs: impl Iterator<Item = &'c MachineConfig>) -> Option<String> {
     let versions = configs.flat_map(|config| {
-        ORDER.into_iter().filter_map(|component| config.component_version(component)).collect::<Vec<_>>()
+        let here = Component::ALL.into_iter().filter(|component| config.runs(*component));
+        here.filter_map(|component| config.component_version(component)).map(str::to_owned).collect::<Vec<_>>()
     });
     versions.min_by_key(|version| parts(version)).map(|version| format!("v{}", version.trim_start_matches('v')))
 }
@@ -66,9 +58,9 @@ fn parts(version: &str) -> Vec<u32> {
 async fn pull(cluster: &Cluster, version: &str, context: &dyn OperationContext) -> Result<(), ProviderError> {
     for node in cluster.places() {
         let Contact::Running(running) = cluster.contact(&node.address).await? else { continue };
-        for component in ORDER {
+        for component in Component::ALL {
             let Some(image) = running.config.component_image(component) else { continue };
-            let wanted = with_tag(&image, version);
+            let wanted = with_tag(image, version);
             if wanted == image || (!node.control_plane && component != Component::Kubelet) {
                 continue;
             }
@@ -100,12 +92,14 @@ async fn set(
     let Contact::Running(running) = cluster.contact(&node.address).await? else {
         return Err(internal(format!("`{}` does not answer at {}", node.name, node.address)));
     };
-    let Some(image) = running.config.component_image(component) else { return Ok(false) };
-    let wanted = with_tag(&image, version);
-    let changes = wanted != image;
+    if !running.config.runs(component) {
+        return Ok(false);
+    }
+    let mut config = running.config.clone();
+    let changes = config.set_component_version(component, version).map_err(|error| internal(error.to_string()))?;
+    let wanted = config.component_image(component).unwrap_or_default().to_owned();
     if changes {
         let _turn = cluster.begin_turn(node, Disturbance::Light, context).await?;
-        let config = running.config.with_component_image(component, &wanted);
         context.before_write()?;
         context.progress(&format!("{} of `{}` becomes {version}", component.name(), node.name));
         let client = cluster.talos(&node.address)?;
@@ -164,12 +158,35 @@ fn is_ready(pod: &Object) -> bool {
     pod.condition("Ready").and_then(|condition| condition.get("status")).and_then(Json::as_str) == Some("True")
 }
 
+/// The objects of one manifest: a list, or one.
+fn objects(spec: &strata_talos::Value) -> Vec<Json> {
+    match spec {
+        strata_talos::Value::List(items) => items.iter().map(json).collect(),
+        strata_talos::Value::Map(_) => vec![json(spec)],
+        _ => Vec::new(),
+    }
+}
+
+fn json(value: &strata_talos::Value) -> Json {
+    use strata_talos::Value;
+    match value {
+        Value::Null => Json::Null,
+        Value::Bool(bool) => Json::from(*bool),
+        Value::Int(int) => i64::try_from(*int).map_or(Json::Null, Json::from),
+        Value::Octal(number) => Json::from(*number),
+        Value::Float(number) => Json::from(*number),
+        Value::Text(text) => Json::from(text.as_str()),
+        Value::List(items) => Json::Array(items.iter().map(json).collect()),
+        Value::Map(map) => Json::Object(map.iter().map(|(key, value)| (key.clone(), json(value))).collect()),
+    }
+}
+
 /// What Talos gives to Kubernetes at bootstrap, in its newest form: kube-proxy, the network plug-in, the cluster's DNS.
 async fn manifests(cluster: &Cluster, context: &dyn OperationContext) -> Result<(), ProviderError> {
     let Some(node) = cluster.control_planes().next() else { return Ok(()) };
     let resources = cluster.talos(&node.address)?.list(ResourceKind::MANIFESTS).await.map_err(talos)?;
     for resource in resources {
-        for object in resource.objects() {
+        for object in objects(&resource.spec) {
             let object = Object::new(object).map_err(|error| internal(error.to_string()))?;
             context.before_write()?;
             context.progress(&format!("applies {}", object.reference()));

@@ -4,11 +4,11 @@ use strata_engine::{ErrorClass, Operation, OperationContext, Outcome, ProviderEr
 use strata_resource::{Spec, Value};
 use strata_state::Action;
 use strata_talos::api::{ApplyMode, MachineStage, RebootMode, Reset, TalosError, Upgraded, Wipe};
-use strata_talos::{Contract, MachineConfig};
+use strata_talos::{Contract, MachineConfig, RebootEffect};
 
 use crate::cluster::{Cluster, NodePlace};
 use crate::error::{guard, internal, kube, talos};
-use crate::forecast::{Reboot, reboot_of};
+use crate::forecast::{effect, told};
 use crate::node::{Contact, Running, stage};
 use crate::rolling::Disturbance;
 use crate::wait::{BOOT, JOIN, PULL, Seen, until};
@@ -152,14 +152,18 @@ async fn update(
     let (reached, running) = at;
     let upgrades = changes("version");
     let tells = ["config", "foreign", "address"].iter().any(|field| changes(field));
-    let reboot = if tells { reboot_of(operation, &running.version) } else { Reboot::No };
-    let what = if upgrades || reboot != Reboot::No { Disturbance::Restart } else { Disturbance::Light };
+    let reboot = match tells {
+        true => effect(&running.version, &running.config, &told(config(cluster, node)?, &running.config)),
+        false => RebootEffect::NoReboot,
+    };
+    let restarts = upgrades || reboot != RebootEffect::NoReboot;
+    let what = if restarts { Disturbance::Restart } else { Disturbance::Light };
     let _turn = cluster.begin_turn(&reached, what, context).await?;
     if upgrades {
         upgrade(cluster, operation, &reached, context).await?;
     }
     if tells {
-        tell(cluster, node, &reached, reboot, context).await?;
+        tell(cluster, node, &reached, context).await?;
     }
     if changes("media") {
         eject(cluster, operation, context).await?;
@@ -214,12 +218,12 @@ async fn tell(
     cluster: &Cluster,
     node: &NodePlace,
     reached: &NodePlace,
-    reboot: Reboot,
     context: &dyn OperationContext,
 ) -> Result<(), ProviderError> {
     let Contact::Running(running) = cluster.contact(&reached.address).await? else { return Err(silent(reached)) };
     let Running { version, config: live } = *running;
-    let wanted = config(cluster, node)?.with_components_of(&live);
+    let wanted = told(config(cluster, node)?, &live);
+    let reboot = effect(&version, &live, &wanted);
     let client = cluster.talos(&reached.address)?;
     let boot = client.boot_id().await.map_err(talos)?;
     let minor = version.parse::<Contract>().map_err(|error| internal(error.to_string()))?;
@@ -228,7 +232,7 @@ async fn tell(
     let text = wanted.to_yaml();
     let moved = reached.address != node.address;
     let reboots = match (reboot, minor >= Contract::V1_14) {
-        (Reboot::No, _) => {
+        (RebootEffect::NoReboot, _) => {
             match client.apply_configuration(&text, ApplyMode::NoReboot, false).await {
                 Err(error) if moved && is_passing(&error) => {}
                 other => drop(other.map_err(talos)?),
@@ -236,12 +240,12 @@ async fn tell(
             false
         }
         // From 1.14 on nothing reboots by itself: what needs it stays pending until we do it.
-        (Reboot::Yes | Reboot::Maybe, true) => {
+        (_, true) => {
             client.apply_configuration(&text, ApplyMode::NoReboot, false).await.map_err(talos)?;
             reboot_node(cluster, reached, context).await?;
             true
         }
-        (Reboot::Yes | Reboot::Maybe, false) => {
+        (_, false) => {
             match client.apply_configuration(&text, ApplyMode::Auto, false).await {
                 Ok(applied) => applied.reboots,
                 Err(error) if is_passing(&error) => true,

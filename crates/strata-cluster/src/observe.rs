@@ -160,6 +160,8 @@ fn observed_machine(
     media: Option<&'static str>,
     cordoned: bool,
 ) -> Observed {
+    let mut seen = cluster.seen.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    seen.insert(wanted.address.name().to_owned(), running.config.clone());
     let recorded = wanted.recorded.map(|recorded| &recorded.spec);
     let is_secret = |text: &str| cluster.options.redactor.redact(text) != text;
     let config = config_spec(&running.config, &is_secret);

@@ -3,7 +3,7 @@
 use strata_engine::{Operation, ProviderError};
 use strata_resource::{Kind, Value};
 use strata_state::Action;
-use strata_talos::{Contract, check_kubernetes_upgrade, check_talos_upgrade};
+use strata_talos::{Version, check_kubernetes_upgrade, check_pair, check_talos_upgrade};
 
 use crate::cluster::Cluster;
 use crate::error::guard;
@@ -12,7 +12,7 @@ pub(crate) async fn preflight(cluster: &Cluster, operations: &[Operation]) -> Re
     if cluster.options.ending {
         return Ok(Vec::new());
     }
-    let mut found = versions(operations);
+    let mut found = versions(cluster, operations);
     found.extend(majority(cluster, operations));
     found.extend(leaving(cluster, operations).await?);
     Ok(found)
@@ -26,30 +26,35 @@ fn live<'o>(operation: &'o Operation, field: &str) -> Option<&'o str> {
     operation.observed.as_ref()?.spec.get(field)?.as_text()
 }
 
-fn versions(operations: &[Operation]) -> Vec<ProviderError> {
+fn read(version: Option<&str>) -> Option<Version> {
+    version?.parse().ok()
+}
+
+fn versions(cluster: &Cluster, operations: &[Operation]) -> Vec<ProviderError> {
     let mut found = Vec::new();
     let talos = operations.iter().filter(|one| one.address.kind() == Kind::Machine && one.action == Action::Update);
     let mut told = std::collections::BTreeSet::new();
     for operation in talos {
-        let (Some(from), Some(to)) = (live(operation, "version"), text(operation, "version")) else { continue };
-        if let Err(error) = check_talos_upgrade(from, to)
+        let (Some(from), Some(to)) = (read(live(operation, "version")), read(text(operation, "version"))) else {
+            continue;
+        };
+        if from != to
+            && let Err(error) = check_talos_upgrade(&from, &to)
             && told.insert(error.to_string())
         {
             found.push(guard(error.to_string(), "go one minor version at a time, and apply each"));
         }
     }
     for operation in operations.iter().filter(|one| one.address.kind() == Kind::Kubernetes) {
-        let Some(to) = text(operation, "version") else { continue };
-        let machine = operations.iter().find(|one| one.address.kind() == Kind::Machine);
-        let talos = machine.and_then(|machine| text(machine, "version")).and_then(|version| version.parse().ok());
-        let contract: Option<Contract> = talos;
-        if let Some(from) = live(operation, "version").filter(|from| *from != to)
-            && let Err(error) = check_kubernetes_upgrade(from, to, contract)
-        {
-            found.push(guard(error.to_string(), "go one minor version at a time, and apply each"));
-        } else if let Some(contract) = contract.filter(|contract| !contract.runs_kubernetes(to)) {
-            let message = format!("Talos {contract} is not made for Kubernetes {to}; it runs {}", contract.kubernetes_range());
-            found.push(guard(message, "choose another version of one of them"));
+        let (Some(to), Some(talos)) = (read(text(operation, "version")), read(Some(&cluster.options.talos_version))) else {
+            continue;
+        };
+        let checked = match read(live(operation, "version")).filter(|from| *from != to) {
+            Some(from) => check_kubernetes_upgrade(&from, &to, &talos),
+            None => check_pair(&talos, &to),
+        };
+        if let Err(error) = checked {
+            found.push(guard(error.to_string(), "choose versions that fit, one minor version after the other"));
         }
     }
     found

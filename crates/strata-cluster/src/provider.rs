@@ -51,7 +51,10 @@ impl Provider for ClusterProvider {
     }
 
     fn forecast(&self, operation: &Operation) -> Option<Forecast> {
-        (operation.address.kind() == Kind::Machine).then(|| forecast::forecast(operation))
+        if operation.address.kind() != Kind::Machine {
+            return None;
+        }
+        forecast::of(&self.cluster, operation)
     }
 
     /// Nothing runs on after a call of ours has ended: what is live can be judged at once.

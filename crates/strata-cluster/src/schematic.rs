@@ -26,7 +26,7 @@ pub(crate) async fn execute(
     };
     let mut options = HttpOptions::new(factory);
     options.dial = cluster.options.dial.clone();
-    options.tls = cluster.options.factory_tls.clone();
+    options.tls = cluster.options.outside_tls.clone();
     let client = HttpClient::new(options).map_err(|error| failed(error.to_string()))?;
     context.before_write()?;
     let body = Body::Bytes {

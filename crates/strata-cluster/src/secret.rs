@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::json;
 use strata_engine::{Operation, OperationContext, Outcome, ProviderError};
 use strata_kubernetes::{ApplyOptions, BootstrapSecret, Object, ObjectRef};
 use strata_resource::{Secret, Spec, Value};
-use strata_secret::SecretString;
+use strata_secret::{SecretBytes, SecretString};
 use strata_state::Action;
 
 use crate::cluster::Cluster;
@@ -38,7 +40,8 @@ pub(crate) fn observed(live: &Object, asked: &[&Spec]) -> Spec {
 }
 
 fn decoded(base64: &str) -> Option<SecretString> {
-    strata_kubernetes::decode_entry(base64)?.into_string().ok()
+    let bytes = SecretBytes::new(STANDARD.decode(base64).ok()?);
+    bytes.into_string().ok()
 }
 
 pub(crate) async fn execute(

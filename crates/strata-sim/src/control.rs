@@ -58,7 +58,10 @@ pub(crate) async fn answer(shared: Arc<Shared>, request: Request<Incoming>) -> P
         .collect();
     let ask = |key: &str| query.iter().find(|(k, _)| k == key).map(|(_, v)| v.clone());
     Ok(match (&parts.method, parts.uri.path()) {
-        (&Method::GET, "/_sim/export") => reply(StatusCode::OK, &shared.world().export()),
+        (&Method::GET, "/_sim/export") => {
+            shared.settle();
+            reply(StatusCode::OK, &shared.world().export())
+        }
         (&Method::GET, "/_sim/requests") => reply(StatusCode::OK, &shared.count().to_json()),
         (&Method::DELETE | &Method::POST, "/_sim/requests") => {
             shared.count().reset();

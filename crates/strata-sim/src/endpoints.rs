@@ -18,7 +18,7 @@ mod nodes;
 mod notifications;
 mod overview;
 mod pools;
-mod qemu;
+pub mod qemu;
 mod resources;
 mod sdn;
 mod section;
@@ -30,7 +30,7 @@ use std::sync::LazyLock;
 
 use crate::api::Route;
 use crate::api::router::Router;
-pub use node_storage::download::synthetic_checksum;
+pub use node_storage::download::{synthetic, synthetic_checksum};
 
 static ROUTER: LazyLock<Router> = LazyLock::new(|| {
     let families: &[fn() -> Vec<Route>] = &[

@@ -10,14 +10,18 @@ mod auth;
 mod cert;
 mod control;
 mod endpoints;
+mod factory;
 mod fetch;
+mod gateway;
 mod options;
 mod shared;
 mod sim;
+mod talos;
 mod task;
 mod upload;
 mod wire;
 mod world;
+mod yaml;
 
 pub use cert::fingerprint;
 pub use endpoints::synthetic_checksum;

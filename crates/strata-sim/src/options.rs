@@ -83,6 +83,8 @@ pub struct SimOptions {
     pub port: u16,
     /// Port of the control interface; 0 takes a free one.
     pub control_port: u16,
+    /// Port of the gateway to the simulated network; 0 takes a free one.
+    pub gateway_port: u16,
     /// A token `user@realm!name=secret` without privilege separation to have besides the world's own.
     pub token: Option<String>,
     /// The password of root@pam.
@@ -108,6 +110,7 @@ impl Default for SimOptions {
             world: WorldKind::Default,
             port: 0,
             control_port: 0,
+            gateway_port: 0,
             token: None,
             password: None,
             seed: 1,

@@ -1,14 +1,17 @@
 //! What the servers of one simulator share: the world behind its lock, the pace, faults and counts.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::Notify;
+use tokio::sync::futures::Notified;
 
 use crate::control::faults::Faults;
 use crate::control::requests::Requests;
+use crate::gateway::Network;
 use crate::options::Pace;
+use crate::talos::Certificates;
 use crate::task::LockKey;
 use crate::world::World;
 
@@ -26,6 +29,10 @@ pub struct Shared {
     pub dirty: AtomicBool,
     pub faults: Faults,
     pub requests: Mutex<Requests>,
+    /// Who listens where in the simulated network.
+    pub network: Network,
+    pub certificates: Certificates,
+    api_port: OnceLock<u16>,
 }
 
 impl Shared {
@@ -38,6 +45,9 @@ impl Shared {
             dirty: AtomicBool::new(true),
             faults: Faults::default(),
             requests: Mutex::default(),
+            network: Network::default(),
+            certificates: Certificates::default(),
+            api_port: OnceLock::new(),
         }
     }
 
@@ -54,6 +64,34 @@ impl Shared {
     pub fn changed(&self) {
         self.dirty.store(true, Ordering::Release);
         self.bell.notify_waiters();
+    }
+
+    /// The next time that something changes.
+    pub fn until_changed(&self) -> Notified<'_> {
+        self.bell.notified()
+    }
+
+    /// Brings the machines up to the present. Gives the time of the next event, in milliseconds since 1970, and now.
+    pub fn settle(&self) -> (Option<i64>, i64) {
+        let mut world = self.world();
+        let before = world.talos.mark();
+        let next = world.settle();
+        let moved = before != world.talos.mark();
+        let now = world.now_ms();
+        drop(world);
+        if moved {
+            self.changed();
+        }
+        (next, now)
+    }
+
+    /// The loopback port of the API, once it is known.
+    pub fn api_port(&self) -> u16 {
+        self.api_port.get().copied().unwrap_or_default()
+    }
+
+    pub fn set_api_port(&self, port: u16) {
+        let _ = self.api_port.set(port);
     }
 
     /// Waits until a lock is free, and takes it if a task is named. False after the API's patience.

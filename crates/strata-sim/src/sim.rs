@@ -13,7 +13,7 @@ use tokio::task::JoinHandle;
 use crate::options::SimOptions;
 use crate::shared::Shared;
 use crate::world::{World, begin, persist};
-use crate::{cert, wire};
+use crate::{cert, factory, gateway, talos, wire};
 
 /// How long changes may wait before they are saved.
 const SAVE_EVERY: Duration = Duration::from_millis(100);
@@ -23,6 +23,7 @@ pub struct Sim {
     shared: Arc<Shared>,
     port: u16,
     control_port: u16,
+    gateway_port: u16,
     token: String,
     data_dir: Option<PathBuf>,
     stop: watch::Sender<bool>,
@@ -41,10 +42,18 @@ impl Sim {
         world.second = options.pace.scale(1.0).as_secs_f64();
         let api = wire::listen(options.port).await?;
         let control = wire::listen(options.control_port).await?;
+        let gateway = wire::listen(options.gateway_port).await?;
+        let gateway_port = gateway.local_addr()?.port();
         let (port, control_port) = (api.local_addr()?.port(), control.local_addr()?.port());
         let shared = Arc::new(Shared::new(world, options.pace, options.auth_delay()));
+        shared.set_api_port(port);
+        factory::open(&shared.network);
         let (stop, stopped) = watch::channel(false);
-        let mut servers = vec![tokio::spawn(wire::serve(Arc::clone(&shared), api, control, stopped.clone()))];
+        let mut servers = vec![
+            tokio::spawn(wire::serve(Arc::clone(&shared), api, control, stopped.clone())),
+            tokio::spawn(gateway::serve(Arc::clone(&shared), gateway, stopped.clone())),
+            tokio::spawn(talos::drive::run(Arc::clone(&shared), stopped.clone())),
+        ];
         if let Some(dir) = options.data_dir.clone() {
             servers.push(tokio::spawn(keep(Arc::clone(&shared), dir, stopped)));
         }
@@ -52,7 +61,7 @@ impl Sim {
             crate::WorldKind::Default => begin::DEMO_TOKEN.to_owned(),
             crate::WorldKind::Single => begin::ROOT_TOKEN.to_owned(),
         });
-        Ok(Self { shared, port, control_port, token, data_dir: options.data_dir, stop, servers })
+        Ok(Self { shared, port, control_port, gateway_port, token, data_dir: options.data_dir, stop, servers })
     }
 
     /// `https://127.0.0.1:PORT`.
@@ -80,8 +89,19 @@ impl Sim {
         format!("http://127.0.0.1:{}", self.control_port)
     }
 
+    /// The authority behind names of the simulated network, such as the image factory's.
+    pub fn network_ca_pem(&self) -> &'static str {
+        gateway::web::authority_pem()
+    }
+
+    /// `127.0.0.1:PORT` of the gateway to the simulated network, which understands HTTP CONNECT.
+    pub fn gateway(&self) -> String {
+        format!("127.0.0.1:{}", self.gateway_port)
+    }
+
     /// Every live object; the same as `GET /_sim/export`.
     pub fn export(&self) -> Value {
+        self.shared.settle();
         self.shared.world().export()
     }
 
@@ -97,18 +117,20 @@ impl Sim {
 
     /// What tools wait for and read: where everything is, and where the addresses of the nodes really lead.
     pub fn ready_line(&self) -> String {
-        let dial: serde_json::Map<String, Value> = self
+        let mut dial: serde_json::Map<String, Value> = self
             .shared
             .world()
             .nodes
             .values()
             .map(|node| (format!("{}:8006", node.ip), json!(format!("127.0.0.1:{}", self.port))))
             .collect();
+        dial.insert("*".to_owned(), json!(self.gateway()));
         json!({
             "proxmox": {
                 "endpoint": self.endpoint(), "token": self.token, "fingerprint": self.fingerprint(),
             },
             "control": self.control(),
+            "network-ca": self.network_ca_pem(),
             "dial": dial,
         })
         .to_string()

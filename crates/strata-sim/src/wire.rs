@@ -8,4 +8,4 @@ mod service;
 
 pub(crate) use format::Body;
 pub(crate) use server::{listen, serve};
-pub(crate) use service::{Plain, execute};
+pub(crate) use service::{Cut, Plain, execute};

@@ -22,6 +22,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::api::{Refusal, no};
 use crate::options::WorldKind;
+use crate::talos::Talos;
 use crate::task::{Cont, Tasks};
 pub use access::{Access, Pool};
 pub use cluster::Cluster;
@@ -45,6 +46,8 @@ pub struct World {
     /// By scope: `cluster`, `node/NAME`, `guest/VMID`.
     pub firewall: BTreeMap<String, Firewall>,
     pub cluster: Cluster,
+    #[serde(default)]
+    pub talos: Talos,
     #[serde(skip)]
     pub tasks: Tasks,
     /// How the pace scales a second, for what depends on the age of things.

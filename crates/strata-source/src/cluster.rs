@@ -213,8 +213,10 @@ record! {
         "target" target: Option<Spanned<String>> [text(NAME)];
         /// the address of the API, for a repository without targets
         "endpoint" endpoint: Option<Spanned<String>> [text(URL)];
-        /// with `endpoint`: an API token `user@realm!name=uuid`
+        /// with `endpoint`: an API token `user@realm!name=uuid`; with `tokenId`, what stands after the `=`
         "token" token: Option<Value<String>> [secret];
+        /// with `endpoint`: what stands before the `=` of the token, where the two are kept apart
+        "tokenId" token_id: Option<Value<String>>;
         /// with `endpoint`: anyone may answer
         "insecure" insecure: Option<bool>;
         /// with `endpoint`: how the server proves who it is

@@ -154,6 +154,15 @@ impl Repository {
             return targets.get(name).map(|target| (name.value.as_str(), target));
         }
         let mut proxmox = targets.iter().filter(|(_, target)| target.proxmox.is_some());
+        if let Some(own) = stack.own_endpoint() {
+            // A target with the same address says more of the place: its certificate, and how much it bears.
+            let is_same = |target: &Target| {
+                target.proxmox.as_ref().is_some_and(|proxmox| place(&proxmox.endpoint) == place(own))
+            };
+            return proxmox
+                .find(|(_, target)| is_same(target))
+                .map(|(name, target)| (name.value.as_str(), target));
+        }
         match (proxmox.next(), proxmox.next()) {
             (Some((name, target)), None) => Some((name.value.as_str(), target)),
             _ => None,
@@ -162,10 +171,9 @@ impl Repository {
 
     /// What tells one Proxmox from another: two targets with one endpoint are one place.
     pub fn proxmox_endpoint(&self, stack: &EffectiveStack) -> Option<String> {
-        let own = stack.cluster().and_then(|cluster| cluster.proxmox.as_ref()?.endpoint.as_ref());
-        let endpoint = own.or_else(|| self.proxmox(stack).map(|(_, proxmox)| &proxmox.endpoint))?;
-        let endpoint = endpoint.trim_end_matches('/');
-        Some(endpoint.strip_suffix("/api2/json").unwrap_or(endpoint).to_ascii_lowercase())
+        let endpoint =
+            stack.own_endpoint().or_else(|| self.proxmox(stack).map(|(_, proxmox)| &proxmox.endpoint))?;
+        Some(place(endpoint))
     }
 
     /// Storages that every node sees the same content of, by target, where `hypervisors/` says so.
@@ -220,6 +228,11 @@ impl EffectiveStack {
         }
     }
 
+    /// The address of the Proxmox that a cluster writes down itself instead of naming a target.
+    pub fn own_endpoint(&self) -> Option<&Spanned<String>> {
+        self.cluster()?.proxmox.as_ref()?.endpoint.as_ref()
+    }
+
     /// The stack's `proxmox` section, for a stack of machines.
     pub fn placement(&self) -> Option<&StackProxmox> {
         self.machines()?.proxmox.as_ref()
@@ -248,6 +261,12 @@ impl EffectiveStack {
     pub fn read(&self, path: &str, world: &dyn World) -> Result<Vec<u8>, String> {
         find(world, &self.folder, path).map(|(_, content)| content)
     }
+}
+
+/// An address as it is compared.
+fn place(endpoint: &str) -> String {
+    let endpoint = endpoint.trim_end_matches('/');
+    endpoint.strip_suffix("/api2/json").unwrap_or(endpoint).to_ascii_lowercase()
 }
 
 fn fetch(folder: &str, source: &Source, world: &dyn World) -> Result<Option<String>, String> {

@@ -83,6 +83,10 @@ impl MachineConfig {
         Some(matches!(kind, "controlplane" | "init"))
     }
 
+    pub(crate) fn document_mut(&mut self, kind: &str) -> Option<&mut Document> {
+        self.documents.iter_mut().find(|document| document.kind() == kind)
+    }
+
     pub(crate) fn into_documents(self) -> Vec<Document> {
         self.documents
     }

@@ -11,6 +11,8 @@ use crate::contract::Contract;
 use crate::document::Document;
 use crate::secrets::SecretsBundle;
 
+pub(crate) use kubernetes::{API_SERVER, CONTROLLER_MANAGER, KUBELET, PROXY, SCHEDULER};
+
 /// What a machine does in a cluster.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Role {

@@ -1,9 +1,13 @@
-//! Talos PKI, machine config and image factory.
+//! Talos PKI, machine config, image factory and API client.
 
+pub mod api;
+mod compatibility;
+mod components;
 mod config;
 mod contract;
 mod document;
 mod factory;
+mod forecast;
 mod gen_config;
 mod generate;
 mod kubeconfig;
@@ -19,10 +23,15 @@ mod talosconfig;
 mod tree;
 mod yaml;
 
+pub use compatibility::{
+    CompatibilityError, Version, check_kubernetes_upgrade, check_pair, check_talos_upgrade,
+};
+pub use components::{Component, ComponentError};
 pub use config::{ConfigError, MachineConfig};
 pub use contract::{Contract, UnknownContract};
 pub use document::{Document, DocumentError, DocumentId};
 pub use factory::{Arch, BadFactory, Factory, FactoryImage, Overlay, Platform, Schematic, SecureBoot};
+pub use forecast::{ConfigChange, Forecast, RebootEffect, forecast};
 pub use gen_config::{
     DEFAULT_KUBERNETES_VERSION, GenConfigArgs, GenConfigError, GeneratedFile, GeneratedFiles, PatchSource,
     gen_config,

@@ -6,68 +6,19 @@ use strata_resource::{Secret, Spec, Value as Field};
 use strata_secret::{REDACTED, SecretString};
 
 use crate::config::MachineConfig;
-use crate::document::Document;
 use crate::tree::Value;
-
-/// Images whose version belongs to the cluster, by document and path.
-const OWNED_ELSEWHERE: &[(&str, &[&str])] = &[
-    ("v1alpha1", &["machine", "install", "image"]),
-    ("v1alpha1", &["machine", "kubelet", "image"]),
-    ("v1alpha1", &["cluster", "apiServer", "image"]),
-    ("v1alpha1", &["cluster", "controllerManager", "image"]),
-    ("v1alpha1", &["cluster", "scheduler", "image"]),
-    ("v1alpha1", &["cluster", "proxy", "image"]),
-];
-
-/// Documents of 1.14 whose `image` it is.
-const IMAGE_DOCUMENTS: &[&str] = &[
-    "KubeletConfig",
-    "KubeAPIServerConfig",
-    "KubeControllerManagerConfig",
-    "KubeSchedulerConfig",
-    "KubeProxyConfig",
-];
 
 /// `is_secret` tells of texts that are secret wherever they stand: what a patch of the user took from an encrypted file.
 pub fn config_spec(config: &MachineConfig, is_secret: &dyn Fn(&str) -> bool) -> Spec {
     let mut documents = Spec::new();
-    for document in config.documents() {
-        if let Some(Field::Map(mut tree)) =
+    for document in config.without_versions().documents() {
+        if let Some(Field::Map(tree)) =
             field(&document.to_value(), &document.to_redacted_value(), is_secret)
         {
-            set_aside(document, &mut tree);
             documents.insert(document.id().to_string(), Field::Map(tree));
         }
     }
     documents
-}
-
-fn set_aside(document: &Document, tree: &mut Spec) {
-    if IMAGE_DOCUMENTS.contains(&document.kind()) {
-        tree.remove("image");
-    }
-    for (kind, path) in OWNED_ELSEWHERE {
-        if *kind == document.id().to_string() {
-            remove(tree, path);
-        }
-    }
-}
-
-fn remove(tree: &mut Spec, path: &[&str]) {
-    match path {
-        [] => {}
-        [last] => {
-            tree.remove(*last);
-        }
-        [first, rest @ ..] => {
-            if let Some(Field::Map(inner)) = tree.get_mut(*first) {
-                remove(inner, rest);
-                if inner.is_empty() {
-                    tree.remove(*first);
-                }
-            }
-        }
-    }
 }
 
 /// The value beside its redacted twin: where the twin hides something, there is a secret. Nothing for what is not set.

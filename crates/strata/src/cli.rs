@@ -36,6 +36,9 @@ pub(crate) struct Global {
     /// No colours
     #[arg(long, global = true)]
     pub(crate) no_color: bool,
+    /// A file with the password of vaults, or a program that prints it; `prompt` asks; can be given more than once
+    #[arg(long, value_name = "[ID@]FILE", global = true)]
+    pub(crate) vault_password_file: Vec<String>,
     /// Connects elsewhere: a JSON file that maps `host:port` of the model to `host:port` to dial
     #[arg(long, value_name = "FILE", env = "STRATA_DIAL", global = true, hide_env_values = true)]
     pub(crate) dial: Option<PathBuf>,

@@ -1,25 +1,51 @@
 //! The repository's secrets, opened with the user's keys.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use age::secrecy::ExposeSecret;
 use strata_secret::{Redactor, SecretBytes, SecretString};
-use strata_secrets::{
-    Access, Environment, Identities, NoPrompt, OsRandom, Recipient, SecretStore, Source, sops,
-};
+use strata_secrets::vault::PasswordSource;
+use strata_secrets::{Access, Environment, OsRandom, Recipient, SecretStore, Source, sops};
 use strata_source::settings::Settings;
 
 use crate::command_error::CommandError;
 use crate::context::Context;
+use crate::prompt::TerminalPrompt;
 
 /// The age key that lies in the repository itself, ignored by git.
-const OWN_KEY: &str = "age.key";
+pub(crate) const OWN_KEY: &str = "age.key";
+
+/// The keys of the user, for the files of a repository. A person at a terminal may be asked.
+pub(crate) fn access(context: &Context, root: &Path) -> Arc<Access> {
+    Arc::new(Access::new(environment(context, root), Arc::new(TerminalPrompt), vault_passwords(context)))
+}
 
 /// The secrets that `strata.yaml` lists. Nothing is decrypted before it is asked for.
-pub(crate) fn store(context: &Context, root: &Path, settings: &Settings, redactor: Redactor) -> SecretStore {
-    let access = Access::new(environment(context, root), Arc::new(NoPrompt), Vec::new());
-    SecretStore::new(root, sources(settings), Arc::new(access)).with_redactor(redactor)
+pub(crate) fn store(
+    root: &Path,
+    settings: &Settings,
+    access: Arc<Access>,
+    redactor: Redactor,
+) -> SecretStore {
+    SecretStore::new(root, sources(settings), access).with_redactor(redactor)
+}
+
+/// The passwords of vaults that the command line names.
+pub(crate) fn vault_passwords(context: &Context) -> Vec<(Option<String>, PasswordSource)> {
+    let here = here(context);
+    context.global.vault_password_file.iter().map(|text| PasswordSource::parse(text, &here)).collect()
+}
+
+/// What the command line names starts where the command was told to work.
+pub(crate) fn here(context: &Context) -> Environment {
+    Environment::new(context.environment.clone()).in_directory(absolute(context, Path::new("")))
+}
+
+/// A path from the command line.
+pub(crate) fn absolute(context: &Context, given: &Path) -> PathBuf {
+    let path = context.start().join(given);
+    std::path::absolute(&path).unwrap_or(path)
 }
 
 /// The user's variables, with the repository's own key where they name no other.
@@ -45,11 +71,6 @@ pub(crate) fn sources(settings: &Settings) -> Vec<Source> {
             }
         })
         .collect()
-}
-
-/// The user's age identities.
-pub(crate) fn identities(context: &Context, root: &Path) -> Identities {
-    Identities::load(&environment(context, root), Arc::new(NoPrompt))
 }
 
 /// Everyone who can read the repository's SOPS files.

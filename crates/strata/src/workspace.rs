@@ -16,7 +16,7 @@ use strata_engine::{
 };
 use strata_resource::{Address, Layer, Lineage, Resource, ResourceGraph, Value};
 use strata_secret::{Redactor, SecretString};
-use strata_secrets::SecretStore;
+use strata_secrets::{Access, SecretStore};
 use strata_source::settings::state::Backend;
 use strata_source::world::Disk;
 use strata_source::{EffectiveStack, Model, Repository};
@@ -37,6 +37,8 @@ pub(crate) struct Workspace<'c> {
     root: PathBuf,
     repository: Repository,
     disk: Disk,
+    /// The user's keys; each is looked for when something needs it.
+    access: Arc<Access>,
     secrets: SecretStore,
     /// Knows every secret that was resolved, so that nothing shown holds one.
     redactor: Redactor,
@@ -121,8 +123,10 @@ impl<'c> Workspace<'c> {
             return Err(CommandError::silent(ErrorKind::Failed));
         }
         let redactor = Redactor::new();
-        let secrets = crate::secrets::store(context, &root, &repository.settings, redactor.clone());
-        Ok(Self { context, root, repository, disk, secrets, redactor })
+        let access = crate::secrets::access(context, &root);
+        let secrets =
+            crate::secrets::store(&root, &repository.settings, Arc::clone(&access), redactor.clone());
+        Ok(Self { context, root, repository, disk, access, secrets, redactor })
     }
 
     pub(crate) fn root(&self) -> &Path {
@@ -243,9 +247,8 @@ impl<'c> Workspace<'c> {
         }
         // A damaged state is told by whoever reads it next.
         let kept = self.store().read(&view.key).await.ok().flatten().and_then(|document| document.digest_key);
-        let identities = || crate::secrets::identities(self.context, &self.root);
         let key = match &kept {
-            Some(wrapped) => digest_key::unwrap(wrapped, &identities())?,
+            Some(wrapped) => digest_key::unwrap(wrapped, self.access.identities())?,
             None => digest_key::load_or_make(&self.root.join(OWN_FOLDER))?,
         };
         view.seal(&key);
@@ -290,7 +293,8 @@ impl<'c> Workspace<'c> {
     ) -> Result<Blueprint, CommandError> {
         let settings = self.repository.settings(&stack.environment);
         let lineage = self.lineage(stack)?;
-        let targets: Vec<&str> = settings.targets.iter().map(|(name, _)| name.as_str()).collect();
+        let own = targets::own_name(stack);
+        let known = self.repository.target(stack).map(|(name, _)| name);
         let outside = Outside::new(self, &stack.folder);
         let foreign = self.foreign_templates(stack);
         let site = Site {
@@ -298,7 +302,7 @@ impl<'c> Workspace<'c> {
             environment: (!stack.is_default_environment).then_some(stack.environment.as_str()),
             stack: &stack.name,
             lineage: &lineage,
-            default_target: targets.first().copied().filter(|_| targets.len() == 1),
+            default_target: known.or(own.as_deref()),
             shared_storages,
             foreign_templates: &foreign,
             mirror: &|url| settings.mirrored(url),

@@ -130,7 +130,7 @@ fn explain_api(api: &ApiError, doing: &str) -> ProviderError {
         ApiErrorKind::Denied { .. } => new(ErrorClass::Refused)
             .hint("`strata doctor --role` prints a role with everything that is needed"),
         ApiErrorKind::RootOnly { .. } => new(ErrorClass::Refused).hint(
-            "an API token is never root, not even root@pam's: give the target `user: root@pam` and a password for such keys",
+            "an API token is never root, not even root@pam's: give the target `login: {user: root@pam, password: …}` for such keys",
         ),
         ApiErrorKind::BadParameter => new(ErrorClass::BadInput),
         ApiErrorKind::Missing => new(ErrorClass::Missing),

@@ -86,9 +86,11 @@ impl ConfigWrite {
         let edit = Edit { kind, spec, removed: &removed };
         let mut write = Self::default();
         for key in keys {
+            // The value that goes needs the same rights as the one that comes.
+            let goes = live.get(&key).is_some_and(|value| is_root_only(kind, &key, value));
             match edit_key(&edit, &key, live.get(&key))? {
                 KeyChange::Set { value, secret } => {
-                    write.needs_root |= is_root_only(kind, &key, &value);
+                    write.needs_root |= goes || is_root_only(kind, &key, &value);
                     write.allocates |= asks_for_volume(&value);
                     if secret {
                         write.secrets += 1;
@@ -98,7 +100,7 @@ impl ConfigWrite {
                     }
                 }
                 KeyChange::Delete => {
-                    write.needs_root |= is_root_only(kind, &key, live.get(&key).unwrap_or_default());
+                    write.needs_root |= goes;
                     write.delete.push(key);
                 }
                 KeyChange::Keep => {}
@@ -253,6 +255,22 @@ mod tests {
             ]
         );
         assert!(write.allocates && !write.needs_root);
+    }
+
+    #[test]
+    fn a_device_by_its_address_needs_root_to_come_and_to_go() {
+        let live = live(&[("hostpci0", "0000:01:00.0"), ("hostpci1", "mapping=a")]);
+        for (slot, device, root) in [
+            ("hostpci0", json!({"mapping": "a"}), true),
+            ("hostpci1", json!({"mapping": "b"}), false),
+            ("hostpci2", json!({"device": "0000:02:00.0"}), true),
+        ] {
+            let path = format!("pci.{slot}");
+            let wanted = spec(json!({"pci": {slot: device.clone()}}));
+            let changes = changes(&[(&path, json!({"mapping": "x"}), device)]);
+            let write = ConfigWrite::of(GuestKind::Qemu, &wanted, &changes, &live).unwrap();
+            assert_eq!(write.needs_root, root, "{slot}");
+        }
     }
 
     #[test]

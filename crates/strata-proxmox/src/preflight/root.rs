@@ -1,5 +1,7 @@
 //! Keys that only root@pam may set, with a ticket: an API token never is root, whoever it belongs to.
 
+use std::collections::BTreeSet;
+
 use strata_engine::{ErrorClass, Operation, ProviderError};
 use strata_resource::{Spec, Value};
 use strata_state::Action;
@@ -24,11 +26,15 @@ fn forbidden_in(client: &Client, operation: &Operation) -> Vec<ProviderError> {
     if operation.action == Action::Delete {
         return Vec::new();
     }
-    let forbidden = params.pairs().filter(|(key, value)| {
-        is_root_only(kind, key, value)
-            && touched.as_ref().is_none_or(|keys| keys.iter().any(|touched| touched == key))
-    });
-    forbidden.map(|(key, _)| refusal(client, kind, operation, key)).collect()
+    let is_touched =
+        |key: &str| touched.as_ref().is_none_or(|keys| keys.iter().any(|touched| touched == key));
+    // What an update takes away needs the same rights as what it sets.
+    let live = operation.observed.as_ref().filter(|_| touched.is_some());
+    let live = live.and_then(|observed| create_params(kind, &observed.spec).ok()).unwrap_or_default();
+    let pairs = params.pairs().chain(live.pairs());
+    let forbidden = pairs.filter(|(key, value)| is_root_only(kind, key, value) && is_touched(key));
+    let keys: BTreeSet<&str> = forbidden.map(|(key, _)| key).collect();
+    keys.into_iter().map(|key| refusal(client, kind, operation, key)).collect()
 }
 
 fn refusal(client: &Client, kind: GuestKind, operation: &Operation, key: &str) -> ProviderError {
@@ -43,12 +49,12 @@ fn refusal(client: &Client, kind: GuestKind, operation: &Operation, key: &str) -
     let message = format!("`{}`: only root@pam may set `{field}` (`{key}`); {who}", operation.address);
     let hint = match key {
         _ if key.starts_with("hostpci") => {
-            "use a PCI mapping instead of a raw device, or give the target `user: root@pam` and a password"
+            "use a PCI mapping instead of a raw device, or give the target `login: {user: root@pam, password: …}`"
         }
         _ if key.starts_with("usb") => {
-            "use a USB mapping instead of a raw device, or give the target `user: root@pam` and a password"
+            "use a USB mapping instead of a raw device, or give the target `login: {user: root@pam, password: …}`"
         }
-        _ => "give the target `user: root@pam` and a password for such keys",
+        _ => "give the target `login: {user: root@pam, password: …}` for such keys",
     };
     let mut error = ProviderError::new(ErrorClass::Refused, message).field(field).hint(hint);
     error.nothing_done = true;

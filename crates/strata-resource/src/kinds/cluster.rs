@@ -4,7 +4,7 @@
 //! bootstrap   etcd: Text (the cluster's name)   id: Text (the cluster's id)
 //! kubernetes  kubernetes: Text (the cluster's name)   version: Text "v1.36.3"
 //! secret      namespace, secret, type: Text   data: {key: Secret}
-//! flux        flux: Text (its namespace)   version: Text   manifests: Text "sha256:…" (of what is applied)
+//! flux        flux: Text (its namespace)   version: Text   source: Text (URL, or `file:…`)   checksum: Text "sha256:…"
 //! sync        namespace, sync: Text   repository, branch, path: Text   interval: Text   decryption: Text   auth: Text (a secret's name)
 //! ```
 
@@ -19,6 +19,7 @@ pub(super) fn rules() -> KindRules {
         FieldRule::new("content", CreateOnly),
         FieldRule::new("factory", CreateOnly),
         FieldRule::new("source", CreateOnly),
+        FieldRule::new("checksum", InPlace).write_only(),
         FieldRule::new("version", InPlace),
     ])
 }

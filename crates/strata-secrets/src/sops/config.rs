@@ -60,12 +60,21 @@ impl CreationRules {
     pub fn is_empty(&self) -> bool {
         self.rules.is_empty()
     }
+
+    pub fn len(&self) -> usize {
+        self.rules.len()
+    }
 }
 
 impl CreationRule {
     /// Whether the rule names paths. One that does not is for whatever someone wants to encrypt.
     pub fn is_for_certain_paths(&self) -> bool {
         self.path.is_some()
+    }
+
+    /// The regular expression that paths must match.
+    pub fn pattern(&self) -> Option<&str> {
+        self.path.as_ref().map(Regex::as_str)
     }
 
     /// The settings, if every key of the rule is one of age.

@@ -8,11 +8,18 @@ pub(crate) struct Generator {
     /// Comments are numbered, so that each can be found again.
     comments: usize,
     keys: usize,
+    /// One in so many places has a comment.
+    silence: usize,
 }
 
 impl Generator {
     pub(crate) fn new(seed: u64) -> Self {
-        Self { state: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1, comments: 0, keys: 0 }
+        Self { state: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1, comments: 0, keys: 0, silence: 4 }
+    }
+
+    /// Half of all places have a comment.
+    pub(crate) fn talkative(seed: u64) -> Self {
+        Self { silence: 2, ..Self::new(seed) }
     }
 
     pub(crate) fn below(&mut self, limit: usize) -> usize {
@@ -63,7 +70,7 @@ impl Generator {
     }
 
     fn comment_lines(&mut self, indent: usize, text: &mut String) {
-        while self.one_in(4) {
+        while self.one_in(self.silence) {
             let comment = self.comment();
             writeln!(text, "{}{comment}", " ".repeat(indent)).expect("memory");
             if self.one_in(4) {
@@ -73,7 +80,7 @@ impl Generator {
     }
 
     fn line_end(&mut self, text: &mut String) {
-        if self.one_in(4) {
+        if self.one_in(self.silence) {
             let comment = self.comment();
             write!(text, " {comment}").expect("memory");
         }

@@ -150,14 +150,15 @@ impl Faults {
     }
 
     /// Counts a request against every fault; the first that strikes decides.
-    fn strike(&self, verb: Verb, path: &str) -> Option<(u64, Order)> {
+    fn strike(&self, verb: Verb, path: &str, connection: bool) -> Option<(u64, Order)> {
         let mut state = self.state();
         let mut struck = None;
         for fault in &mut state.faults {
             let order = &fault.order;
             let matches = order.method.as_deref().is_none_or(|m| m == verb.name())
                 && (!order.writes || verb != Verb::Get)
-                && order.path.as_deref().is_none_or(|glob| matches_glob(glob, path));
+                && order.path.as_deref().is_none_or(|glob| matches_glob(glob, path))
+                && connection == order.path.as_deref().is_some_and(|glob| glob.starts_with("/connect/"));
             if !matches {
                 continue;
             }
@@ -176,7 +177,18 @@ impl Faults {
 
     /// Called when a request is complete and nothing was done about it yet.
     pub async fn arrive(&self, verb: Verb, path: &str) -> Verdict {
-        let Some((id, order)) = self.strike(verb, path) else { return Verdict::Pass(None) };
+        let struck = self.strike(verb, path, false);
+        self.verdict(struck).await
+    }
+
+    /// Called when someone wants to be connected. Only faults whose path begins with `/connect/` see that.
+    pub async fn arrive_connection(&self, verb: Verb, path: &str) -> Verdict {
+        let struck = self.strike(verb, path, true);
+        self.verdict(struck).await
+    }
+
+    async fn verdict(&self, struck: Option<(u64, Order)>) -> Verdict {
+        let Some((id, order)) = struck else { return Verdict::Pass(None) };
         if !matches!(order.kind, Kind::HoldAfter | Kind::Lost) {
             self.bell.notify_waiters();
         }

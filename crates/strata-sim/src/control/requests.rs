@@ -1,5 +1,6 @@
 //! Counts requests by method and path template.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
@@ -8,12 +9,12 @@ use crate::api::Verb;
 
 #[derive(Debug, Default)]
 pub struct Requests {
-    counts: BTreeMap<(&'static str, Verb), u64>,
+    counts: BTreeMap<(Cow<'static, str>, Verb), u64>,
 }
 
 impl Requests {
-    pub fn add(&mut self, verb: Verb, template: &'static str) {
-        *self.counts.entry((template, verb)).or_default() += 1;
+    pub fn add(&mut self, verb: Verb, template: impl Into<Cow<'static, str>>) {
+        *self.counts.entry((template.into(), verb)).or_default() += 1;
     }
 
     pub fn reset(&mut self) {

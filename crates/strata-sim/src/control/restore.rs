@@ -30,6 +30,9 @@ enum Change {
 }
 
 pub fn apply(world: &mut World, change: &Value) -> Result<Value, String> {
+    if let Some(change) = change.get("talos") {
+        return crate::talos::control::apply(world, change);
+    }
     let change: Change = serde_json::from_value(change.clone()).map_err(|e| e.to_string())?;
     match change {
         Change::Restore { from, vmid, node } => restore(world, from, vmid, node)?,
@@ -43,6 +46,7 @@ pub fn apply(world: &mut World, change: &Value) -> Result<Value, String> {
         Change::Power { vmid, running } => {
             let now = world.now();
             let guest = world.guests.get_mut(&vmid).ok_or("no such guest")?;
+            guest.starts += u64::from(running && !guest.power.running);
             guest.power.running = running;
             guest.power.paused = false;
             guest.power.since = now;

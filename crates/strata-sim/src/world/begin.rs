@@ -69,6 +69,7 @@ impl World {
             pools: BTreeMap::new(),
             firewall: BTreeMap::new(),
             cluster: Cluster::default(),
+            talos: Default::default(),
             tasks: Default::default(),
             second: 0.0,
         };

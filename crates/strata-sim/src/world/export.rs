@@ -45,6 +45,7 @@ impl World {
                 // A file that was read, or emptied, is no object.
                 "files": self.cluster.files.iter().filter(|(_, file)| !file.is_empty()).collect::<BTreeMap<_, _>>(),
             },
+            "talos": self.export_talos(),
         })
     }
 

@@ -70,6 +70,9 @@ pub struct Guest {
     pub created: i64,
     /// What was last written to the cloud-init drive.
     pub cloudinit: Config,
+    /// How often it was started or reset.
+    #[serde(default)]
+    pub starts: u64,
 }
 
 impl Guest {
@@ -85,6 +88,7 @@ impl Guest {
             creator: creator.to_owned(),
             created,
             cloudinit: Config::new(),
+            starts: 0,
         }
     }
 

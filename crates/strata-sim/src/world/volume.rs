@@ -4,6 +4,8 @@ use std::collections::{BTreeMap, HashMap};
 
 use serde::{Deserialize, Serialize};
 
+use crate::talos::Disk;
+
 /// One volume. Content is kept only when it is small enough to matter.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Volume {
@@ -27,6 +29,12 @@ pub struct Volume {
     pub bootable: bool,
     /// The configuration inside a backup.
     pub inner: Option<String>,
+    /// Where a file was downloaded from.
+    #[serde(default)]
+    pub url: Option<String>,
+    /// Talos, if it was installed on this disk.
+    #[serde(default)]
+    pub talos: Option<Box<Disk>>,
 }
 
 /// Where a volume is: storage, node (empty on shared storages), name.

@@ -4,10 +4,14 @@
 //! `cluster.yaml` of ours, every value with the place it came from.
 
 mod convert;
+mod secrets;
+
+pub use secrets::{FlatSecrets, SECRETS_FILE, SECRETS_RULE, TOKEN_ID, TOKEN_SECRET, flat_secrets};
 
 use strata_diagnostics::Diagnostics;
 use strata_yaml::{Context, Decode, Node, Outside, Spanned, Value, record};
 
+use crate::settings::target::FINGERPRINT;
 use crate::value::address::{Cidr, Ip, Mac};
 use crate::value::name::{HOST, ID, TAG, URL, VERSION};
 use crate::value::size::{DiskSize, MemorySize};
@@ -97,6 +101,8 @@ record! {
         "proxmox_api_token_id" proxmox_api_token_id: Option<Spanned<Value<String>>>;
         /// its secret
         "proxmox_api_token_secret" proxmox_api_token_secret: Option<Spanned<Value<String>>>;
+        /// ours: the SHA-256 fingerprint of the server's certificate, where no authority signed it
+        "proxmox_tls_fingerprint" proxmox_tls_fingerprint: Option<Spanned<String>> [text(FINGERPRINT)];
         /// CD images
         "proxmox_iso_storage" proxmox_iso_storage: Option<Spanned<String>> [text(ID)];
         /// disks

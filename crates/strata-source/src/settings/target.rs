@@ -5,7 +5,7 @@ use strata_yaml::{Spanned, TextRule, TextShape, Value, record};
 use crate::settings::Parallelism;
 use crate::value::name::URL;
 
-const FINGERPRINT: TextRule = TextRule {
+pub(crate) const FINGERPRINT: TextRule = TextRule {
     shape: TextShape {
         what: "the SHA-256 fingerprint of a certificate: 32 bytes in hex with colons",
         pattern: Some("^([0-9A-Fa-f]{2}:?){31}[0-9A-Fa-f]{2}$"),

@@ -5,11 +5,11 @@ use super::{Generator, pem_text};
 use crate::document::Document;
 use crate::tree::{Map, Value, tree};
 
-pub(super) const KUBELET: &str = "ghcr.io/siderolabs/kubelet";
-pub(super) const API_SERVER: &str = "registry.k8s.io/kube-apiserver";
-pub(super) const CONTROLLER_MANAGER: &str = "registry.k8s.io/kube-controller-manager";
-pub(super) const SCHEDULER: &str = "registry.k8s.io/kube-scheduler";
-pub(super) const PROXY: &str = "registry.k8s.io/kube-proxy";
+pub(crate) const KUBELET: &str = "ghcr.io/siderolabs/kubelet";
+pub(crate) const API_SERVER: &str = "registry.k8s.io/kube-apiserver";
+pub(crate) const CONTROLLER_MANAGER: &str = "registry.k8s.io/kube-controller-manager";
+pub(crate) const SCHEDULER: &str = "registry.k8s.io/kube-scheduler";
+pub(crate) const PROXY: &str = "registry.k8s.io/kube-proxy";
 pub(super) const EXCLUDE_FROM_LOAD_BALANCERS: &str =
     "node.kubernetes.io/exclude-from-external-load-balancers";
 const CONTROL_PLANE: &str = "node-role.kubernetes.io/control-plane";

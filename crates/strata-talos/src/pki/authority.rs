@@ -177,7 +177,7 @@ fn certificate_pem(der: &[u8]) -> Vec<u8> {
 }
 
 /// The first certificate of a PEM text.
-fn certificate_der(text: &[u8]) -> Result<Vec<u8>, PkiError> {
+pub(crate) fn certificate_der(text: &[u8]) -> Result<Vec<u8>, PkiError> {
     let (label, der) = pem::decode(text).ok_or(PkiError::NotPem)?;
     if label != "CERTIFICATE" {
         return Err(PkiError::BadCertificate);

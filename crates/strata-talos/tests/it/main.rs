@@ -1,5 +1,6 @@
-//! What the real `talosctl` made, against what is made here.
+//! What the real `talosctl` made, against what is made here; and the API client, against a node made for it.
 
+mod api;
 mod golden;
 mod node;
 mod patches;

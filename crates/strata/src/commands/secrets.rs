@@ -1,6 +1,7 @@
 //! `strata secrets`.
 
 mod check;
+mod collect;
 mod creation;
 mod decrypt;
 mod edit;
@@ -31,9 +32,6 @@ use crate::prompt::TerminalPrompt;
 /// `ansible-vault` come from --vault-password-file, ANSIBLE_VAULT_PASSWORD_FILE, ANSIBLE_VAULT_IDENTITY_LIST, or a question.
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// A file with the password of vaults, or a program that prints it; `prompt` asks; can be given more than once
-    #[arg(long, value_name = "[ID@]FILE", global = true)]
-    vault_password_file: Vec<String>,
     #[command(subcommand)]
     verb: Verb,
 }
@@ -47,11 +45,12 @@ enum Verb {
     Rotate(rotate::Args),
     Exec(exec::Args),
     Check(check::Args),
+    Collect(collect::Args),
     Sweep(sweep::Args),
 }
 
 pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
-    let keys = Keys { context, vault_passwords: &args.vault_password_file };
+    let keys = Keys { context };
     match &args.verb {
         Verb::Edit(args) => edit::run(&keys, args).await,
         Verb::Encrypt(args) => encrypt::run(&keys, args),
@@ -60,6 +59,7 @@ pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
         Verb::Rotate(args) => rotate::run(&keys, args).await,
         Verb::Exec(args) => exec::run(&keys, args),
         Verb::Check(args) => check::run(&keys, args),
+        Verb::Collect(args) => collect::run(&keys, args),
         Verb::Sweep(args) => sweep::run(args),
     }
 }
@@ -67,14 +67,12 @@ pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
 /// The keys of the user, for files in and outside a repository.
 struct Keys<'a> {
     context: &'a Context,
-    vault_passwords: &'a [String],
 }
 
 impl Keys<'_> {
     /// A path from the command line.
     fn path(&self, given: &Path) -> PathBuf {
-        let path = self.context.start().join(given);
-        std::path::absolute(&path).unwrap_or(path)
+        crate::secrets::absolute(self.context, given)
     }
 
     /// What opens a file, or the files of a folder.
@@ -88,9 +86,7 @@ impl Keys<'_> {
     }
 
     fn access_with(&self, path: &Path, prompt: Arc<dyn Prompt>) -> Access {
-        let here = self.here();
-        let asked = self.vault_passwords.iter().map(|text| PasswordSource::parse(text, &here)).collect();
-        Access::new(self.environment(path), prompt, asked)
+        Access::new(self.environment(path), prompt, crate::secrets::vault_passwords(self.context))
     }
 
     /// One more password, given as `--vault-password-file` takes it.
@@ -102,7 +98,7 @@ impl Keys<'_> {
 
     /// What the command line names starts where the command was told to work.
     fn here(&self) -> Environment {
-        Environment::new(self.context.environment.clone()).in_directory(self.path(Path::new("")))
+        crate::secrets::here(self.context)
     }
 
     /// What variables name starts at the root of the repository: Strata's, or else one that only has rules for `sops`.

@@ -8,6 +8,8 @@ use strata_engine::Providers;
 use strata_net::{DialMap, Exchange, Fingerprint, TlsTrust, TraceSink};
 use strata_proxmox::{Login, ProxmoxOptions, ProxmoxProvider};
 use strata_secret::SecretString;
+use strata_source::cluster::ClusterProxmox;
+use strata_source::cluster::flat::{TOKEN_ID, TOKEN_SECRET};
 use strata_source::settings::target::{ProxmoxTarget, Tls};
 use strata_source::{EffectiveStack, Value};
 
@@ -43,37 +45,115 @@ impl Targets {
             if !self.connected.insert(name.value.clone()) {
                 continue;
             }
-            let options = options(workspace, proxmox)?;
-            let provider = ProxmoxProvider::connect(options)
-                .map_err(|error| CommandError::failed(format!("target `{name}`: {error}")))?;
-            let shared = provider.shared_storages().await.map_err(|error| {
-                let mut own = CommandError::from(error);
-                own.message = format!("target `{name}`: {}", own.message);
-                own
-            })?;
-            self.shared.insert(name.value.clone(), shared);
-            self.providers.insert(name, Arc::new(provider));
+            self.add(name, options(workspace, proxmox)?).await?;
         }
+        // One that a cluster writes down itself.
+        if let Some(name) = own_name(stack)
+            && workspace.repository().target(stack).is_none()
+            && self.connected.insert(name.clone())
+            && let Some(options) = own_options(workspace, stack)?
+        {
+            self.add(&name, options).await?;
+        }
+        Ok(())
+    }
+
+    async fn add(&mut self, name: &str, options: ProxmoxOptions) -> Result<(), CommandError> {
+        let provider = ProxmoxProvider::connect(options)
+            .map_err(|error| CommandError::failed(format!("target `{name}`: {error}")))?;
+        let shared = provider.shared_storages().await.map_err(|error| {
+            let mut own = CommandError::from(error);
+            own.message = format!("target `{name}`: {}", own.message);
+            own
+        })?;
+        self.shared.insert(name.to_owned(), shared);
+        self.providers.insert(name, Arc::new(provider));
         Ok(())
     }
 }
 
-fn options(workspace: &Workspace<'_>, target: &ProxmoxTarget) -> Result<ProxmoxOptions, CommandError> {
-    let outside = Outside::new(workspace, "");
-    let resolve = |value: &Value<String>| -> Result<SecretString, CommandError> {
-        match value {
-            Value::Literal(text) => Ok(SecretString::new(text.clone())),
-            Value::Reference(reference) => {
-                let location = workspace.repository().sources.location(reference.span);
-                let origin = format!("{}:{}", location.file, location.line);
-                outside
-                    .value(&reference.source)
-                    .map_err(|message| CommandError::failed(message).origin(Some(origin)))
-            }
-        }
+/// The name of the target that a cluster writes down itself; none in strata.yaml can have it.
+pub(super) fn own_name(stack: &EffectiveStack) -> Option<String> {
+    stack.own_endpoint().map(|_| format!("{}/proxmox", stack.name))
+}
+
+/// How the Proxmox of a cluster is reached that names no target.
+fn own_options(
+    workspace: &Workspace<'_>,
+    stack: &EffectiveStack,
+) -> Result<Option<ProxmoxOptions>, CommandError> {
+    let Some(proxmox) = stack.cluster().and_then(|cluster| cluster.proxmox.as_ref()) else { return Ok(None) };
+    let Some(endpoint) = &proxmox.endpoint else { return Ok(None) };
+    let mut options = base_options(workspace, endpoint)?;
+    options.token = Some(own_token(workspace, stack, proxmox)?);
+    options.tls = match proxmox.insecure {
+        Some(true) => insecure(workspace),
+        _ => trust(workspace, proxmox.tls.as_ref())?,
     };
+    Ok(Some(options))
+}
+
+/// The token in one piece, from the source or else from the encrypted files, where the flat family keeps it.
+fn own_token(
+    workspace: &Workspace<'_>,
+    stack: &EffectiveStack,
+    proxmox: &ClusterProxmox,
+) -> Result<SecretString, CommandError> {
+    let part = |value: &Option<Value<String>>, name: &str| match value {
+        Some(value) => resolve(workspace, &stack.folder, value),
+        None => workspace.secret(name).map_err(|error| {
+            CommandError::failed(format!(
+                "the cluster `{}` has no API token of its Proxmox: {error}",
+                stack.name
+            ))
+            .origin(Some(stack.path.clone()))
+            .hint(format!(
+                "write `{TOKEN_ID}` and `{TOKEN_SECRET}` into it; `strata secrets collect` encrypts them"
+            ))
+        }),
+    };
+    let secret = part(&proxmox.token, TOKEN_SECRET)?;
+    if secret.expose().contains('!') {
+        return Ok(secret);
+    }
+    let id = part(&proxmox.token_id, TOKEN_ID)?;
+    Ok(SecretString::new(format!("{}={}", id.expose(), secret.expose())))
+}
+
+/// A value of the source, or what it refers to.
+fn resolve(
+    workspace: &Workspace<'_>,
+    folder: &str,
+    value: &Value<String>,
+) -> Result<SecretString, CommandError> {
+    match value {
+        Value::Literal(text) => Ok(SecretString::new(text.clone())),
+        Value::Reference(reference) => {
+            let location = workspace.repository().sources.location(reference.span);
+            let origin = format!("{}:{}", location.file, location.line);
+            Outside::new(workspace, folder)
+                .value(&reference.source)
+                .map_err(|message| CommandError::failed(message).origin(Some(origin)))
+        }
+    }
+}
+
+/// What is the same for every Proxmox.
+fn base_options(workspace: &Workspace<'_>, endpoint: &str) -> Result<ProxmoxOptions, CommandError> {
     let random = Arc::new(|| rand::rng().next_u64());
-    let mut options = ProxmoxOptions::new(target.endpoint.value.clone(), random);
+    let mut options = ProxmoxOptions::new(endpoint.to_owned(), random);
+    options.dial = dial(workspace)?;
+    options.redactor = workspace.redactor.clone();
+    let printer = workspace.context.printer;
+    if printer.is_verbose() {
+        options.trace = Some(Arc::new(Trace(printer)));
+    }
+    Ok(options)
+}
+
+fn options(workspace: &Workspace<'_>, target: &ProxmoxTarget) -> Result<ProxmoxOptions, CommandError> {
+    let resolve = |value: &Value<String>| resolve(workspace, "", value);
+    let mut options = base_options(workspace, &target.endpoint)?;
     options.token = target.token.as_ref().map(resolve).transpose()?;
     options.login = match &target.login {
         Some(login) => Some(Login {
@@ -86,20 +166,18 @@ fn options(workspace: &Workspace<'_>, target: &ProxmoxTarget) -> Result<ProxmoxO
         return Err(CommandError::failed("a Proxmox target needs a `token` or a `login`"));
     }
     options.tls = trust(workspace, target.tls.as_ref())?;
-    options.dial = dial(workspace)?;
-    options.redactor = workspace.redactor.clone();
-    let printer = workspace.context.printer;
-    if printer.is_verbose() {
-        options.trace = Some(Arc::new(Trace(printer)));
-    }
     Ok(options)
+}
+
+fn insecure(workspace: &Workspace<'_>) -> TlsTrust {
+    workspace.context.printer.note("warning: `insecure: true`: whoever answers is believed");
+    TlsTrust::Insecure
 }
 
 fn trust(workspace: &Workspace<'_>, tls: Option<&Tls>) -> Result<TlsTrust, CommandError> {
     let Some(tls) = tls else { return Ok(TlsTrust::System) };
     if tls.insecure {
-        workspace.context.printer.note("warning: `insecure: true`: whoever answers is believed");
-        return Ok(TlsTrust::Insecure);
+        return Ok(insecure(workspace));
     }
     if let Some(fingerprint) = &tls.fingerprint {
         let fingerprint: Fingerprint = fingerprint.parse().map_err(|error| {

@@ -240,3 +240,95 @@ fn cloud_init_documents_are_swapped_and_the_old_iso_goes() {
     let refused = world.strata().run(&["plan"]);
     assert_ne!(refused.code, 0);
 }
+
+const DEVICES: &str = r#"
+metadata: {name: web, environment: test}
+proxmox: {target: pve, node: pve1, storage: {iso: local, disk: local-lvm}}
+vms:
+  gpu:
+    vmId: 9100
+    machine: q35
+    memory: 2048
+    disk: {storage: local-lvm, size: 4}
+    started: false
+    pci:
+      hostpci0: {device: "0000:01:00.0", pcie: true, rombar: false}
+      hostpci2: {mapping: card, xvga: true}
+    usb:
+      usb0: {device: "046d:c52b"}
+      usb1: {device: "1-2", usb3: true}
+      usb2: {mapping: stick}
+      usb3: {device: spice}
+"#;
+
+/// What is written instead, the field that the plan must name, and what the VM then has of it.
+const DEVICE_CHANGES: [(&str, &str, &str, &str); 9] = [
+    ("01:00.0\", pcie: true, rombar: false", "02:00.0\", pcie: true", "pci.hostpci0", "0000:02:00.0,pcie=1"),
+    ("mapping: card, xvga: true", "mapping: card2, pcie: true", "pci.hostpci2", "mapping=card2,pcie=1"),
+    ("device: \"0000:02:00.0\"", "mapping: card", "pci.hostpci0", "pcie=1,mapping=card"),
+    ("      hostpci2: {mapping: card2, pcie: true}\n", "", "pci.hostpci2", ""),
+    ("device: \"046d:c52b\"", "device: \"046d:c534\", usb3: true", "usb.usb0", "046d:c534,usb3=1"),
+    ("device: \"1-2\", usb3: true", "device: \"1-3\"", "usb.usb1", "1-3"),
+    ("mapping: stick", "mapping: stick, usb3: true", "usb.usb2", "mapping=stick,usb3=1"),
+    ("      usb3: {device: spice}\n", "", "usb.usb3", ""),
+    ("pci:\n      hostpci0: {mapping: card, pcie: true}\n    ", "", "pci.hostpci0", ""),
+];
+
+#[test]
+fn devices_of_the_host_come_change_and_go() {
+    let world = World::instant(DEVICES);
+    for (kind, id, map) in [
+        ("pci", "card", "node=pve1,path=0000:03:00.0,id=10de:1eb8"),
+        ("pci", "card2", "node=pve1,path=0000:04:00.0,id=10de:1eb8"),
+        ("usb", "stick", "node=pve1,id=0951:1666"),
+    ] {
+        let change = json!({"method": "POST", "path": format!("/cluster/mapping/{kind}"), "params": {"id": id, "map": [map]}});
+        let answer = world.sim.control().change(&change);
+        assert_eq!(answer["status"], 200, "{answer}");
+    }
+    let before = world.export();
+    // Only root may hand out a device by its address; that is said before anything is done.
+    let refused = world.strata().run(&["apply", "--yes"]);
+    assert_ne!(refused.code, 0);
+    assert!(
+        refused.stderr.contains("only root@pam may set `pci.hostpci0`")
+            && refused.stderr.contains("login: {user: root@pam"),
+        "{}",
+        refused.all()
+    );
+    assert_eq!(world.export(), before);
+    world.repo.edit(
+        "strata.yaml",
+        "      tls:",
+        "      login: {user: root@pam, password: {env: ROOT_PASSWORD}}\n      tls:",
+    );
+    let strata = || world.strata().env("ROOT_PASSWORD", strata_sim::ROOT_PASSWORD);
+    let settled = |what: &str| {
+        let plan = strata().run(&["plan", "--detailed-exitcode"]);
+        assert_eq!(plan.code, 0, "{what}: {}", plan.all());
+    };
+    strata().run(&["apply", "--yes"]).ok();
+    settled("first");
+    for (from, to, field, live) in DEVICE_CHANGES {
+        world.repo.edit("stacks/web/stack.yaml", from, to);
+        let plan = strata().run(&["plan", "--detailed-exitcode"]).code(2);
+        assert!(plan.stdout.contains(field), "{field}: {}", plan.all());
+        assert!(!plan.stdout.contains("replace"), "{field}: {}", plan.all());
+        strata().run(&["apply", "--yes"]).ok();
+        settled(field);
+        let export = world.export();
+        let guests = export["guests"].as_array().unwrap();
+        let vm = guests.iter().find(|guest| guest["vmid"] == 9100).unwrap();
+        let key = field.split('.').next_back().unwrap();
+        assert_eq!(vm["config"][key].as_str().unwrap_or_default(), live, "{field}");
+    }
+    // Somebody takes a device away: drift, and it comes back.
+    let taken =
+        json!({"method": "PUT", "path": "/nodes/pve1/qemu/9100/config", "params": {"delete": "usb0"}});
+    assert_eq!(world.sim.control().change(&taken)["status"], 200);
+    strata().run(&["drift"]).code(2);
+    strata().run(&["apply", "--yes"]).ok();
+    settled("drift");
+    strata().run(&["destroy", "--yes"]).ok();
+    assert_eq!(world.export(), before);
+}

@@ -4,6 +4,7 @@
 mod bad_input;
 mod bench;
 mod breadth;
+mod collect;
 mod examples;
 mod faults;
 mod interrupts;

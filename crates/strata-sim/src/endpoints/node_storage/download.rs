@@ -14,7 +14,7 @@ use crate::api::{Call, Perm, Reply, Route, flag, no, post, text};
 use crate::fetch;
 use crate::task::{Job, Step, work};
 use crate::upload::checksum;
-use crate::world::{Storage, World};
+use crate::world::{Storage, Volume, World};
 
 pub fn routes() -> Vec<Route> {
     let mut params = named_file();
@@ -223,7 +223,7 @@ impl Order {
         let volume = bytes
             .volume(&self.target, world.now())
             .map_err(|refusal| format!("failed to verify file: {}", refusal.text()))?;
-        world.volumes.insert(place, volume);
+        world.volumes.insert(place, Volume { url: Some(self.url.clone()), ..volume });
         job.log(world, format!("download of '{}' to '{}' finished", self.url, self.target.path));
         Ok(Step::Done)
     }

@@ -253,7 +253,9 @@ fn reset_vm(call: &mut Call<'_>) -> Reply {
     check_running(call, &node, vmid)?;
     let at = node.clone();
     let work = locked(vmid, 0.2, move |world, _| {
-        check_lock(world.guest(&at, vmid, GuestKind::Qemu)?)?;
+        let guest = world.guest_mut(&at, vmid, GuestKind::Qemu)?;
+        check_lock(guest)?;
+        guest.starts += 1;
         Ok(())
     });
     Ok(call.spawn(&node, "qmreset", vmid.to_string(), work).into())

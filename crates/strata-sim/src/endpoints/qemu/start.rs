@@ -42,6 +42,7 @@ pub fn start(world: &mut World, job: &Job, node: &str, vmid: u32) -> Result<(), 
         Some("q35") => format!("pc-q35-{newest}+pve0"),
         Some(exact) => exact.to_owned(),
     };
+    guest.starts += 1;
     guest.power = Power { running: true, paused: false, since: now, machine };
     let has_cloudinit = drive::drives(&guest.config).any(|d| d.is_cloudinit());
     if has_cloudinit {

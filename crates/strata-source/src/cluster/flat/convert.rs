@@ -1,7 +1,7 @@
 //! From the family's words to ours, with the family's defaults.
 
 use strata_diagnostics::{Diagnostic, Diagnostics, Span};
-use strata_yaml::{Entry, Node, Source, Spanned, Value};
+use strata_yaml::{Entry, Node, Spanned, Value};
 
 use super::{FlatAdvanced, FlatCluster, FlatNode, FlatSize};
 use crate::value::address::advance;
@@ -230,34 +230,31 @@ fn proxmox(cluster: &FlatCluster) -> Option<Node> {
     );
     Tree::new(at)
         .text("endpoint", Some(&url))
-        .node("token", token(cluster))
+        .node("tokenId", outside(given(&cluster.proxmox_api_token_id)))
+        .node("token", outside(given(&cluster.proxmox_api_token_secret)))
+        .node("tls", Tree::new(at).text("fingerprint", cluster.proxmox_tls_fingerprint.as_ref()).done())
         .text("node", cluster.proxmox_node.as_ref())
         .node("storage", storage.done())
         .node("vm", hardware(cluster.proxmox_vm_advanced.as_ref(), at))
         .done()
 }
 
-/// `id=secret`, where both are written; a reference stands for the whole token.
-fn token(cluster: &FlatCluster) -> Option<Node> {
-    let secret = cluster.proxmox_api_token_secret.as_ref()?;
-    match (&secret.value, cluster.proxmox_api_token_id.as_ref().map(|id| &id.value)) {
-        (Value::Literal(secret_text), Some(Value::Literal(id))) => {
-            Some(Node::text(format!("{id}={secret_text}"), secret.span))
+/// The family's files come with empty texts to be filled in.
+fn given(value: &Option<Spanned<Value<String>>>) -> Option<&Spanned<Value<String>>> {
+    value.as_ref().filter(|value| value.value.literal().is_none_or(|text| !text.is_empty()))
+}
+
+/// A text, or where it comes from.
+fn outside(value: Option<&Spanned<Value<String>>>) -> Option<Node> {
+    let value = value?;
+    Some(match &value.value {
+        Value::Literal(text) => Node::text(text.clone(), value.span),
+        Value::Reference(reference) => {
+            let name = Node::text(reference.source.name(), value.span);
+            let key = Spanned::new(reference.source.key().to_owned(), value.span);
+            Node::mapping(vec![Entry { key, value: name }], value.span)
         }
-        (Value::Reference(reference), _) => {
-            let key = match reference.source {
-                Source::Secret(_) => "secret",
-                Source::Env(_) => "env",
-                Source::File(_) => "file",
-            };
-            let name = Node::text(reference.source.name(), secret.span);
-            Some(Node::mapping(
-                vec![Entry { key: Spanned::new(key.to_owned(), secret.span), value: name }],
-                secret.span,
-            ))
-        }
-        _ => None,
-    }
+    })
 }
 
 fn hardware(advanced: Option<&FlatAdvanced>, at: Span) -> Option<Node> {

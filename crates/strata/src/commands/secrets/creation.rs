@@ -18,6 +18,11 @@ pub(super) fn rules(folder: &Path) -> Result<Option<(CreationRules, &Path)>, Com
     Ok(Some((rules, root)))
 }
 
+/// The folder of the `.sops.yaml` that holds for a file, which need not exist yet, nor its folder.
+pub(super) fn folder(path: &Path) -> Option<std::path::PathBuf> {
+    path.ancestors().skip(1).find(|folder| folder.join(CONFIG_FILE).is_file()).map(Path::to_owned)
+}
+
 /// The rule for a file.
 pub(super) fn rule(path: &Path) -> Result<Option<CreationRule>, CommandError> {
     let Some((rules, root)) = rules(path.parent().unwrap_or(path))? else { return Ok(None) };

@@ -38,6 +38,30 @@ impl Tracked {
     }
 }
 
+/// What git does with a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Tracking {
+    NoGit,
+    Tracked,
+    Untracked,
+    Ignored,
+}
+
+pub(super) fn tracking(path: &Path) -> Tracking {
+    let (Some(folder), Some(name)) = (path.parent(), path.file_name().and_then(OsStr::to_str)) else {
+        return Tracking::NoGit;
+    };
+    if git(folder, &["rev-parse", "--show-toplevel"]).is_none() {
+        Tracking::NoGit
+    } else if git(folder, &["ls-files", "--error-unmatch", "--", name]).is_some() {
+        Tracking::Tracked
+    } else if git(folder, &["check-ignore", "--quiet", "--", name]).is_some() {
+        Tracking::Ignored
+    } else {
+        Tracking::Untracked
+    }
+}
+
 fn git(folder: &Path, arguments: &[&str]) -> Option<Vec<u8>> {
     let mut command = Command::new("git");
     let output = command.arg("-C").arg(folder).args(arguments).stdin(Stdio::null()).output().ok()?;

@@ -1,0 +1,109 @@
+//! Secrets that are put straight into the cluster: built at the last moment, compared by keyed digests, never written down.
+
+use std::collections::BTreeMap;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Map, Value, json};
+use strata_secret::{DigestKey, KeyedDigest, Redactor, SecretBytes};
+use zeroize::Zeroizing;
+
+use crate::{Object, ObjectRef};
+
+/// A Secret to be applied. It has no `Debug`.
+#[derive(Clone)]
+pub struct BootstrapSecret {
+    pub namespace: String,
+    pub name: String,
+    pub data: BTreeMap<String, SecretBytes>,
+}
+
+impl BootstrapSecret {
+    pub fn new(namespace: impl Into<String>, name: impl Into<String>) -> Self {
+        Self { namespace: namespace.into(), name: name.into(), data: BTreeMap::new() }
+    }
+
+    pub fn with(mut self, key: &str, value: impl Into<SecretBytes>) -> Self {
+        self.data.insert(key.to_owned(), value.into());
+        self
+    }
+
+    pub fn reference(&self) -> ObjectRef {
+        ObjectRef::namespaced("v1", "Secret", &self.namespace, &self.name)
+    }
+
+    /// The object to apply. What it holds is in the clear but for base64: make it where it is sent.
+    pub fn object(&self) -> Object {
+        let data: Map<String, Value> = self
+            .data
+            .iter()
+            .map(|(key, value)| (key.clone(), Value::from(STANDARD.encode(value.expose()))))
+            .collect();
+        Object::built(json!({
+            "apiVersion": "v1",
+            "kind": "Secret",
+            "metadata": {
+                "name": self.name,
+                "namespace": self.namespace,
+                "labels": {"app.kubernetes.io/managed-by": "strata"},
+            },
+            "type": "Opaque",
+            "data": data,
+        }))
+    }
+
+    /// Makes sure that nothing which a server says shows these.
+    pub fn tell(&self, redactor: &Redactor) {
+        for value in self.data.values() {
+            if let Ok(text) = std::str::from_utf8(value.expose()) {
+                redactor.add_text(text);
+            }
+        }
+    }
+
+    /// What state keeps of it: one keyed digest for each entry.
+    pub fn digests(&self, key: &DigestKey, address: &str) -> BTreeMap<String, KeyedDigest> {
+        let digest = |(name, value): (&String, &SecretBytes)| {
+            (name.clone(), key.digest(address, name, value.expose()))
+        };
+        self.data.iter().map(digest).collect()
+    }
+
+    /// The same digests of a live Secret. An entry that is not base64 has none.
+    pub fn live_digests(live: &Object, key: &DigestKey, address: &str) -> BTreeMap<String, KeyedDigest> {
+        let data = live.at("/data").and_then(Value::as_object);
+        let digest = |(name, value): (&String, &Value)| {
+            let value = Zeroizing::new(STANDARD.decode(value.as_str()?).ok()?);
+            Some((name.clone(), key.digest(address, name, &value)))
+        };
+        data.into_iter().flatten().filter_map(digest).collect()
+    }
+
+    /// Whether a live Secret holds these entries with these values; it may have others.
+    pub fn is_in(&self, live: &Object) -> bool {
+        self.data.iter().all(|(name, value)| {
+            let live = live.at("/data").and_then(|data| data.get(name)?.as_str());
+            let live = live.and_then(|text| STANDARD.decode(text).ok());
+            live.is_some_and(|live| SecretBytes::new(live) == *value)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn live_and_wanted_have_the_same_digests_only_if_equal() {
+        let key = DigestKey::generate(&mut |buffer: &mut [u8]| buffer.fill(7));
+        let secret =
+            BootstrapSecret::new("ns", "a").with("k", b"value".as_slice()).with("l", b"\xff\x00".as_slice());
+        let live = secret.object();
+        assert_eq!(secret.digests(&key, "x"), BootstrapSecret::live_digests(&live, &key, "x"));
+        assert!(secret.is_in(&live));
+        let other = secret.clone().with("k", b"other".as_slice());
+        assert_ne!(other.digests(&key, "x"), BootstrapSecret::live_digests(&live, &key, "x"));
+        assert!(!other.is_in(&live));
+        assert!(!secret.with("more", b"1".as_slice()).is_in(&live));
+    }
+}

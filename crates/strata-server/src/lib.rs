@@ -1,0 +1,28 @@
+//! The state server: what OpenTofu, Terraform and Strata's own runs keep their states in.
+//!
+//! A request is checked (`http`), becomes a command, and the storage decides and does it in one step (`rules`). The same rules hold on
+//! every storage. No state is ever held in memory as a whole, and nothing of one is logged.
+
+pub mod access;
+mod audit;
+mod diff;
+mod head;
+mod http;
+mod leases;
+mod lock;
+mod metrics;
+mod name;
+mod receive;
+mod rules;
+mod scan;
+mod server;
+mod service;
+pub mod storage;
+mod tls;
+
+pub use head::{Head, Version};
+pub use lock::{Beat, Lock, LockKind};
+pub use name::{BadName, StateName};
+pub use rules::{Command, Content, Outcome, Refusal, Write};
+pub use server::{Server, ServerError, ServerOptions};
+pub use tls::{TlsError, TlsFiles};

@@ -1,0 +1,246 @@
+//! What may be done to a state: one pure function. Every storage calls it in the same atomic step in which it does what the decision says.
+
+use bytes::Bytes;
+
+use crate::head::{Head, Version};
+use crate::lock::{Beat, Lock, LockKind};
+
+/// A wish of a client.
+#[derive(Debug, Clone)]
+pub enum Command {
+    /// `lapsed` names a lease that is known to have lapsed.
+    Lock {
+        lock: Lock,
+        lapsed: Option<Beat>,
+    },
+    Heartbeat {
+        id: String,
+    },
+    /// Without an id whoever holds it loses it. `may_break`: also a lock of another user.
+    Unlock {
+        id: Option<String>,
+        user: String,
+        may_break: bool,
+    },
+    Write(Write),
+    Delete {
+        lock: Option<String>,
+        force: bool,
+    },
+    AppendJournal {
+        lock: String,
+        lines: Bytes,
+    },
+    ClearJournal {
+        lock: String,
+    },
+}
+
+#[derive(Debug, Clone)]
+pub struct Write {
+    pub content: Content,
+    pub serial: Option<u64>,
+    pub lineage: Option<String>,
+    pub size: u64,
+    pub md5: String,
+    /// The lock that the writer believes to hold.
+    pub lock: Option<String>,
+    /// The serial that the writer believes to replace; 0 for none.
+    pub replaces: Option<u64>,
+    pub force: bool,
+    pub by: String,
+    pub written: i64,
+}
+
+/// The bytes of a state.
+#[derive(Debug, Clone)]
+pub enum Content {
+    Inline(Bytes),
+    /// Given to the storage before, under this name.
+    Staged(String),
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum Outcome {
+    /// `from`: whose lapsed lease it was.
+    Locked {
+        from: Option<Lock>,
+    },
+    Renewed(Lock),
+    Unlocked(Option<Lock>),
+    Written(Version),
+    /// It is there already: a request that was sent again.
+    Unchanged(Version),
+    Deleted(bool),
+    Journaled,
+}
+
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum Refusal {
+    #[error("the state is locked by another")]
+    Held(Box<Lock>),
+    #[error("the lock `{id}` does not hold the state any more")]
+    LockLost { id: String, holder: Option<Box<Lock>> },
+    #[error("another user holds the lock")]
+    NotYours(Box<Lock>),
+    #[error("the state has serial {found}, not {expected}: somebody else wrote it")]
+    Moved { expected: u64, found: u64 },
+    #[error("the state has serial {found}, which is not older than {sent}")]
+    Older { found: u64, sent: u64 },
+    #[error("the state has another lineage")]
+    Lineage,
+}
+
+/// What a storage does, all of it or nothing.
+#[derive(Debug, Clone)]
+pub(crate) enum Effect {
+    SetLock(Option<Lock>),
+    /// Becomes the current version, with the content of the command.
+    PutVersion(Version),
+    RemoveCurrent,
+    AppendJournal(Bytes),
+    ClearJournal,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct Decision {
+    pub(crate) outcome: Outcome,
+    pub(crate) effect: Option<Effect>,
+}
+
+impl Command {
+    /// Whether the answer waits until it is on the disk. If the power fails, a lock that was just given back is held again and a heartbeat
+    /// is forgotten: neither makes two holders, and the next durable write takes both with it.
+    pub fn is_durable(&self) -> bool {
+        !matches!(self, Self::Unlock { .. } | Self::Heartbeat { .. })
+    }
+}
+
+impl Decision {
+    fn new(outcome: Outcome, effect: Effect) -> Result<Self, Refusal> {
+        Ok(Self { outcome, effect: Some(effect) })
+    }
+
+    fn nothing(outcome: Outcome) -> Result<Self, Refusal> {
+        Ok(Self { outcome, effect: None })
+    }
+}
+
+pub(crate) fn decide(head: &Head, command: &Command) -> Result<Decision, Refusal> {
+    match command {
+        Command::Lock { lock, lapsed } => take_lock(head, lock, lapsed.as_ref()),
+        Command::Heartbeat { id } => {
+            let held = holder(head, id)?;
+            let renewed = Lock { beat: held.beat + 1, ..held.clone() };
+            Decision::new(Outcome::Renewed(renewed.clone()), Effect::SetLock(Some(renewed)))
+        }
+        Command::Unlock { id, user, may_break } => unlock(head, id.as_deref(), user, *may_break),
+        Command::Write(write) => decide_write(head, write),
+        Command::Delete { lock, force } => {
+            if !force {
+                check_lock(head, lock.as_deref())?;
+            }
+            match head.current {
+                Some(_) => Decision::new(Outcome::Deleted(true), Effect::RemoveCurrent),
+                None => Decision::nothing(Outcome::Deleted(false)),
+            }
+        }
+        Command::AppendJournal { lock, lines } => {
+            holder(head, lock)?;
+            Decision::new(Outcome::Journaled, Effect::AppendJournal(lines.clone()))
+        }
+        Command::ClearJournal { lock } => {
+            holder(head, lock)?;
+            Decision::new(Outcome::Journaled, Effect::ClearJournal)
+        }
+    }
+}
+
+fn take_lock(head: &Head, wanted: &Lock, lapsed: Option<&Beat>) -> Result<Decision, Refusal> {
+    let granted = |from| Decision::new(Outcome::Locked { from }, Effect::SetLock(Some(wanted.clone())));
+    let Some(held) = &head.lock else { return granted(None) };
+    if held.id == wanted.id && held.kind == wanted.kind && held.user == wanted.user {
+        return Decision::nothing(Outcome::Locked { from: None });
+    }
+    let gone = held.kind == LockKind::Lease && lapsed.is_some_and(|beat| held.is_at(beat));
+    if gone { granted(Some(held.clone())) } else { Err(Refusal::Held(Box::new(held.clone()))) }
+}
+
+fn unlock(head: &Head, id: Option<&str>, user: &str, may_break: bool) -> Result<Decision, Refusal> {
+    let Some(held) = &head.lock else { return Decision::nothing(Outcome::Unlocked(None)) };
+    if let Some(id) = id
+        && held.id != id
+    {
+        return Err(Refusal::LockLost { id: id.to_owned(), holder: Some(Box::new(held.clone())) });
+    }
+    if held.user != user && !may_break {
+        return Err(Refusal::NotYours(Box::new(held.clone())));
+    }
+    Decision::new(Outcome::Unlocked(Some(held.clone())), Effect::SetLock(None))
+}
+
+/// The lock, if it is the one that the client names.
+fn holder<'h>(head: &'h Head, id: &str) -> Result<&'h Lock, Refusal> {
+    match &head.lock {
+        Some(held) if held.id == id => Ok(held),
+        other => Err(Refusal::LockLost { id: id.to_owned(), holder: other.clone().map(Box::new) }),
+    }
+}
+
+fn check_lock(head: &Head, id: Option<&str>) -> Result<(), Refusal> {
+    match (&head.lock, id) {
+        (None, None) => Ok(()),
+        (Some(held), Some(id)) if held.id == id => Ok(()),
+        (Some(held), _) => Err(Refusal::Held(Box::new(held.clone()))),
+        (None, Some(id)) => Err(Refusal::LockLost { id: id.to_owned(), holder: None }),
+    }
+}
+
+fn decide_write(head: &Head, write: &Write) -> Result<Decision, Refusal> {
+    let broken = check_lock(head, write.lock.as_deref()).err().or_else(|| check_content(head, write).err());
+    let forced = match broken {
+        Some(refusal) if !write.force => return Err(refusal),
+        broken => broken.is_some(),
+    };
+    if let Some(current) = head.current.as_ref().filter(|current| is_same(current, write)) {
+        return Decision::nothing(Outcome::Unchanged(current.clone()));
+    }
+    let version = Version {
+        version: head.last_version + 1,
+        serial: write.serial,
+        lineage: write.lineage.clone(),
+        size: write.size,
+        md5: write.md5.clone(),
+        written: write.written,
+        by: write.by.clone(),
+        forced,
+    };
+    Decision::new(Outcome::Written(version.clone()), Effect::PutVersion(version))
+}
+
+fn is_same(current: &Version, write: &Write) -> bool {
+    current.md5 == write.md5 && current.size == write.size && current.serial == write.serial
+}
+
+fn check_content(head: &Head, write: &Write) -> Result<(), Refusal> {
+    if head.current.as_ref().is_some_and(|current| is_same(current, write)) {
+        return Ok(());
+    }
+    let found = head.current.as_ref().and_then(|current| current.serial).unwrap_or(0);
+    if let Some(expected) = write.replaces
+        && expected != found
+    {
+        return Err(Refusal::Moved { expected, found });
+    }
+    let Some(current) = &head.current else { return Ok(()) };
+    if current.lineage.is_some() && current.lineage != write.lineage {
+        return Err(Refusal::Lineage);
+    }
+    match (current.serial, write.serial.unwrap_or(0)) {
+        (Some(found), sent) if sent <= found => Err(Refusal::Older { found, sent }),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests;

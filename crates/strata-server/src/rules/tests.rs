@@ -1,0 +1,134 @@
+use super::*;
+
+fn tofu(id: &str, user: &str) -> Lock {
+    let (id, user) = (id.to_owned(), user.to_owned());
+    Lock { id, kind: LockKind::Tofu, user, owner: None, info: None, ttl: None, beat: 0 }
+}
+
+fn lease(id: &str) -> Lock {
+    Lock { kind: LockKind::Lease, ttl: Some(60), ..tofu(id, "ci") }
+}
+
+fn version(serial: u64) -> Version {
+    Version {
+        version: 7,
+        serial: Some(serial),
+        lineage: Some("l".into()),
+        size: 10,
+        md5: format!("md5-{serial}"),
+        written: 0,
+        by: "ci".into(),
+        forced: false,
+    }
+}
+
+fn write(serial: u64) -> Write {
+    Write {
+        content: Content::Inline(Bytes::new()),
+        serial: Some(serial),
+        lineage: Some("l".into()),
+        size: 10,
+        md5: format!("md5-{serial}"),
+        lock: None,
+        replaces: None,
+        force: false,
+        by: "ci".into(),
+        written: 0,
+    }
+}
+
+fn head(lock: Option<Lock>, serial: Option<u64>) -> Head {
+    Head { lock, current: serial.map(version), last_version: 7 }
+}
+
+fn written(head: &Head, write: Write) -> Result<Outcome, Refusal> {
+    decide(head, &Command::Write(write)).map(|decision| decision.outcome)
+}
+
+#[test]
+fn serials_only_go_up() {
+    let head = head(None, Some(5));
+    assert!(matches!(written(&head, write(6)), Ok(Outcome::Written(v)) if v.version == 8 && !v.forced));
+    assert_eq!(written(&head, write(4)), Err(Refusal::Older { found: 5, sent: 4 }));
+    assert!(matches!(written(&head, write(5)), Ok(Outcome::Unchanged(_))));
+    let other = Write { md5: "other".into(), ..write(5) };
+    assert_eq!(written(&head, other), Err(Refusal::Older { found: 5, sent: 5 }));
+    let none = Write { serial: None, ..write(9) };
+    assert_eq!(written(&head, none), Err(Refusal::Older { found: 5, sent: 0 }));
+    let forced = written(&head, Write { force: true, ..write(4) });
+    assert!(matches!(forced, Ok(Outcome::Written(v)) if v.forced));
+}
+
+#[test]
+fn a_lineage_is_not_replaced() {
+    let other = Write { lineage: Some("m".into()), ..write(9) };
+    assert_eq!(written(&head(None, Some(5)), other.clone()), Err(Refusal::Lineage));
+    assert!(written(&head(None, None), other).is_ok());
+    let none = Write { lineage: None, ..write(9) };
+    assert_eq!(written(&head(None, Some(5)), none), Err(Refusal::Lineage));
+}
+
+#[test]
+fn a_write_names_the_serial_that_it_replaces() {
+    let expecting = |serial, replaces| Write { replaces: Some(replaces), ..write(serial) };
+    assert!(written(&head(None, Some(5)), expecting(6, 5)).is_ok());
+    assert!(written(&head(None, None), expecting(1, 0)).is_ok());
+    assert_eq!(written(&head(None, Some(5)), expecting(6, 4)), Err(Refusal::Moved { expected: 4, found: 5 }));
+    // The answer was lost and the request is sent again.
+    assert!(matches!(written(&head(None, Some(6)), expecting(6, 5)), Ok(Outcome::Unchanged(_))));
+}
+
+#[test]
+fn only_the_holder_writes() {
+    let head = |lock| head(lock, Some(5));
+    let with = |id: Option<&str>| Write { lock: id.map(str::to_owned), ..write(6) };
+    let held = head(Some(tofu("a", "ci")));
+    assert!(written(&held, with(Some("a"))).is_ok());
+    assert!(matches!(written(&held, with(None)), Err(Refusal::Held(_))));
+    assert!(matches!(written(&held, with(Some("b"))), Err(Refusal::Held(_))));
+    assert!(matches!(written(&head(None), with(Some("a"))), Err(Refusal::LockLost { .. })));
+    assert!(written(&head(None), with(None)).is_ok());
+    let journal = |head: &Head, lock: &str| {
+        decide(head, &Command::AppendJournal { lock: lock.to_owned(), lines: Bytes::from_static(b"x\n") })
+    };
+    assert!(journal(&held, "a").is_ok());
+    assert!(journal(&held, "b").is_err());
+    assert!(journal(&head(None), "a").is_err());
+    let delete =
+        |lock: Option<&str>| decide(&held, &Command::Delete { lock: lock.map(str::to_owned), force: false });
+    assert!(delete(Some("a")).is_ok());
+    assert!(matches!(delete(None), Err(Refusal::Held(_))));
+}
+
+#[test]
+fn one_lock_at_a_time() {
+    let lock = |held: Option<Lock>, wanted, lapsed| {
+        decide(&head(held, None), &Command::Lock { lock: wanted, lapsed }).map(|decision| decision.outcome)
+    };
+    let beat = |beat| Some(Beat { id: "a".into(), beat });
+    assert_eq!(lock(None, tofu("a", "ci"), None), Ok(Outcome::Locked { from: None }));
+    assert_eq!(lock(Some(tofu("a", "ci")), tofu("a", "ci"), None), Ok(Outcome::Locked { from: None }));
+    assert!(lock(Some(tofu("a", "ci")), tofu("a", "eve"), None).is_err());
+    assert!(lock(Some(tofu("a", "ci")), tofu("b", "ci"), None).is_err());
+    // Never an expiry for OpenTofu's.
+    assert!(lock(Some(tofu("a", "ci")), tofu("b", "ci"), beat(0)).is_err());
+    assert!(lock(Some(lease("a")), lease("b"), None).is_err());
+    assert!(lock(Some(lease("a")), lease("b"), beat(1)).is_err(), "a heartbeat came since");
+    let taken = Ok(Outcome::Locked { from: Some(lease("a")) });
+    assert_eq!(lock(Some(lease("a")), lease("b"), beat(0)), taken);
+}
+
+#[test]
+fn unlocking_needs_the_id_and_the_user_or_the_right() {
+    let unlock = |held: Option<Lock>, id: Option<&str>, user: &str, may_break| {
+        let command = Command::Unlock { id: id.map(str::to_owned), user: user.to_owned(), may_break };
+        decide(&head(held, None), &command).map(|decision| decision.outcome)
+    };
+    let held = || Some(tofu("a", "ci"));
+    assert_eq!(unlock(held(), Some("a"), "ci", false), Ok(Outcome::Unlocked(held())));
+    assert_eq!(unlock(held(), None, "ci", false), Ok(Outcome::Unlocked(held())));
+    assert_eq!(unlock(None, Some("a"), "ci", false), Ok(Outcome::Unlocked(None)));
+    assert!(matches!(unlock(held(), Some("b"), "ci", true), Err(Refusal::LockLost { .. })));
+    assert!(matches!(unlock(held(), Some("a"), "eve", false), Err(Refusal::NotYours(_))));
+    assert_eq!(unlock(held(), Some("a"), "root", true), Ok(Outcome::Unlocked(held())));
+}

@@ -1,0 +1,16 @@
+//! The server as its clients see it.
+
+#![allow(clippy::unwrap_used)]
+
+mod access;
+mod bench;
+mod client;
+mod faults;
+mod fuzz;
+mod linear;
+mod process;
+mod protocol;
+mod runs;
+mod storages;
+mod versions;
+mod world;

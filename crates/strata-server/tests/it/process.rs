@@ -1,0 +1,81 @@
+//! A server in a process of its own, so that it can be killed and measured: this very test program, run again.
+
+use std::io::{BufRead, BufReader};
+use std::net::SocketAddr;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+
+use strata_net::SystemClock;
+use strata_server::Server;
+
+use crate::storages;
+use crate::world::options;
+
+const DATA: &str = "STRATA_TEST_SERVE_DATA";
+const PORT: &str = "STRATA_TEST_SERVE_PORT";
+
+pub(crate) struct ServerProcess {
+    child: Child,
+    pub(crate) address: SocketAddr,
+}
+
+impl ServerProcess {
+    /// Starts one that keeps its data there; port 0 takes a free one. The storage is that of `STRATA_TEST_STORAGE`.
+    pub(crate) fn start(data: &Path, port: u16) -> Self {
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "process::serve_until_killed", "--ignored", "--nocapture"])
+            .env(DATA, data)
+            .env(PORT, port.to_string())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let address = lines
+            .map_while(Result::ok)
+            .find_map(|line| {
+                line.split_once("listening on ").and_then(|(_, address)| address.trim().parse().ok())
+            })
+            .expect("the server did not start");
+        Self { child, address }
+    }
+
+    /// With SIGKILL: it has no time for anything.
+    pub(crate) fn kill(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+
+    /// The most memory that it ever had, in kB, and its processor time in seconds.
+    pub(crate) fn usage(&self) -> (u64, f64) {
+        let read = |file: &str| std::fs::read_to_string(format!("/proc/{}/{file}", self.child.id())).unwrap();
+        let status = read("status");
+        let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+        let stat = read("stat");
+        let fields: Vec<&str> = stat.rsplit(')').next().unwrap().split_whitespace().collect();
+        let ticks = fields[11].parse::<f64>().unwrap() + fields[12].parse::<f64>().unwrap();
+        (peak.trim().trim_end_matches(" kB").parse().unwrap(), ticks / 100.0)
+    }
+}
+
+impl Drop for ServerProcess {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+#[test]
+#[ignore = "the server process of other tests"]
+fn serve_until_killed() {
+    let Some(data) = std::env::var_os(DATA) else { return };
+    let port: u16 = std::env::var(PORT).unwrap().parse().unwrap();
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let storage = storages::open(Path::new(&data)).await;
+        let mut options = options(Path::new(&data), storage, Arc::new(SystemClock::new()), None);
+        options.listen.set_port(port);
+        let server = Server::start(options).await.unwrap();
+        println!("\nlistening on {}", server.address());
+        std::future::pending::<()>().await;
+    });
+}

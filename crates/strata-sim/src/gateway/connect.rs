@@ -1,0 +1,172 @@
+//! The loopback port: reads `CONNECT HOST:PORT`, finds who listens there, and hands the connection over.
+
+use std::io;
+use std::sync::Arc;
+
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
+
+use super::{Listener, Visit, listener};
+use crate::api::Verb;
+use crate::control::faults::Verdict;
+use crate::shared::Shared;
+use crate::talos;
+use crate::talos::place::Presence;
+
+/// A request to connect is a few lines.
+const MOST_REQUEST: usize = 16 << 10;
+const TALOS: u16 = 50_000;
+const KUBERNETES: u16 = 6443;
+const PROXMOX: u16 = 8006;
+
+/// Serves the port until told to stop.
+pub(crate) async fn serve(shared: Arc<Shared>, port: TcpListener, mut stop: watch::Receiver<bool>) {
+    loop {
+        tokio::select! {
+            accepted = port.accept() => if let Ok((stream, _)) = accepted {
+                let (shared, mut stop) = (Arc::clone(&shared), stop.clone());
+                tokio::spawn(async move {
+                    tokio::select! {
+                        _ = connect(shared, stream) => {}
+                        _ = stop.changed() => {}
+                    }
+                });
+            },
+            _ = stop.changed() => return,
+        }
+    }
+}
+
+/// Who was found at a place.
+struct Found {
+    listener: Listener,
+    /// The machine behind it; when it goes, connections go with it.
+    machine: Option<Presence>,
+}
+
+/// Why nobody was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Nobody {
+    /// There is no machine at that address.
+    Unreachable,
+    /// There is one, and nothing listens on that port.
+    Refused,
+}
+
+impl Nobody {
+    fn text(self) -> &'static str {
+        match self {
+            Self::Unreachable => "no route to host",
+            Self::Refused => "connection refused",
+        }
+    }
+}
+
+async fn connect(shared: Arc<Shared>, mut stream: TcpStream) -> io::Result<()> {
+    stream.set_nodelay(true)?;
+    let Some((host, port)) = read_target(&mut stream).await? else {
+        let text = "HTTP/1.1 405 Method Not Allowed\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+        return stream.write_all(text.as_bytes()).await;
+    };
+    // Only faults that ask for connections count them: they are no requests.
+    match shared.faults.arrive_connection(Verb::Post, &format!("/connect/{host}:{port}")).await {
+        Verdict::Pass(_) => {}
+        Verdict::Cut => return Ok(()),
+        Verdict::Refuse(_, text) => return refuse(&mut stream, text.trim_end()).await,
+    }
+    shared.settle();
+    let found = match find(&shared, &host, port) {
+        Ok(found) => found,
+        Err(nobody) => return refuse(&mut stream, nobody.text()).await,
+    };
+    stream.write_all(b"HTTP/1.1 200 Connection established\r\n\r\n").await?;
+    let answering = (found.listener)(Arc::clone(&shared), Visit { stream: Box::new(stream), host, port });
+    match found.machine {
+        Some(presence) => tokio::select! {
+            () = answering => {}
+            () = gone(&shared, &presence) => {}
+        },
+        None => answering.await,
+    }
+    Ok(())
+}
+
+async fn refuse(stream: &mut TcpStream, text: &str) -> io::Result<()> {
+    let length = text.len();
+    let head = "HTTP/1.1 502 Bad Gateway\r\nContent-Type: text/plain\r\nConnection: close\r\n";
+    stream.write_all(format!("{head}Content-Length: {length}\r\n\r\n{text}").as_bytes()).await
+}
+
+/// Reads the request up to the empty line; the place it names, if it is one to connect.
+async fn read_target(stream: &mut TcpStream) -> io::Result<Option<(String, u16)>> {
+    let mut read = Vec::new();
+    while !read.ends_with(b"\r\n\r\n") {
+        if read.len() >= MOST_REQUEST {
+            return Ok(None);
+        }
+        // Byte by byte: what follows the empty line belongs to whoever is connected.
+        read.push(stream.read_u8().await?);
+    }
+    let text = String::from_utf8_lossy(&read);
+    let mut words = text.lines().next().unwrap_or_default().split(' ');
+    let (method, target) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
+    if method != "CONNECT" {
+        return Ok(None);
+    }
+    let Some((host, port)) = target.rsplit_once(':') else { return Ok(None) };
+    let host = host.trim_start_matches('[').trim_end_matches(']');
+    Ok(port.parse().ok().map(|port| (host.to_owned(), port)))
+}
+
+fn find(shared: &Arc<Shared>, host: &str, port: u16) -> Result<Found, Nobody> {
+    if let Some(listener) = shared.network.fixed(host, port) {
+        return Ok(Found { listener, machine: None });
+    }
+    let world = shared.world();
+    if world.nodes.values().any(|node| node.ip == host) {
+        let proxmox = listener(|shared: Arc<Shared>, visit| proxmox(shared.api_port(), visit));
+        return match port {
+            PROXMOX => Ok(Found { listener: proxmox, machine: None }),
+            _ => Err(Nobody::Refused),
+        };
+    }
+    if world.talos_at(host).is_none() {
+        let known = shared.network.knows(host);
+        return Err(if known { Nobody::Refused } else { Nobody::Unreachable });
+    }
+    match port {
+        TALOS => {
+            let presence = world.talos_presence(host).ok_or(Nobody::Refused)?;
+            let machine = presence.clone();
+            let talos = listener(move |shared, visit| talos::answer(shared, visit, machine.clone()));
+            Ok(Found { listener: talos, machine: Some(presence) })
+        }
+        KUBERNETES => {
+            world.kubernetes_at(host).ok_or(Nobody::Refused)?;
+            let listener = shared.network.kubernetes().ok_or(Nobody::Refused)?;
+            Ok(Found { listener, machine: world.talos_presence(host) })
+        }
+        _ => Err(Nobody::Refused),
+    }
+}
+
+/// Proxmox listens on a loopback port of its own.
+async fn proxmox(port: u16, mut visit: Visit) {
+    if let Ok(mut api) = TcpStream::connect(("127.0.0.1", port)).await {
+        let _ = tokio::io::copy_bidirectional(&mut visit.stream, &mut api).await;
+    }
+}
+
+/// Waits until the machine is off, rebooting or out of reach.
+async fn gone(shared: &Shared, presence: &Presence) {
+    loop {
+        let changed = shared.until_changed();
+        tokio::pin!(changed);
+        changed.as_mut().enable();
+        if !shared.world().is_present(presence) {
+            return;
+        }
+        changed.await;
+    }
+}

@@ -1,0 +1,60 @@
+//! Kubernetes clusters as the machines under them make them: what the simulated Kubernetes API is told.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// One Kubernetes cluster. There is one for each etcd cluster: a second bootstrap makes a second one, with nothing in it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KubernetesCluster {
+    /// The identity of the etcd cluster, which restoring a snapshot keeps; objects belong to it.
+    pub id: String,
+    /// The cluster's name from the machine configuration.
+    pub name: String,
+    /// `https://192.0.2.40:6443`.
+    pub endpoint: String,
+    /// The authority of the Kubernetes API: server and client certificates are signed by it.
+    pub ca_pem: String,
+    pub ca_key_pem: String,
+    /// The private key that signs tokens of service accounts.
+    pub service_account_pem: String,
+    /// The names and addresses that a server's certificate has besides its own.
+    pub cert_sans: Vec<String>,
+    pub service_subnets: Vec<String>,
+    pub pod_subnets: Vec<String>,
+    pub dns_domain: String,
+    /// `flannel`, `none` or `custom`.
+    pub cni: String,
+    pub proxy: bool,
+    /// etcd has a leader and at least one API server runs on it.
+    pub api_up: bool,
+    /// The shared address, while a control plane holds it.
+    pub vip: Option<String>,
+    pub nodes: Vec<KubeNode>,
+}
+
+/// One machine of such a cluster, running or not. Machines that were deleted or wiped are not here any more; what
+/// Kubernetes remembers of them is its own business.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KubeNode {
+    /// The node's name in Kubernetes: its hostname.
+    pub name: String,
+    /// The first one is what Kubernetes shows as its internal address.
+    pub addresses: Vec<String>,
+    pub control_plane: bool,
+    pub labels: BTreeMap<String, String>,
+    pub annotations: BTreeMap<String, String>,
+    /// Key to `value:effect` or `effect`.
+    pub taints: BTreeMap<String, String>,
+    /// `v1.34.1`.
+    pub kubelet_version: String,
+    /// `v1.13.0`.
+    pub talos_version: String,
+    /// The version of its API server, on control planes.
+    pub api_version: Option<String>,
+    /// The API server on this machine answers.
+    pub api_up: bool,
+    /// The machine runs and its kubelet reports; the network is not looked at.
+    pub ready: bool,
+    pub boot_id: String,
+}

@@ -1,0 +1,160 @@
+//! Which changes of a configuration a running machine takes at once, and which only with a reboot.
+
+use serde_json::{Map, Value};
+
+use super::config::MachineConfig;
+use super::version::Version;
+use crate::world::World;
+
+/// Sections of the main document's `machine` that are taken at once up to 1.13.
+const AT_ONCE: &[&str] = &[
+    "ca",
+    "acceptedCAs",
+    "time",
+    "certSANs",
+    "install",
+    "network",
+    "sysfs",
+    "sysctls",
+    "logging",
+    "controlPlane",
+    "kubelet",
+    "kernel",
+    "registries",
+    "pods",
+    "seccompProfiles",
+    "nodeAnnotations",
+    "nodeLabels",
+    "nodeTaints",
+];
+/// Features that are.
+const FEATURES_AT_ONCE: &[&str] =
+    &["kubernetesTalosAPIAccess", "kubePrism", "hostDNS", "imageCache", "nodeAddressSortAlgorithm"];
+/// Sections that 1.14 reads only while it boots, though it never says so.
+const AT_BOOT: &[&str] = &["type", "disks", "files", "systemDiskEncryption", "udev"];
+/// Documents that 1.14 reads only while it boots.
+const DOCUMENTS_AT_BOOT: &[&str] = &["KernelModuleConfig", "SecurityProfileConfig", "UdevRulesConfig"];
+
+/// Nothing, an empty list and an empty section are the same.
+fn pruned(value: &Value) -> Option<Value> {
+    match value {
+        Value::Null => None,
+        Value::Array(list) if list.is_empty() => None,
+        Value::Object(map) => {
+            let kept: Map<String, Value> =
+                map.iter().filter_map(|(k, v)| Some((k.clone(), pruned(v)?))).collect();
+            (!kept.is_empty()).then_some(Value::Object(kept))
+        }
+        other => Some(other.clone()),
+    }
+}
+
+fn section<'v>(config: &'v MachineConfig, pointer: &str) -> Option<&'v Map<String, Value>> {
+    config.main()?.pointer(pointer)?.as_object()
+}
+
+/// The keys below a pointer whose values differ.
+fn changed(old: &MachineConfig, new: &MachineConfig, pointer: &str) -> Vec<String> {
+    let (before, after) = (section(old, pointer), section(new, pointer));
+    let keys = before.into_iter().chain(after).flat_map(|map| map.keys());
+    let value =
+        |map: Option<&Map<String, Value>>, key: &str| map.and_then(|map| map.get(key)).and_then(pruned);
+    let mut found: Vec<String> =
+        keys.filter(|key| value(before, key) != value(after, key)).cloned().collect();
+    found.sort();
+    found.dedup();
+    found
+}
+
+/// The first place at which the new configuration needs a reboot to take effect, up to 1.13.
+fn until_13(old: &MachineConfig, new: &MachineConfig) -> Option<String> {
+    let top = changed(old, new, "");
+    if let Some(key) = top.iter().find(|key| !matches!(key.as_str(), "debug" | "cluster" | "machine")) {
+        return Some(format!(".{key}"));
+    }
+    let machine = changed(old, new, "/machine");
+    if let Some(key) = machine.iter().find(|key| *key != "features" && !AT_ONCE.contains(&key.as_str())) {
+        return Some(format!(".machine.{key}"));
+    }
+    let features = changed(old, new, "/machine/features");
+    let feature = features.iter().find(|key| !FEATURES_AT_ONCE.contains(&key.as_str()));
+    feature.map(|key| format!(".machine.features.{key}"))
+}
+
+/// The same from 1.14 on, where it happens at whatever reboot comes next.
+fn since_14(old: &MachineConfig, new: &MachineConfig) -> Option<String> {
+    let machine = changed(old, new, "/machine");
+    if let Some(key) = machine.iter().find(|key| AT_BOOT.contains(&key.as_str())) {
+        return Some(format!(".machine.{key}"));
+    }
+    let documents = |config: &MachineConfig, kind: &str| -> Vec<Option<Value>> {
+        let mut all: Vec<Option<Value>> = config.of_kind(kind).map(pruned).collect();
+        all.sort_by_key(|doc| doc.as_ref().map(Value::to_string));
+        all
+    };
+    let kind = DOCUMENTS_AT_BOOT.iter().find(|kind| documents(old, kind) != documents(new, kind));
+    if let Some(kind) = kind {
+        return Some((*kind).to_owned());
+    }
+    let encryption = |config: &MachineConfig| -> Vec<(String, Option<Value>)> {
+        let system = |doc: &&Value| matches!(doc["name"].as_str(), Some("STATE" | "EPHEMERAL"));
+        let volumes = config.of_kind("VolumeConfig").filter(system);
+        volumes.map(|doc| (doc["name"].to_string(), doc.get("encryption").and_then(pruned))).collect()
+    };
+    (encryption(old) != encryption(new)).then(|| "VolumeConfig".to_owned())
+}
+
+/// The place that needs a reboot, if any does.
+pub fn needed(version: Version, old: &MachineConfig, new: &MachineConfig) -> Option<String> {
+    if version.never_reboots() { since_14(old, new) } else { until_13(old, new) }
+}
+
+impl World {
+    /// Something in the configuration waits for the next boot.
+    pub fn reboot_pending(&self, key: &str) -> bool {
+        let boot = self.talos.machines.get(key).and_then(|machine| machine.boot.as_ref());
+        let disk = self.talos_disk(key).and_then(|disk| disk.config.as_ref());
+        let parts = boot.and_then(|boot| Some((boot.image.as_ref()?, boot.booted_config.as_ref()?)));
+        match (parts, disk) {
+            (Some((image, booted)), Some(wanted)) => needed(image.parsed(), booted, wanted).is_some(),
+            _ => false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn config(text: &str) -> MachineConfig {
+        MachineConfig::try_from(format!("version: v1alpha1\n{text}")).unwrap()
+    }
+
+    fn v(minor: u32) -> Version {
+        Version { major: 1, minor, patch: 0 }
+    }
+
+    #[test]
+    fn a_reboot_follows_from_what_changed() {
+        let old = config("machine: {type: worker, sysctls: {}, features: {kubePrism: {enabled: true}}}");
+        let sysctl =
+            config("machine: {type: worker, sysctls: {a: \"1\"}, features: {kubePrism: {enabled: true}}}");
+        assert_eq!(needed(v(11), &old, &sysctl), None);
+        let files =
+            config("machine: {type: worker, files: [{path: /x}], features: {kubePrism: {enabled: true}}}");
+        assert_eq!(needed(v(13), &old, &files).as_deref(), Some(".machine.files"));
+        let feature = config(
+            "machine: {type: worker, features: {kubePrism: {enabled: false}, diskQuotaSupport: true}}",
+        );
+        assert_eq!(needed(v(12), &old, &feature).as_deref(), Some(".machine.features.diskQuotaSupport"));
+        assert_eq!(needed(v(14), &old, &feature), None);
+        let env = config("machine: {type: worker, env: {A: b}, features: {kubePrism: {enabled: true}}}");
+        assert_eq!(needed(v(13), &old, &env).as_deref(), Some(".machine.env"));
+    }
+
+    #[test]
+    fn what_is_empty_is_not_there() {
+        let old = config("machine: {type: worker, files: [], udev: {}}");
+        assert_eq!(needed(v(11), &old, &config("machine: {type: worker}")), None);
+    }
+}

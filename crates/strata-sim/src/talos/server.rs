@@ -1,0 +1,222 @@
+//! The Talos API of one machine: TLS, HTTP/2, faults, and calls that are passed on to other machines.
+
+use std::sync::Arc;
+
+use http::{HeaderMap, Request, Response};
+use hyper::body::Incoming;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use prost::Message as _;
+use tokio::sync::Notify;
+use tokio_rustls::TlsAcceptor;
+
+use super::api::{self, Caller};
+use super::certificate;
+use super::grpc::{self, Code, Frames, Outcome, Reply, Status};
+use super::place::Presence;
+use super::wire::{Metadata, RpcStatus, field};
+use crate::api::Verb;
+use crate::control::faults::Verdict;
+use crate::gateway::Visit;
+use crate::shared::Shared;
+use crate::wire::Cut;
+
+/// Serves a connection to a machine until it or the machine goes away.
+pub async fn answer(shared: Arc<Shared>, visit: Visit, presence: Presence) {
+    let config = shared.certificates.of(&shared.world(), &presence);
+    let Some(config) = config else { return };
+    let Ok(stream) = TlsAcceptor::from(config).accept(visit.stream).await else { return };
+    let peer = stream.get_ref().1.peer_certificates().and_then(<[_]>::first);
+    let roles = peer.map(certificate::organizations).unwrap_or_default();
+    let caller = Arc::new(Caller { presence, roles, address: visit.host });
+    let cut = Arc::new(Notify::new());
+    let service = {
+        let cut = Arc::clone(&cut);
+        service_fn(move |request| {
+            let (shared, caller, cut) = (Arc::clone(&shared), Arc::clone(&caller), Arc::clone(&cut));
+            async move {
+                let answered = call(shared, caller, request).await;
+                if answered.is_err() {
+                    // Not only this stream: the whole connection is cut.
+                    cut.notify_one();
+                }
+                answered
+            }
+        })
+    };
+    let connection = hyper::server::conn::http2::Builder::new(TokioExecutor::new())
+        .serve_connection(TokioIo::new(stream), service);
+    tokio::select! {
+        _ = connection => {}
+        () = cut.notified() => {}
+    }
+}
+
+async fn call(
+    shared: Arc<Shared>,
+    caller: Arc<Caller>,
+    request: Request<Incoming>,
+) -> Result<Response<Frames>, Cut> {
+    let (parts, body) = request.into_parts();
+    let method = parts.uri.path().to_owned();
+    let messages = match grpc::read(body).await {
+        Ok(messages) => messages,
+        Err(status) => return Ok(grpc::response(Err(status))),
+    };
+    let verb = if api::is_read(&method) { Verb::Get } else { Verb::Post };
+    shared.count().add(verb, format!("/talos/{{node}}{method}"));
+    let target = node_of(&parts.headers).unwrap_or_else(|| caller.address.clone());
+    let verdict = shared.faults.arrive(verb, &format!("/talos/{target}{method}")).await;
+    let after = match verdict {
+        Verdict::Pass(after) => after,
+        Verdict::Cut => return Err(Cut),
+        Verdict::Refuse(status, text) => {
+            return Ok(grpc::response(Err(Status::new(code_of(status), text.trim_end()))));
+        }
+    };
+    // Once it arrived, a call is carried out even if its client goes away.
+    let handle = {
+        let shared = Arc::clone(&shared);
+        tokio::spawn(async move { route(&shared, &caller, &parts.headers, &method, &messages) })
+    };
+    let outcome = handle.await.unwrap_or_else(|_| Err(Status::new(Code::Internal, "the simulator failed")));
+    shared.settle();
+    let cut = match after {
+        Some(fault) => shared.faults.finish(fault).await,
+        None => false,
+    };
+    if cut { Err(Cut) } else { Ok(grpc::response(outcome)) }
+}
+
+/// The first node that a call names.
+fn node_of(headers: &HeaderMap) -> Option<String> {
+    let named = headers.get("node").or_else(|| headers.get("nodes"))?;
+    let first = named.to_str().ok()?.split(',').next()?.trim();
+    Some(first.to_owned())
+}
+
+/// The status that stands for one of HTTP.
+fn code_of(status: u16) -> Code {
+    match status {
+        400 => Code::InvalidArgument,
+        401 | 403 => Code::PermissionDenied,
+        404 => Code::NotFound,
+        409 => Code::AlreadyExists,
+        412 => Code::FailedPrecondition,
+        501 => Code::Unimplemented,
+        502..=504 => Code::Unavailable,
+        _ => Code::Unknown,
+    }
+}
+
+/// Carries a call out here, or at the machines that it names.
+fn route(
+    shared: &Arc<Shared>,
+    caller: &Caller,
+    headers: &HeaderMap,
+    method: &str,
+    messages: &[bytes::Bytes],
+) -> Outcome {
+    shared.settle();
+    let values = |name: &str| -> Vec<String> {
+        let all = headers.get_all(name).iter().filter_map(|value| value.to_str().ok());
+        all.flat_map(|value| value.split(',')).map(|node| node.trim().to_owned()).collect()
+    };
+    let (node, nodes) = (values("node"), values("nodes"));
+    if caller.presence.maintenance || (node.is_empty() && nodes.is_empty()) {
+        return api::call(shared, caller, &caller.presence, method, messages);
+    }
+    if !nodes.is_empty() {
+        if !method.starts_with("/machine.MachineService/") && !method.starts_with("/time.TimeService/") {
+            let text = format!("one-2-many proxying is not supported for method {method}");
+            return Err(Status::new(Code::InvalidArgument, text));
+        }
+        let mut gathered = Vec::new();
+        for node in &nodes {
+            let outcome = passed_on(shared, caller, node, method, messages);
+            gathered.extend(marked(node, outcome, is_list(method)));
+        }
+        // Lists of several nodes are one list.
+        return Ok(match is_list(method) {
+            true => Reply::one(gathered.concat()),
+            false => Reply::Messages(gathered),
+        });
+    }
+    passed_on(shared, caller, &node[0], method, messages)
+}
+
+/// Another machine of the same cluster carries the call out: it has the same authority.
+fn passed_on(
+    shared: &Arc<Shared>,
+    caller: &Caller,
+    node: &str,
+    method: &str,
+    messages: &[bytes::Bytes],
+) -> Outcome {
+    let target = {
+        let world = shared.world();
+        let found = world.talos_presence(node).filter(|presence| !presence.maintenance);
+        let trusted = |presence: &Presence| {
+            let ours = world.signing_authority(&caller.presence.machine).map(|(certificate, _)| certificate);
+            world.signing_authority(&presence.machine).map(|(certificate, _)| certificate) == ours
+        };
+        found.filter(trusted)
+    };
+    match target {
+        Some(presence) => api::call(shared, caller, &presence, method, messages),
+        None => {
+            let text = format!(
+                "connection error: desc = \"transport: Error while dialing: dial tcp {node}:50000: connect: no route to host\""
+            );
+            Err(Status::new(Code::Unavailable, text))
+        }
+    }
+}
+
+/// The reply is a list of messages, one for each node.
+fn is_list(method: &str) -> bool {
+    !["/EtcdSnapshot", "/Kubeconfig", "/Read", "/Events", "/Logs", "/Dmesg"]
+        .iter()
+        .any(|end| method.ends_with(end))
+}
+
+/// Says in each message where it comes from; an error becomes a message too.
+fn marked(node: &str, outcome: Outcome, list: bool) -> Vec<Vec<u8>> {
+    let metadata = |error: Option<&Status>| Metadata {
+        hostname: node.to_owned(),
+        error: error
+            .map(|status| format!("rpc error: code = {:?} desc = {}", status.code, status.message))
+            .unwrap_or_default(),
+        status: error.map(|status| RpcStatus { code: status.code as i32, message: status.message.clone() }),
+    };
+    let mark = |error: Option<&Status>| field(1, &metadata(error).encode_to_vec());
+    match outcome {
+        Ok(Reply::Messages(messages)) if list => messages
+            .iter()
+            .flat_map(|reply| entries(reply))
+            .map(|entry| field(1, &[&mark(None), entry].concat()))
+            .collect(),
+        Ok(Reply::Messages(messages)) => {
+            messages.iter().map(|message| [mark(None), message.clone()].concat()).collect()
+        }
+        Ok(Reply::Stream(_)) => Vec::new(),
+        Err(status) if list => vec![field(1, &mark(Some(&status)))],
+        Err(status) => vec![mark(Some(&status))],
+    }
+}
+
+/// The messages in a reply that is a list of them.
+fn entries(mut reply: &[u8]) -> Vec<&[u8]> {
+    let mut found = Vec::new();
+    while !reply.is_empty() {
+        let Ok(tag) = prost::encoding::decode_varint(&mut reply) else { break };
+        let Ok(length) = prost::encoding::decode_varint(&mut reply) else { break };
+        let length = (length as usize).min(reply.len());
+        let (entry, rest) = reply.split_at(length);
+        if tag == 0x0a {
+            found.push(entry);
+        }
+        reply = rest;
+    }
+    found
+}

@@ -1,0 +1,151 @@
+//! TLS with a node: mutual by the cluster's authority, or one-sided with a node that has no configuration yet.
+
+use std::io;
+use std::sync::Arc;
+
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::client::{Resumption, WebPkiServerVerifier};
+use rustls::crypto::{CryptoProvider, aws_lc_rs, verify_tls12_signature, verify_tls13_signature};
+use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::{
+    AlertDescription, CertificateError, ClientConfig, DigitallySignedStruct, OtherError, RootCertStore,
+    SignatureScheme,
+};
+
+use super::credentials::Credentials;
+use super::error::TlsProblem;
+use super::pin::SpkiPin;
+
+/// Mutual TLS.
+pub(super) fn mutual(credentials: &Credentials) -> Result<ClientConfig, String> {
+    let said = |error: crate::pki::PkiError| format!("the credentials cannot be used: {error}");
+    let provider = Arc::new(aws_lc_rs::default_provider());
+    let mut roots = RootCertStore::empty();
+    roots.add(credentials.authority().map_err(said)?).map_err(|error| error.to_string())?;
+    let verifier = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider.clone())
+        .build()
+        .map_err(|error| error.to_string())?;
+    let chain = vec![credentials.certificate().map_err(said)?];
+    let config = builder(provider)
+        .with_webpki_verifier(verifier)
+        .with_client_auth_cert(chain, credentials.key().map_err(said)?)
+        .map_err(|error| format!("the credentials cannot be used: {error}"))?;
+    Ok(finish(config))
+}
+
+/// A node in maintenance mode has made its certificate itself and knows nothing of us: without a pin it is taken at its word,
+/// as there is nothing yet that could vouch for it. Whoever can answer at the node's address then gets the configuration.
+pub(super) fn maintenance(pin: Option<SpkiPin>) -> ClientConfig {
+    let provider = Arc::new(aws_lc_rs::default_provider());
+    let verifier = Arc::new(Pinned { pin, provider: provider.clone() });
+    finish(builder(provider).dangerous().with_custom_certificate_verifier(verifier).with_no_client_auth())
+}
+
+fn builder(provider: Arc<CryptoProvider>) -> rustls::ConfigBuilder<ClientConfig, rustls::WantsVerifier> {
+    ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .expect("aws-lc-rs has the cipher suites of both TLS versions")
+}
+
+fn finish(mut config: ClientConfig) -> ClientConfig {
+    config.alpn_protocols = vec![b"h2".to_vec()];
+    // A resumed session checks no certificate, and a node may come back as another one.
+    config.resumption = Resumption::disabled();
+    config
+}
+
+/// Accepts one key, or any. That the node holds the key is proved in both cases.
+#[derive(Debug)]
+struct Pinned {
+    pin: Option<SpkiPin>,
+    provider: Arc<CryptoProvider>,
+}
+
+/// Travels inside of a rustls error.
+#[derive(Debug, thiserror::Error)]
+#[error("the pinned key is another one")]
+struct Mismatch {
+    presented: SpkiPin,
+    pinned: SpkiPin,
+}
+
+impl ServerCertVerifier for Pinned {
+    fn verify_server_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: &ServerName<'_>,
+        _: &[u8],
+        _: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        let presented = SpkiPin::of(end_entity).ok_or(CertificateError::BadEncoding)?;
+        match self.pin.filter(|pinned| *pinned != presented) {
+            Some(pinned) => Err(rustls::Error::Other(OtherError(Arc::new(Mismatch { presented, pinned })))),
+            None => Ok(ServerCertVerified::assertion()),
+        }
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        let algorithms = &self.provider.signature_verification_algorithms;
+        verify_tls12_signature(message, certificate, signature, algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        let algorithms = &self.provider.signature_verification_algorithms;
+        verify_tls13_signature(message, certificate, signature, algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.provider.signature_verification_algorithms.supported_schemes()
+    }
+}
+
+/// What TLS had to do with an error of a stream, if anything. In TLS 1.3 a node looks at our certificate when we think that the
+/// handshake is over, so that its refusal turns up while a request is under way.
+pub(super) fn problem_in(error: &io::Error) -> Option<TlsProblem> {
+    error.get_ref()?.downcast_ref::<rustls::Error>().map(problem)
+}
+
+fn problem(error: &rustls::Error) -> TlsProblem {
+    use AlertDescription as Alert;
+    use CertificateError as Bad;
+
+    match error {
+        rustls::Error::InvalidCertificate(bad) => match bad {
+            // The name of the authority is the same in every cluster, so that a foreign one fails by its signature.
+            Bad::UnknownIssuer | Bad::BadSignature => TlsProblem::WrongAuthority,
+            Bad::Expired | Bad::ExpiredContext { .. } => TlsProblem::Expired,
+            Bad::NotValidYet | Bad::NotValidYetContext { .. } => TlsProblem::NotYetValid,
+            Bad::NotValidForNameContext { presented, .. } => TlsProblem::WrongName(presented.join(", ")),
+            // A self-signed certificate that may sign others.
+            Bad::Other(OtherError(inner)) if inner.to_string().contains("CaUsedAsEndEntity") => {
+                TlsProblem::WrongAuthority
+            }
+            bad => TlsProblem::Other(bad.to_string()),
+        },
+        rustls::Error::Other(OtherError(inner)) => match inner.downcast_ref::<Mismatch>() {
+            Some(Mismatch { presented, pinned }) => {
+                TlsProblem::PinMismatch { presented: *presented, pinned: *pinned }
+            }
+            None => TlsProblem::Other(inner.to_string()),
+        },
+        rustls::Error::AlertReceived(alert) => match alert {
+            Alert::CertificateRequired => TlsProblem::CertificateRequired,
+            Alert::CertificateExpired => TlsProblem::ClientExpired,
+            // A foreign authority has the same name as ours, so that some servers only see a wrong signature.
+            Alert::UnknownCA | Alert::BadCertificate | Alert::DecryptError => TlsProblem::ClientUnknown,
+            alert => TlsProblem::Other(format!("the node ended the handshake with the alert {alert:?}")),
+        },
+        error => TlsProblem::Other(error.to_string()),
+    }
+}
