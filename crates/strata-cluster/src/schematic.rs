@@ -34,8 +34,8 @@ pub(crate) async fn execute(
         bytes: text("content").as_bytes().to_vec().into(),
     };
     let request = Request { body, ..Request::new(Method::POST, "/schematics".to_owned()) };
-    let answer = client.send(request).await.map_err(|error| failed(error.to_string()))?;
-    if !answer.status.is_success() {
+    let answer = client.send(&request).await.map_err(|error| failed(error.to_string()))?;
+    if !(200..300).contains(&answer.status) {
         return Err(failed(format!("it answers {}", answer.status)));
     }
     let answer: serde_json::Value =

@@ -94,6 +94,7 @@ impl Draft<'_> {
         spec.put("role", if node.role == NodeRole::ControlPlane { "controlplane" } else { "worker" });
         spec.put("address", at);
         spec.put("version", format!("v{}", cluster.cluster.talos.version.trim_start_matches('v')));
+        spec.put("cordoned", false);
         spec.put_some("installer", installer(cluster, node, self.site.mirror));
         if !BTreeSet::is_empty(&depends_on) {
             spec.put("vm", Value::Input { address: Box::new(vm), output: "uuid".to_owned() });
