@@ -44,6 +44,17 @@ impl Connector {
         let tls = tls.map(|(config, name)| (TlsConnector::from(Arc::new(config)), name));
         Self { inner: Arc::new(Inner { endpoint, tls, dial, timeout }) }
     }
+
+    /// A connection for another protocol than HTTP.
+    pub(crate) async fn open_tls(&self) -> Result<TlsStream<TcpStream>, NetError> {
+        match self.inner.in_time().await? {
+            Stream::Tls(stream) => Ok(stream.into_inner()),
+            Stream::Plain(_) => {
+                let endpoint = self.inner.endpoint.clone();
+                Err(NetError::Tls { endpoint, reason: "the endpoint has no TLS".to_owned() })
+            }
+        }
+    }
 }
 
 impl tower::Service<Uri> for Connector {
@@ -57,17 +68,17 @@ impl tower::Service<Uri> for Connector {
 
     fn call(&mut self, _: Uri) -> Self::Future {
         let inner = self.inner.clone();
-        Box::pin(async move {
-            let timed_out = |_| NetError::ConnectTimeout {
-                endpoint: inner.endpoint.clone(),
-                seconds: inner.timeout.as_secs(),
-            };
-            tokio::time::timeout(inner.timeout, inner.connect()).await.map_err(timed_out)?
-        })
+        Box::pin(async move { inner.in_time().await })
     }
 }
 
 impl Inner {
+    async fn in_time(&self) -> Result<Stream, NetError> {
+        let timed_out =
+            |_| NetError::ConnectTimeout { endpoint: self.endpoint.clone(), seconds: self.timeout.as_secs() };
+        tokio::time::timeout(self.timeout, self.connect()).await.map_err(timed_out)?
+    }
+
     async fn connect(&self) -> Result<Stream, NetError> {
         let failed = |error: io::Error| NetError::Connect {
             endpoint: self.endpoint.clone(),

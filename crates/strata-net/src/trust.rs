@@ -52,7 +52,8 @@ impl RefusedCertificate {
     }
 }
 
-pub(crate) fn client_config(
+/// How rustls is to be set up for such a server; for clients of other protocols than HTTP.
+pub fn client_config(
     trust: &TlsTrust,
     identity: Option<&ClientIdentity>,
 ) -> Result<ClientConfig, TlsSetupError> {

@@ -5,6 +5,8 @@
 
 pub mod access;
 mod audit;
+mod backup;
+mod config;
 mod diff;
 mod head;
 mod http;
@@ -20,6 +22,8 @@ mod service;
 pub mod storage;
 mod tls;
 
+pub use backup::{BackupError, back_up, restore};
+pub use config::{Config, PostgresSettings, S3Settings, StorageSettings, read_config};
 pub use head::{Head, Version};
 pub use lock::{Beat, Lock, LockKind};
 pub use name::{BadName, StateName};

@@ -15,7 +15,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 
 use crate::shared::Shared;
 
-pub(crate) use connect::serve;
+pub(crate) use connect::{gone, serve};
 
 /// Both directions of a connection.
 pub trait Io: AsyncRead + AsyncWrite + Unpin + Send {}

@@ -5,8 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 use strata_resource::{Address, Lineage, Spec, Stage, Value};
 
-/// The newest document format that this program understands.
+/// The format of documents that anyone with the file can read.
 pub const FORMAT: u32 = 1;
+/// The format of encrypted documents; the newest that this program understands.
+pub(crate) const ENCRYPTED_FORMAT: u32 = 2;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StateDocument {

@@ -80,9 +80,14 @@ impl JournalRecord {
 
     /// The line, with its checksum and its newline.
     pub fn to_line(&self) -> Result<String, serde_json::Error> {
-        let json = serde_json::to_string(self)?;
-        Ok(format!("{:08x} {json}\n", crc32fast::hash(json.as_bytes())))
+        line_of(self)
     }
+}
+
+/// One line: a checksum and JSON.
+pub(crate) fn line_of(record: &impl Serialize) -> Result<String, serde_json::Error> {
+    let json = serde_json::to_string(record)?;
+    Ok(format!("{:08x} {json}\n", crc32fast::hash(json.as_bytes())))
 }
 
 /// A line that is neither whole nor the last one.
@@ -95,32 +100,43 @@ pub struct DamagedJournal {
 
 /// Reads the lines of a journal. A torn last line is dropped.
 pub fn parse_journal(text: &[u8]) -> Result<Vec<JournalRecord>, DamagedJournal> {
-    whole_lines(text).map(|(records, _)| records)
+    parse_lines(text, |json| serde_json::from_slice(json).map_err(|error| error.to_string()))
 }
 
-/// The records, and how many bytes they take: what follows is a torn line, to be cut off before anything is appended.
-pub(crate) fn whole_lines(text: &[u8]) -> Result<(Vec<JournalRecord>, usize), DamagedJournal> {
-    let (mut records, mut whole) = (Vec::new(), 0);
+/// Reads the JSON of every whole line.
+pub(crate) fn parse_lines<T>(
+    text: &[u8],
+    parse: impl Fn(&[u8]) -> Result<T, String>,
+) -> Result<Vec<T>, DamagedJournal> {
+    let (lines, _) = whole_lines(text)?;
+    let parsed = lines
+        .into_iter()
+        .enumerate()
+        .map(|(index, json)| parse(json).map_err(|reason| DamagedJournal { line: index + 1, reason }));
+    parsed.collect()
+}
+
+/// The JSON of every whole line, and how many bytes they take: what follows is a torn line, to be cut off before anything is
+/// appended.
+pub(crate) fn whole_lines(text: &[u8]) -> Result<(Vec<&[u8]>, usize), DamagedJournal> {
+    let (mut whole, mut bytes) = (Vec::new(), 0);
     let mut lines = text.split_inclusive(|byte| *byte == b'\n').enumerate().peekable();
     while let Some((index, line)) = lines.next() {
-        match parse_line(line) {
-            Ok(record) => records.push(record),
+        match checked(line) {
+            Ok(json) => whole.push(json),
             Err(_) if lines.peek().is_none() => break,
-            Err(reason) => return Err(DamagedJournal { line: index + 1, reason }),
+            Err(reason) => return Err(DamagedJournal { line: index + 1, reason: reason.to_owned() }),
         }
-        whole += line.len();
+        bytes += line.len();
     }
-    Ok((records, whole))
+    Ok((whole, bytes))
 }
 
-fn parse_line(line: &[u8]) -> Result<JournalRecord, String> {
+fn checked(line: &[u8]) -> Result<&[u8], &'static str> {
     let line = line.strip_suffix(b"\n").ok_or("it has no end")?;
     let (sum, json) = line.split_at_checked(9).ok_or("it is too short")?;
     let sum = std::str::from_utf8(&sum[..8]).ok().and_then(|sum| u32::from_str_radix(sum, 16).ok());
-    if sum != Some(crc32fast::hash(json)) {
-        return Err("its checksum is wrong".to_owned());
-    }
-    serde_json::from_slice(json).map_err(|error| error.to_string())
+    if sum == Some(crc32fast::hash(json)) { Ok(json) } else { Err("its checksum is wrong") }
 }
 
 /// The state with its journal: what ended is part of the document, what did not is open.

@@ -1,16 +1,28 @@
-//! The state document and its stores: locks, history, journal.
+//! The state document and its stores: local, HTTP, S3, PostgreSQL; locks, history, journal, encryption.
 //!
 //! A state is a document and a journal. The journal says what was begun and what came of it since the document was written;
 //! [`replay`] puts the two together. Stores keep both; they know nothing of what a resource is.
 
+mod codec;
 mod document;
+mod http;
 mod journal;
+mod lease;
 mod local;
+mod owner;
+mod postgres;
+mod s3;
 mod store;
 
+pub use codec::{Codec, Encryption, KeySource, KeyWrap};
 pub use document::{DeposedObject, FORMAT, StateDocument, StateResource};
+pub use http::{HttpStore, HttpStoreOptions};
 pub use journal::{
     Action, DamagedJournal, Effect, JournalRecord, OpenEntry, ReplayedState, parse_journal, replay,
 };
+pub use lease::{LeaseTerms, MonotonicClock, system_clock};
 pub use local::LocalStore;
-pub use store::{LockOwner, LockedState, Store, StoreError, Version};
+pub use owner::{Holder, Lease, LockOwner, ProcessMark};
+pub use postgres::{PostgresStore, PostgresStoreOptions};
+pub use s3::{AwsCredentials, LockTable, S3Store, S3StoreOptions};
+pub use store::{LockedState, Store, StoreError, Version};

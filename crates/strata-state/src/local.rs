@@ -16,28 +16,38 @@ use std::path::{Path, PathBuf};
 
 use async_trait::async_trait;
 
+use crate::store::{KEPT_VERSIONS, Replaces};
 use crate::{
-    FORMAT, JournalRecord, LockOwner, LockedState, StateDocument, Store, StoreError, Version, parse_journal,
+    Codec, Holder, JournalRecord, LockOwner, LockedState, StateDocument, Store, StoreError, Version,
 };
-
-/// How many versions are kept.
-const KEPT_VERSIONS: usize = 100;
 
 pub struct LocalStore {
     root: PathBuf,
     kept: usize,
+    codec: Codec,
 }
 
 impl LocalStore {
     pub fn new(root: impl Into<PathBuf>) -> Self {
-        Self { root: root.into(), kept: KEPT_VERSIONS }
+        Self { root: root.into(), kept: KEPT_VERSIONS, codec: Codec::plain() }
+    }
+
+    #[must_use]
+    pub fn with_codec(self, codec: Codec) -> Self {
+        Self { codec, ..self }
+    }
+
+    /// How many versions of a state are kept.
+    #[must_use]
+    pub fn keeping(self, kept: usize) -> Self {
+        Self { kept, ..self }
     }
 
     fn folder(&self, key: &str) -> Folder {
         // A stack may be a path; one folder a stack keeps `history` from ever being taken for one.
         let (environment, stack) = key.split_once('/').unwrap_or(("default", key));
         let path = self.root.join(environment).join(stack.replace('/', "~"));
-        Folder { key: key.to_owned(), path, kept: self.kept }
+        Folder { key: key.to_owned(), path, kept: self.kept, codec: self.codec.clone() }
     }
 }
 
@@ -47,6 +57,7 @@ struct Folder {
     key: String,
     path: PathBuf,
     kept: usize,
+    codec: Codec,
 }
 
 impl Folder {
@@ -74,20 +85,16 @@ impl Folder {
     }
 
     fn parse(&self, bytes: &[u8]) -> Result<StateDocument, StoreError> {
-        #[derive(serde::Deserialize)]
-        struct Format {
-            format: u32,
+        self.codec.decode(&self.key, bytes).map_err(|error| self.with_newest_good(error))
+    }
+
+    fn with_newest_good(&self, error: StoreError) -> StoreError {
+        match error {
+            StoreError::Damaged { key, reason, .. } => {
+                StoreError::Damaged { key, reason, newest_good: self.newest_good() }
+            }
+            other => other,
         }
-        let damaged = |error: serde_json::Error| StoreError::Damaged {
-            key: self.key.clone(),
-            reason: if bytes.is_empty() { "the file is empty".to_owned() } else { error.to_string() },
-            newest_good: self.newest_good(),
-        };
-        let Format { format } = serde_json::from_slice(bytes).map_err(damaged)?;
-        if format > FORMAT {
-            return Err(StoreError::Newer { key: self.key.clone(), format, known: FORMAT });
-        }
-        serde_json::from_slice(bytes).map_err(damaged)
     }
 
     /// The newest version in the history that can be read.
@@ -95,7 +102,7 @@ impl Folder {
         let versions = self.versions().ok()?;
         versions.iter().map(|version| version.serial).find(|serial| {
             let bytes = fs::read(self.version(*serial)).unwrap_or_default();
-            serde_json::from_slice::<StateDocument>(&bytes).is_ok()
+            self.codec.decode(&self.key, &bytes).is_ok()
         })
     }
 
@@ -115,25 +122,20 @@ impl Folder {
         Ok(versions)
     }
 
-    fn write(&self, document: &StateDocument) -> Result<(), StoreError> {
-        let found = match self.read() {
-            Ok(current) => current.map_or(0, |current| current.serial),
+    /// The serial that is stored; none if there is no state.
+    fn serial(&self) -> Result<Option<u64>, StoreError> {
+        let Some(bytes) = read_if_there(&self.document())? else { return Ok(None) };
+        match self.codec.serial(&self.key, &bytes) {
+            Ok(serial) => Ok(Some(serial)),
             // A damaged document may be replaced by a good one from the history, which goes on counting.
-            Err(StoreError::Damaged { newest_good, .. }) => newest_good.unwrap_or(0),
-            Err(error) => return Err(error),
-        };
-        if document.serial != found + 1 {
-            return Err(StoreError::Moved {
-                key: self.key.clone(),
-                expected: document.serial.saturating_sub(1),
-                found,
-            });
+            Err(StoreError::Damaged { .. }) => Ok(Some(self.newest_good().unwrap_or(0))),
+            Err(error) => Err(error),
         }
-        let mut bytes = serde_json::to_vec_pretty(document).map_err(|error| StoreError::Io {
-            what: "cannot write the state".to_owned(),
-            source: error.into(),
-        })?;
-        bytes.push(b'\n');
+    }
+
+    fn write(&self, document: &StateDocument, replaces: Replaces) -> Result<(), StoreError> {
+        replaces.check(&self.key, document, self.serial()?)?;
+        let bytes = self.codec.encode(document)?;
         durable::make_folder(&self.history())?;
         durable::replace(&self.version(document.serial), &bytes)?;
         durable::replace(&self.document(), &bytes)?;
@@ -193,7 +195,7 @@ impl Store for LocalStore {
 
     async fn read_journal(&self, key: &str) -> Result<Vec<JournalRecord>, StoreError> {
         let bytes = read_if_there(&self.folder(key).journal())?.unwrap_or_default();
-        parse_journal(&bytes).map_err(|damage| StoreError::Journal { key: key.to_owned(), damage })
+        self.codec.decode_journal(key, &bytes)
     }
 
     async fn lock(&self, key: &str, owner: LockOwner) -> Result<Box<dyn LockedState>, StoreError> {
@@ -203,12 +205,12 @@ impl Store for LocalStore {
         Ok(Box::new(lock::LocalLock::new(folder, lock, owner)))
     }
 
-    async fn holder(&self, key: &str) -> Result<Option<LockOwner>, StoreError> {
-        lock::holder(&self.folder(key))
+    async fn holder(&self, key: &str) -> Result<Option<Holder>, StoreError> {
+        Ok(lock::holder(&self.folder(key))?.map(Holder::endless))
     }
 
-    async fn break_lock(&self, key: &str) -> Result<Option<LockOwner>, StoreError> {
-        lock::take_away(&self.folder(key))
+    async fn break_lock(&self, key: &str, id: &str) -> Result<(), StoreError> {
+        lock::take_away(&self.folder(key), id)
     }
 
     async fn history(&self, key: &str) -> Result<Vec<Version>, StoreError> {

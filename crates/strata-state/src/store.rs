@@ -1,28 +1,39 @@
 //! What every store of states can do. One conformance suite runs over all of them.
 
-use std::fmt;
-
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
-use crate::{DamagedJournal, JournalRecord, StateDocument};
+use crate::{DamagedJournal, Holder, JournalRecord, LockOwner, StateDocument};
 
-/// Who holds a lock, and for what.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct LockOwner {
-    pub id: String,
-    /// `user@host`.
-    pub who: String,
-    pub pid: u32,
-    /// `apply`, `destroy`, …
-    pub operation: String,
-    /// RFC 3339.
-    pub since: String,
+/// How many versions are kept unless something else is said.
+pub(crate) const KEPT_VERSIONS: usize = 100;
+
+/// What a write may replace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Replaces {
+    /// The document with the serial before its own.
+    Former,
+    Nothing,
 }
 
-impl fmt::Display for LockOwner {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} (pid {}) for `{}` since {}", self.who, self.pid, self.operation, self.since)
+impl Replaces {
+    /// `stored` is the serial that is stored; none if there is no state.
+    pub(crate) fn check(
+        self,
+        key: &str,
+        document: &StateDocument,
+        stored: Option<u64>,
+    ) -> Result<(), StoreError> {
+        match (self, stored) {
+            (Self::Nothing, None) => Ok(()),
+            (Self::Nothing, Some(serial)) => Err(StoreError::Exists { key: key.to_owned(), serial }),
+            (Self::Former, stored) if document.serial == stored.unwrap_or(0) + 1 => Ok(()),
+            (Self::Former, stored) => Err(StoreError::Moved {
+                key: key.to_owned(),
+                expected: document.serial.saturating_sub(1),
+                found: stored.unwrap_or(0),
+            }),
+        }
     }
 }
 
@@ -37,8 +48,8 @@ pub struct Version {
 
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    #[error("the state `{key}` is locked by {owner}")]
-    Locked { key: String, owner: Box<LockOwner> },
+    #[error("the state `{key}` is locked by {holder}")]
+    Locked { key: String, holder: Box<Holder> },
     #[error("the state `{key}` has serial {found}, not {expected}: somebody else wrote it")]
     Moved { key: String, expected: u64, found: u64 },
     #[error("the state `{key}` cannot be read: {reason}")]
@@ -53,6 +64,17 @@ pub enum StoreError {
     NoVersion { key: String, serial: u64 },
     #[error("the lock on `{key}` is not ours any more")]
     LockLost { key: String },
+    #[error("the lock on `{key}` could not be renewed in time: another run may hold it by now")]
+    Lapsed { key: String },
+    #[error("the lock on `{key}` has changed hands: it is not the one with the id `{id}`")]
+    OtherLock { key: String, id: String },
+    #[error("there is a state `{key}` already, with serial {serial}")]
+    Exists { key: String, serial: u64 },
+    #[error("the state `{key}` cannot be decrypted: {reason}")]
+    Sealed { key: String, reason: String },
+    /// A server said no, or nothing.
+    #[error("{what}: {reason}")]
+    Remote { what: String, reason: String, hint: Option<String> },
     #[error("{what}: {source}")]
     Io {
         what: String,
@@ -66,14 +88,19 @@ pub enum StoreError {
 pub trait Store: Send + Sync {
     /// Where it is, for people.
     fn describe(&self) -> String;
+    /// What this store cannot promise, for `strata doctor`.
+    fn caveat(&self) -> Option<String> {
+        None
+    }
     async fn keys(&self) -> Result<Vec<String>, StoreError>;
     async fn read(&self, key: &str) -> Result<Option<StateDocument>, StoreError>;
     async fn read_journal(&self, key: &str) -> Result<Vec<JournalRecord>, StoreError>;
+    /// Takes the lock. One whose lease has lapsed, or whose holder is known to be dead, is taken over.
     async fn lock(&self, key: &str, owner: LockOwner) -> Result<Box<dyn LockedState>, StoreError>;
     /// Who holds the lock now.
-    async fn holder(&self, key: &str) -> Result<Option<LockOwner>, StoreError>;
-    /// Takes a lock away from its holder. Gives the holder it was taken from; none if there was none.
-    async fn break_lock(&self, key: &str) -> Result<Option<LockOwner>, StoreError>;
+    async fn holder(&self, key: &str) -> Result<Option<Holder>, StoreError>;
+    /// Takes the lock with this id away from its holder.
+    async fn break_lock(&self, key: &str, id: &str) -> Result<(), StoreError>;
     /// Kept versions, newest first.
     async fn history(&self, key: &str) -> Result<Vec<Version>, StoreError>;
     async fn read_version(&self, key: &str, serial: u64) -> Result<StateDocument, StoreError>;
@@ -87,6 +114,8 @@ pub trait LockedState: Send + Sync {
     fn still_held(&self) -> Result<(), StoreError>;
     /// Replaces the document; `document.serial` must be one more than the serial that is stored (0 if none).
     async fn write(&self, document: &StateDocument) -> Result<(), StoreError>;
+    /// Takes a state over from another store, whatever its serial; refused if there is one already.
+    async fn adopt(&self, document: &StateDocument) -> Result<(), StoreError>;
     /// Appends and makes durable before it returns.
     async fn append_journal(&self, records: &[JournalRecord]) -> Result<(), StoreError>;
     /// Empties the journal; the document holds all of it.

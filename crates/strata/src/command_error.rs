@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 use strata_engine::{EngineError, ErrorClass, ProviderError, StalePlan};
-use strata_state::StoreError;
+use strata_state::{Lease, StoreError};
 
 use crate::style::{self, paint};
 
@@ -110,9 +110,19 @@ impl From<StoreError> for CommandError {
     fn from(error: StoreError) -> Self {
         let message = error.to_string();
         match error {
-            StoreError::Locked { key, .. } => Self::new(ErrorKind::Locked, message)
-                .hint("wait for it, or, if that run is gone for good, `strata unlock` takes the lock away")
-                .detail(format!("state key: {key}")),
+            StoreError::Locked { key, holder } => {
+                let wait = match holder.lease {
+                    Lease::Running(left) => format!(
+                        "wait for it; if that run is gone, its lock ends within {} s and the next run takes it over",
+                        left.as_secs().max(1)
+                    ),
+                    _ => "wait for it, or, if that run is gone for good, `strata unlock` takes the lock away".to_owned(),
+                };
+                Self::new(ErrorKind::Locked, message)
+                    .hint(wait)
+                    .detail(format!("state key: {key}"))
+                    .detail(format!("lock id: {}", holder.owner.id))
+            }
             StoreError::Damaged { newest_good: Some(serial), .. } => Self::failed(message)
                 .hint(format!("the last good version has serial {serial}: `strata state rollback STACK {serial}`")),
             StoreError::Damaged { .. } => Self::failed(message)
@@ -122,6 +132,13 @@ impl From<StoreError> for CommandError {
             StoreError::LockLost { .. } => {
                 Self::failed(message).hint("somebody used `strata unlock`; apply again when their run has ended")
             }
+            StoreError::Lapsed { .. } => Self::failed(message)
+                .hint("the state's server did not answer for too long; apply again: it finishes what was begun"),
+            StoreError::OtherLock { .. } => Self::new(ErrorKind::Refused, message).hint("look who holds it now"),
+            StoreError::Exists { .. } => Self::refused(message),
+            StoreError::Sealed { .. } => Self::failed(message)
+                .hint("see `state.encryption` in strata.yaml; `previous` names keys that are still read with"),
+            StoreError::Remote { hint: Some(hint), .. } => Self::failed(message).hint(hint),
             _ => Self::failed(message),
         }
     }

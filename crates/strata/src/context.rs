@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use rand::RngCore;
 use strata_engine::Clock;
-use strata_state::LockOwner;
+use strata_state::{LockOwner, ProcessMark};
 
 use crate::cli::Global;
 use crate::printer::Printer;
@@ -38,6 +38,7 @@ impl Context {
             pid: std::process::id(),
             operation: operation.to_owned(),
             since: jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+            process: ProcessMark::of(std::process::id()),
         }
     }
 }

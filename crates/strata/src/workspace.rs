@@ -2,11 +2,12 @@
 
 pub(crate) mod digest_key;
 mod resolve;
+mod store;
 mod targets;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use strata_blueprint::{Blueprint, ForeignTemplate, Site, draw_cluster, draw_stack};
 use strata_diagnostics::{Color, Diagnostic, Diagnostics, SourceMap};
@@ -17,10 +18,10 @@ use strata_engine::{
 use strata_resource::{Address, Layer, Lineage, Resource, ResourceGraph, Value};
 use strata_secret::{Redactor, SecretString};
 use strata_secrets::{Access, SecretStore};
-use strata_source::settings::state::Backend;
+use strata_source::settings::state::State;
 use strata_source::world::Disk;
 use strata_source::{EffectiveStack, Model, Repository};
-use strata_state::{LocalStore, ReplayedState, Store};
+use strata_state::{ReplayedState, Store};
 
 use crate::command_error::{CommandError, ErrorKind};
 use crate::context::{Context, SystemClock};
@@ -42,6 +43,8 @@ pub(crate) struct Workspace<'c> {
     secrets: SecretStore,
     /// Knows every secret that was resolved, so that nothing shown holds one.
     redactor: Redactor,
+    /// Opened when it is first asked for: not every command needs a state.
+    store: OnceLock<Arc<dyn Store>>,
 }
 
 /// A stack that can be planned.
@@ -103,9 +106,7 @@ impl StackSession {
 impl<'c> Workspace<'c> {
     /// Finds and reads the repository. Every mistake in it is shown; with one of them the command ends here.
     pub(crate) fn load(context: &'c Context) -> Result<Self, CommandError> {
-        let workspace = Self::read(context, false)?;
-        workspace.check_backend()?;
-        Ok(workspace)
+        Self::read(context, false)
     }
 
     /// The same, with warnings shown too.
@@ -126,7 +127,7 @@ impl<'c> Workspace<'c> {
         let access = crate::secrets::access(context, &root);
         let secrets =
             crate::secrets::store(&root, &repository.settings, Arc::clone(&access), redactor.clone());
-        Ok(Self { context, root, repository, disk, access, secrets, redactor })
+        Ok(Self { context, root, repository, disk, access, secrets, redactor, store: OnceLock::new() })
     }
 
     pub(crate) fn root(&self) -> &Path {
@@ -173,23 +174,38 @@ impl<'c> Workspace<'c> {
         Ok(key(self.one(stack)?))
     }
 
-    pub(crate) fn store(&self) -> Arc<dyn Store> {
-        let path = self.repository.settings.state.as_ref().and_then(|state| state.path.as_ref());
-        let folder =
-            path.map_or_else(|| self.root.join(OWN_FOLDER).join("state"), |path| self.root.join(&path.value));
-        Arc::new(LocalStore::new(folder))
+    /// The keys of all states that the source speaks of.
+    pub(crate) fn state_keys(&self) -> Vec<String> {
+        self.repository.effective().map(key).collect()
+    }
+
+    pub(crate) fn store(&self) -> Result<Arc<dyn Store>, CommandError> {
+        if let Some(store) = self.store.get() {
+            return Ok(store.clone());
+        }
+        let opened = store::open(self, self.repository.settings.state.as_ref(), &self.repository.sources)?;
+        Ok(self.store.get_or_init(|| opened).clone())
+    }
+
+    /// A store that other settings than those of strata.yaml describe.
+    pub(crate) fn other_store(
+        &self,
+        state: &State,
+        sources: &SourceMap,
+    ) -> Result<Arc<dyn Store>, CommandError> {
+        store::open(self, Some(state), sources)
     }
 
     /// The state of a stack with its journal, without looking at anything remote.
     pub(crate) async fn read_state(&self, stack: &str) -> Result<ReplayedState, CommandError> {
         let stack = self.one(stack)?;
-        Ok(self.run(Targets::default()).read_state(&self.empty_view(stack)?).await?)
+        Ok(self.run(Targets::default())?.read_state(&self.empty_view(stack)?).await?)
     }
 
     /// The state of a stack under its lock, for verbs that change only the state.
     pub(crate) async fn lock(&self, stack: &str, operation: &str) -> Result<LockedRun, CommandError> {
         let view = self.empty_view(self.one(stack)?)?;
-        let locked = self.run(Targets::default()).lock(&view, self.context.lock_owner(operation)).await?;
+        let locked = self.run(Targets::default())?.lock(&view, self.context.lock_owner(operation)).await?;
         if locked.open_entries() > 0 {
             locked.release().await?;
             return Err(CommandError::refused("an interrupted apply left work open in this state")
@@ -224,7 +240,7 @@ impl<'c> Workspace<'c> {
                 name: stack.name.clone(),
                 layer: layer(stack),
                 view,
-                run: self.run(targets.clone()),
+                run: self.run(targets.clone())?,
                 source_digest: self.repository.source_digest(stack, &self.disk),
                 outputs,
                 protected,
@@ -246,7 +262,7 @@ impl<'c> Workspace<'c> {
             return Ok(None);
         }
         // A damaged state is told by whoever reads it next.
-        let kept = self.store().read(&view.key).await.ok().flatten().and_then(|document| document.digest_key);
+        let kept = self.store()?.read(&view.key).await.ok().flatten().and_then(|document| document.digest_key);
         let key = match &kept {
             Some(wrapped) => digest_key::unwrap(wrapped, self.access.identities())?,
             None => digest_key::load_or_make(&self.root.join(OWN_FOLDER))?,
@@ -266,7 +282,7 @@ impl<'c> Workspace<'c> {
         for stack in self.repository.effective() {
             let view = self.empty_view(stack)?;
             let owner = self.context.lock_owner("secrets rotate");
-            let mut locked = self.run(Targets::default()).lock(&view, owner).await?;
+            let mut locked = self.run(Targets::default())?.lock(&view, owner).await?;
             let mut outcome = Ok(());
             if locked.state().digest_key.is_some() {
                 outcome = locked.edit(|document| document.digest_key = None).await;
@@ -358,13 +374,13 @@ impl<'c> Workspace<'c> {
         Ok(StackView { key: key(stack), lineage: self.lineage(stack)?, graph: ResourceGraph::default() })
     }
 
-    fn run(&self, targets: Targets) -> Run {
-        Run {
-            store: self.store(),
+    fn run(&self, targets: Targets) -> Result<Run, CommandError> {
+        Ok(Run {
+            store: self.store()?,
             providers: targets.into_providers(),
             clock: Arc::new(SystemClock),
             events: Arc::new(Progress::new(self.context.printer)),
-        }
+        })
     }
 
     pub(crate) fn limits(&self, parallelism: Option<usize>) -> Limits {
@@ -389,16 +405,6 @@ impl<'c> Workspace<'c> {
 
     pub(crate) fn plan_file(&self, destroy: bool) -> PlanFile {
         PlanFile::new(env!("CARGO_PKG_VERSION"), commit(&self.root), self.environment(), destroy)
-    }
-
-    /// Backends that this build does not have are said at once, not in the middle of an apply.
-    fn check_backend(&self) -> Result<(), CommandError> {
-        let backend = self.repository.settings.state.as_ref().and_then(|state| state.backend);
-        match backend {
-            None | Some(Backend::Local) => Ok(()),
-            Some(other) => Err(CommandError::failed(format!("the state backend `{other}` is not there yet"))
-                .hint("use `backend: local`")),
-        }
     }
 }
 

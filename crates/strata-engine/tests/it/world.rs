@@ -170,5 +170,6 @@ pub(crate) fn owner() -> LockOwner {
         pid: 7,
         operation: "apply".into(),
         since: "2026-01-01T00:00:00Z".into(),
+        process: None,
     }
 }

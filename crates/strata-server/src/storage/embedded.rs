@@ -27,7 +27,7 @@ pub const FILE: &str = "states.db";
 pub struct EmbeddedStorage {
     path: PathBuf,
     /// Freed with the process, however that ends.
-    _only: std::fs::File,
+    _only: Option<std::fs::File>,
     writer: Writer,
     readers: Arc<Readers>,
 }
@@ -46,7 +46,13 @@ impl EmbeddedStorage {
         let writing = schema::open_for_writing(path, options.max_bytes)?;
         let readers = Arc::new(Readers::new(path)?);
         let writer = Writer::start(writing, options.retention, readers.pins())?;
-        Ok(Self { path: path.to_owned(), _only: only, writer, readers })
+        Ok(Self { path: path.to_owned(), _only: Some(only), writer, readers })
+    }
+
+    /// Beside a server that runs, to look and not to touch.
+    pub fn open_for_reading(path: &Path) -> Result<Self, StorageError> {
+        let readers = Arc::new(Readers::new(path)?);
+        Ok(Self { path: path.to_owned(), _only: None, writer: Writer::none(), readers })
     }
 
     pub fn stats(&self) -> Arc<CommitStats> {

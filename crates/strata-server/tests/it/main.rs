@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod access;
+mod backups;
 mod bench;
 mod client;
 mod faults;

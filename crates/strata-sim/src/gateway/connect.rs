@@ -140,7 +140,8 @@ fn find(shared: &Arc<Shared>, host: &str, port: u16) -> Result<Found, Nobody> {
             let presence = world.talos_presence(host).ok_or(Nobody::Refused)?;
             let machine = presence.clone();
             let talos = listener(move |shared, visit| talos::answer(shared, visit, machine.clone()));
-            Ok(Found { listener: talos, machine: Some(presence) })
+            // It watches its machine itself, so that the answer to a reboot still gets through.
+            Ok(Found { listener: talos, machine: None })
         }
         KUBERNETES => {
             world.kubernetes_at(host).ok_or(Nobody::Refused)?;
@@ -159,7 +160,7 @@ async fn proxmox(port: u16, mut visit: Visit) {
 }
 
 /// Waits until the machine is off, rebooting or out of reach.
-async fn gone(shared: &Shared, presence: &Presence) {
+pub(crate) async fn gone(shared: &Shared, presence: &Presence) {
     loop {
         let changed = shared.until_changed();
         tokio::pin!(changed);

@@ -47,6 +47,7 @@ enum Who {
 /// A call in progress, on one machine.
 pub struct Call<'a> {
     pub shared: &'a Arc<Shared>,
+    pub presence: &'a Presence,
     pub key: &'a str,
     pub maintenance: bool,
     pub admin: bool,
@@ -192,7 +193,7 @@ pub fn call(
     }
     let admin = roles.iter().any(|role| role == "os:admin");
     let key = presence.machine.as_str();
-    let outcome = handler(&Call { shared, key, maintenance, admin, version, messages });
+    let outcome = handler(&Call { shared, presence, key, maintenance, admin, version, messages });
     if !is_read(method) {
         shared.changed();
     }

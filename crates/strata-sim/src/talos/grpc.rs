@@ -134,6 +134,11 @@ impl Body for Frames {
         let trailers = Status::new(Code::Ok, "").headers();
         Poll::Ready(Some(Ok(Frame::trailers(trailers))))
     }
+
+    /// An answer that is only headers must end with them.
+    fn is_end_stream(&self) -> bool {
+        self.ended && self.ready.is_empty() && self.stream.is_none()
+    }
 }
 
 pub fn response(outcome: Outcome) -> Response<Frames> {

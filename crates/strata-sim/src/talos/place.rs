@@ -55,6 +55,11 @@ impl World {
         Some(Presence { machine: key.to_owned(), boot: boot.id.clone(), maintenance })
     }
 
+    /// The machine has no power, or nothing reaches it: nobody says goodbye.
+    pub fn is_off(&self, key: &str) -> bool {
+        self.talos.machines.get(key).is_none_or(|machine| machine.boot.is_none() || machine.cut_off)
+    }
+
     /// That machine is still in that boot and reachable.
     pub fn is_present(&self, presence: &Presence) -> bool {
         self.talos.machines.get(&presence.machine).is_some_and(|machine| {

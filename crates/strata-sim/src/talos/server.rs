@@ -1,6 +1,7 @@
 //! The Talos API of one machine: TLS, HTTP/2, faults, and calls that are passed on to other machines.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use http::{HeaderMap, Request, Response};
 use hyper::body::Incoming;
@@ -17,9 +18,12 @@ use super::place::Presence;
 use super::wire::{Metadata, RpcStatus, field};
 use crate::api::Verb;
 use crate::control::faults::Verdict;
-use crate::gateway::Visit;
+use crate::gateway::{Visit, gone};
 use crate::shared::Shared;
 use crate::wire::Cut;
+
+/// How long calls that are under way may take when their machine goes down.
+const LAST_WORDS: Duration = Duration::from_secs(2);
 
 /// Serves a connection to a machine until it or the machine goes away.
 pub async fn answer(shared: Arc<Shared>, visit: Visit, presence: Presence) {
@@ -28,7 +32,8 @@ pub async fn answer(shared: Arc<Shared>, visit: Visit, presence: Presence) {
     let Ok(stream) = TlsAcceptor::from(config).accept(visit.stream).await else { return };
     let peer = stream.get_ref().1.peer_certificates().and_then(<[_]>::first);
     let roles = peer.map(certificate::organizations).unwrap_or_default();
-    let caller = Arc::new(Caller { presence, roles, address: visit.host });
+    let caller = Arc::new(Caller { presence: presence.clone(), roles, address: visit.host });
+    let machine = Arc::clone(&shared);
     let cut = Arc::new(Notify::new());
     let service = {
         let cut = Arc::clone(&cut);
@@ -46,9 +51,21 @@ pub async fn answer(shared: Arc<Shared>, visit: Visit, presence: Presence) {
     };
     let connection = hyper::server::conn::http2::Builder::new(TokioExecutor::new())
         .serve_connection(TokioIo::new(stream), service);
+    tokio::pin!(connection);
     tokio::select! {
-        _ = connection => {}
+        _ = &mut connection => return,
+        () = cut.notified() => return,
+        () = gone(&machine, &presence) => {}
+    }
+    if machine.world().is_off(&presence.machine) {
+        return;
+    }
+    // It goes down in an orderly way: what was asked is still answered, and nothing more.
+    connection.as_mut().graceful_shutdown();
+    tokio::select! {
+        _ = &mut connection => {}
         () = cut.notified() => {}
+        () = tokio::time::sleep(LAST_WORDS) => {}
     }
 }
 

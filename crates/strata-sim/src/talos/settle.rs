@@ -27,7 +27,8 @@ impl World {
             }
         }
         self.keep_count();
-        self.next_event(now)
+        let kubernetes = self.settle_kubernetes();
+        self.next_event(now).into_iter().chain(kubernetes).min()
     }
 
     /// VMs that were started, stopped or deleted.

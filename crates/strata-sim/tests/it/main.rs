@@ -19,5 +19,6 @@ mod power;
 mod replay;
 mod sections;
 mod storages;
+mod talos;
 mod tasks;
 mod wire;

@@ -12,7 +12,8 @@ use rustix::fs::{FlockOperation, flock};
 
 use super::{Folder, blocking, durable, io, read_if_there};
 use crate::journal::whole_lines;
-use crate::{JournalRecord, LockOwner, LockedState, StateDocument, StoreError};
+use crate::store::Replaces;
+use crate::{Holder, JournalRecord, LockOwner, LockedState, StateDocument, StoreError};
 
 /// Somebody who only asks who holds the lock takes it for a moment: one refusal is not yet an answer.
 const ATTEMPTS: usize = 5;
@@ -36,8 +37,8 @@ pub(super) fn acquire(folder: &Folder, owner: &LockOwner) -> Result<fs::File, St
             Err(error) => return Err(io("cannot lock", &folder.path, error.into())),
         }
     }
-    let owner = read_owner(folder)?.unwrap_or_else(unknown);
-    Err(StoreError::Locked { key: folder.key.clone(), owner: Box::new(owner) })
+    let owner = read_owner(folder)?.unwrap_or_else(LockOwner::unknown);
+    Err(StoreError::Locked { key: folder.key.clone(), holder: Box::new(Holder::endless(owner)) })
 }
 
 fn open(path: &Path) -> Result<fs::File, StoreError> {
@@ -57,16 +58,6 @@ fn read_owner(folder: &Folder) -> Result<Option<LockOwner>, StoreError> {
     Ok(bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok()))
 }
 
-fn unknown() -> LockOwner {
-    LockOwner {
-        id: String::new(),
-        who: "somebody".to_owned(),
-        pid: 0,
-        operation: "?".to_owned(),
-        since: "?".to_owned(),
-    }
-}
-
 pub(super) fn holder(folder: &Folder) -> Result<Option<LockOwner>, StoreError> {
     if !folder.path.join("lock").exists() {
         return Ok(None);
@@ -74,20 +65,23 @@ pub(super) fn holder(folder: &Folder) -> Result<Option<LockOwner>, StoreError> {
     let file = open(&folder.path.join("lock"))?;
     match flock(&file, FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => Ok(None),
-        Err(rustix::io::Errno::WOULDBLOCK) => Ok(Some(read_owner(folder)?.unwrap_or_else(unknown))),
+        Err(rustix::io::Errno::WOULDBLOCK) => {
+            Ok(Some(read_owner(folder)?.unwrap_or_else(LockOwner::unknown)))
+        }
         Err(error) => Err(io("cannot look at the lock in", &folder.path, error.into())),
     }
 }
 
 /// A living process keeps its lock file; by putting a new one in its place the next run gets a lock of its own, and the old
 /// holder notices at its next write that the file is not its own any more.
-pub(super) fn take_away(folder: &Folder) -> Result<Option<LockOwner>, StoreError> {
-    let holder = holder(folder)?;
-    if holder.is_some() {
-        let path = folder.path.join("lock");
-        fs::remove_file(&path).map_err(|source| io("cannot remove", &path, source))?;
+pub(super) fn take_away(folder: &Folder, id: &str) -> Result<(), StoreError> {
+    match holder(folder)? {
+        Some(holder) if holder.id == id => {
+            let path = folder.path.join("lock");
+            fs::remove_file(&path).map_err(|source| io("cannot remove", &path, source))
+        }
+        _ => Err(StoreError::OtherLock { key: folder.key.clone(), id: id.to_owned() }),
     }
-    Ok(holder)
 }
 
 pub(super) struct LocalLock {
@@ -177,17 +171,17 @@ impl LockedState for LocalLock {
 
     async fn write(&self, document: &StateDocument) -> Result<(), StoreError> {
         let document = document.clone();
-        self.work(move |folder, _| folder.write(&document)).await
+        self.work(move |folder, _| folder.write(&document, Replaces::Former)).await
+    }
+
+    async fn adopt(&self, document: &StateDocument) -> Result<(), StoreError> {
+        let document = document.clone();
+        self.work(move |folder, _| folder.write(&document, Replaces::Nothing)).await
     }
 
     async fn append_journal(&self, records: &[JournalRecord]) -> Result<(), StoreError> {
-        let mut bytes = Vec::new();
-        for record in records {
-            let line = record
-                .to_line()
-                .map_err(|error| io("cannot write", &self.held.folder.journal(), error.into()))?;
-            bytes.extend_from_slice(line.as_bytes());
-        }
+        let Held { folder, .. } = &*self.held;
+        let bytes = folder.codec.encode_journal(&folder.key, records)?;
         self.work(move |folder, files| append(folder, files, &bytes)).await
     }
 

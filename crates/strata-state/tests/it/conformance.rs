@@ -1,7 +1,10 @@
 //! The conformance suite: a store is given, the promises are tried.
 
 use strata_resource::{Lineage, Spec};
-use strata_state::{Action, JournalRecord, LockOwner, OpenEntry, StateDocument, Store, StoreError, replay};
+use strata_state::{
+    Action, Effect, JournalRecord, LockOwner, OpenEntry, ProcessMark, StateDocument, Store, StoreError,
+    replay,
+};
 
 const KEY: &str = "dev/onprem/web";
 
@@ -12,6 +15,7 @@ pub(crate) fn owner(id: &str) -> LockOwner {
         pid: 7,
         operation: "apply".into(),
         since: "2026-01-01T00:00:00Z".into(),
+        process: None,
     }
 }
 
@@ -33,13 +37,25 @@ pub(crate) fn begin(id: u64) -> JournalRecord {
     })
 }
 
+/// Every key that the suite uses: some stores cannot list their states.
+pub(crate) const KEYS: [&str; 4] = [KEY, "dev/adopted", "dev/other", "dev/only-journal"];
+
 pub(crate) async fn run(store: &dyn Store) {
     a_state_is_read_back_and_counted(store).await;
     a_write_names_what_it_replaces(store).await;
     one_holder_at_a_time(store).await;
+    many_want_it_and_one_gets_it(store).await;
     a_lock_can_be_taken_away(store).await;
+    a_lock_of_the_dead_is_taken_over(store).await;
     the_journal_outlives_the_run(store).await;
+    a_large_journal_is_read_in_order(store).await;
     versions_are_kept(store).await;
+    a_state_is_adopted_once(store).await;
+    a_state_that_is_only_a_journal_is_a_state(store).await;
+}
+
+async fn holder(store: &dyn Store) -> Option<LockOwner> {
+    store.holder(KEY).await.unwrap().map(|holder| holder.owner)
 }
 
 async fn a_state_is_read_back_and_counted(store: &dyn Store) {
@@ -62,9 +78,9 @@ async fn a_write_names_what_it_replaces(store: &dyn Store) {
 }
 
 async fn one_holder_at_a_time(store: &dyn Store) {
-    assert_eq!(store.holder(KEY).await.unwrap(), None);
+    assert_eq!(holder(store).await, None);
     let lock = store.lock(KEY, owner("3")).await.unwrap();
-    assert_eq!(store.holder(KEY).await.unwrap(), Some(owner("3")));
+    assert_eq!(holder(store).await, Some(owner("3")));
     let error = store.lock(KEY, owner("4")).await.err().expect("the lock is held");
     assert_eq!(
         error.to_string(),
@@ -73,19 +89,59 @@ async fn one_holder_at_a_time(store: &dyn Store) {
     // Another state is not affected.
     store.lock("dev/other", owner("5")).await.unwrap().release().await.unwrap();
     lock.release().await.unwrap();
-    assert_eq!(store.holder(KEY).await.unwrap(), None);
+    assert_eq!(holder(store).await, None);
+    assert!(lock.append_journal(&[begin(1)]).await.is_err(), "nothing is written once it is released");
+}
+
+async fn many_want_it_and_one_gets_it(store: &dyn Store) {
+    for round in 0..3 {
+        let ids: Vec<String> = (0..8).map(|n| format!("race-{round}-{n}")).collect();
+        let locks = futures::future::join_all(ids.iter().map(|id| store.lock(KEY, owner(id)))).await;
+        let mut held = Vec::new();
+        for lock in locks {
+            match lock {
+                Ok(lock) => held.push(lock),
+                Err(StoreError::Locked { .. }) => {}
+                Err(error) => panic!("{error}"),
+            }
+        }
+        assert_eq!(held.len(), 1, "round {round}");
+        assert_eq!(holder(store).await.unwrap(), *held[0].owner());
+        held[0].release().await.unwrap();
+    }
+}
+
+async fn a_lock_of_the_dead_is_taken_over(store: &dyn Store) {
+    let mark = ProcessMark::of(std::process::id()).unwrap();
+    let earlier = ProcessMark { started: mark.started.wrapping_sub(1), ..mark };
+    let dead = LockOwner { pid: std::process::id(), process: Some(earlier), ..owner("dead") };
+    let lock = store.lock(KEY, dead).await.unwrap();
+    lock.append_journal(&[begin(1)]).await.unwrap();
+    drop(lock);
+    let next = store.lock(KEY, owner("alive")).await.unwrap();
+    assert_eq!(store.read_journal(KEY).await.unwrap(), [begin(1)]);
+    next.clear_journal().await.unwrap();
+    next.release().await.unwrap();
 }
 
 async fn a_lock_can_be_taken_away(store: &dyn Store) {
     let lock = store.lock(KEY, owner("6")).await.unwrap();
-    assert_eq!(store.break_lock(KEY).await.unwrap(), Some(owner("6")));
+    let error = store.break_lock(KEY, "5").await.unwrap_err();
+    assert!(matches!(error, StoreError::OtherLock { .. }), "{error}");
+    lock.still_held().unwrap();
+    store.break_lock(KEY, "6").await.unwrap();
     let next = store.lock(KEY, owner("7")).await.unwrap();
-    assert!(matches!(lock.still_held(), Err(StoreError::LockLost { .. })));
-    assert!(lock.write(&document(2)).await.is_err());
+    // The former holder notices at its next write at the latest, and for good.
     assert!(lock.append_journal(&[begin(1)]).await.is_err());
+    assert!(lock.write(&document(2)).await.is_err());
+    assert!(matches!(lock.still_held(), Err(StoreError::LockLost { .. })));
+    lock.release().await.unwrap();
+    assert_eq!(holder(store).await, Some(owner("7")), "the new holder is left alone");
     next.still_held().unwrap();
+    next.append_journal(&[begin(1)]).await.unwrap();
+    assert_eq!(store.read_journal(KEY).await.unwrap(), [begin(1)]);
+    next.clear_journal().await.unwrap();
     next.release().await.unwrap();
-    assert_eq!(store.break_lock(KEY).await.unwrap(), None);
 }
 
 async fn the_journal_outlives_the_run(store: &dyn Store) {
@@ -114,4 +170,79 @@ async fn versions_are_kept(store: &dyn Store) {
     assert_eq!(serials, [3, 2, 1]);
     assert_eq!(store.read_version(KEY, 2).await.unwrap(), document(2));
     assert!(matches!(store.read_version(KEY, 9).await, Err(StoreError::NoVersion { serial: 9, .. })));
+}
+
+/// Larger than any store would keep in one piece.
+async fn a_large_journal_is_read_in_order(store: &dyn Store) {
+    let lock = store.lock(KEY, owner("11")).await.unwrap();
+    let task = |id: u64| JournalRecord::Task { id, task: format!("UPID:{}", "x".repeat(40_000)) };
+    for id in 1..=20 {
+        lock.append_journal(&[task(id)]).await.unwrap();
+    }
+    let expected: Vec<JournalRecord> = (1..=20).map(task).collect();
+    assert!(store.read_journal(KEY).await.unwrap() == expected);
+    lock.clear_journal().await.unwrap();
+    lock.append_journal(&[begin(21)]).await.unwrap();
+    lock.release().await.unwrap();
+    assert_eq!(store.read_journal(KEY).await.unwrap(), [begin(21)]);
+    let lock = store.lock(KEY, owner("12")).await.unwrap();
+    let end =
+        JournalRecord::End { id: 21, address: "web/vm/web-1".parse().unwrap(), effect: Effect::Unchanged };
+    lock.append_journal(std::slice::from_ref(&end)).await.unwrap();
+    assert_eq!(store.read_journal(KEY).await.unwrap(), [begin(21), end]);
+    lock.clear_journal().await.unwrap();
+    lock.release().await.unwrap();
+}
+
+async fn a_state_is_adopted_once(store: &dyn Store) {
+    let key = "dev/adopted";
+    let moved = |serial| StateDocument { serial, ..StateDocument::new(Lineage::derive("r", key), key) };
+    let lock = store.lock(key, owner("13")).await.unwrap();
+    lock.adopt(&moved(7)).await.unwrap();
+    let error = lock.adopt(&moved(9)).await.unwrap_err();
+    assert!(matches!(error, StoreError::Exists { serial: 7, .. }), "{error}");
+    lock.write(&moved(8)).await.unwrap();
+    lock.release().await.unwrap();
+    assert_eq!(store.read(key).await.unwrap(), Some(moved(8)));
+}
+
+async fn a_state_that_is_only_a_journal_is_a_state(store: &dyn Store) {
+    let key = "dev/only-journal";
+    let lock = store.lock(key, owner("14")).await.unwrap();
+    lock.append_journal(&[begin(1)]).await.unwrap();
+    lock.release().await.unwrap();
+    assert_eq!(store.read(key).await.unwrap(), None);
+    assert_eq!(store.read_journal(key).await.unwrap(), [begin(1)]);
+}
+
+/// For stores whose locks lapse, opened with a short lease: the holder stops first, and what it began is not lost.
+pub(crate) async fn run_leases(store: &dyn Store) {
+    let key = "dev/leased";
+    let lock = store.lock(key, owner("silent")).await.unwrap();
+    lock.append_journal(&[begin(1)]).await.unwrap();
+    // As if the process had died: nothing beats any more.
+    drop(lock);
+    let mut refused = 0;
+    let next = loop {
+        match store.lock(key, owner("patient")).await {
+            Ok(lock) => break lock,
+            Err(StoreError::Locked { holder, .. }) => {
+                assert_eq!(holder.owner.id, "silent");
+                refused += 1;
+                tokio::time::sleep(std::time::Duration::from_millis(200)).await;
+            }
+            Err(error) => panic!("{error}"),
+        }
+    };
+    assert!(refused > 0, "a lock without a sign of life is respected for a while");
+    assert_eq!(store.read_journal(key).await.unwrap(), [begin(1)]);
+    next.clear_journal().await.unwrap();
+    // One that beats keeps its lock far longer than its lease.
+    for _ in 0..20 {
+        tokio::time::sleep(std::time::Duration::from_millis(300)).await;
+        next.still_held().unwrap();
+        assert!(matches!(store.lock(key, owner("greedy")).await, Err(StoreError::Locked { .. })));
+    }
+    next.append_journal(&[begin(2)]).await.unwrap();
+    next.release().await.unwrap();
 }

@@ -10,6 +10,14 @@ async fn the_local_store_keeps_its_promises() {
     conformance::run(&LocalStore::new(folder.path())).await;
 }
 
+#[tokio::test]
+async fn an_encrypted_store_keeps_the_same_promises() {
+    let folder = tempfile::tempdir().unwrap();
+    let key = strata_state::KeySource::passphrase("correct horse".into(), 1000);
+    let codec = strata_state::Codec::encrypted(strata_state::Encryption::new(Some(key), Vec::new(), false));
+    conformance::run(&LocalStore::new(folder.path()).with_codec(codec)).await;
+}
+
 async fn with_one_version() -> (tempfile::TempDir, LocalStore, std::path::PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let store = LocalStore::new(folder.path());
@@ -40,7 +48,7 @@ async fn a_state_of_a_newer_program_is_refused() {
     std::fs::write(&file, r#"{"format": 9, "what": "ever"}"#).unwrap();
     assert_eq!(
         store.read("dev/web").await.unwrap_err().to_string(),
-        "the state `dev/web` was written by a newer Strata: its format is 9, this one knows up to 1"
+        "the state `dev/web` was written by a newer Strata: its format is 9, this one knows up to 2"
     );
 }
 
@@ -121,10 +129,10 @@ async fn a_state_that_is_only_a_journal_yet_is_listed() {
 async fn the_former_holder_of_a_lock_leaves_the_new_one_alone() {
     let (_folder, store, _file) = with_one_version().await;
     let former = store.lock("dev/web", owner("1")).await.unwrap();
-    store.break_lock("dev/web").await.unwrap();
+    store.break_lock("dev/web", "1").await.unwrap();
     let next = store.lock("dev/web", owner("2")).await.unwrap();
     former.release().await.unwrap();
-    assert_eq!(store.holder("dev/web").await.unwrap(), Some(owner("2")));
+    assert_eq!(store.holder("dev/web").await.unwrap().unwrap().owner, owner("2"));
     next.append_journal(&[begin(1)]).await.unwrap();
     next.release().await.unwrap();
     assert!(next.append_journal(&[begin(2)]).await.is_err(), "nothing is written once it is released");

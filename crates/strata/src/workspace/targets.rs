@@ -174,7 +174,7 @@ fn insecure(workspace: &Workspace<'_>) -> TlsTrust {
     TlsTrust::Insecure
 }
 
-fn trust(workspace: &Workspace<'_>, tls: Option<&Tls>) -> Result<TlsTrust, CommandError> {
+pub(super) fn trust(workspace: &Workspace<'_>, tls: Option<&Tls>) -> Result<TlsTrust, CommandError> {
     let Some(tls) = tls else { return Ok(TlsTrust::System) };
     if tls.insecure {
         return Ok(insecure(workspace));
@@ -196,7 +196,7 @@ fn trust(workspace: &Workspace<'_>, tls: Option<&Tls>) -> Result<TlsTrust, Comma
     }
 }
 
-fn dial(workspace: &Workspace<'_>) -> Result<DialMap, CommandError> {
+pub(super) fn dial(workspace: &Workspace<'_>) -> Result<DialMap, CommandError> {
     let Some(path) = &workspace.context.global.dial else { return Ok(DialMap::new()) };
     let name = path.display();
     let json = std::fs::read_to_string(path)
@@ -205,7 +205,7 @@ fn dial(workspace: &Workspace<'_>) -> Result<DialMap, CommandError> {
 }
 
 /// Every request, for `-v`: never a body, never a header.
-struct Trace(Printer);
+pub(super) struct Trace(pub(super) Printer);
 
 impl TraceSink for Trace {
     fn exchange(&self, exchange: &Exchange<'_>) {

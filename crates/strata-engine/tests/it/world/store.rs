@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use async_trait::async_trait;
 use strata_state::{
-    JournalRecord, LockOwner, LockedState, OpenEntry, ReplayedState, StateDocument, Store, StoreError,
+    Holder, JournalRecord, Lease, LockOwner, LockedState, OpenEntry, ReplayedState, StateDocument, Store, StoreError,
     Version, parse_journal, replay,
 };
 
@@ -169,7 +169,8 @@ impl Store for MemoryStore {
         self.breathe().await;
         let mut disk = self.disk();
         if let Some(owner) = disk.owner.clone() {
-            return Err(StoreError::Locked { key: key.to_owned(), owner: Box::new(owner) });
+            let holder = Box::new(Holder { owner, lease: Lease::Endless });
+            return Err(StoreError::Locked { key: key.to_owned(), holder });
         }
         disk.owner = Some(owner.clone());
         disk.holder += 1;
@@ -182,14 +183,13 @@ impl Store for MemoryStore {
         }))
     }
 
-    async fn holder(&self, _key: &str) -> Result<Option<LockOwner>, StoreError> {
-        Ok(self.disk().owner.clone())
+    async fn holder(&self, _key: &str) -> Result<Option<Holder>, StoreError> {
+        Ok(self.disk().owner.clone().map(|owner| Holder { owner, lease: Lease::Endless }))
     }
 
-    async fn break_lock(&self, _key: &str) -> Result<Option<LockOwner>, StoreError> {
-        let owner = self.disk().owner.clone();
+    async fn break_lock(&self, _key: &str, _id: &str) -> Result<(), StoreError> {
         self.steal_lock();
-        Ok(owner)
+        Ok(())
     }
 
     async fn history(&self, _key: &str) -> Result<Vec<Version>, StoreError> {
@@ -281,6 +281,10 @@ impl LockedState for MemoryLock {
             }
         })
         .await
+    }
+
+    async fn adopt(&self, document: &StateDocument) -> Result<(), StoreError> {
+        self.write(document).await
     }
 
     async fn append_journal(&self, records: &[JournalRecord]) -> Result<(), StoreError> {

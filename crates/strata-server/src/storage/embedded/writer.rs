@@ -74,13 +74,18 @@ impl Writer {
         Ok(Self { jobs, stats })
     }
 
+    /// One that does nothing.
+    pub(super) fn none() -> Self {
+        Self { jobs: mpsc::channel(1).0, stats: Arc::default() }
+    }
+
     pub(super) fn stats(&self) -> Arc<CommitStats> {
         Arc::clone(&self.stats)
     }
 
     pub(super) async fn ask<T>(&self, job: impl FnOnce(Done<T>) -> Job) -> Result<T, StorageError> {
         let (done, answer) = oneshot::channel();
-        let stopped = || StorageError::Broken("its writer has ended".to_owned());
+        let stopped = || StorageError::Broken("nobody writes".to_owned());
         self.jobs.send(job(done)).await.map_err(|_| stopped())?;
         answer.await.map_err(|_| stopped())?
     }

@@ -1,19 +1,19 @@
 //! Resources: what a machine knows about itself, to get, list and watch.
 
+mod watch;
+
 use std::collections::BTreeMap;
 use std::net::IpAddr;
-use std::sync::Arc;
 
 use prost::Message;
-use tokio::sync::mpsc;
 
 use super::{Call, Outcome, Reply, machine};
-use crate::shared::Shared;
 use crate::talos::config::Role;
 use crate::talos::grpc::{Code, Status};
 use crate::talos::machine::Stage;
 use crate::talos::version::Version;
-use crate::talos::wire::cosi::{self, Event, Metadata, Resource, ResourceReply, Spec, WatchReply};
+use crate::talos::wire::Timestamp;
+use crate::talos::wire::cosi::{self, Metadata, Resource, ResourceReply, Spec};
 use crate::world::World;
 
 const MACHINE_CONFIG: &str = "MachineConfigs.config.talos.dev";
@@ -22,8 +22,26 @@ const MACHINE_STATUS: &str = "MachineStatuses.runtime.talos.dev";
 const BOOT_ID: &str = "BootIDs.runtime.talos.dev";
 const MEMBER: &str = "Members.cluster.talos.dev";
 const HOSTNAME: &str = "HostnameStatuses.net.talos.dev";
-/// Events of one watch that a slow reader may be behind.
-const BEHIND: usize = 256;
+const DEFINITION: &str = "ResourceDefinitions.meta.cosi.dev";
+
+/// A kind of resources: its type, where it is, how one is called, who may see it, and since which minor it is there.
+struct Kind {
+    name: &'static str,
+    namespace: &'static str,
+    display: &'static str,
+    sensitive: bool,
+    since: u32,
+}
+
+const KINDS: &[Kind] = &[
+    Kind { name: MACHINE_CONFIG, namespace: "config", display: "MachineConfig", sensitive: true, since: 0 },
+    Kind { name: MACHINE_TYPE, namespace: "config", display: "MachineType", sensitive: false, since: 0 },
+    Kind { name: MACHINE_STATUS, namespace: "runtime", display: "MachineStatus", sensitive: false, since: 0 },
+    Kind { name: BOOT_ID, namespace: "runtime", display: "BootID", sensitive: false, since: 14 },
+    Kind { name: MEMBER, namespace: "cluster", display: "Member", sensitive: false, since: 0 },
+    Kind { name: HOSTNAME, namespace: "network", display: "HostnameStatus", sensitive: false, since: 0 },
+    Kind { name: DEFINITION, namespace: "meta", display: "ResourceDefinition", sensitive: false, since: 0 },
+];
 
 fn resource(namespace: &str, kind: &str, id: &str, content: &impl Message, yaml: String) -> Resource {
     let annotations = match kind {
@@ -41,6 +59,9 @@ fn resource(namespace: &str, kind: &str, id: &str, content: &impl Message, yaml:
             version: (sum % 100_000 + 1).to_string(),
             phase: "running".to_owned(),
             annotations,
+            // Nobody reads when; programs only insist that it is there.
+            created: Some(Timestamp { seconds: 1_700_000_000, nanos: 0 }),
+            updated: Some(Timestamp { seconds: 1_700_000_000, nanos: 0 }),
             ..Metadata::default()
         }),
         spec: Some(Spec { proto, yaml }),
@@ -60,11 +81,19 @@ fn block(text: &str) -> String {
 fn all(world: &World, key: &str, kind: &str, version: Version, admin: bool) -> Result<Vec<Resource>, Status> {
     let (machine, boot) = machine(world, key)?;
     let hostname = world.talos_hostname(key);
+    let known = KINDS.iter().find(|known| known.name == kind && version.minor >= known.since);
+    if known.is_some_and(|known| known.sensitive) && !admin {
+        return Err(Status::new(Code::PermissionDenied, "not authorized"));
+    }
     Ok(match kind {
+        _ if known.is_none() => {
+            let id = kind.to_lowercase();
+            let text =
+                format!("resource ResourceDefinitions.meta.cosi.dev(meta/{id}@undefined) doesn't exist");
+            return Err(Status::new(Code::NotFound, text));
+        }
+        DEFINITION => KINDS.iter().filter(|known| version.minor >= known.since).map(definition).collect(),
         MACHINE_CONFIG => {
-            if !admin {
-                return Err(Status::new(Code::PermissionDenied, "not authorized"));
-            }
             let disk = world.talos_disk(key).and_then(|disk| disk.config.as_ref());
             let entries = [("v1alpha1", boot.config.as_ref()), ("persistent", disk)];
             let present = entries.into_iter().filter_map(|(id, config)| Some((id, config?)));
@@ -86,7 +115,7 @@ fn all(world: &World, key: &str, kind: &str, version: Version, admin: bool) -> R
             vec![resource("config", kind, "machine-type", &content, format!("{name}\n"))]
         }
         MACHINE_STATUS => vec![status(world, key, machine.stage())],
-        BOOT_ID if version.never_reboots() => {
+        BOOT_ID => {
             let content = cosi::BootIdSpec { boot_id: boot.id.clone() };
             vec![resource("runtime", kind, "boot-id", &content, format!("bootID: {}\n", boot.id))]
         }
@@ -95,18 +124,41 @@ fn all(world: &World, key: &str, kind: &str, version: Version, admin: bool) -> R
             let content = cosi::HostnameSpec { hostname, domainname: String::new() };
             vec![resource("network", kind, "hostname", &content, yaml)]
         }
-        MEMBER => members(world, key),
-        _ => {
-            // Nothing is known of it, as of a type that this version does not have.
-            return Err(Status::new(
-                Code::NotFound,
-                format!(
-                    "resource ResourceDefinitions.meta.cosi.dev(meta/{}@undefined) doesn't exist",
-                    kind.to_lowercase()
-                ),
-            ));
-        }
+        _ => members(world, key),
     })
+}
+
+/// What the resource API says about a kind of resources.
+fn definition(kind: &Kind) -> Resource {
+    let (plural, suffix) = kind.name.split_once('.').unwrap_or((kind.name, ""));
+    let single = kind.display.to_lowercase();
+    let capitals: String = plural.chars().filter(char::is_ascii_uppercase).collect::<String>().to_lowercase();
+    let mut aliases = vec![single];
+    if capitals.len() > 1 {
+        aliases.extend([capitals.clone(), format!("{capitals}s")]);
+    }
+    let plural = plural.to_lowercase();
+    let mut all = vec![plural.clone()];
+    let parts: Vec<&str> = suffix.split('.').collect();
+    all.extend((1..parts.len()).map(|n| format!("{plural}.{}", parts[..n].join("."))));
+    all.extend(aliases.iter().cloned());
+    let yaml = format!(
+        "type: {}\ndisplayType: {}\naliases: [{}]\nallAliases: [{}]\nprintColumns: []\ndefaultNamespace: {}\n",
+        kind.name,
+        kind.display,
+        aliases.join(", "),
+        all.join(", "),
+        kind.namespace
+    );
+    let content = cosi::DefinitionSpec {
+        kind: kind.name.to_owned(),
+        display: kind.display.to_owned(),
+        namespace: kind.namespace.to_owned(),
+        aliases,
+        all_aliases: all,
+        sensitivity: i32::from(kind.sensitive),
+    };
+    resource("meta", DEFINITION, &kind.name.to_lowercase(), &content, yaml)
 }
 
 fn status(world: &World, key: &str, stage: Option<&Stage>) -> Resource {
@@ -217,112 +269,6 @@ pub(super) fn list(call: &Call<'_>) -> Outcome {
     Ok(Reply::Messages(replies.collect()))
 }
 
-/// One watch, for as long as its client listens and the machine runs.
-struct Watch {
-    shared: Arc<Shared>,
-    key: String,
-    asked: cosi::WatchRequest,
-    version: Version,
-    admin: bool,
-    to: mpsc::Sender<Vec<u8>>,
-}
-
 pub(super) fn watch(call: &Call<'_>) -> Outcome {
-    let asked: cosi::WatchRequest = call.request()?;
-    // A type that does not exist is refused at once.
-    all(&call.shared.world(), call.key, &asked.kind, call.version, call.admin)?;
-    let (to, from) = mpsc::channel(BEHIND);
-    let watch = Watch {
-        shared: Arc::clone(call.shared),
-        key: call.key.to_owned(),
-        asked,
-        version: call.version,
-        admin: call.admin,
-        to,
-    };
-    tokio::spawn(watch.run());
-    Ok(Reply::Stream(from))
-}
-
-impl Watch {
-    fn look(&self) -> Option<Vec<Resource>> {
-        let world = self.shared.world();
-        let found = all(&world, &self.key, &self.asked.kind, self.version, self.admin).ok()?;
-        let wanted = |resource: &Resource| self.asked.id.as_deref().is_none_or(|id| id == id_of(resource));
-        Some(found.into_iter().filter(wanted).collect())
-    }
-
-    async fn send(&self, events: Vec<Event>) -> bool {
-        let aggregated = self.asked.options.as_ref().is_some_and(|options| options.aggregated);
-        let batches: Vec<Vec<Event>> =
-            if aggregated { vec![events] } else { events.into_iter().map(|e| vec![e]).collect() };
-        for events in batches.into_iter().filter(|events| !events.is_empty()) {
-            if self.to.send(WatchReply { events }.encode_to_vec()).await.is_err() {
-                return false;
-            }
-        }
-        true
-    }
-
-    async fn run(self) {
-        let event = |kind: i32, resource: Resource, old: Option<Resource>| Event {
-            resource: Some(resource),
-            kind,
-            old,
-        };
-        let Some(mut known) = self.look() else { return };
-        let contents = self.asked.options.as_ref().is_some_and(|options| options.bootstrap_contents);
-        let mut first: Vec<Event> = Vec::new();
-        if self.asked.id.is_some() || contents {
-            first = known.iter().map(|resource| event(cosi::CREATED, resource.clone(), None)).collect();
-        }
-        if let (Some(id), true) = (&self.asked.id, known.is_empty()) {
-            // A watch of one resource that is not there begins with its absence.
-            let gone = Resource {
-                metadata: Some(Metadata {
-                    namespace: self.asked.namespace.clone(),
-                    kind: self.asked.kind.clone(),
-                    id: id.clone(),
-                    version: "undefined".to_owned(),
-                    phase: "running".to_owned(),
-                    ..Metadata::default()
-                }),
-                spec: Some(Spec::default()),
-            };
-            first.push(event(cosi::DESTROYED, gone, None));
-        }
-        if contents && self.asked.id.is_none() {
-            first.push(Event { resource: Some(Resource::default()), kind: cosi::BOOTSTRAPPED, old: None });
-        }
-        if !self.send(first).await {
-            return;
-        }
-        loop {
-            let changed = self.shared.until_changed();
-            tokio::pin!(changed);
-            changed.as_mut().enable();
-            let Some(now) = self.look() else { return };
-            let mut events = Vec::new();
-            for resource in &now {
-                match known.iter().find(|old| id_of(old) == id_of(resource)) {
-                    None => events.push(event(cosi::CREATED, resource.clone(), None)),
-                    Some(old) if old != resource => {
-                        events.push(event(cosi::UPDATED, resource.clone(), Some(old.clone())));
-                    }
-                    Some(_) => {}
-                }
-            }
-            for old in known.iter().filter(|old| !now.iter().any(|resource| id_of(resource) == id_of(old))) {
-                events.push(event(cosi::DESTROYED, old.clone(), None));
-            }
-            known = now;
-            if !self.send(events).await {
-                return;
-            }
-            tokio::select! {
-                () = changed => {}
-                () = self.to.closed() => return,
-            }
-        }
-    }
+    watch::begin(call)
 }

@@ -176,3 +176,19 @@ pub struct MachineTypeSpec {
     #[prost(int32, tag = "1")]
     pub machine_type: i32,
 }
+
+#[derive(Clone, PartialEq, Message)]
+pub struct DefinitionSpec {
+    #[prost(string, tag = "1")]
+    pub kind: String,
+    #[prost(string, tag = "2")]
+    pub display: String,
+    #[prost(string, tag = "3")]
+    pub namespace: String,
+    #[prost(string, repeated, tag = "4")]
+    pub aliases: Vec<String>,
+    #[prost(string, repeated, tag = "5")]
+    pub all_aliases: Vec<String>,
+    #[prost(int32, tag = "7")]
+    pub sensitivity: i32,
+}

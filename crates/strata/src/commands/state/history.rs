@@ -15,7 +15,7 @@ pub(crate) struct Args {
 
 pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
     let workspace = Workspace::load(context)?;
-    for version in workspace.store().history(&workspace.state_key(&args.stack)?).await? {
+    for version in workspace.store()?.history(&workspace.state_key(&args.stack)?).await? {
         context.printer.event(&version);
         context.printer.line(format!("{:>6}  {}  {} bytes", version.serial, version.written, version.bytes));
     }

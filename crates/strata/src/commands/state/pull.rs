@@ -20,7 +20,7 @@ pub(crate) struct Args {
 pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
     let workspace = Workspace::load(context)?;
     let document = match args.serial {
-        Some(serial) => workspace.store().read_version(&workspace.state_key(&args.stack)?, serial).await?,
+        Some(serial) => workspace.store()?.read_version(&workspace.state_key(&args.stack)?, serial).await?,
         None => workspace.read_state(&args.stack).await?.document,
     };
     let json =

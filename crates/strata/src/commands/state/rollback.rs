@@ -22,7 +22,7 @@ pub(crate) struct Args {
 
 pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
     let workspace = Workspace::load(context)?;
-    let (store, key) = (workspace.store(), workspace.state_key(&args.stack)?);
+    let (store, key) = (workspace.store()?, workspace.state_key(&args.stack)?);
     // A damaged document cannot be opened as a state; its lock can be taken all the same.
     let current = match store.read(&key).await {
         Ok(document) => document.map_or(0, |document| document.serial),
