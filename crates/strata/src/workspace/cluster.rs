@@ -8,6 +8,7 @@ use async_trait::async_trait;
 use strata_blueprint::{ClusterPlan, cluster_target};
 use strata_cluster::{Cluster, ClusterOptions, ClusterProvider, GuardedProvider, Media, NodePlace, SnapshotSink};
 use strata_engine::{ErrorClass, ProviderError};
+use strata_net::TlsTrust;
 use strata_proxmox::ProxmoxProvider;
 use strata_resource::{Kind, Resource, ResourceGraph, Spec, Value};
 use strata_secret::{DigestKey, SecretBytes, SecretString};
@@ -17,7 +18,7 @@ use strata_source::cluster::Cluster as Written;
 use strata_state::StateDocument;
 use strata_talos::{SecretsBundle, ServiceAccountKey};
 
-use super::Workspace;
+use super::{Opening, Workspace};
 use super::targets::Targets;
 use crate::command_error::CommandError;
 
@@ -31,6 +32,15 @@ const TALHELPER: &str = "talsecret.sops.yaml";
 pub(crate) enum Keys {
     Make,
     Draw,
+}
+
+/// Which cluster, and what for.
+pub(super) struct Connecting<'a> {
+    pub(super) stack: &'a EffectiveStack,
+    pub(super) written: &'a Written,
+    pub(super) state: Option<&'a StateDocument>,
+    pub(super) key: Option<DigestKey>,
+    pub(super) opening: Opening,
 }
 
 impl Workspace<'_> {
@@ -70,7 +80,7 @@ impl Workspace<'_> {
             SecretsBundle::generate(jiff::Timestamp::now(), ServiceAccountKey::Rsa, &mut OsRandom).map_err(failed)?;
         bundle.add_to(&self.redactor);
         let sealed = self.seal_file(&path, &bundle.to_yaml())?;
-        crate::replace_file::replace_file(&place, &sealed)
+        crate::replace_file::replace(&place, &sealed)
             .map_err(|error| CommandError::failed(format!("cannot write `{name}`: {error}")))?;
         self.context.printer.note(format!("made the secrets of the cluster, encrypted, in `{name}`: commit that file"));
         Ok(bundle)
@@ -81,8 +91,7 @@ impl Workspace<'_> {
         let format = sops::Format::of(place);
         let text = if sops::is_encrypted(&content, format) {
             let file = sops::SopsFile::parse(&content, format).map_err(|error| error.to_string())?;
-            let identities = crate::secrets::identities(self.context, self.root());
-            let open = file.open(&identities).map_err(|error| error.to_string())?;
+            let open = file.open(self.access.identities()).map_err(|error| error.to_string())?;
             open.plaintext().map_err(|error| error.to_string())?.into_string().map_err(|_| "it is no text".to_owned())?
         } else {
             return Err("it is not encrypted; `strata secrets encrypt` does it".to_owned());
@@ -125,24 +134,20 @@ impl Workspace<'_> {
         if !readers.is_empty() {
             return readers;
         }
-        let own = crate::secrets::identities(self.context, self.root());
+        let own = self.access.identities();
         own.recipients().iter().filter_map(|recipient| Recipient::parse(recipient).ok()).collect()
     }
 
     /// Connects a cluster: its own provider, and the guard around the VMs of its nodes.
-    #[allow(clippy::too_many_arguments)]
-    pub(crate) fn connect_cluster(
+    pub(super) fn connect_cluster(
         &self,
-        stack: &EffectiveStack,
-        written: &Written,
+        connecting: Connecting<'_>,
         plan: ClusterPlan,
         bundle: SecretsBundle,
         graph: &ResourceGraph,
-        state: Option<&StateDocument>,
-        key: Option<DigestKey>,
-        ending: bool,
         targets: &mut Targets,
     ) -> Result<Arc<Cluster>, CommandError> {
+        let Connecting { stack, written, state, key, opening } = connecting;
         let target = graph.iter().find(|resource| resource.kind() == Kind::Vm).map(|vm| vm.target.clone());
         let vm_target = target.or_else(|| recorded(state, Kind::Vm).next().map(|(_, resource)| resource.target.clone()));
         let proxmox = vm_target.as_deref().and_then(|target| targets.proxmox(target));
@@ -158,10 +163,10 @@ impl Workspace<'_> {
             configs: plan.configs,
             secrets: bundle,
             bootstrapped: recorded(state, Kind::Bootstrap).next().is_some(),
-            ending,
+            ending: opening.destroy,
             waits_for_cni: plan.waits_for_cni,
             allow_even: plan.allow_even,
-            new_cluster: self.context.global.new_cluster,
+            new_cluster: opening.new_cluster,
             dial: super::targets::dial(self)?,
             redactor: self.redactor.clone(),
             digest_key: key,
@@ -170,7 +175,7 @@ impl Workspace<'_> {
             }),
             snapshots: Some(Box::new(self.snapshots(stack, written)?)),
             mirror: Box::new(move |url| settings.mirrored(url)),
-            outside_tls: super::targets::outside_trust(self)?,
+            outside_tls: TlsTrust::System,
             root: self.root().to_owned(),
         };
         let cluster = Arc::new(Cluster::new(options, jiff::Timestamp::now())?);
@@ -273,7 +278,7 @@ impl SnapshotSink for Snapshots {
         let stamp = jiff::Timestamp::now().strftime("%Y%m%dT%H%M%S").to_string();
         let place = self.folder.join(format!("{}-{stamp}.snapshot.age", self.stack.replace('/', "-")));
         std::fs::create_dir_all(&self.folder).map_err(|error| failed(error.to_string()))?;
-        crate::replace_file::replace_file(&place, sealed.as_bytes()).map_err(|error| failed(error.to_string()))?;
+        crate::replace_file::replace(&place, sealed.as_bytes()).map_err(|error| failed(error.to_string()))?;
         self.prune();
         Ok(format!("`{}`", place.display()))
     }
