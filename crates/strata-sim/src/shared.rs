@@ -74,9 +74,9 @@ impl Shared {
     /// Brings the machines up to the present. Gives the time of the next event, in milliseconds since 1970, and now.
     pub fn settle(&self) -> (Option<i64>, i64) {
         let mut world = self.world();
-        let before = world.talos.mark();
+        let before = (world.talos.mark(), world.kubernetes.mark());
         let next = world.settle();
-        let moved = before != world.talos.mark();
+        let moved = before != (world.talos.mark(), world.kubernetes.mark());
         let now = world.now_ms();
         drop(world);
         if moved {

@@ -13,7 +13,7 @@ use tokio::task::JoinHandle;
 use crate::options::SimOptions;
 use crate::shared::Shared;
 use crate::world::{World, begin, persist};
-use crate::{cert, factory, gateway, talos, wire};
+use crate::{cert, factory, gateway, kubernetes, talos, truenas, wire};
 
 /// How long changes may wait before they are saved.
 const SAVE_EVERY: Duration = Duration::from_millis(100);
@@ -48,6 +48,8 @@ impl Sim {
         let shared = Arc::new(Shared::new(world, options.pace, options.auth_delay()));
         shared.set_api_port(port);
         factory::open(&shared.network);
+        truenas::open(&shared.network);
+        kubernetes::open(&shared);
         let (stop, stopped) = watch::channel(false);
         let mut servers = vec![
             tokio::spawn(wire::serve(Arc::clone(&shared), api, control, stopped.clone())),

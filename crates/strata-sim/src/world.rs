@@ -21,9 +21,11 @@ use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 
 use crate::api::{Refusal, no};
+use crate::kubernetes::Kubernetes;
 use crate::options::WorldKind;
 use crate::talos::Talos;
 use crate::task::{Cont, Tasks};
+use crate::truenas::TrueNas;
 pub use access::{Access, Pool};
 pub use cluster::Cluster;
 pub use firewall::Firewall;
@@ -48,6 +50,10 @@ pub struct World {
     pub cluster: Cluster,
     #[serde(default)]
     pub talos: Talos,
+    #[serde(default)]
+    pub kubernetes: Kubernetes,
+    #[serde(default)]
+    pub truenas: TrueNas,
     #[serde(skip)]
     pub tasks: Tasks,
     /// How the pace scales a second, for what depends on the age of things.

@@ -102,7 +102,7 @@ impl StackSession {
         plan.problems.extend(refused);
     }
 
-    /// Everything that can be asked for its resources: made from nothing, changed, destroyed.
+    /// Everything that Proxmox can be asked for its resources: made from nothing, changed, destroyed.
     pub(crate) fn whole_life(&self) -> Vec<Operation> {
         let actions = [Action::Create, Action::Update, Action::Delete];
         let operation = |resource: &Resource, action: Action| Operation {
@@ -119,6 +119,7 @@ impl StackSession {
         self.view
             .graph
             .iter()
+            .filter(|resource| resource.kind().is_guest() || resource.kind().is_volume())
             .flat_map(|resource| actions.map(|action| operation(resource, action)))
             .collect()
     }

@@ -15,6 +15,8 @@ pub enum Verb {
     Post,
     Put,
     Delete,
+    /// Never of Proxmox.
+    Patch,
 }
 
 impl Verb {
@@ -34,6 +36,7 @@ impl Verb {
             Self::Post => "POST",
             Self::Put => "PUT",
             Self::Delete => "DELETE",
+            Self::Patch => "PATCH",
         }
     }
 }

@@ -29,6 +29,12 @@ pub async fn apply(shared: &Arc<Shared>, input: &Value) -> Result<Value, String>
 }
 
 async fn one(shared: &Arc<Shared>, change: &Value) -> Result<Value, String> {
+    if let Some(change) = change.get("kubernetes") {
+        return crate::kubernetes::change(shared, change);
+    }
+    if let Some(change) = change.get("truenas") {
+        return crate::truenas::change(shared, change);
+    }
     let Some(path) = change.get("path").and_then(Value::as_str) else {
         let result = restore::apply(&mut shared.world(), change);
         shared.changed();

@@ -100,8 +100,8 @@ impl Faults {
     /// Adds an ordered fault and gives its id.
     pub fn add(&self, order: &Value) -> Result<u64, String> {
         let order: Order = serde_json::from_value(order.clone()).map_err(|e| e.to_string())?;
-        if order.method.as_deref().is_some_and(|m| Verb::parse(m).is_none()) {
-            return Err("`method` is one of GET, POST, PUT, DELETE".to_owned());
+        if order.method.as_deref().is_some_and(|m| Verb::parse(m).is_none() && m != "PATCH") {
+            return Err("`method` is one of GET, POST, PUT, PATCH, DELETE".to_owned());
         }
         let mut state = self.state();
         state.next += 1;

@@ -70,6 +70,8 @@ impl World {
             firewall: BTreeMap::new(),
             cluster: Cluster::default(),
             talos: Default::default(),
+            kubernetes: Default::default(),
+            truenas: Default::default(),
             tasks: Default::default(),
             second: 0.0,
         };

@@ -46,6 +46,8 @@ impl World {
                 "files": self.cluster.files.iter().filter(|(_, file)| !file.is_empty()).collect::<BTreeMap<_, _>>(),
             },
             "talos": self.export_talos(),
+            "kubernetes": self.export_kubernetes(),
+            "truenas": self.export_truenas(),
         })
     }
 

@@ -43,7 +43,7 @@ pub struct Site {
     pub token: String,
 }
 
-fn tls() -> rustls::ClientConfig {
+pub fn tls() -> rustls::ClientConfig {
     let mut roots = rustls::RootCertStore::empty();
     let ca = include_bytes!("../../src/cert/ca.pem");
     roots.add(CertificateDer::from_pem_slice(ca).unwrap()).unwrap();

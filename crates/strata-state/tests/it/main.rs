@@ -7,4 +7,5 @@ mod foreign;
 mod local;
 mod postgres;
 mod s3;
+mod serve;
 mod tofu_server;

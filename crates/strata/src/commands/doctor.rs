@@ -58,6 +58,27 @@ async fn check(workspace: &Workspace<'_>, stacks: &[String]) -> CommandResult {
         }
     };
     tell("the repository is valid".to_owned(), None);
+    let store = match workspace.store() {
+        // A question makes the connection, and shows what kind of server it is.
+        Ok(store) => match store.keys().await {
+            Ok(_) => {
+                tell(format!("states are kept in {}", store.describe()), None);
+                Some(store)
+            }
+            Err(error) => {
+                tell("the states' store".to_owned(), Some(error.into()));
+                None
+            }
+        },
+        Err(error) => {
+            tell("the states' store".to_owned(), Some(error));
+            None
+        }
+    };
+    if let Some(caveat) = store.and_then(|store| store.caveat()) {
+        printer.event(&json!({"event": "note", "what": caveat}));
+        printer.line(format!("{} {caveat}", paint(style::WARNING, "!")));
+    }
     let sessions = match workspace.open(stacks, Opening::LOOK).await {
         Ok(sessions) => {
             tell("every target answers, and the secrets can be read".to_owned(), None);

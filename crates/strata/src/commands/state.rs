@@ -1,7 +1,9 @@
 //! `strata state`.
 
+mod diff;
 mod history;
 mod list;
+mod migrate;
 mod mv;
 mod pull;
 mod push;
@@ -30,7 +32,9 @@ enum Verb {
     Mv(mv::Args),
     Rm(rm::Args),
     History(history::Args),
+    Diff(diff::Args),
     Rollback(rollback::Args),
+    Migrate(migrate::Args),
 }
 
 pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
@@ -42,6 +46,8 @@ pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
         Verb::Mv(args) => mv::run(context, args).await,
         Verb::Rm(args) => rm::run(context, args).await,
         Verb::History(args) => history::run(context, args).await,
+        Verb::Diff(args) => diff::run(context, args).await,
         Verb::Rollback(args) => rollback::run(context, args).await,
+        Verb::Migrate(args) => migrate::run(context, args).await,
     }
 }

@@ -1,0 +1,9 @@
+//! The Kubernetes API as its clients see it.
+
+mod apply;
+mod client;
+mod drain;
+mod flux;
+mod identity;
+mod objects;
+mod watch;
