@@ -107,6 +107,12 @@ impl Sim {
         self.shared.world().export()
     }
 
+    /// Machines with Talos, their etcd clusters, reboots and counters; the same as `GET /_sim/talos`.
+    pub fn talos(&self) -> Value {
+        self.shared.settle();
+        self.shared.world().talos_report()
+    }
+
     /// Someone else's change; the same as `POST /_sim/change`.
     pub async fn change(&self, change: &Value) -> Result<Value, String> {
         crate::control::change::apply(&self.shared, change).await

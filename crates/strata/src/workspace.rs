@@ -12,7 +12,7 @@ use std::sync::{Arc, OnceLock};
 
 use strata_cluster::Cluster;
 use strata_blueprint::{Blueprint, ForeignTemplate, Site, draw_cluster, draw_stack};
-use strata_diagnostics::{Color, Diagnostic, Diagnostics, SourceMap};
+use strata_diagnostics::{Color, Diagnostic, Diagnostics, SourceMap, Span};
 use strata_engine::{
     Action, Limits, LockedRun, Operation, Plan, PlanFile, Problem, ProblemKind, Run, StackView, Step,
     StepAction,
@@ -146,6 +146,7 @@ impl<'c> Workspace<'c> {
             return Err(CommandError::silent(ErrorKind::Failed));
         }
         let redactor = Redactor::new();
+        crate::bug::keep_secret(&redactor);
         let access = crate::secrets::access(context, &root);
         let secrets =
             crate::secrets::store(&root, &repository.settings, Arc::clone(&access), redactor.clone());
@@ -158,6 +159,12 @@ impl<'c> Workspace<'c> {
 
     pub(crate) fn repository(&self) -> &Repository {
         &self.repository
+    }
+
+    /// Where something is written, for messages.
+    fn origin(&self, span: Span) -> String {
+        let location = self.repository.sources.location(span);
+        format!("{}:{}", location.file, location.line)
     }
 
     /// A secret of the encrypted files, by its name.

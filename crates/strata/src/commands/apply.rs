@@ -46,9 +46,19 @@ pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
             }
             execute(&workspace, &stacks, Job { destroy: file.destroy, saved: Some(&file), ..job }).await
         }
+        None if workspace.names(&args.stacks).is_err() && is_meant_as_plan(&args.stacks) => {
+            let file = &args.stacks[0];
+            Err(CommandError::failed(format!("there is no plan file `{file}`, and no stack of that name"))
+                .hint(format!("`strata plan -o {file}` makes one")))
+        }
         None => execute(&workspace, &args.stacks, job).await,
     }
     .map(|()| ExitCode::SUCCESS)
+}
+
+/// A single argument with an ending.
+fn is_meant_as_plan(arguments: &[String]) -> bool {
+    matches!(arguments, [argument] if Path::new(argument).extension().is_some())
 }
 
 /// A single argument that is a file with JSON in it is a plan.

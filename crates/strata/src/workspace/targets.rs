@@ -61,7 +61,9 @@ impl Targets {
             if !self.connected.insert(name.value.clone()) {
                 continue;
             }
-            self.add(name, options(workspace, proxmox)?).await?;
+            let endpoint = Some(workspace.origin(proxmox.endpoint.span));
+            let added = self.add(name, options(workspace, proxmox)?).await;
+            added.map_err(|error| error.origin(endpoint))?;
         }
         // One that a cluster writes down itself.
         if let Some(name) = own_name(stack)
@@ -69,7 +71,8 @@ impl Targets {
             && self.connected.insert(name.clone())
             && let Some(options) = own_options(workspace, stack)?
         {
-            self.add(&name, options).await?;
+            let endpoint = stack.own_endpoint().map(|endpoint| workspace.origin(endpoint.span));
+            self.add(&name, options).await.map_err(|error| error.origin(endpoint))?;
         }
         Ok(())
     }
@@ -147,11 +150,12 @@ fn resolve(
     match value {
         Value::Literal(text) => Ok(SecretString::new(text.clone())),
         Value::Reference(reference) => {
-            let location = workspace.repository().sources.location(reference.span);
-            let origin = format!("{}:{}", location.file, location.line);
-            Outside::new(workspace, folder)
-                .value(&reference.source)
-                .map_err(|message| CommandError::failed(message).origin(Some(origin)))
+            let origin = workspace.origin(reference.span);
+            Outside::new(workspace, folder).value(&reference.source).map_err(|message| {
+                let hint = super::resolve::hint(&reference.source, &message);
+                let error = CommandError::failed(message).origin(Some(origin));
+                hint.into_iter().fold(error, CommandError::hint)
+            })
         }
     }
 }

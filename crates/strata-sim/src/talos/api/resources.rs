@@ -22,6 +22,7 @@ const MACHINE_STATUS: &str = "MachineStatuses.runtime.talos.dev";
 const BOOT_ID: &str = "BootIDs.runtime.talos.dev";
 const MEMBER: &str = "Members.cluster.talos.dev";
 const HOSTNAME: &str = "HostnameStatuses.net.talos.dev";
+const NODENAME: &str = "Nodenames.kubernetes.talos.dev";
 const DEFINITION: &str = "ResourceDefinitions.meta.cosi.dev";
 
 /// A kind of resources: its type, where it is, how one is called, who may see it, and since which minor it is there.
@@ -40,6 +41,7 @@ const KINDS: &[Kind] = &[
     Kind { name: BOOT_ID, namespace: "runtime", display: "BootID", sensitive: false, since: 14 },
     Kind { name: MEMBER, namespace: "cluster", display: "Member", sensitive: false, since: 0 },
     Kind { name: HOSTNAME, namespace: "network", display: "HostnameStatus", sensitive: false, since: 0 },
+    Kind { name: NODENAME, namespace: "k8s", display: "Nodename", sensitive: false, since: 0 },
     Kind { name: DEFINITION, namespace: "meta", display: "ResourceDefinition", sensitive: false, since: 0 },
 ];
 
@@ -79,7 +81,7 @@ fn block(text: &str) -> String {
 
 /// Every resource of a type on a machine.
 fn all(world: &World, key: &str, kind: &str, version: Version, admin: bool) -> Result<Vec<Resource>, Status> {
-    let (machine, boot) = machine(world, key)?;
+    let (_, boot) = machine(world, key)?;
     let hostname = world.talos_hostname(key);
     let known = KINDS.iter().find(|known| known.name == kind && version.minor >= known.since);
     if known.is_some_and(|known| known.sensitive) && !admin {
@@ -114,10 +116,15 @@ fn all(world: &World, key: &str, kind: &str, version: Version, admin: bool) -> R
             let content = cosi::MachineTypeSpec { machine_type: number };
             vec![resource("config", kind, "machine-type", &content, format!("{name}\n"))]
         }
-        MACHINE_STATUS => vec![status(world, key, machine.stage())],
+        MACHINE_STATUS => vec![status(world, key)],
         BOOT_ID => {
             let content = cosi::BootIdSpec { boot_id: boot.id.clone() };
             vec![resource("runtime", kind, "boot-id", &content, format!("bootID: {}\n", boot.id))]
+        }
+        NODENAME => {
+            let yaml = format!("nodename: {}\n", quoted(&hostname));
+            let content = cosi::NodenameSpec { nodename: hostname };
+            vec![resource("k8s", kind, "nodename", &content, yaml)]
         }
         HOSTNAME => {
             let yaml = format!("hostname: {}\ndomainname: \"\"\n", quoted(&hostname));
@@ -134,6 +141,9 @@ fn definition(kind: &Kind) -> Resource {
     let single = kind.display.to_lowercase();
     let capitals: String = plural.chars().filter(char::is_ascii_uppercase).collect::<String>().to_lowercase();
     let mut aliases = vec![single];
+    if kind.name == HOSTNAME {
+        aliases.push("hostname".to_owned());
+    }
     if capitals.len() > 1 {
         aliases.extend([capitals.clone(), format!("{capitals}s")]);
     }
@@ -161,14 +171,15 @@ fn definition(kind: &Kind) -> Resource {
     resource("meta", DEFINITION, &kind.name.to_lowercase(), &content, yaml)
 }
 
-fn status(world: &World, key: &str, stage: Option<&Stage>) -> Resource {
-    let control_plane =
-        world.talos.machines.get(key).and_then(|m| m.config()).is_some_and(|c| c.is_control_plane());
+/// Stage and readiness of a machine, and what is missing.
+pub(super) fn condition(world: &World, key: &str) -> (i32, bool, Vec<(&'static str, &'static str)>) {
+    let machine = world.talos.machines.get(key);
+    let control_plane = machine.and_then(|m| m.config()).is_some_and(|c| c.is_control_plane());
     let joined = world.etcd_of(key).is_some_and(|(cluster, member)| {
         !member.learner && world.etcd_up(cluster, member) && world.has_quorum(cluster)
     });
     let mut unmet = Vec::new();
-    let mut number = match stage {
+    let mut number = match machine.and_then(|machine| machine.stage()) {
         Some(Stage::Maintenance) => 3,
         Some(Stage::Installing) => 2,
         Some(Stage::Running) => 4,
@@ -181,23 +192,33 @@ fn status(world: &World, key: &str, stage: Option<&Stage>) -> Resource {
         number = 1;
         unmet.push(("services", "service \"etcd\" not healthy"));
     }
-    let kubelet =
-        world.talos.machines.get(key).and_then(|machine| machine.boot.as_ref()).is_some_and(|boot| {
-            let since = boot.running_since.unwrap_or(i64::MAX / 2);
-            since + world.scaled_ms(crate::talos::kubernetes::READY) <= world.now_ms()
-        });
+    let kubelet = machine.and_then(|machine| machine.boot.as_ref()).is_some_and(|boot| {
+        let since = boot.running_since.unwrap_or(i64::MAX / 2);
+        since + world.scaled_ms(crate::talos::kubernetes::READY) <= world.now_ms()
+    });
     if number == 4 && !kubelet {
         unmet.push(("services", "service \"kubelet\" not healthy"));
     }
-    let name = ["unknown", "booting", "installing", "maintenance", "running", "rebooting", "shutting down"];
     let ready = unmet.is_empty() && matches!(number, 3 | 4);
-    let yaml = format!("stage: {}\nstatus:\n    ready: {ready}\n", name[number as usize]);
+    (number, ready, unmet)
+}
+
+/// The same as the resource has it, and as events do.
+pub(super) fn machine_status(world: &World, key: &str) -> cosi::MachineStatusSpec {
+    let (stage, ready, unmet) = condition(world, key);
     let unmet = unmet
         .into_iter()
         .map(|(name, reason)| cosi::UnmetCondition { name: name.to_owned(), reason: reason.to_owned() })
         .collect();
-    let content =
-        cosi::MachineStatusSpec { stage: number, status: Some(cosi::MachineStatusStatus { ready, unmet }) };
+    cosi::MachineStatusSpec { stage, status: Some(cosi::MachineStatusStatus { ready, unmet }) }
+}
+
+fn status(world: &World, key: &str) -> Resource {
+    let name = ["unknown", "booting", "installing", "maintenance", "running", "rebooting", "shutting down"];
+    let content = machine_status(world, key);
+    let ready = content.status.as_ref().is_some_and(|status| status.ready);
+    let stage = usize::try_from(content.stage).ok().and_then(|stage| name.get(stage)).unwrap_or(&"unknown");
+    let yaml = format!("stage: {stage}\nstatus:\n    ready: {ready}\n");
     resource("runtime", MACHINE_STATUS, "machine", &content, yaml)
 }
 

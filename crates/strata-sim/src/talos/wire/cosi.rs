@@ -192,3 +192,9 @@ pub struct DefinitionSpec {
     #[prost(int32, tag = "7")]
     pub sensitivity: i32,
 }
+
+#[derive(Clone, PartialEq, Message)]
+pub struct NodenameSpec {
+    #[prost(string, tag = "1")]
+    pub nodename: String,
+}
