@@ -25,6 +25,8 @@ pub fn config_spec(config: &MachineConfig, is_secret: &dyn Fn(&str) -> bool) -> 
 fn field(value: &Value, shown: &Value, is_secret: &dyn Fn(&str) -> bool) -> Option<Field> {
     Some(match (value, shown) {
         (Value::Null, _) => return None,
+        // Not set; what was set aside is left as this.
+        (Value::Text(text), _) if text.is_empty() => return None,
         (Value::Text(text), shown)
             if shown.as_text() == Some(REDACTED) && text.as_str() != REDACTED || is_secret(text) =>
         {

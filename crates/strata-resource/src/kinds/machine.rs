@@ -25,5 +25,6 @@ pub(super) fn rules() -> KindRules {
         FieldRule::new("cordoned", InPlace).off_by_default(),
         FieldRule::new("media", InPlace),
         FieldRule::new("foreign", InPlace).set(),
+        FieldRule::new("config.*", InPlace).slot(),
     ])
 }
