@@ -28,12 +28,13 @@ pub(crate) async fn execute(
     pull(cluster, version, context).await?;
     let mut changed = false;
     for component in Component::ALL {
+        // What Talos gives to Kubernetes comes before the kubelets: a run that dies here still finds an old version, and begins again.
+        if component == Component::Kubelet && changed {
+            manifests(cluster, context).await?;
+        }
         for node in cluster.places().filter(|node| node.control_plane || component == Component::Kubelet) {
             changed |= set(cluster, node, component, version, context).await?;
         }
-    }
-    if changed {
-        manifests(cluster, context).await?;
     }
     for node in cluster.places() {
         cluster.wait_well(node, context).await?;
@@ -184,7 +185,12 @@ fn json(value: &strata_talos::Value) -> Json {
 /// What Talos gives to Kubernetes at bootstrap, in its newest form: kube-proxy, the network plug-in, the cluster's DNS.
 async fn manifests(cluster: &Cluster, context: &dyn OperationContext) -> Result<(), ProviderError> {
     let Some(node) = cluster.control_planes().next() else { return Ok(()) };
-    let resources = cluster.talos(&node.address)?.list(ResourceKind::MANIFESTS).await.map_err(talos)?;
+    let resources = match cluster.talos(&node.address)?.list(ResourceKind::MANIFESTS).await {
+        Ok(resources) => resources,
+        // A Talos that gives none.
+        Err(error) if error.is_not_found() => return Ok(()),
+        Err(error) => return Err(talos(error)),
+    };
     for resource in resources {
         for object in objects(&resource.spec) {
             let object = Object::new(object).map_err(|error| internal(error.to_string()))?;
