@@ -95,7 +95,10 @@ async fn certainly_none(cluster: &Cluster) -> Result<(), ProviderError> {
 
 /// Etcd was begun once, and nobody has it any more.
 pub(crate) fn lost(cluster: &Cluster) -> ProviderError {
-    let message = format!("the etcd of `{}` is lost: it was begun, and no control plane has it any more", cluster.name());
+    let message = format!(
+        "the etcd of `{}` is lost: it was begun, and no control plane has it any more",
+        cluster.name()
+    );
     guard(
         message,
         "`strata talos restore STACK --snapshot FILE` brings it back from a copy; `--new-cluster` begins another one, with nothing in it",

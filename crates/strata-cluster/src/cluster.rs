@@ -46,7 +46,11 @@ pub trait Media: Send + Sync {
 #[async_trait]
 pub trait SnapshotSink: Send + Sync {
     /// Keeps a copy, encrypted; says where.
-    async fn keep(&self, cluster: &str, snapshot: strata_secret::SecretBytes) -> Result<String, ProviderError>;
+    async fn keep(
+        &self,
+        cluster: &str,
+        snapshot: strata_secret::SecretBytes,
+    ) -> Result<String, ProviderError>;
 }
 
 pub struct ClusterOptions {
@@ -103,7 +107,8 @@ pub struct Cluster {
 
 impl Cluster {
     pub fn new(options: ClusterOptions, now: Timestamp) -> Result<Self, ProviderError> {
-        let failed = |error: strata_talos::PkiError| internal(format!("the cluster's keys cannot be used: {error}"));
+        let failed =
+            |error: strata_talos::PkiError| internal(format!("the cluster's keys cannot be used: {error}"));
         let credentials = Credentials::issue(&options.secrets, now, &mut OsRandom).map_err(failed)?;
         let kube = kube_client(&options, now)?;
         let alive = AtomicBool::new(options.bootstrapped);
@@ -142,7 +147,8 @@ impl Cluster {
         if let Some(client) = clients.get(address) {
             return Ok(client.clone());
         }
-        let client = TalosClient::connect(&place(address), &self.options.dial, &self.credentials).map_err(talos)?;
+        let client =
+            TalosClient::connect(&place(address), &self.options.dial, &self.credentials).map_err(talos)?;
         let client = client.with_timeouts(timeouts()).with_redactor(self.options.redactor.clone());
         clients.insert(address.to_owned(), client.clone());
         Ok(client)
@@ -167,7 +173,8 @@ impl Cluster {
     /// All nodes: those that the source asks for, then those that only the state knows.
     pub(crate) fn places(&self) -> impl Iterator<Item = &NodePlace> {
         let wanted = &self.options.nodes;
-        let left = self.options.known.iter().filter(|known| wanted.iter().all(|node| node.name != known.name));
+        let left =
+            self.options.known.iter().filter(|known| wanted.iter().all(|node| node.name != known.name));
         wanted.iter().chain(left)
     }
 
@@ -182,18 +189,24 @@ fn timeouts() -> Timeouts {
 
 /// `host:port`, with brackets where the host has colons.
 fn place(address: &str) -> String {
-    if address.contains(':') { format!("[{address}]:{TALOS_PORT}") } else { format!("{address}:{TALOS_PORT}") }
+    if address.contains(':') {
+        format!("[{address}]:{TALOS_PORT}")
+    } else {
+        format!("{address}:{TALOS_PORT}")
+    }
 }
 
 fn kube_client(options: &ClusterOptions, now: Timestamp) -> Result<KubeClient, ProviderError> {
-    let failed = |error: strata_talos::PkiError| internal(format!("the keys of Kubernetes cannot be used: {error}"));
+    let failed =
+        |error: strata_talos::PkiError| internal(format!("the keys of Kubernetes cannot be used: {error}"));
     let admin = options.secrets.kubernetes_admin(now, CLIENT_VALIDITY, &mut OsRandom).map_err(failed)?;
     let ca = options.secrets.kubernetes.certificate.clone();
     let key = admin.key.clone().into_string().map_err(|_| internal("the key of Kubernetes is no text"))?;
     let mut kube = KubeOptions::new(options.endpoint.clone(), ca, admin.certificate.clone(), key);
     // Until the shared address answers, the API is reached at the nodes; their addresses are in its certificate.
     let nodes = options.nodes.iter().filter(|node| node.control_plane).map(|node| {
-        let host = if node.address.contains(':') { format!("[{}]", node.address) } else { node.address.clone() };
+        let host =
+            if node.address.contains(':') { format!("[{}]", node.address) } else { node.address.clone() };
         format!("https://{host}:{KUBERNETES_PORT}")
     });
     let more: Vec<String> = nodes.filter(|endpoint| *endpoint != options.endpoint).collect();

@@ -33,7 +33,9 @@ pub(crate) fn talos(error: TalosError) -> ProviderError {
 
 pub(crate) fn kube(error: KubeError) -> ProviderError {
     let class = match error.trouble() {
-        Trouble::Unreachable | Trouble::AnswerLost | Trouble::Throttled | Trouble::Unavailable => ErrorClass::Unreachable,
+        Trouble::Unreachable | Trouble::AnswerLost | Trouble::Throttled | Trouble::Unavailable => {
+            ErrorClass::Unreachable
+        }
         Trouble::Untrusted | Trouble::Refused => ErrorClass::Refused,
         Trouble::Conflict => ErrorClass::Conflict,
         Trouble::NotFound => ErrorClass::Missing,

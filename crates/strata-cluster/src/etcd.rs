@@ -36,7 +36,10 @@ impl Membership {
 
     /// Voters that do not follow, by name.
     pub(crate) fn unwell(&self) -> Vec<&str> {
-        self.voters().filter(|member| !self.well.contains(&member.id)).map(|member| member.hostname.as_str()).collect()
+        self.voters()
+            .filter(|member| !self.well.contains(&member.id))
+            .map(|member| member.hostname.as_str())
+            .collect()
     }
 
     /// Whether a control plane may be away for a while. The only one may: with it, everything is away.
@@ -44,9 +47,14 @@ impl Membership {
         let voters = self.voters().count();
         let unwell: Vec<&str> = self.unwell().into_iter().filter(|other| *other != name).collect();
         if !unwell.is_empty() {
-            let message =
-                format!("`{name}` cannot be disturbed: etcd's member on `{}` is not well", unwell.join("`, `"));
-            return Err(guard(message, "two control planes are never down at once; bring the other one back first"));
+            let message = format!(
+                "`{name}` cannot be disturbed: etcd's member on `{}` is not well",
+                unwell.join("`, `")
+            );
+            return Err(guard(
+                message,
+                "two control planes are never down at once; bring the other one back first",
+            ));
         }
         if voters > 1 && self.well_besides(name) < Self::quorum(voters) && !allow_even {
             let message = format!(
@@ -100,9 +108,12 @@ impl Cluster {
             .filter(|status| status.leader != 0 && !status.is_learner)
             .map(|status| status.member_id)
             .collect();
-        let lists = answers.into_iter().filter_map(|(members, _)| members.ok()).filter(|members| !members.is_empty());
+        let lists =
+            answers.into_iter().filter_map(|(members, _)| members.ok()).filter(|members| !members.is_empty());
         // A member that was cut off may have an old list; the longest-lived majority has the one with most members that are well.
-        let best = lists.max_by_key(|members| members.iter().filter(|member| BTreeSet::contains(&well, &member.id)).count());
+        let best = lists.max_by_key(|members| {
+            members.iter().filter(|member| BTreeSet::contains(&well, &member.id)).count()
+        });
         Ok(best.map(|members| Membership { members, well }))
     }
 
@@ -150,7 +161,10 @@ impl Cluster {
                 Err(error) => last = Some(error),
             }
         }
-        Err(last.map_or_else(|| guard("no other control plane is left to ask", "restore etcd from a copy"), talos))
+        Err(last.map_or_else(
+            || guard("no other control plane is left to ask", "restore etcd from a copy"),
+            talos,
+        ))
     }
 }
 

@@ -31,7 +31,10 @@ pub(crate) fn observed_controllers(live: &LiveFlux) -> Option<Spec> {
 /// What is live of what Flux follows.
 pub(crate) fn observed_sync(live: &LiveFlux) -> Option<Spec> {
     let source = live.source.as_ref()?;
-    let mut spec = Spec::from([("namespace".to_owned(), "flux-system".into()), ("sync".to_owned(), "flux-system".into())]);
+    let mut spec = Spec::from([
+        ("namespace".to_owned(), "flux-system".into()),
+        ("sync".to_owned(), "flux-system".into()),
+    ]);
     let mut put = |field: &str, value: Option<&str>| {
         if let Some(value) = value {
             spec.insert(field.to_owned(), Value::text(value));
@@ -114,8 +117,11 @@ pub(crate) async fn sync(
         return Ok(Outcome::default());
     }
     let reference = GitRef::Branch(text(spec, "branch").unwrap_or("main").to_owned());
-    let mut sync =
-        FluxSync::new(text(spec, "repository").unwrap_or_default(), reference, text(spec, "path").unwrap_or_default());
+    let mut sync = FluxSync::new(
+        text(spec, "repository").unwrap_or_default(),
+        reference,
+        text(spec, "path").unwrap_or_default(),
+    );
     sync.interval = text(spec, "interval").unwrap_or("600s").to_owned();
     sync.authenticated = spec.contains_key("auth");
     sync.decryption = spec.contains_key("decryption");

@@ -52,7 +52,9 @@ impl Provider for GuardedProvider {
         operation: &Operation,
         context: &dyn OperationContext,
     ) -> Result<Outcome, ProviderError> {
-        let place = self.disturbed(operation).and_then(|cluster| Some((cluster, cluster.place(operation.address.name())?)));
+        let place = self
+            .disturbed(operation)
+            .and_then(|cluster| Some((cluster, cluster.place(operation.address.name())?)));
         let Some((cluster, node)) = place.filter(|(cluster, _)| cluster.is_alive()) else {
             return self.inner.execute(operation, context).await;
         };

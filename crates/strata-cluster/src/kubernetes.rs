@@ -46,9 +46,13 @@ pub(crate) async fn execute(
 pub(crate) fn version_of<'c>(configs: impl Iterator<Item = &'c MachineConfig>) -> Option<String> {
     let versions = configs.flat_map(|config| {
         let here = Component::ALL.into_iter().filter(|component| config.runs(*component));
-        here.filter_map(|component| config.component_version(component)).map(str::to_owned).collect::<Vec<_>>()
+        here.filter_map(|component| config.component_version(component))
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
     });
-    versions.min_by_key(|version| parts(version)).map(|version| format!("v{}", version.trim_start_matches('v')))
+    versions
+        .min_by_key(|version| parts(version))
+        .map(|version| format!("v{}", version.trim_start_matches('v')))
 }
 
 fn parts(version: &str) -> Vec<u32> {
@@ -67,7 +71,8 @@ async fn pull(cluster: &Cluster, version: &str, context: &dyn OperationContext) 
             }
             context.before_write()?;
             context.progress(&format!("`{}` pulls {wanted}", node.name));
-            let store = if component == Component::Kubelet { ImageStore::System } else { ImageStore::Kubernetes };
+            let store =
+                if component == Component::Kubelet { ImageStore::System } else { ImageStore::Kubernetes };
             // A node that cannot pull it now can later: the component's own start tells.
             if let Err(error) = cluster.talos(&node.address)?.pull_image(&wanted, store).await {
                 context.progress(&format!("`{}`: {error}", node.name));
@@ -97,7 +102,8 @@ async fn set(
         return Ok(false);
     }
     let mut config = running.config.clone();
-    let changes = config.set_component_version(component, version).map_err(|error| internal(error.to_string()))?;
+    let changes =
+        config.set_component_version(component, version).map_err(|error| internal(error.to_string()))?;
     let wanted = config.component_image(component).unwrap_or_default().to_owned();
     if changes {
         let _turn = cluster.begin_turn(node, Disturbance::Light, context).await?;
@@ -126,8 +132,12 @@ async fn runs(
         Component::Kubelet => {
             until(context, &what, PULL, || async {
                 Ok(match cluster.kube().node(&node.name).await {
-                    Ok(Some(found)) if found.kubelet_version.as_deref() == Some(tag.as_str()) => Seen::Done(()),
-                    Ok(Some(found)) => Seen::NotYet(format!("it is {}", found.kubelet_version.unwrap_or_default())),
+                    Ok(Some(found)) if found.kubelet_version.as_deref() == Some(tag.as_str()) => {
+                        Seen::Done(())
+                    }
+                    Ok(Some(found)) => {
+                        Seen::NotYet(format!("it is {}", found.kubelet_version.unwrap_or_default()))
+                    }
                     Ok(None) => Seen::NotYet("Kubernetes does not know the node".to_owned()),
                     Err(error) if error.is_transient() => Seen::NotYet(error.to_string()),
                     Err(error) => return Err(kube(error)),
@@ -136,11 +146,18 @@ async fn runs(
             .await
         }
         _ => {
-            let pod = ObjectRef::namespaced("v1", "Pod", "kube-system", &format!("{}-{}", component.name(), node.name));
+            let pod = ObjectRef::namespaced(
+                "v1",
+                "Pod",
+                "kube-system",
+                &format!("{}-{}", component.name(), node.name),
+            );
             until(context, &what, JOIN, || async {
                 Ok(match cluster.kube().get(&pod).await {
                     Ok(Some(pod)) if image_of(&pod) == Some(image) && is_ready(&pod) => Seen::Done(()),
-                    Ok(Some(pod)) => Seen::NotYet(format!("its pod runs {}", image_of(&pod).unwrap_or("nothing"))),
+                    Ok(Some(pod)) => {
+                        Seen::NotYet(format!("its pod runs {}", image_of(&pod).unwrap_or("nothing")))
+                    }
                     Ok(None) => Seen::NotYet("it has no pod".to_owned()),
                     Err(error) if error.is_transient() => Seen::NotYet(error.to_string()),
                     Err(error) => return Err(kube(error)),
@@ -156,7 +173,8 @@ fn image_of(pod: &Object) -> Option<&str> {
 }
 
 fn is_ready(pod: &Object) -> bool {
-    pod.condition("Ready").and_then(|condition| condition.get("status")).and_then(Json::as_str) == Some("True")
+    pod.condition("Ready").and_then(|condition| condition.get("status")).and_then(Json::as_str)
+        == Some("True")
 }
 
 /// The objects of one manifest: a list, or one.
@@ -196,7 +214,11 @@ async fn manifests(cluster: &Cluster, context: &dyn OperationContext) -> Result<
             let object = Object::new(object).map_err(|error| internal(error.to_string()))?;
             context.before_write()?;
             context.progress(&format!("applies {}", object.reference()));
-            cluster.kube().apply(&object, ApplyOptions { force: true, dry_run: false }).await.map_err(kube)?;
+            cluster
+                .kube()
+                .apply(&object, ApplyOptions { force: true, dry_run: false })
+                .await
+                .map_err(kube)?;
         }
     }
     Ok(())

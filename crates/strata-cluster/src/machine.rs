@@ -46,7 +46,11 @@ fn place(cluster: &Cluster, operation: &Operation) -> Result<NodePlace, Provider
 }
 
 fn config<'c>(cluster: &'c Cluster, node: &NodePlace) -> Result<&'c MachineConfig, ProviderError> {
-    cluster.options.configs.get(&node.name).ok_or_else(|| internal(format!("`{}` has no configuration", node.name)))
+    cluster
+        .options
+        .configs
+        .get(&node.name)
+        .ok_or_else(|| internal(format!("`{}` has no configuration", node.name)))
 }
 
 async fn create(
@@ -70,14 +74,19 @@ async fn create(
             Contact::Maintenance => {
                 context.before_write()?;
                 context.progress("is told what it is");
-                let given = cluster.maintenance(&node.address)?.apply_configuration(&wanted, ApplyMode::Auto, false).await;
+                let given = cluster
+                    .maintenance(&node.address)?
+                    .apply_configuration(&wanted, ApplyMode::Auto, false)
+                    .await;
                 match given {
                     Ok(_) => Ok(Seen::NotYet("it installs itself".to_owned())),
                     Err(error) if is_passing(&error) => Ok(Seen::NotYet(error.to_string())),
                     Err(error) => Err(talos(error)),
                 }
             }
-            Contact::Stranger(who) => Err(guard(who, "give the node another address, or reset that machine by hand")),
+            Contact::Stranger(who) => {
+                Err(guard(who, "give the node another address, or reset that machine by hand"))
+            }
             Contact::Silent(why) => Ok(Seen::NotYet(why)),
         }
     })
@@ -93,7 +102,9 @@ async fn create(
 async fn settled(cluster: &Cluster, node: &NodePlace) -> Result<Seen<()>, ProviderError> {
     Ok(match cluster.talos(&node.address)?.machine_status().await {
         // Without etcd a control plane cannot get further than booting.
-        Ok(Some(status)) if matches!(status.stage, MachineStage::Running | MachineStage::Booting) => Seen::Done(()),
+        Ok(Some(status)) if matches!(status.stage, MachineStage::Running | MachineStage::Booting) => {
+            Seen::Done(())
+        }
         Ok(Some(status)) => Seen::NotYet(format!("it is {}", stage(status.stage))),
         Ok(None) => Seen::NotYet("it is booting".to_owned()),
         Err(error) if is_passing(&error) => Seen::NotYet(error.to_string()),
@@ -106,7 +117,11 @@ fn is_passing(error: &TalosError) -> bool {
 }
 
 /// A machine that is made again has the name of one that is gone: its member of etcd and its Node go first.
-async fn forget_former(cluster: &Cluster, node: &NodePlace, context: &dyn OperationContext) -> Result<(), ProviderError> {
+async fn forget_former(
+    cluster: &Cluster,
+    node: &NodePlace,
+    context: &dyn OperationContext,
+) -> Result<(), ProviderError> {
     // One that runs with the cluster's keys is no former one: an interrupted run got that far.
     if matches!(cluster.contact(&node.address).await?, Contact::Running(_)) {
         return Ok(());
@@ -117,13 +132,21 @@ async fn forget_former(cluster: &Cluster, node: &NodePlace, context: &dyn Operat
     delete_node(cluster, node, context).await
 }
 
-async fn delete_node(cluster: &Cluster, node: &NodePlace, context: &dyn OperationContext) -> Result<(), ProviderError> {
+async fn delete_node(
+    cluster: &Cluster,
+    node: &NodePlace,
+    context: &dyn OperationContext,
+) -> Result<(), ProviderError> {
     let Some(found) = cluster.kube().node(&node.name).await.map_err(kube)? else { return Ok(()) };
     context.before_write()?;
     cluster.kube().delete_node(&node.name, Some(&found.uid)).await.map(|_| ()).map_err(kube)
 }
 
-async fn eject(cluster: &Cluster, operation: &Operation, context: &dyn OperationContext) -> Result<(), ProviderError> {
+async fn eject(
+    cluster: &Cluster,
+    operation: &Operation,
+    context: &dyn OperationContext,
+) -> Result<(), ProviderError> {
     let Some(media) = &cluster.options.media else { return Ok(()) };
     if !operation.spec.contains_key("media") {
         return Ok(());
@@ -172,8 +195,11 @@ async fn update(
 }
 
 fn silent(node: &NodePlace) -> ProviderError {
-    ProviderError::new(ErrorClass::Unreachable, format!("`{}` does not answer at {}", node.name, node.address))
-        .hint("`strata talos health` shows every node")
+    ProviderError::new(
+        ErrorClass::Unreachable,
+        format!("`{}` does not answer at {}", node.name, node.address),
+    )
+    .hint("`strata talos health` shows every node")
 }
 
 /// Another version of Talos, and the reboot into it.
@@ -208,7 +234,10 @@ async fn upgrade(
     }
     Err(ProviderError::new(
         ErrorClass::TaskFailed,
-        format!("`{}` rebooted into {version}, not into {wanted}: Talos went back to the version before", node.name),
+        format!(
+            "`{}` rebooted into {version}, not into {wanted}: Talos went back to the version before",
+            node.name
+        ),
     )
     .hint("the console of the node says why; `strata apply` tries again"))
 }
@@ -220,7 +249,9 @@ async fn tell(
     reached: &NodePlace,
     context: &dyn OperationContext,
 ) -> Result<(), ProviderError> {
-    let Contact::Running(running) = cluster.contact(&reached.address).await? else { return Err(silent(reached)) };
+    let Contact::Running(running) = cluster.contact(&reached.address).await? else {
+        return Err(silent(reached));
+    };
     let Running { version, config: live } = *running;
     let wanted = told(config(cluster, node)?, &live);
     let reboot = effect(&version, &live, &wanted);
@@ -245,18 +276,20 @@ async fn tell(
             reboot_node(cluster, reached, context).await?;
             true
         }
-        (_, false) => {
-            match client.apply_configuration(&text, ApplyMode::Auto, false).await {
-                Ok(applied) => applied.reboots,
-                Err(error) if is_passing(&error) => true,
-                Err(error) => return Err(talos(error)),
-            }
-        }
+        (_, false) => match client.apply_configuration(&text, ApplyMode::Auto, false).await {
+            Ok(applied) => applied.reboots,
+            Err(error) if is_passing(&error) => true,
+            Err(error) => return Err(talos(error)),
+        },
     };
     if reboots { wait_reboot(cluster, node, &boot, context).await } else { Ok(()) }
 }
 
-async fn reboot_node(cluster: &Cluster, node: &NodePlace, context: &dyn OperationContext) -> Result<(), ProviderError> {
+async fn reboot_node(
+    cluster: &Cluster,
+    node: &NodePlace,
+    context: &dyn OperationContext,
+) -> Result<(), ProviderError> {
     context.before_write()?;
     context.progress("reboots");
     match cluster.talos(&node.address)?.reboot(RebootMode::Default).await {
@@ -326,7 +359,11 @@ async fn delete(
 }
 
 /// The member says goodbye itself, and the others say that it has gone.
-async fn leave(cluster: &Cluster, node: &NodePlace, context: &dyn OperationContext) -> Result<(), ProviderError> {
+async fn leave(
+    cluster: &Cluster,
+    node: &NodePlace,
+    context: &dyn OperationContext,
+) -> Result<(), ProviderError> {
     let client = cluster.talos(&node.address)?;
     until(context, &format!("`{}` to leave etcd", node.name), JOIN, || async {
         let etcd = cluster.etcd().await?;

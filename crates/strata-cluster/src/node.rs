@@ -35,8 +35,12 @@ impl Cluster {
             self.hang_up(address);
             return Ok(match self.maintenance(address)?.version().await {
                 Ok(_) => Contact::Maintenance,
-                Err(error) if error.is_unreachable() || error.is_transient() => Contact::Silent(error.to_string()),
-                Err(_) => Contact::Stranger(format!("a Talos machine of another cluster answers at {address}")),
+                Err(error) if error.is_unreachable() || error.is_transient() => {
+                    Contact::Silent(error.to_string())
+                }
+                Err(_) => {
+                    Contact::Stranger(format!("a Talos machine of another cluster answers at {address}"))
+                }
             });
         }
         if error.is_unreachable() || error.is_transient() {
@@ -54,13 +58,18 @@ impl Cluster {
             }
             Err(error) => return Err(talos(error)),
         };
-        let config = MachineConfig::from_yaml(&text)
-            .map_err(|error| internal(format!("the machine configuration of {address} cannot be read: {error}")))?;
+        let config = MachineConfig::from_yaml(&text).map_err(|error| {
+            internal(format!("the machine configuration of {address} cannot be read: {error}"))
+        })?;
         Ok(Contact::Running(Box::new(Running { version, config })))
     }
 
     /// Waits until a node works: Talos is up, and it does its part in the cluster if there is one.
-    pub(crate) async fn wait_well(&self, node: &NodePlace, context: &dyn OperationContext) -> Result<(), ProviderError> {
+    pub(crate) async fn wait_well(
+        &self,
+        node: &NodePlace,
+        context: &dyn OperationContext,
+    ) -> Result<(), ProviderError> {
         until(context, &format!("`{}` to be well", node.name), JOIN, || async {
             Ok(match self.trouble(node).await? {
                 None => Seen::Done(()),
@@ -91,7 +100,9 @@ impl Cluster {
         if let Some(unmet) = status.unmet.first().filter(|_| !status.ready && !self.options.waits_for_cni) {
             return Ok(Some(format!("{}: {}", unmet.name, unmet.reason)));
         }
-        if node.control_plane && let Some(trouble) = self.voter_trouble(node).await? {
+        if node.control_plane
+            && let Some(trouble) = self.voter_trouble(node).await?
+        {
             return Ok(Some(trouble));
         }
         self.kubelet_trouble(node).await
@@ -142,7 +153,9 @@ pub async fn health(cluster: &Cluster) -> Vec<NodeHealth> {
             Err(_) => None,
         };
         let trouble = match cluster.contact(&node.address).await {
-            Ok(Contact::Running(_)) => cluster.trouble(node).await.unwrap_or_else(|error| Some(error.to_string())),
+            Ok(Contact::Running(_)) => {
+                cluster.trouble(node).await.unwrap_or_else(|error| Some(error.to_string()))
+            }
             Ok(Contact::Maintenance) => Some("it waits for a configuration (maintenance mode)".to_owned()),
             Ok(Contact::Stranger(who)) => Some(who),
             Ok(Contact::Silent(why)) => Some(why),

@@ -23,7 +23,10 @@ enum Api {
     Seen,
 }
 
-pub(crate) async fn observe_all(cluster: &Cluster, wanted: &[Wanted<'_>]) -> Result<Vec<Sighting>, ProviderError> {
+pub(crate) async fn observe_all(
+    cluster: &Cluster,
+    wanted: &[Wanted<'_>],
+) -> Result<Vec<Sighting>, ProviderError> {
     if cluster.options.ending {
         return Ok(wanted.iter().map(as_recorded).collect());
     }
@@ -47,7 +50,9 @@ pub(crate) async fn observe_all(cluster: &Cluster, wanted: &[Wanted<'_>]) -> Res
         sightings.push(match one.address.kind() {
             Kind::Machine => machine(cluster, one, &contacts, &cordoned).await?,
             Kind::Bootstrap if etcd.is_some() => ours(one, one.spec.clone()),
-            Kind::Bootstrap if one.recorded.is_some() && !cluster.options.new_cluster => lost_or_silent(cluster, &contacts)?,
+            Kind::Bootstrap if one.recorded.is_some() && !cluster.options.new_cluster => {
+                lost_or_silent(cluster, &contacts)?
+            }
             Kind::Bootstrap => Sighting::Absent,
             Kind::Kubernetes => whole_kubernetes(one, &contacts, &api),
             Kind::Schematic if one.recorded.is_some() => as_recorded(one),
@@ -70,12 +75,16 @@ fn as_recorded(wanted: &Wanted<'_>) -> Sighting {
 }
 
 fn ours(_: &Wanted<'_>, spec: Spec) -> Sighting {
-    let digest = hex::encode(Sha256::digest(serde_json::Value::from(Value::Map(spec.clone()).stored()).to_string()));
+    let digest =
+        hex::encode(Sha256::digest(serde_json::Value::from(Value::Map(spec.clone()).stored()).to_string()));
     Sighting::Ours(Observed { spec, facts: Spec::new(), digest, pending: Vec::new() })
 }
 
 /// Every node that is asked about, at the address where it should be, or else where the state knows it.
-async fn contacts(cluster: &Cluster, wanted: &[Wanted<'_>]) -> Result<BTreeMap<String, Contact>, ProviderError> {
+async fn contacts(
+    cluster: &Cluster,
+    wanted: &[Wanted<'_>],
+) -> Result<BTreeMap<String, Contact>, ProviderError> {
     let mut addresses: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for one in wanted.iter().filter(|one| one.address.kind() == Kind::Machine) {
         let of = |spec: &Spec| spec.get("address").and_then(Value::as_text).map(str::to_owned);
@@ -170,7 +179,10 @@ fn observed_machine(
         spec.insert(field.to_owned(), value);
     };
     put("machine", Value::text(wanted.address.name()));
-    put("role", Value::text(if running.config.is_control_plane() == Some(true) { "controlplane" } else { "worker" }));
+    put(
+        "role",
+        Value::text(if running.config.is_control_plane() == Some(true) { "controlplane" } else { "worker" }),
+    );
     put("version", Value::text(running.version.as_str()));
     put("cordoned", Value::Bool(cordoned));
     if let Some(media) = media {
@@ -200,9 +212,8 @@ fn observed_machine(
         Value::Map(spec) => spec,
         _ => Spec::new(),
     };
-    let digest = hex::encode(Sha256::digest(
-        serde_json::Value::from(Value::Map(spec.clone()).stored()).to_string(),
-    ));
+    let digest =
+        hex::encode(Sha256::digest(serde_json::Value::from(Value::Map(spec.clone()).stored()).to_string()));
     Observed { spec, facts: Spec::new(), digest, pending: Vec::new() }
 }
 
@@ -225,7 +236,10 @@ fn strangers(path: &str, live: &Value, mine: &[&Value], found: &mut BTreeSet<Str
 }
 
 /// Etcd was begun, and nobody answers for it: is it gone, or only out of sight?
-fn lost_or_silent(cluster: &Cluster, contacts: &BTreeMap<String, Contact>) -> Result<Sighting, ProviderError> {
+fn lost_or_silent(
+    cluster: &Cluster,
+    contacts: &BTreeMap<String, Contact>,
+) -> Result<Sighting, ProviderError> {
     let silent = cluster.control_planes().find_map(|node| match contacts.get(&node.name) {
         Some(Contact::Silent(why)) => Some(why.clone()),
         _ => None,
@@ -262,8 +276,10 @@ async fn inside(cluster: &Cluster, wanted: &Wanted<'_>, live: &LiveFlux) -> Resu
         Kind::Sync => sighting(flux::observed_sync(live)),
         Kind::Secret => {
             let found = cluster.kube().get(&secret::reference(wanted.spec)).await;
-            let asked: Vec<&Spec> =
-                [Some(wanted.spec), wanted.recorded.map(|recorded| &recorded.spec)].into_iter().flatten().collect();
+            let asked: Vec<&Spec> = [Some(wanted.spec), wanted.recorded.map(|recorded| &recorded.spec)]
+                .into_iter()
+                .flatten()
+                .collect();
             match found {
                 Ok(Some(object)) => sealed(cluster, wanted, secret::observed(&object, &asked)),
                 Ok(None) => Sighting::Absent,

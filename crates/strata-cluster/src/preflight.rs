@@ -8,7 +8,10 @@ use strata_talos::{Version, check_kubernetes_upgrade, check_pair, check_talos_up
 use crate::cluster::Cluster;
 use crate::error::guard;
 
-pub(crate) async fn preflight(cluster: &Cluster, operations: &[Operation]) -> Result<Vec<ProviderError>, ProviderError> {
+pub(crate) async fn preflight(
+    cluster: &Cluster,
+    operations: &[Operation],
+) -> Result<Vec<ProviderError>, ProviderError> {
     if cluster.options.ending {
         return Ok(Vec::new());
     }
@@ -32,10 +35,12 @@ fn read(version: Option<&str>) -> Option<Version> {
 
 fn versions(cluster: &Cluster, operations: &[Operation]) -> Vec<ProviderError> {
     let mut found = Vec::new();
-    let talos = operations.iter().filter(|one| one.address.kind() == Kind::Machine && one.action == Action::Update);
+    let talos =
+        operations.iter().filter(|one| one.address.kind() == Kind::Machine && one.action == Action::Update);
     let mut told = std::collections::BTreeSet::new();
     for operation in talos {
-        let (Some(from), Some(to)) = (read(live(operation, "version")), read(text(operation, "version"))) else {
+        let (Some(from), Some(to)) = (read(live(operation, "version")), read(text(operation, "version")))
+        else {
             continue;
         };
         if from != to
@@ -46,7 +51,9 @@ fn versions(cluster: &Cluster, operations: &[Operation]) -> Vec<ProviderError> {
         }
     }
     for operation in operations.iter().filter(|one| one.address.kind() == Kind::Kubernetes) {
-        let (Some(to), Some(talos)) = (read(text(operation, "version")), read(Some(&cluster.options.talos_version))) else {
+        let (Some(to), Some(talos)) =
+            (read(text(operation, "version")), read(Some(&cluster.options.talos_version)))
+        else {
             continue;
         };
         let checked = match read(live(operation, "version")).filter(|from| *from != to) {
@@ -54,7 +61,10 @@ fn versions(cluster: &Cluster, operations: &[Operation]) -> Vec<ProviderError> {
             None => check_pair(&talos, &to),
         };
         if let Err(error) = checked {
-            found.push(guard(error.to_string(), "choose versions that fit, one minor version after the other"));
+            found.push(guard(
+                error.to_string(),
+                "choose versions that fit, one minor version after the other",
+            ));
         }
     }
     found
@@ -63,18 +73,27 @@ fn versions(cluster: &Cluster, operations: &[Operation]) -> Vec<ProviderError> {
 /// An even number survives no more losses than the odd one below it, and is easier to lose.
 fn majority(cluster: &Cluster, operations: &[Operation]) -> Option<ProviderError> {
     let count = cluster.options.nodes.iter().filter(|node| node.control_plane).count();
-    let changes = operations.iter().any(|one| one.address.kind() == Kind::Machine && one.action != Action::Update);
+    let changes =
+        operations.iter().any(|one| one.address.kind() == Kind::Machine && one.action != Action::Update);
     if !changes || count % 2 == 1 || cluster.options.allow_even {
         return None;
     }
-    let message = format!("{count} control planes are asked for: an even number survives no more losses than {}", count - 1);
+    let message = format!(
+        "{count} control planes are asked for: an even number survives no more losses than {}",
+        count - 1
+    );
     Some(guard(message, "ask for an odd number, or set `topology.allowEven: true`"))
 }
 
 /// What is left of etcd when all who are to go have gone.
-async fn leaving(cluster: &Cluster, operations: &[Operation]) -> Result<Option<ProviderError>, ProviderError> {
+async fn leaving(
+    cluster: &Cluster,
+    operations: &[Operation],
+) -> Result<Option<ProviderError>, ProviderError> {
     let goes = |one: &&Operation| {
-        one.address.kind() == Kind::Machine && one.action == Action::Delete && text(one, "role") == Some("controlplane")
+        one.address.kind() == Kind::Machine
+            && one.action == Action::Delete
+            && text(one, "role") == Some("controlplane")
     };
     let going: Vec<&str> = operations.iter().filter(goes).map(|one| one.address.name()).collect();
     if going.is_empty() || !cluster.is_alive() {

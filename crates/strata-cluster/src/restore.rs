@@ -16,12 +16,19 @@ pub async fn restore(
 ) -> Result<(), ProviderError> {
     if let Some(etcd) = cluster.membership().await? {
         let names: Vec<&str> = etcd.members.iter().map(|member| member.hostname.as_str()).collect();
-        let message = format!("etcd runs, with members on `{}`: nothing has to be restored", names.join("`, `"));
-        return Err(guard(message, "`strata talos health` shows every node; `strata apply` rebuilds one that is lost"));
+        let message =
+            format!("etcd runs, with members on `{}`: nothing has to be restored", names.join("`, `"));
+        return Err(guard(
+            message,
+            "`strata talos health` shows every node; `strata apply` rebuilds one that is lost",
+        ));
     }
     let node = cluster.options.nodes.iter().find(|node| node.control_plane);
     let Some(node) = node else {
-        return Err(guard("the cluster has no control plane", "give `topology.controlPlane` a `count` of 1, 3 or 5"));
+        return Err(guard(
+            "the cluster has no control plane",
+            "give `topology.controlPlane` a `count` of 1, 3 or 5",
+        ));
     };
     if !matches!(cluster.contact(&node.address).await?, Contact::Running(_)) {
         let message = format!("`{}` does not run with the cluster's keys yet", node.name);
@@ -36,7 +43,9 @@ pub async fn restore(
         match client.bootstrap_recovered(false).await {
             Ok(()) => Ok(Seen::Done(())),
             Err(error) if error.is_already_exists() => Ok(Seen::Done(())),
-            Err(error) if error.is_transient() || error.is_unreachable() => Ok(Seen::NotYet(error.to_string())),
+            Err(error) if error.is_transient() || error.is_unreachable() => {
+                Ok(Seen::NotYet(error.to_string()))
+            }
             Err(error) => Err(talos(error)),
         }
     })

@@ -51,7 +51,8 @@ impl Cluster {
             // Workers wait for each other by the lock; but nothing is disturbed while etcd is in trouble.
             let etcd = self.etcd().await?;
             if let Some(unwell) = etcd.unwell().first() {
-                let message = format!("`{}` is not disturbed: etcd's member on `{unwell}` is not well", node.name);
+                let message =
+                    format!("`{}` is not disturbed: etcd's member on `{unwell}` is not well", node.name);
                 return Err(guard(message, "bring the control plane back first"));
             }
         }
@@ -62,7 +63,11 @@ impl Cluster {
     }
 
     /// The node is well again and takes pods.
-    pub(crate) async fn end_turn(&self, node: &NodePlace, context: &dyn OperationContext) -> Result<(), ProviderError> {
+    pub(crate) async fn end_turn(
+        &self,
+        node: &NodePlace,
+        context: &dyn OperationContext,
+    ) -> Result<(), ProviderError> {
         self.wait_well(node, context).await?;
         if self.is_alive() { self.uncordon(&node.name, context).await } else { Ok(()) }
     }
@@ -73,11 +78,13 @@ impl Cluster {
         }
         context.before_write()?;
         context.progress("is drained");
-        let cordon = json!({"metadata": {"annotations": {CORDONED_BY: "true"}}, "spec": {"unschedulable": true}});
+        let cordon =
+            json!({"metadata": {"annotations": {CORDONED_BY: "true"}}, "spec": {"unschedulable": true}});
         self.kube().patch(&node_reference(name), &cordon).await.map_err(kube)?;
         let options = DrainOptions::new(Patience::seconds(DRAIN.as_secs()));
         let before = || context.before_write();
-        let drained = self.kube().drain(name, &options, &before, &|progress| context.progress(progress.seen)).await;
+        let drained =
+            self.kube().drain(name, &options, &before, &|progress| context.progress(progress.seen)).await;
         drained.map(|_| ()).map_err(|error| {
             let hint = error.hint().map(str::to_owned);
             match error {
@@ -93,13 +100,18 @@ impl Cluster {
     }
 
     /// Lets pods onto a node again, if it was us who kept them off.
-    pub(crate) async fn uncordon(&self, name: &str, context: &dyn OperationContext) -> Result<(), ProviderError> {
+    pub(crate) async fn uncordon(
+        &self,
+        name: &str,
+        context: &dyn OperationContext,
+    ) -> Result<(), ProviderError> {
         let Some(node) = self.kube().get(&node_reference(name)).await.map_err(kube)? else { return Ok(()) };
         if node.annotation(CORDONED_BY).is_none() {
             return Ok(());
         }
         context.before_write()?;
-        let uncordon = json!({"metadata": {"annotations": {CORDONED_BY: null}}, "spec": {"unschedulable": null}});
+        let uncordon =
+            json!({"metadata": {"annotations": {CORDONED_BY: null}}, "spec": {"unschedulable": null}});
         self.kube().patch(&node_reference(name), &uncordon).await.map(|_| ()).map_err(kube)
     }
 
@@ -120,7 +132,9 @@ impl Cluster {
                     context.progress(&format!("etcd was copied to {place}"));
                     return Ok(());
                 }
-                Ok(_) => last = Some(internal(format!("the copy of etcd from `{}` was cut short", node.name))),
+                Ok(_) => {
+                    last = Some(internal(format!("the copy of etcd from `{}` was cut short", node.name)))
+                }
                 Err(error) => last = Some(talos(error)),
             }
         }

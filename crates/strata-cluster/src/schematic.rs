@@ -21,8 +21,11 @@ pub(crate) async fn execute(
     let text = |field: &str| operation.spec.get(field).and_then(Value::as_text).unwrap_or_default();
     let (factory, id) = (text("factory"), text("schematic"));
     let failed = |reason: String| {
-        ProviderError::new(ErrorClass::Unreachable, format!("the image factory `{factory}` does not take the schematic: {reason}"))
-            .hint("check that this machine reaches it, or name one that you reach in `mirrors`")
+        ProviderError::new(
+            ErrorClass::Unreachable,
+            format!("the image factory `{factory}` does not take the schematic: {reason}"),
+        )
+        .hint("check that this machine reaches it, or name one that you reach in `mirrors`")
     };
     let mut options = HttpOptions::new(factory);
     options.dial = cluster.options.dial.clone();
@@ -38,8 +41,8 @@ pub(crate) async fn execute(
     if !(200..300).contains(&answer.status) {
         return Err(failed(format!("it answers {}", answer.status)));
     }
-    let answer: serde_json::Value =
-        serde_json::from_slice(&answer.body).map_err(|error| failed(format!("its answer is no JSON: {error}")))?;
+    let answer: serde_json::Value = serde_json::from_slice(&answer.body)
+        .map_err(|error| failed(format!("its answer is no JSON: {error}")))?;
     match answer.get("id").and_then(serde_json::Value::as_str) {
         Some(named) if named == id => Ok(Outcome::default()),
         Some(other) => Err(internal(format!(

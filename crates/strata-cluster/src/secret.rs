@@ -22,7 +22,9 @@ pub(crate) fn reference(spec: &Spec) -> ObjectRef {
 /// What is live, in the form of a spec. Only the entries that are asked about: others may be somebody else's.
 pub(crate) fn observed(live: &Object, asked: &[&Spec]) -> Spec {
     let asks = |key: &str| {
-        asked.iter().any(|spec| spec.get("data").and_then(Value::as_map).is_some_and(|data| data.contains_key(key)))
+        asked
+            .iter()
+            .any(|spec| spec.get("data").and_then(Value::as_map).is_some_and(|data| data.contains_key(key)))
     };
     let mut spec = Spec::new();
     let entries = live.at("/data").and_then(serde_json::Value::as_object);

@@ -63,7 +63,16 @@ impl Sim {
             crate::WorldKind::Default => begin::DEMO_TOKEN.to_owned(),
             crate::WorldKind::Single => begin::ROOT_TOKEN.to_owned(),
         });
-        Ok(Self { shared, port, control_port, gateway_port, token, data_dir: options.data_dir, stop, servers })
+        Ok(Self {
+            shared,
+            port,
+            control_port,
+            gateway_port,
+            token,
+            data_dir: options.data_dir,
+            stop,
+            servers,
+        })
     }
 
     /// `https://127.0.0.1:PORT`.

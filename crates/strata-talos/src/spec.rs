@@ -12,8 +12,7 @@ use crate::tree::Value;
 pub fn config_spec(config: &MachineConfig, is_secret: &dyn Fn(&str) -> bool) -> Spec {
     let mut documents = Spec::new();
     for document in config.without_versions().documents() {
-        if let Some(Field::Map(tree)) =
-            field(&document.to_value(), &document.to_redacted_value(), is_secret)
+        if let Some(Field::Map(tree)) = field(&document.to_value(), &document.to_redacted_value(), is_secret)
         {
             documents.insert(document.id().to_string(), Field::Map(tree));
         }

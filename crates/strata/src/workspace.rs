@@ -10,8 +10,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-use strata_cluster::Cluster;
 use strata_blueprint::{Blueprint, ForeignTemplate, Site, draw_cluster, draw_stack};
+use strata_cluster::Cluster;
 use strata_diagnostics::{Color, Diagnostic, Diagnostics, SourceMap, Span};
 use strata_engine::{
     Action, Limits, LockedRun, Operation, Plan, PlanFile, Problem, ProblemKind, Run, StackView, Step,
@@ -277,8 +277,15 @@ impl<'c> Workspace<'c> {
             };
             let mut cluster = None;
             if let Some(((plan, bundle), written)) = planned {
-                let connecting = Connecting { stack, written, state: state.as_ref(), key: key.clone(), opening };
-                cluster = Some(self.connect_cluster(connecting, plan, bundle, &blueprint.graph, &mut own_targets)?);
+                let connecting =
+                    Connecting { stack, written, state: state.as_ref(), key: key.clone(), opening };
+                cluster = Some(self.connect_cluster(
+                    connecting,
+                    plan,
+                    bundle,
+                    &blueprint.graph,
+                    &mut own_targets,
+                )?);
             }
             if !destroy {
                 (view.graph, outputs) = (blueprint.graph, blueprint.outputs);

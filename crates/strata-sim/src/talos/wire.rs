@@ -452,3 +452,9 @@ pub struct Mounts {
     #[prost(message, repeated, tag = "2")]
     pub stats: Vec<MountStat>,
 }
+
+#[derive(Clone, PartialEq, Message)]
+pub struct SystemStat {
+    #[prost(uint64, tag = "2")]
+    pub boot_time: u64,
+}

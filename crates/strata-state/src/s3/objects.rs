@@ -177,12 +177,7 @@ impl Objects {
     }
 
     /// Only if it is still the one with this tag; none if not.
-    pub async fn replace(
-        &self,
-        path: &str,
-        bytes: Bytes,
-        tag: &str,
-    ) -> Result<Option<String>, StoreError> {
+    pub async fn replace(&self, path: &str, bytes: Bytes, tag: &str) -> Result<Option<String>, StoreError> {
         let version = UpdateVersion { e_tag: Some(tag.to_owned()), version: None };
         let replaced = self.put_if(path, bytes.clone(), PutMode::Update(version)).await;
         self.or_there(path, &bytes, replaced).await

@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use strata_blueprint::{ClusterPlan, cluster_target};
-use strata_cluster::{Cluster, ClusterOptions, ClusterProvider, GuardedProvider, Media, NodePlace, SnapshotSink};
+use strata_cluster::{
+    Cluster, ClusterOptions, ClusterProvider, GuardedProvider, Media, NodePlace, SnapshotSink,
+};
 use strata_engine::{ErrorClass, ProviderError};
 use strata_net::TlsTrust;
 use strata_proxmox::ProxmoxProvider;
@@ -18,8 +20,8 @@ use strata_source::cluster::Cluster as Written;
 use strata_state::StateDocument;
 use strata_talos::{SecretsBundle, ServiceAccountKey};
 
-use super::{Opening, Workspace};
 use super::targets::Targets;
+use super::{Opening, Workspace};
 use crate::command_error::CommandError;
 
 /// The file of a cluster's secrets, beside its `cluster.yaml`.
@@ -66,23 +68,33 @@ impl Workspace<'_> {
         let name = path.display();
         if place.is_file() {
             return self.read_bundle(&place).map_err(|reason| {
-                CommandError::failed(format!("the secrets of the cluster, `{name}`, cannot be used: {reason}"))
+                CommandError::failed(format!(
+                    "the secrets of the cluster, `{name}`, cannot be used: {reason}"
+                ))
             });
         }
-        let failed = |error: strata_talos::PkiError| CommandError::failed(format!("cannot make the cluster's secrets: {error}"));
+        let failed = |error: strata_talos::PkiError| {
+            CommandError::failed(format!("cannot make the cluster's secrets: {error}"))
+        };
         if keys == Keys::Draw {
-            let note = format!("the secrets of `{}` do not exist yet; `strata apply` makes them in `{name}`", stack.name);
+            let note = format!(
+                "the secrets of `{}` do not exist yet; `strata apply` makes them in `{name}`",
+                stack.name
+            );
             self.context.printer.note(note);
             // Quick to make, and thrown away.
-            return SecretsBundle::generate(jiff::Timestamp::now(), ServiceAccountKey::Ecdsa, &mut OsRandom).map_err(failed);
+            return SecretsBundle::generate(jiff::Timestamp::now(), ServiceAccountKey::Ecdsa, &mut OsRandom)
+                .map_err(failed);
         }
-        let bundle =
-            SecretsBundle::generate(jiff::Timestamp::now(), ServiceAccountKey::Rsa, &mut OsRandom).map_err(failed)?;
+        let bundle = SecretsBundle::generate(jiff::Timestamp::now(), ServiceAccountKey::Rsa, &mut OsRandom)
+            .map_err(failed)?;
         bundle.add_to(&self.redactor);
         let sealed = self.seal_file(&path, &bundle.to_yaml())?;
         crate::replace_file::replace(&place, &sealed)
             .map_err(|error| CommandError::failed(format!("cannot write `{name}`: {error}")))?;
-        self.context.printer.note(format!("made the secrets of the cluster, encrypted, in `{name}`: commit that file"));
+        self.context
+            .printer
+            .note(format!("made the secrets of the cluster, encrypted, in `{name}`: commit that file"));
         Ok(bundle)
     }
 
@@ -92,7 +104,10 @@ impl Workspace<'_> {
         let text = if sops::is_encrypted(&content, format) {
             let file = sops::SopsFile::parse(&content, format).map_err(|error| error.to_string())?;
             let open = file.open(self.access.identities()).map_err(|error| error.to_string())?;
-            open.plaintext().map_err(|error| error.to_string())?.into_string().map_err(|_| "it is no text".to_owned())?
+            open.plaintext()
+                .map_err(|error| error.to_string())?
+                .into_string()
+                .map_err(|_| "it is no text".to_owned())?
         } else {
             return Err("it is not encrypted; `strata secrets encrypt` does it".to_owned());
         };
@@ -149,17 +164,24 @@ impl Workspace<'_> {
     ) -> Result<Arc<Cluster>, CommandError> {
         let Connecting { stack, written, state, key, opening } = connecting;
         let target = graph.iter().find(|resource| resource.kind() == Kind::Vm).map(|vm| vm.target.clone());
-        let vm_target = target.or_else(|| recorded(state, Kind::Vm).next().map(|(_, resource)| resource.target.clone()));
+        let vm_target =
+            target.or_else(|| recorded(state, Kind::Vm).next().map(|(_, resource)| resource.target.clone()));
         let proxmox = vm_target.as_deref().and_then(|target| targets.proxmox(target));
         let settings = self.repository().settings(&stack.environment).clone();
-        let place = |(name, address, control_plane): (String, String, bool)| NodePlace { name, address, control_plane };
+        let place = |(name, address, control_plane): (String, String, bool)| NodePlace {
+            name,
+            address,
+            control_plane,
+        };
         let options = ClusterOptions {
             name: plan.name,
             endpoint: plan.endpoint,
             vip: plan.vip,
             talos_version: written.cluster.talos.version.value.clone(),
             nodes: plan.nodes.into_iter().map(place).collect(),
-            known: recorded(state, Kind::Machine).filter_map(|(name, resource)| known(name, &resource.spec)).collect(),
+            known: recorded(state, Kind::Machine)
+                .filter_map(|(name, resource)| known(name, &resource.spec))
+                .collect(),
             configs: plan.configs,
             secrets: bundle,
             bootstrapped: recorded(state, Kind::Bootstrap).next().is_some(),
@@ -215,7 +237,9 @@ fn recorded(
     kind: Kind,
 ) -> impl Iterator<Item = (&str, &strata_state::StateResource)> {
     let resources = state.into_iter().flat_map(|state| &state.resources);
-    resources.filter(move |(address, _)| address.kind() == kind).map(|(address, resource)| (address.name(), resource))
+    resources
+        .filter(move |(address, _)| address.kind() == kind)
+        .map(|(address, resource)| (address.name(), resource))
 }
 
 fn known(name: &str, spec: &Spec) -> Option<NodePlace> {
@@ -274,7 +298,8 @@ impl SnapshotSink for Snapshots {
             return Err(failed("there is nobody to encrypt it for".to_owned())
                 .hint("name age recipients in `etcd.snapshots.recipients`"));
         }
-        let sealed = strata_secrets::encrypt_for(&snapshot, &self.recipients).map_err(|error| failed(error.to_string()))?;
+        let sealed = strata_secrets::encrypt_for(&snapshot, &self.recipients)
+            .map_err(|error| failed(error.to_string()))?;
         let stamp = jiff::Timestamp::now().strftime("%Y%m%dT%H%M%S").to_string();
         let place = self.folder.join(format!("{}-{stamp}.snapshot.age", self.stack.replace('/', "-")));
         std::fs::create_dir_all(&self.folder).map_err(|error| failed(error.to_string()))?;
@@ -293,7 +318,8 @@ impl Snapshots {
             .flatten()
             .map(|entry| entry.path())
             .filter(|path| {
-                let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+                let name =
+                    path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
                 name.starts_with(&prefix) && name.ends_with(".snapshot.age")
             })
             .collect();

@@ -206,9 +206,11 @@ fn two_applies_at_once() {
     let text = second.stderr.replace(&host, "HOST").replace(&first.id().to_string(), "PID");
     // The moment is the other's own.
     let since = text.split_once("since ").map(|(_, rest)| rest[..20].to_owned()).unwrap_or_default();
-    insta::assert_snapshot!(text.replace(&since, "TIME"), @"
+    let lock = text.split_once("lock id: ").map(|(_, rest)| rest[..16].to_owned()).unwrap_or_default();
+    insta::assert_snapshot!(text.replace(&since, "TIME").replace(&lock, "LOCK"), @"
     error: the state `test/web` is locked by tester@HOST (pid PID) for `apply` since TIME
       state key: test/web
+      lock id: LOCK
       hint: wait for it, or, if that run is gone for good, `strata unlock` takes the lock away
     ");
     control.release(held);
@@ -512,8 +514,8 @@ fn a_state_of_a_newer_program() {
     let world = World::instant(STACK);
     world.repo.write(".strata/state/test/web/state.json", r#"{"format": 99}"#);
     let output = world.strata().run(&["plan"]).code(1);
-    insta::assert_snapshot!(output.stderr, @r"
-    error: the state `test/web` was written by a newer Strata: its format is 99, this one knows up to 1
+    insta::assert_snapshot!(output.stderr, @"
+    error: the state `test/web` was written by a newer Strata: its format is 99, this one knows up to 2
       hint: use the newer Strata
     ");
 }

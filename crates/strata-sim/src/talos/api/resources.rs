@@ -12,8 +12,8 @@ use crate::talos::config::Role;
 use crate::talos::grpc::{Code, Status};
 use crate::talos::machine::Stage;
 use crate::talos::version::Version;
-use crate::talos::wire::Timestamp;
 use crate::talos::wire::cosi::{self, Metadata, Resource, ResourceReply, Spec};
+use crate::talos::wire::{Nothing, Timestamp};
 use crate::world::World;
 
 const MACHINE_CONFIG: &str = "MachineConfigs.config.talos.dev";
@@ -23,6 +23,11 @@ const BOOT_ID: &str = "BootIDs.runtime.talos.dev";
 const MEMBER: &str = "Members.cluster.talos.dev";
 const HOSTNAME: &str = "HostnameStatuses.net.talos.dev";
 const NODENAME: &str = "Nodenames.kubernetes.talos.dev";
+const VERSION: &str = "Versions.runtime.talos.dev";
+const ETCD_MEMBER: &str = "EtcdMembers.etcd.talos.dev";
+const STATIC_POD: &str = "StaticPodStatuses.kubernetes.talos.dev";
+const VOLUME: &str = "VolumeStatuses.block.talos.dev";
+const DIAGNOSTIC: &str = "Diagnostics.runtime.talos.dev";
 const DEFINITION: &str = "ResourceDefinitions.meta.cosi.dev";
 
 /// A kind of resources: its type, where it is, how one is called, who may see it, and since which minor it is there.
@@ -42,6 +47,11 @@ const KINDS: &[Kind] = &[
     Kind { name: MEMBER, namespace: "cluster", display: "Member", sensitive: false, since: 0 },
     Kind { name: HOSTNAME, namespace: "network", display: "HostnameStatus", sensitive: false, since: 0 },
     Kind { name: NODENAME, namespace: "k8s", display: "Nodename", sensitive: false, since: 0 },
+    Kind { name: VERSION, namespace: "runtime", display: "Version", sensitive: false, since: 0 },
+    Kind { name: ETCD_MEMBER, namespace: "etcd", display: "EtcdMember", sensitive: false, since: 0 },
+    Kind { name: STATIC_POD, namespace: "k8s", display: "StaticPodStatus", sensitive: false, since: 0 },
+    Kind { name: VOLUME, namespace: "runtime", display: "VolumeStatus", sensitive: false, since: 0 },
+    Kind { name: DIAGNOSTIC, namespace: "runtime", display: "Diagnostic", sensitive: false, since: 0 },
     Kind { name: DEFINITION, namespace: "meta", display: "ResourceDefinition", sensitive: false, since: 0 },
 ];
 
@@ -121,6 +131,52 @@ fn all(world: &World, key: &str, kind: &str, version: Version, admin: bool) -> R
             let content = cosi::BootIdSpec { boot_id: boot.id.clone() };
             vec![resource("runtime", kind, "boot-id", &content, format!("bootID: {}\n", boot.id))]
         }
+        // A simulated machine has nothing to complain about.
+        DIAGNOSTIC => Vec::new(),
+        VERSION => {
+            let version = boot.image.as_ref().map(|image| image.version.clone()).unwrap_or_default();
+            let yaml = format!("version: {version}\n");
+            vec![resource(
+                "runtime",
+                kind,
+                "version",
+                &cosi::VersionSpec { version, name: "Talos".to_owned() },
+                yaml,
+            )]
+        }
+        ETCD_MEMBER => {
+            let up = world.etcd_of(key).filter(|(cluster, member)| world.etcd_up(cluster, member));
+            let entry = |id: u64| {
+                let member_id = format!("{id:016x}");
+                let yaml = format!("memberID: {}\n", quoted(&member_id));
+                resource("etcd", kind, "local", &cosi::EtcdMemberSpec { member_id }, yaml)
+            };
+            up.map(|(_, member)| entry(member.id)).into_iter().collect()
+        }
+        STATIC_POD => {
+            let up = world.api_server_up(key);
+            let pods = ["kube-apiserver", "kube-controller-manager", "kube-scheduler"];
+            let pods = pods.into_iter().filter(|_| up).map(|pod| {
+                let yaml = "podStatus:\n    conditions:\n        - status: \"True\"\n          type: Ready\n    phase: Running\n";
+                resource("k8s", kind, &format!("kube-system/{pod}-{hostname}"), &Nothing {}, yaml.to_owned())
+            });
+            pods.collect()
+        }
+        VOLUME => {
+            let volumes = ["EPHEMERAL", "STATE"].into_iter().filter(|_| world.talos_disk(key).is_some());
+            let volumes = volumes.map(|id| {
+                let content = cosi::VolumeSpec { phase: 6, location: "/dev/sda4".to_owned(), size: 30 << 30 };
+                resource(
+                    "runtime",
+                    kind,
+                    id,
+                    &content,
+                    "phase: ready\nlocation: /dev/sda4\nsize: 32212254720\n".to_owned(),
+                )
+            });
+            volumes.collect()
+        }
+        NODENAME if boot.config.is_none() => Vec::new(),
         NODENAME => {
             let yaml = format!("nodename: {}\n", quoted(&hostname));
             let content = cosi::NodenameSpec { nodename: hostname };
@@ -218,7 +274,13 @@ fn status(world: &World, key: &str) -> Resource {
     let content = machine_status(world, key);
     let ready = content.status.as_ref().is_some_and(|status| status.ready);
     let stage = usize::try_from(content.stage).ok().and_then(|stage| name.get(stage)).unwrap_or(&"unknown");
-    let yaml = format!("stage: {stage}\nstatus:\n    ready: {ready}\n");
+    let unmet = content.status.as_ref().map(|status| status.unmet.as_slice()).unwrap_or_default();
+    let lines = unmet.iter().map(|unmet| {
+        format!("        - name: {}\n          reason: {}\n", unmet.name, quoted(&unmet.reason))
+    });
+    let lines: String = lines.collect();
+    let unmet = if lines.is_empty() { " []\n".to_owned() } else { format!("\n{lines}") };
+    let yaml = format!("stage: {stage}\nstatus:\n    ready: {ready}\n    unmetConditions:{unmet}");
     resource("runtime", MACHINE_STATUS, "machine", &content, yaml)
 }
 
