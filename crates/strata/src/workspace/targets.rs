@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use rand::RngCore;
-use strata_engine::Providers;
+use strata_engine::{Provider, Providers};
 use strata_net::{DialMap, Exchange, Fingerprint, TlsTrust, TraceSink};
 use strata_proxmox::{Login, ProxmoxOptions, ProxmoxProvider};
 use strata_secret::SecretString;
@@ -23,9 +23,25 @@ pub(super) struct Targets {
     providers: Providers,
     connected: BTreeSet<String>,
     shared: BTreeMap<String, BTreeSet<String>>,
+    proxmox: BTreeMap<String, Arc<ProxmoxProvider>>,
 }
 
 impl Targets {
+    pub(super) fn insert(&mut self, target: &str, provider: Arc<dyn Provider>) {
+        self.providers.insert(target, provider);
+    }
+
+    /// Puts something around a provider.
+    pub(super) fn wrap(&mut self, target: &str, around: impl FnOnce(Arc<dyn Provider>) -> Arc<dyn Provider>) {
+        if let Ok(inner) = self.providers.get(target).cloned() {
+            self.providers.insert(target, around(inner));
+        }
+    }
+
+    pub(super) fn proxmox(&self, target: &str) -> Option<Arc<ProxmoxProvider>> {
+        self.proxmox.get(target).cloned()
+    }
+
     pub(super) fn into_providers(self) -> Providers {
         self.providers
     }
@@ -70,7 +86,9 @@ impl Targets {
             own
         })?;
         self.shared.insert(name.to_owned(), shared);
-        self.providers.insert(name, Arc::new(provider));
+        let provider = Arc::new(provider);
+        self.proxmox.insert(name.to_owned(), provider.clone());
+        self.providers.insert(name, provider);
         Ok(())
     }
 }
