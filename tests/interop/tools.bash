@@ -8,8 +8,16 @@ declare -A tools=(
   [sops]=STRATA_SOPS
   [age]=STRATA_AGE
   [ansible-vault]=STRATA_ANSIBLE_VAULT
+  [kubectl]=STRATA_KUBECTL
+  [etcd]=STRATA_ETCD
+  [kube-apiserver]=STRATA_KUBE_APISERVER
+  [flux-manifests]=STRATA_FLUX_MANIFESTS
+  [postgres]=STRATA_POSTGRES
+  [minio]=STRATA_MINIO
+  [moto]=STRATA_MOTO
 )
 bpg_version=0.112.0
+kubernetes_version=1.36.4
 
 # Sets and exports the variable of a tool, and makes the tool if there is none.
 provide() {
@@ -18,8 +26,8 @@ provide() {
     [ -e "${!variable}" ] || command -v "${!variable}" >/dev/null || fail "$variable is \`${!variable}\`, which does not exist"
     return
   fi
-  # The provider is no program of the search path.
-  if [ "$1" = bpg ] || ! found=$(command -v "$1"); then found=$kept/$1; fi
+  # The provider is no program of the search path, and PostgreSQL is a folder of them.
+  if [ "$1" = bpg ] || [ "$1" = postgres ] || ! found=$(command -v "$1"); then found=$kept/$1; fi
   if [ ! -e "$found" ]; then
     say "installing $1 to $found"
     mkdir -p "$kept"
@@ -33,13 +41,20 @@ provide() {
   export "$variable=$found"
 }
 
+# Fetches a Go module and prints its folder: module, version.
+module_folder() {
+  local folder
+  folder=$(go mod download -json "$1@$2" | tee /dev/stderr | sed -n 's/^\t"Dir": "\(.*\)",\{0,1\}$/\1/p')
+  # The last command: within `$(…)` the shell goes on after one that failed.
+  [ -n "$folder" ] && printf '%s\n' "$folder"
+}
+
 # Builds a package of a Go module to a file: module, version, package, file, linker flags. In a copy of the module,
 # because some say `replace`, which `go install` refuses.
 build_go() {
   local folder copy
   copy=$(mktemp -d "$kept/build.XXXXXX")
-  folder=$(go mod download -json "$1@$2" | tee /dev/stderr | sed -n 's/^\t"Dir": "\(.*\)",\{0,1\}$/\1/p')
-  [ -n "$folder" ]
+  folder=$(module_folder "$1" "$2")
   cp -r "$folder/." "$copy"
   chmod -R u+w "$copy"
   # Under its own name only when it is whole.
@@ -69,8 +84,79 @@ install_sops() { build_go github.com/getsops/sops/v3 v3.13.3 ./cmd/sops "$kept/s
 
 install_age() { build_go filippo.io/age v1.3.2 ./cmd/age "$kept/age"; }
 
+# Debian's; its programs are in a folder that is not on the search path.
+install_postgres() {
+  local folder
+  folder=$(ls -d /usr/lib/postgresql/*/bin | tail -n 1)
+  ln -sfn "$folder" "$kept/postgres"
+}
+
+install_minio() { build_go github.com/minio/minio v0.0.0-20260212201848-7aac2a2c5b7c . "$kept/minio"; }
+
+install_moto() {
+  python3 -m venv "$kept/moto-venv"
+  "$kept/moto-venv/bin/pip" install --quiet 'moto[s3,dynamodb,server]'
+  ln -sf "$kept/moto-venv/bin/moto_server" "$kept/moto"
+}
+
 install_ansible-vault() {
   python3 -m venv "$kept/ansible"
   "$kept/ansible/bin/pip" install --quiet ansible-core
   ln -sf "$kept/ansible/bin/ansible-vault" "$kept/ansible-vault"
+}
+
+# Builds a package from a scratch module: folder with go.mod and perhaps main.go, package, file, linker flags.
+build_scratch() {
+  (cd "$1" && GOTOOLCHAIN=local GOWORK=off GOFLAGS=-mod=mod CGO_ENABLED=0 go build -trimpath -ldflags "-s -w ${4:-}" -o "$3.new" "$2")
+  mv "$3.new" "$3"
+  rm -rf "$1"
+}
+
+install_etcd() {
+  local scratch
+  scratch=$(mktemp -d "$kept/build.XXXXXX")
+  printf 'module scratch\n\ngo 1.25\n\nrequire go.etcd.io/etcd/server/v3 v3.6.16\n' >"$scratch/go.mod"
+  printf 'package main\n\nimport (\n\t"os"\n\n\t"go.etcd.io/etcd/server/v3/etcdmain"\n)\n\nfunc main() { etcdmain.Main(os.Args) }\n' >"$scratch/main.go"
+  build_scratch "$scratch" . "$kept/etcd"
+}
+
+# The module names its parts by folders that only its repository has: they are replaced by their published versions.
+install_kube-apiserver() {
+  local scratch folder parts=0.${kubernetes_version#*.} version=k8s.io/component-base/version minor
+  minor=${kubernetes_version#*.}
+  scratch=$(mktemp -d "$kept/build.XXXXXX")
+  folder=$(module_folder k8s.io/kubernetes "v$kubernetes_version")
+  sed -e 's|^module .*|module scratch|' -e "s|=> ./staging/src/\(.*\)|=> \1 v$parts|" "$folder/go.mod" >"$scratch/go.mod"
+  printf '\nrequire k8s.io/kubernetes v%s\n' "$kubernetes_version" >>"$scratch/go.mod"
+  build_scratch "$scratch" k8s.io/kubernetes/cmd/kube-apiserver "$kept/kube-apiserver" \
+    "-X $version.gitVersion=v$kubernetes_version -X $version.gitMajor=1 -X $version.gitMinor=${minor%.*}"
+}
+
+install_kubectl() { fail "kubectl comes with the system's packages"; }
+
+# What a release of Flux has as install.yaml, made from the modules of its controllers, as the release is. Not all of their
+# versions are in the checksum database.
+install_flux-manifests() {
+  local scratch folder url controller version
+  export GONOSUMDB=github.com/fluxcd/source-watcher
+  scratch=$(mktemp -d "$kept/build.XXXXXX")
+  folder=$(module_folder github.com/fluxcd/flux2/v2 v2.9.4)
+  cp -r "$folder/manifests" "$scratch"
+  chmod -R u+w "$scratch"
+  grep -rho 'https://github.com/fluxcd/[a-z-]*/releases/download/v[0-9.]*/[a-z-]*\.[a-z]*\.yaml' "$scratch/manifests/bases" | sort -u |
+    while read -r url; do
+      IFS=/ read -r _ _ _ _ controller _ _ version _ <<<"$url"
+      case $version in
+        v[01].*) folder=$(module_folder "github.com/fluxcd/$controller" "$version") ;;
+        *) folder=$(module_folder "github.com/fluxcd/$controller/${version%%.*}" "$version") ;;
+      esac
+      case $url in
+        *.crds.yaml) "$STRATA_KUBECTL" kustomize "$folder/config/crd" >"$scratch/manifests/bases/$controller/crds.yaml" ;;
+        *.deployment.yaml) "$STRATA_KUBECTL" kustomize "$folder/config/manager" >"$scratch/manifests/bases/$controller/deployment.yaml" ;;
+      esac
+      sed -i "s|$url|$(sed 's/.*\.\(.*\)\.yaml$/\1/' <<<"$url").yaml|" "$scratch/manifests/bases/$controller/kustomization.yaml"
+    done
+  "$STRATA_KUBECTL" kustomize "$scratch/manifests/install" >"$kept/flux-manifests.new"
+  mv "$kept/flux-manifests.new" "$kept/flux-manifests"
+  rm -rf "$scratch"
 }

@@ -1,6 +1,11 @@
-//! A Talos cluster: its boot image and its machines. What follows after boot is drawn on top of these.
+//! A Talos cluster: its boot image and its VMs, what Talos is told on each, and what the cluster then has once.
 
+mod config;
+mod gitops;
+mod machine;
 mod schematic;
+
+pub use self::machine::ClusterPlan;
 
 use std::collections::BTreeSet;
 
@@ -24,20 +29,30 @@ const FACTORY: &str = "https://factory.talos.dev";
 const ADDRESS_DRIVE: &str = "ide0";
 const DEFAULT_DISK_GIB: u64 = 64;
 
-/// Draws the machines of a cluster. A cluster without `proxmox` has none of its own.
+/// The target of what a cluster has inside: its nodes' Talos and its Kubernetes.
+pub fn cluster_target(stack: &str) -> String {
+    format!("cluster:{stack}")
+}
+
+/// Draws a cluster. One without `proxmox` is bare metal: its machines are there already.
 pub fn draw_cluster(site: &Site<'_>, cluster: &Cluster) -> Result<Blueprint, Vec<Diagnostic>> {
-    let Some(proxmox) = &cluster.proxmox else { return Ok(Blueprint::default()) };
-    let named = proxmox.target.as_ref().map(|target| target.value.as_str());
-    let Some(target) = named.or(site.default_target) else {
+    let named = cluster.proxmox.as_ref().and_then(|proxmox| proxmox.target.as_ref());
+    let target = named.map(|target| target.value.as_str()).or(site.default_target);
+    if cluster.proxmox.is_some() && target.is_none() {
         let message = format!("the cluster `{}` names no target", site.stack);
         return Err(vec![Diagnostic::error("no-target", message).hint("set `proxmox: {target: …}`")]);
-    };
-    let mut draft = Draft::new(site, target.to_owned());
+    }
+    let mut draft = Draft::new(site, target.unwrap_or_default().to_owned());
     let mut diagnostics = Diagnostics::default();
-    for node in cluster.machines(site.stack, &mut diagnostics) {
-        draft.cluster_node(cluster, &node);
+    let nodes = cluster.machines(site.stack, &mut diagnostics);
+    if cluster.proxmox.is_some() {
+        for node in &nodes {
+            draft.cluster_node(cluster, node);
+        }
     }
     draft.cluster_outputs(cluster);
+    draft.datasets(cluster);
+    draft.talos(cluster, &nodes);
     draft.found.extend(diagnostics.into_iter().filter(Diagnostic::is_error));
     if draft.found.is_empty() { Ok(draft.blueprint) } else { Err(draft.found) }
 }
@@ -82,10 +97,9 @@ impl Draft<'_> {
         spec.extend(built.spec);
         let mut depends_on: BTreeSet<Address> = built.needs;
         if let Some((volume, resource)) = image {
-            let cdroms = spec.entry("cdroms".to_owned()).or_insert_with(|| Value::Map(Spec::new()));
-            if let Value::Map(cdroms) = cdroms {
-                cdroms.put(CD_DRIVE, Spec::from([("volume".to_owned(), Value::Text(volume))]));
-            }
+            // Only to install from: once Talos is on the disk, the machine has it ejected.
+            let media = [("slot".to_owned(), CD_DRIVE.into()), ("volume".to_owned(), Value::Text(volume))];
+            spec.put("boot_media", Spec::from(media));
             depends_on.extend(resource);
         }
         talos_defaults(
@@ -189,15 +203,13 @@ impl Draft<'_> {
             return Some((path.value.clone(), None));
         }
         let talos = &cluster.cluster.talos;
-        let id = match node.setting(|settings| settings.schematic.as_ref()).or(talos.schematic.as_ref()) {
-            Some(schematic) => schematic::id(schematic),
-            None => talos.factory_schematic.as_ref().map_or_else(schematic::plain_id, |id| id.value.clone()),
-        };
+        let id = schematic_id(cluster, node);
         let version = format!("v{}", talos.version.trim_start_matches('v'));
         let arch = talos.arch.map_or_else(|| "amd64".to_owned(), |arch| arch.to_string());
         let secure = node.setting(|settings| settings.secure_boot).unwrap_or(talos.secure_boot);
         let suffix = if secure { "-secureboot" } else { "" };
         let url = format!("{FACTORY}/image/{id}/{version}/nocloud-{arch}{suffix}.iso");
+        let schematic = self.schematic(cluster, node);
         let lineage = self.site.lineage.short();
         let file = format!("strata-{lineage}-talos-{version}-nocloud-{arch}{suffix}-{}.iso", &id[..12]);
         let storage = storages.of_images(ContentType::Iso).to_owned();
@@ -211,7 +223,24 @@ impl Draft<'_> {
             span: talos.version.span,
         };
         let (volume, address) = self.downloaded(download, hypervisor);
+        // The factory knows only schematics that somebody gave it.
+        if let Some(schematic) = schematic {
+            self.blueprint.graph.add_dependency(&address, schematic);
+        }
         Some((volume, Some(address)))
+    }
+}
+
+/// The schematic that a node is installed with.
+fn schematic_of<'c>(cluster: &'c Cluster, node: &Node<'c>) -> Option<&'c strata_source::cluster::Schematic> {
+    node.setting(|settings| settings.schematic.as_ref()).or(cluster.cluster.talos.schematic.as_ref())
+}
+
+fn schematic_id(cluster: &Cluster, node: &Node<'_>) -> String {
+    match (schematic_of(cluster, node), &cluster.cluster.talos.factory_schematic) {
+        (Some(schematic), _) => schematic::id(schematic),
+        (None, Some(id)) => id.value.clone(),
+        (None, None) => schematic::plain_id(),
     }
 }
 

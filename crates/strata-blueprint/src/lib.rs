@@ -17,7 +17,8 @@ mod stack;
 mod storage;
 mod template;
 mod vm;
+mod written;
 
-pub use cluster::draw_cluster;
+pub use cluster::{ClusterPlan, cluster_target, draw_cluster};
 pub use site::{Blueprint, ForeignTemplate, Resolver, Site};
 pub use stack::draw_stack;

@@ -6,7 +6,10 @@ use sha2::{Digest, Sha256};
 use strata_diagnostics::{Diagnostic, SourceMap, Span};
 use strata_resource::{Address, Kind, Lineage, Mark, Resource, ResourceGraph};
 use strata_secret::SecretString;
+use strata_talos::SecretsBundle;
 use strata_yaml::Reference;
+
+use crate::cluster::ClusterPlan;
 
 /// Resolves what comes from outside the file.
 pub trait Resolver {
@@ -37,6 +40,10 @@ pub struct Site<'a> {
     /// Where a URL is fetched from.
     pub mirror: &'a dyn Fn(&str) -> String,
     pub resolver: &'a dyn Resolver,
+    /// Whether a text is, or holds, a secret that was resolved.
+    pub is_secret: &'a dyn Fn(&str) -> bool,
+    /// The keys of a cluster. Without them its machines have no configuration, and only what is below that can be planned.
+    pub cluster_secrets: Option<&'a SecretsBundle>,
     pub sources: &'a SourceMap,
 }
 
@@ -45,6 +52,8 @@ pub struct Site<'a> {
 pub struct Blueprint {
     pub graph: ResourceGraph,
     pub outputs: BTreeMap<String, strata_resource::Value>,
+    /// For a cluster, what its provider works with besides.
+    pub cluster: Option<ClusterPlan>,
 }
 
 /// A blueprint while it is drawn.

@@ -1,6 +1,6 @@
 //! Secrets that are put straight into the cluster: built at the last moment, compared by keyed digests, never written down.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -16,16 +16,29 @@ pub struct BootstrapSecret {
     pub namespace: String,
     pub name: String,
     pub data: BTreeMap<String, SecretBytes>,
+    /// Entries that stand in the Secret and are none: user names, host keys. They may be shown.
+    pub public: BTreeSet<String>,
 }
 
 impl BootstrapSecret {
     pub fn new(namespace: impl Into<String>, name: impl Into<String>) -> Self {
-        Self { namespace: namespace.into(), name: name.into(), data: BTreeMap::new() }
+        Self {
+            namespace: namespace.into(),
+            name: name.into(),
+            data: BTreeMap::new(),
+            public: BTreeSet::new(),
+        }
     }
 
     pub fn with(mut self, key: &str, value: impl Into<SecretBytes>) -> Self {
         self.data.insert(key.to_owned(), value.into());
         self
+    }
+
+    /// As [`Self::with`], for what is no secret.
+    pub fn with_public(mut self, key: &str, value: &str) -> Self {
+        self.public.insert(key.to_owned());
+        self.with(key, value.as_bytes())
     }
 
     pub fn reference(&self) -> ObjectRef {
@@ -54,7 +67,7 @@ impl BootstrapSecret {
 
     /// Makes sure that nothing which a server says shows these.
     pub fn tell(&self, redactor: &Redactor) {
-        for value in self.data.values() {
+        for (_, value) in self.data.iter().filter(|(key, _)| !self.public.contains(*key)) {
             if let Ok(text) = std::str::from_utf8(value.expose()) {
                 redactor.add_text(text);
             }

@@ -13,7 +13,7 @@ const LONGEST_ANSWER: usize = 4096;
 
 /// `host:port` of the model → `host:port` to dial.
 ///
-/// The entry `*` names a gateway: what has no entry of its own is reached through it, by HTTP CONNECT. A network whose machines
+/// The entry `*` names a gateway: what has no entry of its own and is not this machine is reached through it, by HTTP CONNECT. A network whose machines
 /// come and go needs no map of them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DialMap(BTreeMap<String, String>);
@@ -59,7 +59,7 @@ impl DialMap {
 
     /// A connection to this place of the model: directly, to where its entry says, or through the gateway.
     pub async fn connect(&self, place: &str) -> io::Result<TcpStream> {
-        let gateway = self.0.get(GATEWAY).filter(|_| !self.0.contains_key(place));
+        let gateway = self.0.get(GATEWAY).filter(|_| !self.0.contains_key(place) && !is_loopback(place));
         let stream = match gateway {
             Some(gateway) => through(TcpStream::connect(gateway).await?, place).await?,
             None => TcpStream::connect(self.place(place)).await?,
@@ -68,6 +68,12 @@ impl DialMap {
         stream.set_nodelay(true)?;
         Ok(stream)
     }
+}
+
+/// This machine itself is in no network that a gateway leads to.
+fn is_loopback(place: &str) -> bool {
+    let host = place.rsplit_once(':').map_or(place, |(host, _)| host).trim_matches(['[', ']']);
+    host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
 /// Asks a gateway for a tunnel to the place.
@@ -122,6 +128,14 @@ mod tests {
         let refused = map.connect("192.0.2.41:50000").await.unwrap_err();
         assert_eq!(refused.to_string(), "the gateway answers `HTTP/1.1 502 nobody there`");
         served.await.unwrap();
+    }
+
+    #[test]
+    fn this_machine_is_dialled_directly() {
+        for place in ["127.0.0.1:1", "localhost:1", "[::1]:1"] {
+            assert!(is_loopback(place), "{place}");
+        }
+        assert!(!is_loopback("192.0.2.1:1") && !is_loopback("localhost.example:1"));
     }
 
     #[test]

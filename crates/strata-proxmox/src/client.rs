@@ -201,7 +201,7 @@ fn task_or_nothing(answer: &[u8]) -> Result<Option<String>, serde_json::Error> {
 }
 
 impl CallError {
-    fn verdict_on_read(&self) -> Verdict {
+    pub(crate) fn verdict_on_read(&self) -> Verdict {
         match self.trouble() {
             Trouble::NotDelivered | Trouble::AnswerLost => Verdict::Again,
             // A server error without a known meaning may pass; a known one will not.

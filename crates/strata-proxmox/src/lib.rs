@@ -10,6 +10,7 @@ mod codec;
 mod execute;
 mod firewall;
 mod guest;
+mod media;
 mod observe;
 mod options;
 mod ownership;

@@ -7,7 +7,7 @@ use strata_engine::{Operation, OperationContext, Outcome, Provider, ProviderErro
 use strata_state::OpenEntry;
 
 use crate::client::{Client, ConnectError};
-use crate::{ProxmoxOptions, execute, observe, preflight, settle, storages};
+use crate::{ProxmoxOptions, execute, media, observe, preflight, settle, storages};
 
 /// A Proxmox cluster, as the engine sees it.
 pub struct ProxmoxProvider {
@@ -23,6 +23,21 @@ impl ProxmoxProvider {
     /// The storages that every node sees the same content of. One request.
     pub async fn shared_storages(&self) -> Result<BTreeSet<String>, ProviderError> {
         storages::shared(&self.client).await
+    }
+
+    /// The volume in a VM's drive; none if it is empty, or there is no such VM.
+    pub async fn inserted(&self, vmid: u32, slot: &str) -> Result<Option<String>, ProviderError> {
+        media::inserted(&self.client, vmid, slot).await
+    }
+
+    /// Empties a VM's drive. Done already, it does nothing.
+    pub async fn eject(
+        &self,
+        vmid: u32,
+        slot: &str,
+        before_write: &(dyn Fn() -> Result<(), ProviderError> + Sync),
+    ) -> Result<(), ProviderError> {
+        media::eject(&self.client, vmid, slot, before_write).await
     }
 
     pub fn client(&self) -> &Client {

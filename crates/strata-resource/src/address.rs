@@ -121,7 +121,8 @@ mod tests {
         let error = "homelab/vmm/x".parse::<Address>().unwrap_err().to_string();
         assert_eq!(
             error,
-            "`homelab/vmm/x` is not an address: `vmm` is no kind; there are image, cidata, template, vm, container"
+            "`homelab/vmm/x` is not an address: `vmm` is no kind; there are image, cidata, template, vm, container, dataset, schematic, machine, \
+             bootstrap, kubernetes, secret, flux, sync"
         );
         assert!("a/vm".parse::<Address>().is_err());
         assert!(":a/vm/b".parse::<Address>().is_err());

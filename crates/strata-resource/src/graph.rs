@@ -142,6 +142,13 @@ impl ResourceGraph {
         self.resources.values_mut()
     }
 
+    /// Makes a resource wait for another one.
+    pub fn add_dependency(&mut self, address: &Address, to: Address) {
+        if let Some(resource) = self.resources.get_mut(address) {
+            resource.depends_on.insert(to);
+        }
+    }
+
     pub fn len(&self) -> usize {
         self.resources.len()
     }

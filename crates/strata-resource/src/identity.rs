@@ -48,6 +48,7 @@ pub fn identity_of(kind: Kind, spec: &Spec) -> Spec {
         Kind::Image | Kind::Cidata if shared => &["storage", "volume", "shared"],
         Kind::Image | Kind::Cidata => &["storage", "node", "volume"],
         Kind::Dataset => &["dataset"],
+        Kind::Schematic => &["schematic"],
         Kind::Machine => &["machine"],
         Kind::Bootstrap => &["etcd"],
         Kind::Kubernetes => &["kubernetes"],

@@ -21,6 +21,8 @@ pub enum Kind {
     Container,
     /// A dataset on a TrueNAS.
     Dataset,
+    /// What is built into Talos images, given to the image factory.
+    Schematic,
     /// The Talos of one node: its machine configuration and its version.
     Machine,
     /// The etcd of a cluster, begun once.
@@ -36,13 +38,14 @@ pub enum Kind {
 }
 
 impl Kind {
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Image,
         Self::Cidata,
         Self::Template,
         Self::Vm,
         Self::Container,
         Self::Dataset,
+        Self::Schematic,
         Self::Machine,
         Self::Bootstrap,
         Self::Kubernetes,
@@ -59,6 +62,7 @@ impl Kind {
             Self::Vm => "vm",
             Self::Container => "container",
             Self::Dataset => "dataset",
+            Self::Schematic => "schematic",
             Self::Machine => "machine",
             Self::Bootstrap => "bootstrap",
             Self::Kubernetes => "kubernetes",

@@ -29,6 +29,8 @@ pub(crate) fn rules(kind: Kind) -> &'static KindRules {
         Kind::Container => &CONTAINER,
         Kind::Dataset => &DATASET,
         Kind::Machine => &MACHINE,
-        Kind::Bootstrap | Kind::Kubernetes | Kind::Secret | Kind::Flux | Kind::Sync => &CLUSTER,
+        Kind::Schematic | Kind::Bootstrap | Kind::Kubernetes | Kind::Secret | Kind::Flux | Kind::Sync => {
+            &CLUSTER
+        }
     }
 }

@@ -1,12 +1,17 @@
 //! The key of the keyed digests, wrapped with age so that the state can hold it.
 
-use strata_secret::DigestKey;
+use strata_secret::{DigestKey, SecretBytes};
 
 use crate::age_keys::{AgeError, Identities, Recipient, wrap};
 
 /// Encrypts the key for all recipients at once; the result is an armored age file.
 pub fn wrap_digest_key(key: &DigestKey, recipients: &[Recipient]) -> Result<String, AgeError> {
     wrap(key.expose(), &recipients.iter().collect::<Vec<_>>())
+}
+
+/// Encrypts something for everyone who is to read it; the result is an armored age file.
+pub fn encrypt_for(secret: &SecretBytes, recipients: &[Recipient]) -> Result<String, AgeError> {
+    wrap(secret.expose(), &recipients.iter().collect::<Vec<_>>())
 }
 
 /// Gets the key back with any of the identities.

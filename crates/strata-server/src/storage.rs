@@ -1,6 +1,8 @@
 //! Where the server keeps states. A storage knows nothing of HTTP, users or clocks; all of them run one conformance suite.
 
 pub mod embedded;
+pub mod postgres;
+pub mod s3;
 
 use async_trait::async_trait;
 use bytes::Bytes;

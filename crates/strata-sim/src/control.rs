@@ -1,6 +1,6 @@
 //! The control interface: plain HTTP on the loopback, for tests and rehearsals. It is not part of the simulated API.
 //!
-//! `GET /_sim/export`, `GET|DELETE /_sim/requests`, `GET|POST|DELETE /_sim/faults`, `POST /_sim/faults/ID/release`,
+//! `GET /_sim/export`, `GET /_sim/talos`, `GET|DELETE /_sim/requests`, `GET|POST|DELETE /_sim/faults`, `POST /_sim/faults/ID/release`,
 //! `GET /_sim/wait-fault`, `POST /_sim/change`.
 
 pub mod change;
@@ -61,6 +61,10 @@ pub(crate) async fn answer(shared: Arc<Shared>, request: Request<Incoming>) -> P
         (&Method::GET, "/_sim/export") => {
             shared.settle();
             reply(StatusCode::OK, &shared.world().export())
+        }
+        (&Method::GET, "/_sim/talos") => {
+            shared.settle();
+            reply(StatusCode::OK, &shared.world().talos_report())
         }
         (&Method::GET, "/_sim/requests") => reply(StatusCode::OK, &shared.count().to_json()),
         (&Method::DELETE | &Method::POST, "/_sim/requests") => {

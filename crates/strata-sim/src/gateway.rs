@@ -25,7 +25,6 @@ impl<T: AsyncRead + AsyncWrite + Unpin + Send> Io for T {}
 pub struct Visit {
     pub stream: Box<dyn Io>,
     pub host: String,
-    pub port: u16,
 }
 
 pub type Answering = Pin<Box<dyn Future<Output = ()> + Send>>;

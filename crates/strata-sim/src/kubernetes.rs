@@ -16,6 +16,7 @@ mod fields;
 mod handle;
 mod managers;
 mod object;
+mod openapi;
 mod patch;
 mod read;
 mod request;

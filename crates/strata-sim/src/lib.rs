@@ -27,7 +27,7 @@ mod yaml;
 
 pub use cert::fingerprint;
 pub use endpoints::synthetic_checksum;
-pub use options::{DEFAULT_CONTROL_PORT, DEFAULT_PORT, Pace, SimOptions, WorldKind};
+pub use options::{DEFAULT_CONTROL_PORT, DEFAULT_GATEWAY_PORT, DEFAULT_PORT, Pace, SimOptions, WorldKind};
 pub use sim::Sim;
 pub use truenas::{TRUENAS_API_KEY, TRUENAS_HOST};
 pub use world::begin::{DEMO_TOKEN, ROOT_PASSWORD, ROOT_TOKEN};

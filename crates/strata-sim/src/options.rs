@@ -103,6 +103,7 @@ pub struct SimOptions {
 /// The ports of the default world, so that examples can name them.
 pub const DEFAULT_PORT: u16 = 18006;
 pub const DEFAULT_CONTROL_PORT: u16 = 18007;
+pub const DEFAULT_GATEWAY_PORT: u16 = 18008;
 
 impl Default for SimOptions {
     fn default() -> Self {

@@ -63,7 +63,16 @@ impl Sim {
             crate::WorldKind::Default => begin::DEMO_TOKEN.to_owned(),
             crate::WorldKind::Single => begin::ROOT_TOKEN.to_owned(),
         });
-        Ok(Self { shared, port, control_port, gateway_port, token, data_dir: options.data_dir, stop, servers })
+        Ok(Self {
+            shared,
+            port,
+            control_port,
+            gateway_port,
+            token,
+            data_dir: options.data_dir,
+            stop,
+            servers,
+        })
     }
 
     /// `https://127.0.0.1:PORT`.
@@ -105,6 +114,12 @@ impl Sim {
     pub fn export(&self) -> Value {
         self.shared.settle();
         self.shared.world().export()
+    }
+
+    /// Machines with Talos, their etcd clusters, reboots and counters; the same as `GET /_sim/talos`.
+    pub fn talos(&self) -> Value {
+        self.shared.settle();
+        self.shared.world().talos_report()
     }
 
     /// Someone else's change; the same as `POST /_sim/change`.

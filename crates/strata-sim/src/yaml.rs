@@ -23,7 +23,8 @@ pub fn documents(text: &str) -> Result<Vec<Value>, String> {
 /// A collection that is not complete yet.
 enum Open {
     List(Vec<Value>),
-    Map(Map<String, Value>, Option<String>),
+    /// What is complete, the key of the value to come, and what `<<` brings in.
+    Map(Map<String, Value>, Option<String>, Vec<Value>),
 }
 
 #[derive(Default)]
@@ -47,12 +48,17 @@ impl Reader {
                 self.put(value, anchor)?;
             }
             Event::SequenceStart(anchor, _) => self.begin(Open::List(Vec::new()), anchor)?,
-            Event::MappingStart(anchor, _) => self.begin(Open::Map(Map::new(), None), anchor)?,
+            Event::MappingStart(anchor, _) => self.begin(Open::Map(Map::new(), None, Vec::new()), anchor)?,
             Event::SequenceEnd | Event::MappingEnd => {
                 let Some((open, anchor)) = self.open.pop() else { return Ok(()) };
                 let value = match open {
                     Open::List(list) => Value::Array(list),
-                    Open::Map(map, _) => Value::Object(map),
+                    Open::Map(mut map, _, merged) => {
+                        for source in merged {
+                            merge(&mut map, source)?;
+                        }
+                        Value::Object(map)
+                    }
                 };
                 self.put(value, anchor)?;
             }
@@ -89,9 +95,9 @@ impl Reader {
                 }
             }
             Some((Open::List(list), _)) => list.push(value),
-            Some((Open::Map(map, key), _)) => match key.take() {
+            Some((Open::Map(map, key, merged), _)) => match key.take() {
                 None => *key = Some(as_key(value)?),
-                Some(name) if name == "<<" => merge(map, value)?,
+                Some(name) if name == "<<" => merged.push(value),
                 Some(name) => {
                     if map.insert(name.clone(), value).is_some() {
                         return Err(format!("mapping key {name:?} already defined"));
@@ -182,7 +188,7 @@ mod tests {
     fn anchors_are_repeated_and_merged() {
         let read = documents("x: &a {k: v, l: 1}\ny: *a\nz: {<<: *a, l: 2}\n").unwrap();
         assert_eq!(read[0]["y"], json!({"k": "v", "l": 1}));
-        assert_eq!(read[0]["z"], json!({"k": "v", "l": 1}));
+        assert_eq!(read[0]["z"], json!({"k": "v", "l": 2}));
     }
 
     #[test]

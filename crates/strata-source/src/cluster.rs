@@ -63,12 +63,21 @@ record! {
         "encryptDisk" encrypt_disk: Option<bool>;
         /// kernel modules that are loaded at boot
         "kernelModules" kernel_modules: Vec<String>;
+        /// registries that are asked elsewhere first: `docker.io: [https://mirror.example]`
+        "registryMirrors" registry_mirrors: Map<Vec<String>>;
+        /// the file of the cluster's own secrets, from the folder of the cluster; `talos.sops.yaml` unless said otherwise
+        "secrets" secrets: Option<Spanned<String>>;
     }
+}
+
+choice! {
+    /// The network plug-in of Kubernetes.
+    pub enum Cni { Flannel = "flannel", None = "none" }
 }
 
 record! {
     /// The Kubernetes of a cluster.
-    pub struct Kubernetes [shorthand("version")] {
+    pub struct Kubernetes [shorthand("version"), at_most_one(&["cni", "cniManifests"])] {
         /// such as `v1.36.3`
         "version" version: Option<Spanned<String>> [text(VERSION)];
         /// the network of pods
@@ -77,6 +86,10 @@ record! {
         "serviceCidr" service_cidr: Option<Spanned<Cidr>>;
         /// the domain of services
         "dnsDomain" dns_domain: Option<String>;
+        /// the network plug-in; with `none` somebody else installs one, and Strata waits for it
+        "cni" cni: Option<Cni>;
+        /// instead of `cni`: URLs of manifests that Talos applies at bootstrap
+        "cniManifests" cni_manifests: Vec<String>;
         /// workloads may run on control planes
         "scheduleOnControlPlanes" schedule_on_control_planes: Option<bool>;
     }
@@ -109,12 +122,34 @@ record! {
 }
 
 record! {
+    /// Copies of etcd, encrypted, made before anything touches a control plane.
+    pub struct Snapshots {
+        /// the folder, from the root of the repository; `.strata/snapshots` unless said otherwise
+        "directory" directory: Option<String>;
+        /// who can read them: age recipients; otherwise the readers of the repository's secrets
+        "recipients" recipients: Vec<String>;
+        /// how many are kept
+        "keep" keep: Option<u32> [range(1, 1000)];
+    }
+}
+
+record! {
+    /// The etcd of a cluster.
+    pub struct Etcd {
+        /// copies of it
+        "snapshots" snapshots: Option<Snapshots>;
+    }
+}
+
+record! {
     /// The cluster.
     pub struct ClusterSpec {
         /// the operating system
         "talos" talos: Talos;
         /// the Kubernetes
         "kubernetes" kubernetes: Option<Kubernetes>;
+        /// the etcd
+        "etcd" etcd: Option<Etcd>;
         /// the machines' network
         "network" network: Option<ClusterNetwork>;
         /// how many machines of which kind

@@ -24,5 +24,7 @@ pub use lease::{LeaseTerms, MonotonicClock, system_clock};
 pub use local::LocalStore;
 pub use owner::{Holder, Lease, LockOwner, ProcessMark};
 pub use postgres::{PostgresStore, PostgresStoreOptions};
-pub use s3::{AwsCredentials, LockTable, S3Store, S3StoreOptions};
+pub use s3::{
+    AwsCredentials, Found, Listed, LockTable, Objects, S3Store, S3StoreOptions, conditional_objects,
+};
 pub use store::{LockedState, Store, StoreError, Version};

@@ -31,7 +31,8 @@ use crate::{
 use lock::LockObject;
 use lock_table::Table;
 use locked::S3Lock;
-use objects::Objects;
+
+pub use objects::{Found, Listed, Objects};
 
 /// Who asks.
 #[derive(Clone)]
@@ -101,6 +102,13 @@ struct Shared {
     codec: Codec,
     lease: LeaseTerms,
     kept: usize,
+}
+
+/// The objects of a bucket whose server was found to respect conditions; for others that keep something there.
+pub async fn conditional_objects(options: &S3StoreOptions) -> Result<Objects, StoreError> {
+    let objects = Objects::new(options)?;
+    probe::respects_conditions(&objects).await?;
+    Ok(objects)
 }
 
 impl S3Store {

@@ -39,6 +39,11 @@ impl Contract {
         last - 5..=last
     }
 
+    /// The first release of the newest Kubernetes that this Talos is made for.
+    pub fn default_kubernetes(self) -> String {
+        format!("1.{}.0", self.kubernetes_minors().end())
+    }
+
     /// The same for people.
     pub fn kubernetes_range(self) -> String {
         let minors = self.kubernetes_minors();

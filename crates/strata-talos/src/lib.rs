@@ -18,6 +18,7 @@ mod patch;
 mod pki;
 mod secrets;
 mod shape;
+mod spec;
 mod talosconfig;
 mod tree;
 mod yaml;
@@ -41,6 +42,7 @@ pub use node::{Cni, DiskKey, KernelModule, Link, NodeError, NodeInput, NodeNetwo
 pub use patch::{Patch, PatchError};
 pub use pki::{Authority, CertificateRequest, Issued, PkiError};
 pub use secrets::{BundleError, SecretsBundle, ServiceAccountKey};
+pub use spec::config_spec;
 pub use talosconfig::{CLIENT_VALIDITY, TalosRole, Talosconfig};
 pub use tree::{Map, Value};
 pub use yaml::YamlError;

@@ -1,5 +1,6 @@
 //! The command line: one file for each verb.
 
+mod bug;
 mod cli;
 mod command_error;
 mod commands;
@@ -18,6 +19,7 @@ use std::process::ExitCode;
 use clap::Parser;
 
 fn main() -> ExitCode {
+    bug::report_panics();
     let cli = cli::Cli::parse();
     let printer = printer::Printer::new(cli.global.json, cli.global.verbose, cli.global.no_color);
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
@@ -27,7 +29,10 @@ fn main() -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    let outcome = runtime.block_on(commands::run(cli, printer));
+    let run = std::panic::AssertUnwindSafe(|| runtime.block_on(commands::run(cli, printer)));
+    // What the bug was has been told.
+    let outcome = std::panic::catch_unwind(run)
+        .unwrap_or_else(|_| Err(command_error::CommandError::silent(command_error::ErrorKind::Failed)));
     // Threads that still wait for a remote must not keep the process.
     runtime.shutdown_background();
     match outcome {

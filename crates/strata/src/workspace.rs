@@ -1,5 +1,6 @@
 //! The repository that a command works in, and the way from a stack's name to something that can be planned.
 
+pub(crate) mod cluster;
 pub(crate) mod digest_key;
 mod resolve;
 mod store;
@@ -10,23 +11,26 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use strata_blueprint::{Blueprint, ForeignTemplate, Site, draw_cluster, draw_stack};
-use strata_diagnostics::{Color, Diagnostic, Diagnostics, SourceMap};
+use strata_cluster::Cluster;
+use strata_diagnostics::{Color, Diagnostic, Diagnostics, SourceMap, Span};
 use strata_engine::{
     Action, Limits, LockedRun, Operation, Plan, PlanFile, Problem, ProblemKind, Run, StackView, Step,
     StepAction,
 };
 use strata_resource::{Address, Layer, Lineage, Resource, ResourceGraph, Value};
-use strata_secret::{Redactor, SecretString};
+use strata_secret::{DigestKey, Redactor, SecretString};
 use strata_secrets::{Access, SecretStore};
 use strata_source::settings::state::State;
 use strata_source::world::Disk;
 use strata_source::{EffectiveStack, Model, Repository};
-use strata_state::{ReplayedState, Store};
+use strata_state::{ReplayedState, StateDocument, Store};
+use strata_talos::SecretsBundle;
 
 use crate::command_error::{CommandError, ErrorKind};
 use crate::context::{Context, SystemClock};
 use crate::printer::Printer;
 use crate::views::progress::Progress;
+use cluster::{Connecting, Keys};
 use resolve::Outside;
 use targets::Targets;
 
@@ -59,6 +63,23 @@ pub(crate) struct StackSession {
     protected: BTreeSet<Address>,
     /// The key of the digests for the state to keep, where it keeps none yet.
     pub(crate) wrapped_key: Option<String>,
+    /// The nodes of a cluster, to be asked.
+    pub(crate) cluster: Option<Arc<Cluster>>,
+}
+
+/// What stacks are opened for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Opening {
+    /// Nothing of them is wanted any more.
+    pub(crate) destroy: bool,
+    pub(crate) keys: Keys,
+    /// Another etcd may be begun in the place of one that was lost.
+    pub(crate) new_cluster: bool,
+}
+
+impl Opening {
+    /// To look, and to change nothing, not even here.
+    pub(crate) const LOOK: Self = Self { destroy: false, keys: Keys::Draw, new_cluster: false };
 }
 
 impl StackSession {
@@ -81,7 +102,7 @@ impl StackSession {
         plan.problems.extend(refused);
     }
 
-    /// Everything that can be asked for its resources: made from nothing, changed, destroyed.
+    /// Everything that Proxmox can be asked for its resources: made from nothing, changed, destroyed.
     pub(crate) fn whole_life(&self) -> Vec<Operation> {
         let actions = [Action::Create, Action::Update, Action::Delete];
         let operation = |resource: &Resource, action: Action| Operation {
@@ -98,6 +119,7 @@ impl StackSession {
         self.view
             .graph
             .iter()
+            .filter(|resource| resource.kind().is_guest() || resource.kind().is_volume())
             .flat_map(|resource| actions.map(|action| operation(resource, action)))
             .collect()
     }
@@ -124,6 +146,7 @@ impl<'c> Workspace<'c> {
             return Err(CommandError::silent(ErrorKind::Failed));
         }
         let redactor = Redactor::new();
+        crate::bug::keep_secret(&redactor);
         let access = crate::secrets::access(context, &root);
         let secrets =
             crate::secrets::store(&root, &repository.settings, Arc::clone(&access), redactor.clone());
@@ -136,6 +159,12 @@ impl<'c> Workspace<'c> {
 
     pub(crate) fn repository(&self) -> &Repository {
         &self.repository
+    }
+
+    /// Where something is written, for messages.
+    fn origin(&self, span: Span) -> String {
+        let location = self.repository.sources.location(span);
+        format!("{}:{}", location.file, location.line)
     }
 
     /// A secret of the encrypted files, by its name.
@@ -218,8 +247,9 @@ impl<'c> Workspace<'c> {
     pub(crate) async fn open(
         &self,
         stacks: &[String],
-        destroy: bool,
+        opening: Opening,
     ) -> Result<Vec<StackSession>, CommandError> {
+        let destroy = opening.destroy;
         let selected = self.select(stacks)?;
         let mut targets = Targets::default();
         for stack in &selected {
@@ -228,19 +258,47 @@ impl<'c> Workspace<'c> {
         let mut sessions = Vec::new();
         for stack in selected.into_iter().filter(|stack| plannable(stack)) {
             let mut view = self.empty_view(stack)?;
-            let blueprint = self.draw(stack, targets.shared_storages())?;
+            let mut own_targets = targets.clone();
+            let bundle = match stack.cluster() {
+                Some(written) => Some(self.bundle(stack, written, opening.keys)?),
+                None => None,
+            };
+            let mut blueprint = self.draw(stack, targets.shared_storages(), bundle.as_ref())?;
+            let planned = blueprint.cluster.take().zip(bundle).zip(stack.cluster());
             let resources = blueprint.graph.iter().filter(|resource| destroy && resource.protect);
             let protected = resources.map(|resource| resource.address.clone()).collect();
             let mut outputs = BTreeMap::new();
+            // A damaged state is told by whoever reads it next.
+            let state = self.store()?.read(&view.key).await.ok().flatten();
+            let keyed = blueprint.graph.iter().any(|resource| resource.spec.values().any(Value::has_secret));
+            let (key, wrapped_key) = match keyed {
+                true => self.digest_key(state.as_ref()).map(|(key, wrapped)| (Some(key), wrapped))?,
+                false => (None, None),
+            };
+            let mut cluster = None;
+            if let Some(((plan, bundle), written)) = planned {
+                let connecting =
+                    Connecting { stack, written, state: state.as_ref(), key: key.clone(), opening };
+                cluster = Some(self.connect_cluster(
+                    connecting,
+                    plan,
+                    bundle,
+                    &blueprint.graph,
+                    &mut own_targets,
+                )?);
+            }
             if !destroy {
                 (view.graph, outputs) = (blueprint.graph, blueprint.outputs);
+                if let Some(key) = &key {
+                    view.seal(key);
+                }
             }
-            let wrapped_key = self.seal(&mut view).await?;
             sessions.push(StackSession {
                 name: stack.name.clone(),
                 layer: layer(stack),
                 view,
-                run: self.run(targets.clone())?,
+                run: self.run(own_targets)?,
+                cluster,
                 source_digest: self.repository.source_digest(stack, &self.disk),
                 outputs,
                 protected,
@@ -254,27 +312,22 @@ impl<'c> Workspace<'c> {
         Ok(sessions)
     }
 
-    /// Gives the secrets of a stack their digests. The key is the one that the state keeps, wrapped with age for the readers of the
-    /// repository's secrets; until it keeps one, or where there are no such readers, it is in a file outside the state.
-    async fn seal(&self, view: &mut StackView) -> Result<Option<String>, CommandError> {
-        let secret = |resource: &Resource| resource.spec.values().any(Value::has_secret);
-        if !view.graph.iter().any(secret) {
-            return Ok(None);
-        }
-        // A damaged state is told by whoever reads it next.
-        let kept = self.store()?.read(&view.key).await.ok().flatten().and_then(|document| document.digest_key);
-        let key = match &kept {
+    /// The key of a stack's digests: the one that its state keeps, wrapped with age for the readers of the repository's secrets;
+    /// until it keeps one, or where there are no such readers, it is in a file outside the state. Also gives the key as the state
+    /// should keep it, where it does not yet.
+    fn digest_key(&self, state: Option<&StateDocument>) -> Result<(DigestKey, Option<String>), CommandError> {
+        let kept = state.and_then(|document| document.digest_key.as_ref());
+        let key = match kept {
             Some(wrapped) => digest_key::unwrap(wrapped, self.access.identities())?,
             None => digest_key::load_or_make(&self.root.join(OWN_FOLDER))?,
         };
-        view.seal(&key);
         let readers = crate::secrets::recipients(&self.root, &self.repository.settings);
         if kept.is_some() || readers.is_empty() {
-            return Ok(None);
+            return Ok((key, None));
         }
-        strata_secrets::wrap_digest_key(&key, &readers)
-            .map(Some)
-            .map_err(|error| CommandError::failed(format!("cannot wrap the key of the digests: {error}")))
+        let wrapped = strata_secrets::wrap_digest_key(&key, &readers)
+            .map_err(|error| CommandError::failed(format!("cannot wrap the key of the digests: {error}")))?;
+        Ok((key, Some(wrapped)))
     }
 
     /// Takes the kept keys of the digests out of every state; the next apply keeps the one of the file.
@@ -299,13 +352,14 @@ impl<'c> Workspace<'c> {
     }
 
     pub(crate) fn blueprint_of(&self, stack: &EffectiveStack) -> Result<Blueprint, CommandError> {
-        self.draw(stack, &BTreeMap::new())
+        self.draw(stack, &BTreeMap::new(), None)
     }
 
     fn draw(
         &self,
         stack: &EffectiveStack,
         shared_storages: &BTreeMap<String, BTreeSet<String>>,
+        cluster_secrets: Option<&SecretsBundle>,
     ) -> Result<Blueprint, CommandError> {
         let settings = self.repository.settings(&stack.environment);
         let lineage = self.lineage(stack)?;
@@ -323,6 +377,8 @@ impl<'c> Workspace<'c> {
             foreign_templates: &foreign,
             mirror: &|url| settings.mirrored(url),
             resolver: &outside,
+            is_secret: &|text| self.redactor.redact(text) != text,
+            cluster_secrets,
             sources: &self.repository.sources,
         };
         let drawn = match &stack.model {

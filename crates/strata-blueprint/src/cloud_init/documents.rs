@@ -9,7 +9,7 @@ use strata_secret::SecretString;
 use strata_source::machine::cloud_init::CloudInit;
 use strata_source::value::address::Addressing;
 use strata_source::value::document::Document;
-use strata_yaml::{Node, Reference, ScalarKind, Source};
+use strata_yaml::{Reference, Source};
 
 use super::{Interface, addressing};
 use crate::hardware::Machine;
@@ -78,23 +78,12 @@ impl Draft<'_> {
         cloud_init: &CloudInit,
         document: &Document,
     ) -> Option<SecretString> {
+        let text =
+            self.written(document, &|draft, reference| draft.allowed(machine, cloud_init, reference))?;
         match document {
-            Document::Inline(text) => Some(SecretString::new(text.value.clone())),
-            Document::File(path) => self.resolve(&Reference {
-                source: Source::File(path.value.clone()),
-                span: path.span,
-                sensitive: false,
-                fetched: false,
-            }),
-            Document::Reference(reference) => {
-                self.allowed(machine, cloud_init, reference)?;
-                self.resolve(reference)
-            }
-            Document::Mapping(node) => {
-                let json = self.json(machine, cloud_init, node)?;
-                // JSON is YAML; the first line is how cloud-init knows its own.
-                Some(SecretString::new(format!("#cloud-config\n{json}\n")))
-            }
+            // The first line is how cloud-init knows its own.
+            Document::Mapping(_) => Some(SecretString::new(format!("#cloud-config\n{}\n", text.expose()))),
+            _ => Some(text),
         }
     }
 
@@ -113,34 +102,6 @@ impl Draft<'_> {
         let hint = "`allowSecretOnStorage: true` allows it; everyone who may read that storage can then read the secret";
         self.found.push(Diagnostic::error("secret-on-storage", message).at(reference.span).hint(hint));
         None
-    }
-
-    fn json(&mut self, machine: &Machine<'_>, cloud_init: &CloudInit, node: &Node) -> Option<Json> {
-        if let Some(reference) = reference(node) {
-            self.allowed(machine, cloud_init, &reference)?;
-            return self.resolve(&reference).map(|plain| Json::String(plain.expose().to_owned()));
-        }
-        if let Some(items) = node.as_list() {
-            return items
-                .iter()
-                .map(|item| self.json(machine, cloud_init, item))
-                .collect::<Option<Vec<_>>>()
-                .map(Json::Array);
-        }
-        if let Some(mapping) = node.as_mapping() {
-            let mut object = Map::new();
-            for entry in &mapping.entries {
-                object.insert(entry.key.value.clone(), self.json(machine, cloud_init, &entry.value)?);
-            }
-            return Some(Json::Object(object));
-        }
-        let scalar = node.as_scalar()?;
-        Some(match scalar.kind() {
-            ScalarKind::Null => Json::Null,
-            ScalarKind::Bool(bool) => Json::Bool(bool),
-            ScalarKind::Integer(Some(int)) => Json::from(int),
-            _ => Json::String(scalar.text.clone()),
-        })
     }
 
     /// What the fields say, as user-data.
@@ -166,19 +127,6 @@ impl Draft<'_> {
         }
         Some(SecretString::new(format!("#cloud-config\n{data}\n")))
     }
-}
-
-/// The reference that a node spells.
-fn reference(node: &Node) -> Option<Reference> {
-    let [entry] = node.as_mapping()?.entries.as_slice() else { return None };
-    let name = entry.value.as_scalar()?.text.clone();
-    let source = match entry.key.value.as_str() {
-        "secret" => Source::Secret(name),
-        "env" => Source::Env(name),
-        "file" => Source::File(name),
-        _ => return None,
-    };
-    Some(Reference { source, span: node.span, sensitive: false, fetched: false })
 }
 
 /// Version 2, by hardware address: the guest's own names do not matter.

@@ -107,16 +107,15 @@ impl GitAuth {
                 let mut secret = secret.with("identity", with_final_break(identity));
                 for (key, value) in [("identity.pub", identity_pub), ("known_hosts", known_hosts)] {
                     if let Some(value) = value {
-                        secret = secret.with(key, value.as_bytes());
+                        secret = secret.with_public(key, value);
                     }
                 }
                 secret
             }
             Self::Token { username, password, ca } => {
-                let mut secret =
-                    secret.with("username", username.as_bytes()).with("password", password.clone());
+                let mut secret = secret.with_public("username", username).with("password", password.clone());
                 if let Some(ca) = ca {
-                    secret = secret.with("ca.crt", ca.as_bytes());
+                    secret = secret.with_public("ca.crt", ca);
                 }
                 secret
             }
@@ -203,5 +202,9 @@ mod tests {
             ["ca.crt", "password", "username"]
         );
         assert!(GitAuth::None.secret().is_none());
+        let redactor = strata_secret::Redactor::new();
+        let named = GitAuth::Token { username: "robot".to_owned(), password: "a-token".into(), ca: None };
+        named.secret().unwrap().tell(&redactor);
+        assert_eq!(redactor.redact("robot has a-token"), "robot has <secret>");
     }
 }

@@ -1,5 +1,8 @@
 //! With the real programs; run by `just interop`, which sets the variables.
 
+mod control_plane;
+mod gitops;
+
 use std::fs;
 use std::process::Command;
 

@@ -10,4 +10,5 @@ mod files;
 mod flux;
 mod interop;
 mod server;
+mod sim;
 mod wait;

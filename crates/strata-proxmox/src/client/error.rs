@@ -142,7 +142,11 @@ fn explain_api(api: &ApiError, doing: &str) -> ProviderError {
         }
         ApiErrorKind::LockTimeout => new(ErrorClass::Conflict)
             .hint("another task works on the same object; apply again when it has ended"),
-        ApiErrorKind::NodeUnreachable | ApiErrorKind::AnswerLost => new(ErrorClass::Unreachable),
+        ApiErrorKind::NodeUnreachable => new(ErrorClass::Unreachable)
+            .hint("the node that answers cannot reach the other one: see that it is up and part of its cluster, then try again"),
+        ApiErrorKind::AnswerLost => {
+            new(ErrorClass::Unreachable).hint("the answer was lost on its way; try again, what was begun is found")
+        }
         ApiErrorKind::Other => new(ErrorClass::BadInput),
     }
 }

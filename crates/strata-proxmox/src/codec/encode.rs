@@ -67,6 +67,13 @@ pub(crate) fn create_params(kind: GuestKind, spec: &Spec) -> Result<Params, Code
         let text = Form::Text.write(value).map_err(|bad| CodecError::new(&option_path(key), bad.0))?;
         params.set(key, text);
     }
+    // Only what a new guest boots from; what is in the drive later is nobody's business here.
+    if let Some(media) = spec.get("boot_media").and_then(Value::as_map)
+        && let (Some(slot), Some(volume)) = (media.get("slot"), media.get("volume"))
+        && let (Some(slot), Some(volume)) = (slot.as_text(), volume.as_text())
+    {
+        params.set(slot, format!("{volume},media=cdrom"));
+    }
     Ok(params)
 }
 

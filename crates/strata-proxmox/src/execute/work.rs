@@ -243,9 +243,15 @@ fn is_held_up(message: &str) -> bool {
 
 fn task_failed(doing: &str, status: &str, log: Vec<String>) -> ProviderError {
     let error = ProviderError::new(ErrorClass::TaskFailed, format!("cannot {doing}: {status}")).log(log);
-    let full = ["no space left", "not enough free space", "out of space", "insufficient space"];
+    let full = [
+        "no space left",
+        "not enough free space",
+        "out of space",
+        "insufficient space",
+        "insufficient free space",
+    ];
     if full.iter().any(|text| status.to_ascii_lowercase().contains(text)) {
-        return error.hint("the storage is full: free space or choose another storage");
+        return error.hint("the storage is full: make room on it, or choose another one, then apply again");
     }
     error
 }

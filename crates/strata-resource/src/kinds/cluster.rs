@@ -1,9 +1,10 @@
 //! What a cluster has once: its etcd, its Kubernetes, and the hand-over to Flux.
 //! ```text
+//! schematic   schematic: Text (its id: 64 hex digits)   content: Text (YAML)   factory: Text (URL)
 //! bootstrap   etcd: Text (the cluster's name)   id: Text (the cluster's id)
 //! kubernetes  kubernetes: Text (the cluster's name)   version: Text "v1.36.3"
 //! secret      namespace, secret, type: Text   data: {key: Secret}
-//! flux        flux: Text (its namespace)   version: Text   manifests: Text "sha256:…" (of what is applied)
+//! flux        flux: Text (its namespace)   version: Text   source: Text (URL, or `file:…`)   checksum: Text "sha256:…"
 //! sync        namespace, sync: Text   repository, branch, path: Text   interval: Text   decryption: Text   auth: Text (a secret's name)
 //! ```
 
@@ -15,7 +16,10 @@ pub(super) fn rules() -> KindRules {
         FieldRule::new("id", Replace).because("other secrets are another cluster"),
         FieldRule::new("type", Replace).because("the type of a secret is fixed when it is made"),
         FieldRule::new("data.*", InPlace),
+        FieldRule::new("content", CreateOnly),
+        FieldRule::new("factory", CreateOnly),
         FieldRule::new("source", CreateOnly),
+        FieldRule::new("checksum", InPlace).write_only(),
         FieldRule::new("version", InPlace),
     ])
 }

@@ -3,6 +3,7 @@
 //! machine: Text (the node's name)   role: Text "controlplane" | "worker"   address: Text (where its API answers)
 //! vm: Input (the uuid of its VM; a machine of another VM is another machine)
 //! version: Text "v1.13.9"   installer: Text (the image that it is installed and upgraded with)
+//! cordoned: Bool (by an interrupted run of ours)
 //! media: Text "ejected" (the ISO that it was installed from)
 //! config: {<document>: {…}}   the machine configuration as a tree, by document; secrets in it are secrets here.
 //!         What other resources own is not in it: the versions of Kubernetes' components, the installer
@@ -10,7 +11,7 @@
 //! ```
 //! Whether a change of the configuration reboots the node depends on the path and on the version of Talos: the provider forecasts it.
 
-use crate::rules::ChangeEffect::{Computed, CreateOnly, InPlace, Replace};
+use crate::rules::ChangeEffect::{CreateOnly, InPlace, Replace};
 use crate::rules::{FieldRule, KindRules};
 
 pub(super) fn rules() -> KindRules {
@@ -21,9 +22,9 @@ pub(super) fn rules() -> KindRules {
         FieldRule::new("address", InPlace),
         FieldRule::new("version", InPlace),
         FieldRule::new("installer", CreateOnly),
-        FieldRule::new("kubernetes", CreateOnly),
-        FieldRule::new("pin", Computed),
+        FieldRule::new("cordoned", InPlace).off_by_default(),
         FieldRule::new("media", InPlace),
         FieldRule::new("foreign", InPlace).set(),
+        FieldRule::new("config.*", InPlace).slot(),
     ])
 }

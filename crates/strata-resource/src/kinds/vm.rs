@@ -11,6 +11,7 @@
 //! disks: {scsi0: {storage: Text, size: Int bytes, format: Text, import: Text volid, ssd, discard, iothread, readonly, backup,
 //!         replicate: Bool, cache, aio: Text, serial: Text, …}}
 //! cdroms: {ide2: {volume: Text volid or "none"}}
+//! boot_media: {slot: Text "ide2", volume: Text volid}          in the drive when the VM is made; what is in it later is not ours
 //! networks: {net0: {model: Text, mac: Text upper case, bridge: Text, vlan, mtu, queues: Int, firewall, link_down: Bool, rate: Text,
 //!            trunks: Text}}
 //! cloudinit: {drive: {slot: Text "ide2", storage: Text}, user: Text, password: Secret, ssh_keys: [Text], nameservers: [Text],
@@ -73,6 +74,7 @@ pub(super) fn rules() -> KindRules {
         FieldRule::new("disks.*.backup", InPlace).on_by_default(),
         FieldRule::new("disks.*.replicate", InPlace).on_by_default(),
         FieldRule::new("disks.*.*", Restart),
+        FieldRule::new("boot_media", CreateOnly),
         FieldRule::new("cdroms.*", InPlace).slot(),
         FieldRule::new("cdroms.*.volume", InPlace),
         FieldRule::new("networks.*", InPlace).slot(),

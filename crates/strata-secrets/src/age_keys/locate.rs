@@ -49,7 +49,8 @@ impl Identities {
             match environment.get(variable) {
                 Some(path) => {
                     let path = environment.path(path);
-                    identities.look(&format!("`{variable}`"), &path, is_ssh, &prompt, true);
+                    let place = format!("`{}` (by `{variable}`)", path.display());
+                    identities.look(&place, &path, is_ssh, &prompt, true);
                 }
                 None => identities.looked.push(format!("`{variable}` is not set")),
             }
@@ -89,7 +90,7 @@ impl Identities {
                 return;
             }
             Err(error) => {
-                self.looked.push(format!("{place} cannot be read: {}: {error}", path.display()));
+                self.looked.push(format!("{place} cannot be read: {error}"));
                 return;
             }
         };
@@ -172,7 +173,8 @@ mod tests {
         let world = World::new();
         let error = world.opens(&[("SOPS_AGE_KEY_FILE", "/nowhere/key.txt"), ("SOPS_AGE_KEY", "nonsense")]);
         let error = error.expect_err("no identity");
-        for part in ["`SOPS_AGE_KEY_FILE` cannot be read: /nowhere/key.txt", "`SOPS_AGE_KEY` cannot be used"]
+        for part in
+            ["`/nowhere/key.txt` (by `SOPS_AGE_KEY_FILE`) cannot be read", "`SOPS_AGE_KEY` cannot be used"]
         {
             assert!(error.contains(part), "{error}");
         }

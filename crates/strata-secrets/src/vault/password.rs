@@ -146,15 +146,43 @@ impl Passwords {
         }
     }
 
-    /// The password to encrypt with: the one with this id, or the first of all.
+    /// The password to encrypt with: the one with this id, or the first of all. One that a person types and that has not opened
+    /// anything yet is asked for twice, so that a slip locks nobody out.
     pub fn for_encryption(&self, id: Option<&str>) -> Result<VaultPassword, VaultError> {
+        let unasked = self.unasked();
         let found = self.for_id(id)?;
         let exact = found.iter().find(|password| id.is_none() || password.id.as_deref() == id);
-        exact
+        let password = exact
             .or(found.first())
             .cloned()
             .map(|password| VaultPassword { id: id.map(str::to_owned).or(password.id), ..password })
-            .ok_or_else(|| VaultError::NoPassword { id: id.map(str::to_owned) })
+            .ok_or_else(|| VaultError::NoPassword { id: id.map(str::to_owned) })?;
+        self.confirm(&unasked, &password)?;
+        Ok(password)
+    }
+
+    /// The sources that ask a person and have not done so.
+    fn unasked(&self) -> Vec<usize> {
+        let fetched = self.fetched.lock().unwrap_or_else(PoisonError::into_inner);
+        let sources = self.sources.iter().enumerate();
+        let prompts = sources.filter(|(_, (_, source))| *source == PasswordSource::Prompt);
+        prompts.map(|(index, _)| index).filter(|index| fetched[*index].is_none()).collect()
+    }
+
+    fn confirm(&self, unasked: &[usize], password: &VaultPassword) -> Result<(), VaultError> {
+        let mut fetched = self.fetched.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_new = |index: &&usize| {
+            fetched[**index].as_ref().is_some_and(|new| new.expose() == password.password.expose())
+        };
+        let Some(index) = unasked.iter().find(is_new).copied() else { return Ok(()) };
+        let id = password.id.as_deref().unwrap_or("default");
+        let again = self.prompt.secret(&format!("password of the vault `{id}` again"));
+        if again.is_some_and(|again| again.expose() == password.password.expose()) {
+            return Ok(());
+        }
+        fetched[index] = None;
+        let place = PasswordSource::Prompt.place();
+        Err(VaultError::Password { place, reason: "the two answers differ".to_owned() })
     }
 
     fn fetch(

@@ -129,14 +129,6 @@ fn check(seed: u64, kills: u32) {
     let known: [Known; STATES] = Default::default();
     let done = AtomicBool::new(false);
     let mut client = Client::new(address, Some(ROOT));
-    for state in 0..STATES {
-        // A storage that outlives the test has something of an earlier one.
-        let _ = client.send("DELETE", &format!("/v1/leases/s{state}"), b"");
-        let _ = client.send("POST", &format!("/states/s{state}?force=true"), &body(0, 0));
-        let _ = client.send("POST", &format!("/v1/leases/s{state}"), br#"{"owner":{"id":"tidy"}}"#);
-        let _ = client.send_with("DELETE", &format!("/v1/journal/s{state}"), &[("Strata-Lock", "tidy")], b"");
-        assert_eq!(client.send("DELETE", &format!("/v1/leases/s{state}"), b"").status, 200);
-    }
     std::thread::scope(|scope| {
         for me in 1..=CLIENTS {
             let client = Client::new(address, Some(ROOT));

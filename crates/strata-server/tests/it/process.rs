@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use strata_net::SystemClock;
 use strata_server::Server;
+use strata_server::storage::embedded::EmbeddedOptions;
 
 use crate::storages;
 use crate::world::options;
@@ -71,7 +72,7 @@ fn serve_until_killed() {
     let port: u16 = std::env::var(PORT).unwrap().parse().unwrap();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
     runtime.block_on(async {
-        let storage = storages::open(Path::new(&data)).await;
+        let storage = storages::open(Path::new(&data), &EmbeddedOptions::default()).await;
         let mut options = options(Path::new(&data), storage, Arc::new(SystemClock::new()), None);
         options.listen.set_port(port);
         let server = Server::start(options).await.unwrap();

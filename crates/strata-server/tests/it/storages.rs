@@ -1,11 +1,53 @@
-//! The storage that the larger tests run on: the embedded one, or what `STRATA_TEST_STORAGE` names.
+//! The storage that the larger tests run on: the embedded one, or what `STRATA_TEST_STORAGE` names: `postgres://…`, or
+//! `s3:BUCKET@http://HOST:PORT` with AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
-use strata_server::storage::Storage;
+use strata_net::TlsTrust;
+use strata_secret::SecretString;
 use strata_server::storage::embedded::{EmbeddedOptions, EmbeddedStorage, FILE};
+use strata_server::storage::postgres::{PostgresOptions, PostgresStorage};
+use strata_server::storage::s3::S3Storage;
+use strata_server::storage::{Retention, Storage};
+use strata_state::S3StoreOptions;
 
-pub(crate) async fn open(data: &Path) -> Arc<dyn Storage> {
-    Arc::new(EmbeddedStorage::open(&data.join(FILE), &EmbeddedOptions::default()).unwrap())
+/// What is kept there belongs to the folder: two of them share nothing.
+pub(crate) async fn open(data: &Path, options: &EmbeddedOptions) -> Arc<dyn Storage> {
+    let retention = options.retention;
+    let own: String = data.to_string_lossy().chars().filter(char::is_ascii_alphanumeric).collect();
+    let own = format!("s_{}", own.to_ascii_lowercase());
+    let named = std::env::var("STRATA_TEST_STORAGE").unwrap_or_default();
+    if named.starts_with("postgres://") {
+        return Arc::new(postgres(&named, own, retention).await);
+    }
+    if let Some((bucket, endpoint)) = named.strip_prefix("s3:").and_then(|named| named.split_once('@')) {
+        return Arc::new(S3Storage::open(&s3(bucket, endpoint, own), retention).await.unwrap());
+    }
+    Arc::new(EmbeddedStorage::open(&data.join(FILE), options).unwrap())
+}
+
+async fn postgres(connection: &str, schema: String, retention: Retention) -> PostgresStorage {
+    let options = PostgresOptions {
+        connection: connection.to_owned(),
+        password: std::env::var("PGPASSWORD").ok().map(SecretString::from),
+        tls: TlsTrust::System,
+        schema,
+        retention,
+        timeout: Duration::from_secs(30),
+    };
+    PostgresStorage::open(&options).await.unwrap()
+}
+
+fn s3(bucket: &str, endpoint: &str, prefix: String) -> S3StoreOptions {
+    let mut options = S3StoreOptions::new(bucket);
+    options.endpoint = Some(endpoint.to_owned());
+    options.prefix = prefix;
+    options.region = Some("us-east-1".to_owned());
+    options.environment = ["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"]
+        .iter()
+        .filter_map(|name| Some(((*name).to_owned(), SecretString::from(std::env::var(name).ok()?))))
+        .collect();
+    options
 }

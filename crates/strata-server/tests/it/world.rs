@@ -9,12 +9,13 @@ use std::time::Duration;
 use async_trait::async_trait;
 use strata_net::Clock;
 use strata_server::access::{AccessFile, AccessKeeper, Action, Rule, Token, hash_password, token_digest};
-use strata_server::storage::embedded::{EmbeddedOptions, EmbeddedStorage, FILE};
+use strata_server::storage::embedded::EmbeddedOptions;
 use strata_server::storage::{Retention, Storage};
 use strata_server::{Server, ServerOptions, TlsFiles};
 use tempfile::TempDir;
 
 use crate::client::Client;
+use crate::storages;
 
 pub(crate) const ROOT: &str = "Bearer root-token";
 pub(crate) const MAX_STATE: u64 = 24 * 1024 * 1024;
@@ -100,18 +101,15 @@ impl World {
     }
 
     pub(crate) fn start(&mut self) {
-        let options = EmbeddedOptions { retention: self.retention, max_bytes: self.max_bytes };
-        let storage = EmbeddedStorage::open(&self.data.path().join(FILE), &options).unwrap();
-        self.start_on(Arc::new(storage));
-    }
-
-    pub(crate) fn start_on(&mut self, storage: Arc<dyn Storage>) {
         let runtime =
             tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
         let clock: Arc<dyn Clock> = self.clock.clone();
-        let options = options(self.data.path(), storage, clock, self.tls.clone());
-        let server = runtime.block_on(Server::start(options)).unwrap();
-        self.running = Some(Running { server, runtime });
+        let kept = EmbeddedOptions { retention: self.retention, max_bytes: self.max_bytes };
+        let server = runtime.block_on(async {
+            let storage = storages::open(self.data.path(), &kept).await;
+            Server::start(options(self.data.path(), storage, clock, self.tls.clone())).await
+        });
+        self.running = Some(Running { server: server.unwrap(), runtime });
     }
 
     pub(crate) fn stop(&mut self) {

@@ -81,7 +81,7 @@ async fn connect(shared: Arc<Shared>, mut stream: TcpStream) -> io::Result<()> {
         Err(nobody) => return refuse(&mut stream, nobody.text()).await,
     };
     stream.write_all(b"HTTP/1.1 200 Connection established\r\n\r\n").await?;
-    let answering = (found.listener)(Arc::clone(&shared), Visit { stream: Box::new(stream), host, port });
+    let answering = (found.listener)(Arc::clone(&shared), Visit { stream: Box::new(stream), host });
     match found.machine {
         Some(presence) => tokio::select! {
             () = answering => {}

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use super::cluster::Cluster;
 use super::failure::{Outcome, not_allowed, unknown_path};
 use super::handle::Reply;
+use super::openapi;
 use super::request::Request;
 use super::resource::{Resource, api_version};
 
@@ -37,6 +38,10 @@ pub fn answer(cluster: &Cluster, request: &Request) -> Option<Outcome<Reply>> {
         },
         ["api", version] => types(cluster, "", version),
         ["apis", group, version] => types(cluster, group, version),
+        ["openapi", "v3"] => json(openapi::index(cluster)),
+        ["openapi", "v3", rest @ ..] => {
+            openapi::document(cluster, &rest.join("/")).map_or_else(|| Err(unknown_path()), json)
+        }
         ["openapi", ..] => Err(unknown_path()),
         _ => return None,
     };

@@ -46,7 +46,7 @@ fn read(object: &Value) -> Vec<Entry> {
 
 fn write(object: &mut Value, mut entries: Vec<Entry>) {
     entries.retain(|entry| !entry.fields.is_empty());
-    entries.sort_by(|a, b| (!a.apply, a.time.to_string()).cmp(&(!b.apply, b.time.to_string())));
+    entries.sort_by_key(|entry| (!entry.apply, entry.time.to_string()));
     let entries: Vec<Value> = entries
         .iter()
         .map(|entry| {

@@ -2,6 +2,7 @@
 
 mod apply;
 mod etcd;
+mod events;
 mod kubeconfig;
 mod lifecycle;
 mod power;
@@ -93,7 +94,11 @@ type Handler = fn(&Call<'_>) -> Outcome;
 const CALLS: &[(&str, Who, u32, Handler)] = &[
     ("/machine.MachineService/Version", Who::Reader, 0, system::version),
     ("/machine.MachineService/Hostname", Who::Reader, 0, system::hostname),
+    ("/machine.MachineService/Events", Who::Reader, 0, events::events),
     ("/machine.MachineService/Read", Who::Admin, 0, system::read),
+    ("/machine.MachineService/Memory", Who::Reader, 0, system::memory),
+    ("/machine.MachineService/SystemStat", Who::Reader, 0, system::statistics),
+    ("/machine.MachineService/Mounts", Who::Reader, 0, system::mounts),
     ("/time.TimeService/Time", Who::Reader, 0, system::time),
     ("/machine.MachineService/ApplyConfiguration", Who::Reader, 0, apply::apply),
     ("/machine.MachineService/Bootstrap", Who::Admin, 0, etcd::bootstrap),
@@ -137,8 +142,21 @@ const OLD_MAINTENANCE: &[&str] = &[
 
 /// The call changes nothing.
 pub fn is_read(method: &str) -> bool {
-    let reading =
-        ["Get", "List", "Watch", "Version", "Hostname", "Time", "Read", "ServiceList", "Kubeconfig"];
+    let reading = [
+        "Events",
+        "Get",
+        "Memory",
+        "Mounts",
+        "SystemStat",
+        "List",
+        "Watch",
+        "Version",
+        "Hostname",
+        "Time",
+        "Read",
+        "ServiceList",
+        "Kubeconfig",
+    ];
     let etcd = ["EtcdMemberList", "EtcdStatus", "EtcdAlarmList", "EtcdSnapshot"];
     let name = method.rsplit('/').next().unwrap_or_default();
     reading.contains(&name) || etcd.contains(&name)

@@ -240,6 +240,13 @@ impl MachineConfig {
         })
     }
 
+    /// The machine reboots into what it installed. From 1.14 on only if it is told to, or installs another image than it runs.
+    pub fn reboots_after_install(&self) -> bool {
+        let Some(doc) = self.document("UnattendedInstallConfig") else { return true };
+        let told = doc.get("reboot").and_then(Value::as_bool);
+        told.unwrap_or_else(|| text_at(doc, "/installer/image").is_some())
+    }
+
     /// Names and addresses that the certificate of the Talos API has besides the machine's own.
     pub fn cert_sans(&self) -> Vec<String> {
         texts(self.main().and_then(|main| main.pointer("/machine/certSANs")))

@@ -1,5 +1,7 @@
 //! Which changes of a configuration a running machine takes at once, and which only with a reboot.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Map, Value};
 
 use super::config::MachineConfig;
@@ -31,9 +33,9 @@ const AT_ONCE: &[&str] = &[
 const FEATURES_AT_ONCE: &[&str] =
     &["kubernetesTalosAPIAccess", "kubePrism", "hostDNS", "imageCache", "nodeAddressSortAlgorithm"];
 /// Sections that 1.14 reads only while it boots, though it never says so.
-const AT_BOOT: &[&str] = &["type", "disks", "files", "systemDiskEncryption", "udev"];
+const AT_BOOT: &[&str] = &["type", "disks", "files", "systemDiskEncryption"];
 /// Documents that 1.14 reads only while it boots.
-const DOCUMENTS_AT_BOOT: &[&str] = &["KernelModuleConfig", "SecurityProfileConfig", "UdevRulesConfig"];
+const DOCUMENTS_AT_BOOT: &[&str] = &["SecurityProfileConfig"];
 
 /// Nothing, an empty list and an empty section are the same.
 fn pruned(value: &Value) -> Option<Value> {
@@ -96,12 +98,29 @@ fn since_14(old: &MachineConfig, new: &MachineConfig) -> Option<String> {
     if let Some(kind) = kind {
         return Some((*kind).to_owned());
     }
-    let encryption = |config: &MachineConfig| -> Vec<(String, Option<Value>)> {
-        let system = |doc: &&Value| matches!(doc["name"].as_str(), Some("STATE" | "EPHEMERAL"));
-        let volumes = config.of_kind("VolumeConfig").filter(system);
-        volumes.map(|doc| (doc["name"].to_string(), doc.get("encryption").and_then(pruned))).collect()
-    };
-    (encryption(old) != encryption(new)).then(|| "VolumeConfig".to_owned())
+    if encryption(old) != encryption(new) {
+        return Some("VolumeConfig".to_owned());
+    }
+    // A module is loaded at once; with other parameters it is loaded only by the next boot.
+    let (before, after) = (modules(old), modules(new));
+    let reloaded =
+        after.iter().find(|(name, parameters)| before.get(*name).is_some_and(|old| old != *parameters));
+    reloaded.map(|(name, _)| format!("kernel module {name}"))
+}
+
+/// How the volumes of the system are encrypted.
+fn encryption(config: &MachineConfig) -> Vec<(String, Option<Value>)> {
+    let system = |doc: &&Value| matches!(doc["name"].as_str(), Some("STATE" | "EPHEMERAL"));
+    let volumes = config.of_kind("VolumeConfig").filter(system);
+    volumes.map(|doc| (doc["name"].to_string(), doc.get("encryption").and_then(pruned))).collect()
+}
+
+/// Kernel modules with their parameters.
+fn modules(config: &MachineConfig) -> BTreeMap<String, Option<Value>> {
+    let listed =
+        config.main().and_then(|main| main.pointer("/machine/kernel/modules")).and_then(Value::as_array);
+    let listed = listed.into_iter().flatten().chain(config.of_kind("KernelModuleConfig"));
+    listed.map(|module| (module["name"].to_string(), module.get("parameters").and_then(pruned))).collect()
 }
 
 /// The place that needs a reboot, if any does.
@@ -148,6 +167,13 @@ mod tests {
         );
         assert_eq!(needed(v(12), &old, &feature).as_deref(), Some(".machine.features.diskQuotaSupport"));
         assert_eq!(needed(v(14), &old, &feature), None);
+        let module = |parameter: &str| {
+            let text =
+                "machine: {type: worker}\n---\napiVersion: v1alpha1\nkind: KernelModuleConfig\nname: zfs\n";
+            config(&format!("{text}parameters: [{parameter}]\n"))
+        };
+        assert_eq!(needed(v(14), &old, &module("a=1")), None);
+        assert!(needed(v(14), &module("a=1"), &module("a=2")).unwrap().contains("zfs"));
         let env = config("machine: {type: worker, env: {A: b}, features: {kubePrism: {enabled: true}}}");
         assert_eq!(needed(v(13), &old, &env).as_deref(), Some(".machine.env"));
     }

@@ -8,7 +8,7 @@ use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use prost::Message as _;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, mpsc};
 use tokio_rustls::TlsAcceptor;
 
 use super::api::{self, Caller};
@@ -151,6 +151,10 @@ fn route(
         let mut gathered = Vec::new();
         for node in &nodes {
             let outcome = passed_on(shared, caller, node, method, messages);
+            // What does not end is passed on from one node only.
+            if let Ok(Reply::Stream(stream)) = outcome {
+                return Ok(Reply::Stream(marked_stream(node, stream)));
+            }
             gathered.extend(marked(node, outcome, is_list(method)));
         }
         // Lists of several nodes are one list.
@@ -220,6 +224,21 @@ fn marked(node: &str, outcome: Outcome, list: bool) -> Vec<Vec<u8>> {
         Err(status) if list => vec![field(1, &mark(Some(&status)))],
         Err(status) => vec![mark(Some(&status))],
     }
+}
+
+/// Says where messages come from as they come.
+fn marked_stream(node: &str, mut from: mpsc::Receiver<Vec<u8>>) -> mpsc::Receiver<Vec<u8>> {
+    let metadata = Metadata { hostname: node.to_owned(), ..Metadata::default() };
+    let mark = field(1, &metadata.encode_to_vec());
+    let (to, marked) = mpsc::channel(1);
+    tokio::spawn(async move {
+        while let Some(message) = from.recv().await {
+            if to.send([mark.clone(), message].concat()).await.is_err() {
+                return;
+            }
+        }
+    });
+    marked
 }
 
 /// The messages in a reply that is a list of them.

@@ -109,7 +109,15 @@ impl World {
                 self.come_up(key, now);
             }
             Stage::Installing => {
+                let stays = boot.config.as_ref().is_some_and(|config| !config.reboots_after_install());
                 let done = self.install(key);
+                if done && stays {
+                    if let Some(boot) = self.talos.machines.get_mut(key).and_then(|m| m.boot.as_mut()) {
+                        boot.from_disk = true;
+                    }
+                    self.come_up(key, now);
+                    return true;
+                }
                 let cause = if done { "install" } else { "install-failed" };
                 self.restart(key, cause, now);
             }

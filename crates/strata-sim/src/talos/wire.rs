@@ -400,3 +400,61 @@ pub struct EtcdStatus {
     #[prost(message, optional, tag = "2")]
     pub status: Option<MemberStatus>,
 }
+
+#[derive(Clone, PartialEq, Message)]
+pub struct Any {
+    #[prost(string, tag = "1")]
+    pub url: String,
+    #[prost(bytes = "vec", tag = "2")]
+    pub value: Vec<u8>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub struct Event {
+    #[prost(message, optional, tag = "2")]
+    pub data: Option<Any>,
+    #[prost(string, tag = "3")]
+    pub id: String,
+    #[prost(string, tag = "4")]
+    pub actor: String,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub struct MemInfo {
+    #[prost(uint64, tag = "1")]
+    pub total: u64,
+    #[prost(uint64, tag = "2")]
+    pub free: u64,
+    #[prost(uint64, tag = "3")]
+    pub available: u64,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub struct Memory {
+    #[prost(message, optional, tag = "2")]
+    pub meminfo: Option<MemInfo>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub struct MountStat {
+    #[prost(string, tag = "1")]
+    pub filesystem: String,
+    #[prost(uint64, tag = "2")]
+    pub size: u64,
+    #[prost(uint64, tag = "3")]
+    pub available: u64,
+    #[prost(string, tag = "4")]
+    pub mounted_on: String,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub struct Mounts {
+    #[prost(message, repeated, tag = "2")]
+    pub stats: Vec<MountStat>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub struct SystemStat {
+    #[prost(uint64, tag = "2")]
+    pub boot_time: u64,
+}

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::Dataset;
 use crate::gateway;
 use crate::shared::Shared;
 
@@ -46,7 +45,7 @@ pub fn apply(shared: &Arc<Shared>, change: &Value) -> Result<Value, String> {
             nas.pools.insert(name, bytes);
         }
         Change::Dataset { name, properties } => {
-            nas.datasets.entry(name).or_insert_with(Dataset::default).properties.extend(properties);
+            nas.datasets.entry(name).or_default().properties.extend(properties);
         }
         Change::File { dataset, name, bytes } => {
             let files = &mut nas.datasets.get_mut(&dataset).ok_or_else(missing)?.files;

@@ -1,7 +1,7 @@
 //! The Kubernetes API as its clients see it.
 
 mod apply;
-mod client;
+pub mod client;
 mod drain;
 mod flux;
 mod identity;

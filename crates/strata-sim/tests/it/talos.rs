@@ -4,7 +4,9 @@ mod api;
 mod boots;
 mod configs;
 mod etcd;
+mod factory;
 mod faults;
+mod kubernetes;
 mod reboots;
 mod wire;
 
@@ -108,7 +110,7 @@ impl Cluster {
     /// Waits until exactly these are voting members.
     async fn voters(&self, names: &[&str]) {
         eventually(async || {
-            let seen = voters(&self.sim.export());
+            let seen = voters(&self.sim.talos());
             (seen == names).then_some(())
         })
         .await;
@@ -116,21 +118,21 @@ impl Cluster {
 
     fn machine(&self, vmid: u32) -> Value {
         let key = format!("vm/{vmid}");
-        let export = self.sim.export();
-        let machines = export["talos"]["machines"].as_array().unwrap();
+        let export = self.sim.talos();
+        let machines = export["machines"].as_array().unwrap();
         machines.iter().find(|machine| machine["machine"] == *key).cloned().unwrap_or_default()
     }
 
     fn reboots(&self) -> Vec<(String, String)> {
-        let export = self.sim.export();
-        let list = export["talos"]["reboots"].as_array().unwrap().clone();
+        let export = self.sim.talos();
+        let list = export["reboots"].as_array().unwrap().clone();
         let text = |value: &Value| value.as_str().unwrap().to_owned();
         list.iter().map(|reboot| (text(&reboot["hostname"]), text(&reboot["cause"]))).collect()
     }
 }
 
 fn voters(export: &Value) -> Vec<String> {
-    let clusters = export["talos"]["etcd-clusters"].as_array().unwrap();
+    let clusters = export["etcd-clusters"].as_array().unwrap();
     let members = clusters.iter().flat_map(|cluster| cluster["members"].as_array().unwrap());
     members
         .filter(|member| member["learner"] == false)

@@ -88,19 +88,32 @@ fn names(content: &[u8]) -> Option<Node> {
 }
 
 fn has(tree: &Node, path: &str) -> bool {
-    if path == "sops" || path.starts_with("sops.") {
-        return false;
+    path != "sops" && !path.starts_with("sops.") && leads_to_value(tree, path)
+}
+
+/// Whether names joined by points lead to a value. A name may have points itself.
+fn leads_to_value(node: &Node, path: &str) -> bool {
+    if let Some(items) = node.as_list() {
+        let (index, rest) = path.split_once('.').map_or((path, None), |(index, rest)| (index, Some(rest)));
+        let mut items = items.iter().filter(|item| !is_sealed_comment(item));
+        let item = index.parse::<usize>().ok().and_then(|index| items.nth(index));
+        return item.is_some_and(|item| match rest {
+            Some(rest) => leads_to_value(item, rest),
+            None => item.as_scalar().is_some(),
+        });
     }
-    let mut node = tree;
-    for part in path.split('.') {
-        let next = match node.as_list() {
-            Some(items) => part.parse::<usize>().ok().and_then(|index| items.get(index)),
-            None => node.get(part),
-        };
-        let Some(next) = next else { return false };
-        node = next;
-    }
-    node.as_scalar().is_some()
+    let entries = node.as_mapping().map(|mapping| mapping.entries.as_slice()).unwrap_or_default();
+    entries.iter().any(|entry| match path.strip_prefix(entry.key.value.as_str()) {
+        Some("") => entry.value.as_scalar().is_some(),
+        Some(rest) => rest.strip_prefix('.').is_some_and(|rest| leads_to_value(&entry.value, rest)),
+        None => false,
+    })
+}
+
+/// `sops` writes a comment in some lists as an item, which has no number.
+fn is_sealed_comment(item: &Node) -> bool {
+    item.as_scalar()
+        .is_some_and(|scalar| scalar.text.starts_with("ENC[") && scalar.text.ends_with(",type:comment]"))
 }
 
 fn leaves(node: &Node, path: String, all: &mut Vec<String>) {
@@ -116,7 +129,7 @@ fn leaves(node: &Node, path: String, all: &mut Vec<String>) {
         }
         None => match node.as_list() {
             Some(items) => {
-                for (index, item) in items.iter().enumerate() {
+                for (index, item) in items.iter().filter(|item| !is_sealed_comment(item)).enumerate() {
                     leaves(item, format!("{path}.{index}"), all);
                 }
             }

@@ -2,8 +2,21 @@
 
 use strata_yaml::{Map, Spanned, Value, record};
 
+use crate::value::checksum::Checksum;
 use crate::value::duration::Seconds;
-use crate::value::name::VERSION;
+use crate::value::name::{URL, VERSION};
+
+record! {
+    /// Where the manifests of Flux come from, where not from its releases.
+    pub struct FluxManifests [at_most_one(&["url", "file"])] {
+        /// a URL
+        "url" url: Option<Spanned<String>> [text(URL)];
+        /// a file, from the root of the repository
+        "file" file: Option<Spanned<String>>;
+        /// what the manifests must be: `sha256:…`
+        "checksum" checksum: Option<Checksum>;
+    }
+}
 
 record! {
     /// Flux.
@@ -22,6 +35,10 @@ record! {
         "ageKey" age_key: Option<Value<String>> [secret];
         /// the private SSH key for the repository
         "sshKey" ssh_key: Option<Value<String>> [secret];
+        /// the lines of `known_hosts` that the repository's server is known by, for SSH
+        "knownHosts" known_hosts: Option<Value<String>>;
+        /// where its manifests come from
+        "manifests" manifests: Option<FluxManifests>;
         /// who, over https
         "username" username: Option<Value<String>>;
         /// their password or token

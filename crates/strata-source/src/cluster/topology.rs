@@ -110,6 +110,8 @@ record! {
         "controlPlane" control_plane: Option<Pool>;
         /// the workers
         "workers" workers: Option<Pool>;
+        /// an even number of control planes is what you want
+        "allowEven" allow_even: bool = false;
         /// workers of other kinds
         "pools" pools: Vec<NamedPool>;
     }

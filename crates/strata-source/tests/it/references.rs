@@ -377,3 +377,15 @@ vms:
       |                       ^^^^^^^^^^^^^^^^^^^^^^^^^^^^ `iso` takes a mapping with a `url`, the name of one of `images`, or a volume such as `local:iso/debian.iso`
     "#);
 }
+
+#[test]
+fn names_with_points_and_comments_in_lists() {
+    let settings = format!("secrets: [sops: secrets.sops.yaml]\n{SETTINGS}");
+    let world = web("vms: {a: {vmId: 100, disk: 1, cloudInit: {user: {secret: registry.example.com.user}, password: {secret: keys.0}}}}\n")
+        .file("strata.yaml", settings)
+        .file(
+            "secrets.sops.yaml",
+            "registry.example.com:\n  user: ENC[a]\nkeys:\n  - ENC[AES256_GCM,data:x,iv:x,tag:x,type:comment]\n  - ENC[b]\nsops: {}\n",
+        );
+    clean(&world);
+}

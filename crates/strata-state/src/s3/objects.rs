@@ -18,7 +18,7 @@ use super::connector::{Connector, ServerTime};
 use crate::StoreError;
 
 #[derive(Clone)]
-pub(super) struct Objects {
+pub struct Objects {
     store: Arc<AmazonS3>,
     place: String,
     prefix: String,
@@ -27,18 +27,18 @@ pub(super) struct Objects {
 }
 
 /// What an object held when it was read.
-pub(super) struct Found {
-    pub(super) bytes: Bytes,
-    pub(super) tag: String,
+pub struct Found {
+    pub bytes: Bytes,
+    pub tag: String,
     /// How long ago it was written, by the server's clock, where that tells the time.
-    pub(super) age: Option<Duration>,
+    pub age: Option<Duration>,
 }
 
-pub(super) struct Listed {
+pub struct Listed {
     /// Below the prefix.
-    pub(super) path: String,
-    pub(super) written: String,
-    pub(super) bytes: u64,
+    pub path: String,
+    pub written: String,
+    pub bytes: u64,
 }
 
 impl Objects {
@@ -136,7 +136,7 @@ impl Objects {
         })
     }
 
-    pub(super) async fn get(&self, path: &str) -> Result<Option<Found>, StoreError> {
+    pub async fn get(&self, path: &str) -> Result<Option<Found>, StoreError> {
         let read = async {
             let result = match self.store.get_opts(&self.path(path), GetOptions::default()).await {
                 Err(Error::NotFound { .. }) => return Ok(None),
@@ -171,18 +171,13 @@ impl Objects {
     }
 
     /// Only if there is none; none if there is one. An answer that was lost is asked for again: what is there may be ours.
-    pub(super) async fn create(&self, path: &str, bytes: Bytes) -> Result<Option<String>, StoreError> {
+    pub async fn create(&self, path: &str, bytes: Bytes) -> Result<Option<String>, StoreError> {
         let created = self.put_if(path, bytes.clone(), PutMode::Create).await;
         self.or_there(path, &bytes, created).await
     }
 
     /// Only if it is still the one with this tag; none if not.
-    pub(super) async fn replace(
-        &self,
-        path: &str,
-        bytes: Bytes,
-        tag: &str,
-    ) -> Result<Option<String>, StoreError> {
+    pub async fn replace(&self, path: &str, bytes: Bytes, tag: &str) -> Result<Option<String>, StoreError> {
         let version = UpdateVersion { e_tag: Some(tag.to_owned()), version: None };
         let replaced = self.put_if(path, bytes.clone(), PutMode::Update(version)).await;
         self.or_there(path, &bytes, replaced).await
@@ -205,7 +200,7 @@ impl Objects {
     }
 
     /// Whatever is there. Only for what nobody else writes.
-    pub(super) async fn put(&self, path: &str, bytes: Bytes) -> Result<(), StoreError> {
+    pub async fn put(&self, path: &str, bytes: Bytes) -> Result<(), StoreError> {
         self.put_if(path, bytes, PutMode::Overwrite).await.map(|_| ())
     }
 
@@ -223,7 +218,7 @@ impl Objects {
         Ok(self.put_if(path, bytes, mode).await?.is_some())
     }
 
-    pub(super) async fn delete(&self, path: &str) -> Result<(), StoreError> {
+    pub async fn delete(&self, path: &str) -> Result<(), StoreError> {
         use object_store::ObjectStoreExt as _;
         let delete = async {
             match self.store.delete(&self.path(path)).await {
@@ -234,7 +229,7 @@ impl Objects {
         self.within("delete", path, delete).await
     }
 
-    pub(super) async fn list(&self, folder: &str) -> Result<Vec<Listed>, StoreError> {
+    pub async fn list(&self, folder: &str) -> Result<Vec<Listed>, StoreError> {
         let below = self.path(folder);
         let below = (!below.as_ref().is_empty()).then_some(&below);
         let objects = self.within("list", folder, self.store.list(below).try_collect::<Vec<_>>()).await?;

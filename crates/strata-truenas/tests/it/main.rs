@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod nas;
+mod sim;
 
 use std::collections::BTreeMap;
 

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use strata_engine::PlanFile;
 
 use super::CommandResult;
-use super::execute::{Consent, execute};
+use super::execute::{Consent, Job, execute};
 use crate::command_error::CommandError;
 use crate::context::Context;
 use crate::workspace::Workspace;
@@ -25,11 +25,16 @@ pub(crate) struct Args {
     /// How many operations run at once
     #[arg(long, value_name = "N")]
     parallelism: Option<usize>,
+    /// Begins another etcd, with nothing in it, where the one of a cluster is lost
+    #[arg(long)]
+    new_cluster: bool,
 }
 
 pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
     let consent = if args.yes { Consent::Given } else { Consent::Ask };
     let workspace = Workspace::load(context)?;
+    let (parallelism, new_cluster) = (args.parallelism, args.new_cluster);
+    let job = Job { destroy: false, consent, parallelism, new_cluster, saved: None };
     match plan_file(&args.stacks) {
         Some(path) => {
             let file = read(&path)?;
@@ -39,11 +44,21 @@ pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
                     format!("it was made with `-e {}`", file.environment.as_deref().unwrap_or("(none)")),
                 ));
             }
-            execute(&workspace, &stacks, file.destroy, consent, args.parallelism, Some(&file)).await
+            execute(&workspace, &stacks, Job { destroy: file.destroy, saved: Some(&file), ..job }).await
         }
-        None => execute(&workspace, &args.stacks, false, consent, args.parallelism, None).await,
+        None if workspace.names(&args.stacks).is_err() && is_meant_as_plan(&args.stacks) => {
+            let file = &args.stacks[0];
+            Err(CommandError::failed(format!("there is no plan file `{file}`, and no stack of that name"))
+                .hint(format!("`strata plan -o {file}` makes one")))
+        }
+        None => execute(&workspace, &args.stacks, job).await,
     }
     .map(|()| ExitCode::SUCCESS)
+}
+
+/// A single argument with an ending.
+fn is_meant_as_plan(arguments: &[String]) -> bool {
+    matches!(arguments, [argument] if Path::new(argument).extension().is_some())
 }
 
 /// A single argument that is a file with JSON in it is a plan.

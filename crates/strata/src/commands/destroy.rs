@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use super::CommandResult;
-use super::execute::{Consent, execute};
+use super::execute::{Consent, Job, execute};
 use crate::context::Context;
 use crate::workspace::Workspace;
 
@@ -24,5 +24,6 @@ pub(crate) struct Args {
 pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
     let consent = if args.yes { Consent::Given } else { Consent::Ask };
     let workspace = Workspace::load(context)?;
-    execute(&workspace, &args.stacks, true, consent, args.parallelism, None).await.map(|()| ExitCode::SUCCESS)
+    let job = Job { destroy: true, consent, parallelism: args.parallelism, new_cluster: false, saved: None };
+    execute(&workspace, &args.stacks, job).await.map(|()| ExitCode::SUCCESS)
 }

@@ -9,7 +9,7 @@ use super::CommandResult;
 use crate::command_error::{CommandError, ErrorKind};
 use crate::context::Context;
 use crate::style::{self, paint};
-use crate::workspace::Workspace;
+use crate::workspace::{Opening, Workspace};
 
 /// Says what is missing, and the command that mends it
 #[derive(clap::Args)]
@@ -30,7 +30,7 @@ pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
 /// The privileges of everything that the stacks can ask for: made from nothing, and destroyed.
 async fn role(workspace: &Workspace<'_>, stacks: &[String]) -> CommandResult {
     let mut privileges = BTreeSet::new();
-    for session in workspace.open(stacks, false).await? {
+    for session in workspace.open(stacks, Opening::LOOK).await? {
         privileges.extend(strata_proxmox::required_role(&session.whole_life()));
     }
     let names: Vec<String> = privileges.iter().map(|privilege| privilege.as_str().to_owned()).collect();
@@ -79,7 +79,7 @@ async fn check(workspace: &Workspace<'_>, stacks: &[String]) -> CommandResult {
         printer.event(&json!({"event": "note", "what": caveat}));
         printer.line(format!("{} {caveat}", paint(style::WARNING, "!")));
     }
-    let sessions = match workspace.open(stacks, false).await {
+    let sessions = match workspace.open(stacks, Opening::LOOK).await {
         Ok(sessions) => {
             tell("every target answers, and the secrets can be read".to_owned(), None);
             sessions

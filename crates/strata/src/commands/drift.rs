@@ -8,7 +8,7 @@ use super::{CHANGES, CommandResult};
 use crate::context::Context;
 use crate::style::{self, paint};
 use crate::views;
-use crate::workspace::Workspace;
+use crate::workspace::{Opening, Workspace};
 
 /// Shows what somebody else changed since the last apply; exit code 2 if anything
 #[derive(clap::Args)]
@@ -25,7 +25,7 @@ pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
 pub(crate) async fn report(context: &Context, stacks: &[String], by_exit_code: bool) -> CommandResult {
     let workspace = Workspace::load(context)?;
     let mut found = 0;
-    for session in workspace.open(stacks, false).await? {
+    for session in workspace.open(stacks, Opening::LOOK).await? {
         let drifts = session.run.drift(&session.view).await?;
         if !drifts.is_empty() {
             context.printer.line(paint(style::STRONG, &session.name));

@@ -7,7 +7,8 @@ use strata_engine::{ApplyOptions, ApplyReport, LockedRun, Plan, PlanFile, StopSi
 use crate::command_error::{CommandError, ErrorKind};
 use crate::printer::Printer;
 use crate::style::{self, paint};
-use crate::workspace::{StackSession, Workspace};
+use crate::workspace::cluster::Keys;
+use crate::workspace::{Opening, StackSession, Workspace};
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Consent {
@@ -15,21 +16,32 @@ pub(crate) enum Consent {
     Ask,
 }
 
+/// What is to be done, and how.
+pub(crate) struct Job<'j> {
+    pub(crate) destroy: bool,
+    pub(crate) consent: Consent,
+    pub(crate) parallelism: Option<usize>,
+    pub(crate) new_cluster: bool,
+    /// Exactly this plan, or nothing.
+    pub(crate) saved: Option<&'j PlanFile>,
+}
+
 /// Runs the plan of the stacks. With a plan file, exactly that one or nothing.
 pub(crate) async fn execute(
     workspace: &Workspace<'_>,
     stacks: &[String],
-    destroy: bool,
-    consent: Consent,
-    parallelism: Option<usize>,
-    saved: Option<&PlanFile>,
+    job: Job<'_>,
 ) -> Result<(), CommandError> {
+    let Job { destroy, consent, parallelism, new_cluster, saved } = job;
     let printer = workspace.context.printer;
     let operation = if destroy { "destroy" } else { "apply" };
+    // A destroy needs no keys of a cluster that was never made.
+    let keys = if destroy { Keys::Draw } else { Keys::Make };
+    let opening = Opening { destroy, keys, new_cluster };
     let mut locked = Vec::new();
     let mut planned = Vec::new();
     let outcome = async {
-        for session in workspace.open(stacks, destroy).await? {
+        for session in workspace.open(stacks, opening).await? {
             let owner = workspace.context.lock_owner(operation);
             let mut run = session.run.lock(&session.view, owner).await?;
             let prepared = prepare(&session, &mut run, saved).await;

@@ -23,7 +23,7 @@ pub(crate) struct Args {
     example: Option<String>,
     /// Where to make it
     #[arg(default_value = ".", value_name = "DIR")]
-    directory: PathBuf,
+    folder: PathBuf,
 }
 
 /// What an example is told of the datacenter that it is for.
@@ -50,8 +50,8 @@ impl Place {
 
 pub(crate) fn run(context: &Context, args: &Args) -> CommandResult {
     let folder = match &context.global.directory {
-        Some(base) => base.join(&args.directory),
-        None => args.directory.clone(),
+        Some(base) => base.join(&args.folder),
+        None => args.folder.clone(),
     };
     let name = args.example.as_deref().unwrap_or("empty");
     write_example(name, &folder, &Place::default_world())?;

@@ -13,7 +13,8 @@ use crate::context::Context;
 use crate::printer::Printer;
 use crate::style::{self, paint};
 use crate::views;
-use crate::workspace::{StackSession, Workspace};
+use crate::workspace::cluster::Keys;
+use crate::workspace::{Opening, StackSession, Workspace};
 
 /// Shows what an apply would change, and changes nothing
 #[derive(clap::Args)]
@@ -40,9 +41,12 @@ pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
         return super::drift::report(context, &args.stacks, args.detailed_exitcode).await;
     }
     let workspace = Workspace::load(context)?;
+    // A saved plan must be the one that runs: then the keys that it speaks of must be there.
+    let keys = if args.output.is_some() { Keys::Make } else { Keys::Draw };
+    let opening = Opening { destroy: args.destroy, keys, new_cluster: false };
     let mut file = workspace.plan_file(args.destroy);
     let mut planned = Vec::new();
-    for session in workspace.open(&args.stacks, args.destroy).await? {
+    for session in workspace.open(&args.stacks, opening).await? {
         let mut plan = session.run.plan(&session.view).await?;
         session.guard(&mut plan);
         file.push(&session.name, &session.source_digest, plan.clone());

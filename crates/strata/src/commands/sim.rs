@@ -3,7 +3,9 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use strata_sim::{DEFAULT_CONTROL_PORT, DEFAULT_PORT, Pace, Sim, SimOptions, WorldKind};
+use strata_sim::{
+    DEFAULT_CONTROL_PORT, DEFAULT_GATEWAY_PORT, DEFAULT_PORT, Pace, Sim, SimOptions, WorldKind,
+};
 
 use super::CommandResult;
 use crate::command_error::CommandError;
@@ -31,6 +33,9 @@ pub(crate) struct Args {
     /// Port of the control interface; by default the one after the API's
     #[arg(long)]
     control_port: Option<u16>,
+    /// Port of the gateway to the simulated network, an HTTP proxy; by default the second one after the API's
+    #[arg(long)]
+    gateway_port: Option<u16>,
     /// How long tasks take: `instant`, `fast`, `real` or a factor
     #[arg(long, default_value = "fast")]
     pace: Pace,
@@ -51,10 +56,16 @@ pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
         DEFAULT_PORT => DEFAULT_CONTROL_PORT,
         port => port.saturating_add(1),
     });
+    let gateway_port = args.gateway_port.unwrap_or(match args.port {
+        0 => 0,
+        DEFAULT_PORT => DEFAULT_GATEWAY_PORT,
+        port => port.saturating_add(2),
+    });
     let options = SimOptions {
         world: args.world,
         port: args.port,
         control_port,
+        gateway_port,
         token: args.token.clone(),
         password: args.password.clone(),
         seed: args.seed,

@@ -91,7 +91,7 @@ fn shown_of_new(step: &Step) -> Cow<'_, Spec> {
         let names = documents.into_keys().map(Value::Text).collect();
         spec.insert("config".to_owned(), Value::List(names));
     }
-    for hidden in ["machine", "vm", "foreign", "media"] {
+    for hidden in ["machine", "vm", "foreign", "media", "cordoned", "address", "version"] {
         spec.remove(hidden);
     }
     Cow::Owned(spec)
@@ -146,6 +146,7 @@ pub(crate) fn describe(address: &Address, spec: &Spec) -> String {
         Kind::Container => format!("container {} on {}", vmid(), text("node")),
         Kind::Image | Kind::Cidata => format!("{} on {}", text("volume"), text("node")),
         Kind::Dataset => format!("dataset {}", text("dataset")),
+        Kind::Schematic => format!("schematic {}", text("schematic").chars().take(12).collect::<String>()),
         Kind::Machine => format!("Talos {} on {}", text("version"), text("address")),
         Kind::Bootstrap => "etcd, begun once".to_owned(),
         Kind::Kubernetes => format!("Kubernetes {}", text("version")),

@@ -34,6 +34,13 @@ impl<'w> Outside<'w> {
         std::fs::read_to_string(place).map_err(|error| format!("`{path}` cannot be read: {error}"))
     }
 
+    /// The worst bug there could be, for the test that nothing leaks by one.
+    #[cfg(debug_assertions)]
+    fn break_down(&self, value: &SecretString) {
+        let asked = self.workspace.context.environment.contains_key("STRATA_TEST_PANIC");
+        assert!(!asked, "a bug that was asked for, with the value {}", value.expose());
+    }
+
     pub(super) fn value(&self, source: &Source) -> Result<SecretString, String> {
         match source {
             Source::Env(name) => self
@@ -53,7 +60,29 @@ impl<'w> Outside<'w> {
 
 impl Resolver for Outside<'_> {
     fn resolve(&self, reference: &Reference) -> Result<SecretString, Box<Diagnostic>> {
-        self.value(&reference.source)
-            .map_err(|message| Box::new(Diagnostic::error("unresolved", message).at(reference.span)))
+        let value = self.value(&reference.source).map_err(|message| {
+            let hint = hint(&reference.source, &message);
+            Box::new(Diagnostic::error("unresolved", message).at(reference.span).maybe_hint(hint))
+        })?;
+        if reference.sensitive {
+            self.workspace.redactor.add(&value);
+            #[cfg(debug_assertions)]
+            self.break_down(&value);
+        }
+        Ok(value)
     }
+}
+
+/// What helps where a key is missing.
+pub(super) fn hint(source: &Source, message: &str) -> Option<String> {
+    let is_secret = matches!(source, Source::Secret(_));
+    let hint = if is_secret && message.contains("encrypted for") {
+        "give an age key that opens it by SOPS_AGE_KEY_FILE, or as `age.key` at the root of the repository"
+    } else if is_secret && (message.contains("password of the vault") || message.contains("opens the vault"))
+    {
+        "give the password by `--vault-password-file` or ANSIBLE_VAULT_PASSWORD_FILE, or at a terminal"
+    } else {
+        return None;
+    };
+    Some(hint.to_owned())
 }

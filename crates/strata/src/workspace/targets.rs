@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use rand::RngCore;
-use strata_engine::Providers;
+use strata_engine::{Provider, Providers};
 use strata_net::{DialMap, Exchange, Fingerprint, TlsTrust, TraceSink};
 use strata_proxmox::{Login, ProxmoxOptions, ProxmoxProvider};
 use strata_secret::SecretString;
@@ -23,9 +23,25 @@ pub(super) struct Targets {
     providers: Providers,
     connected: BTreeSet<String>,
     shared: BTreeMap<String, BTreeSet<String>>,
+    proxmox: BTreeMap<String, Arc<ProxmoxProvider>>,
 }
 
 impl Targets {
+    pub(super) fn insert(&mut self, target: &str, provider: Arc<dyn Provider>) {
+        self.providers.insert(target, provider);
+    }
+
+    /// Puts something around a provider.
+    pub(super) fn wrap(&mut self, target: &str, around: impl FnOnce(Arc<dyn Provider>) -> Arc<dyn Provider>) {
+        if let Ok(inner) = self.providers.get(target).cloned() {
+            self.providers.insert(target, around(inner));
+        }
+    }
+
+    pub(super) fn proxmox(&self, target: &str) -> Option<Arc<ProxmoxProvider>> {
+        self.proxmox.get(target).cloned()
+    }
+
     pub(super) fn into_providers(self) -> Providers {
         self.providers
     }
@@ -45,7 +61,9 @@ impl Targets {
             if !self.connected.insert(name.value.clone()) {
                 continue;
             }
-            self.add(name, options(workspace, proxmox)?).await?;
+            let endpoint = Some(workspace.origin(proxmox.endpoint.span));
+            let added = self.add(name, options(workspace, proxmox)?).await;
+            added.map_err(|error| error.origin(endpoint))?;
         }
         // One that a cluster writes down itself.
         if let Some(name) = own_name(stack)
@@ -53,7 +71,8 @@ impl Targets {
             && self.connected.insert(name.clone())
             && let Some(options) = own_options(workspace, stack)?
         {
-            self.add(&name, options).await?;
+            let endpoint = stack.own_endpoint().map(|endpoint| workspace.origin(endpoint.span));
+            self.add(&name, options).await.map_err(|error| error.origin(endpoint))?;
         }
         Ok(())
     }
@@ -67,7 +86,9 @@ impl Targets {
             own
         })?;
         self.shared.insert(name.to_owned(), shared);
-        self.providers.insert(name, Arc::new(provider));
+        let provider = Arc::new(provider);
+        self.proxmox.insert(name.to_owned(), provider.clone());
+        self.providers.insert(name, provider);
         Ok(())
     }
 }
@@ -129,11 +150,12 @@ fn resolve(
     match value {
         Value::Literal(text) => Ok(SecretString::new(text.clone())),
         Value::Reference(reference) => {
-            let location = workspace.repository().sources.location(reference.span);
-            let origin = format!("{}:{}", location.file, location.line);
-            Outside::new(workspace, folder)
-                .value(&reference.source)
-                .map_err(|message| CommandError::failed(message).origin(Some(origin)))
+            let origin = workspace.origin(reference.span);
+            Outside::new(workspace, folder).value(&reference.source).map_err(|message| {
+                let hint = super::resolve::hint(&reference.source, &message);
+                let error = CommandError::failed(message).origin(Some(origin));
+                hint.into_iter().fold(error, CommandError::hint)
+            })
         }
     }
 }

@@ -337,3 +337,94 @@ fn the_hook_of_init_stops_a_commit() {
     safe.git(&["add", "-f", "age.key"]);
     assert!(!commit().status.success());
 }
+
+/// A terminal whose keys the test presses; the program sees its other end as standard input.
+struct Keyboard {
+    keys: fs::File,
+    terminal: fs::File,
+}
+
+impl Keyboard {
+    fn new() -> Self {
+        use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+        let keys = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+        grantpt(&keys).unwrap();
+        unlockpt(&keys).unwrap();
+        let name = ptsname(&keys, Vec::new()).unwrap().into_string().unwrap();
+        let terminal = fs::OpenOptions::new().read(true).write(true).open(name).unwrap();
+        Self { keys: keys.into(), terminal }
+    }
+
+    /// Runs the program, and presses keys when it asks for the n-th time. Gives what it said, and what the terminal echoed.
+    fn answer(&mut self, mut command: Command, answers: &[&str]) -> (Option<i32>, String, String, String) {
+        use std::io::{Read, Write};
+        use std::process::Stdio;
+        command.stdin(self.terminal.try_clone().unwrap()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let mut said = child.stderr.take().unwrap();
+        let mut stderr = String::new();
+        let mut byte = [0];
+        let mut answers = answers.iter();
+        while said.read(&mut byte).unwrap() == 1 {
+            stderr.push(char::from(byte[0]));
+            // A question stays on its line.
+            if stderr.ends_with(": ")
+                && stderr.lines().last().is_some_and(|line| line.starts_with("password of the vault"))
+                && let Some(answer) = answers.next()
+            {
+                self.keys.write_all(answer.as_bytes()).unwrap();
+            }
+        }
+        let output = child.wait_with_output().unwrap();
+        // Something is written to the terminal's own side, so that reading what it shows ends.
+        self.terminal.write_all(b"END").unwrap();
+        let mut echoed = Vec::new();
+        while !echoed.ends_with(b"END") {
+            assert_eq!(self.keys.read(&mut byte).unwrap(), 1);
+            echoed.push(byte[0]);
+        }
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+        (output.status.code(), text(output.stdout), stderr, text(echoed))
+    }
+}
+
+#[test]
+fn a_person_is_asked_for_the_password_of_a_vault() {
+    let safe = Safe::new();
+    safe.repo.write("secret.vault.yaml", &format!("db: {MARKER}\n"));
+    safe.repo.write("password", "pass word");
+    safe.run(&["secrets", "encrypt", "--vault", "secret.vault.yaml", "--vault-password-file", "password"])
+        .ok();
+    safe.repo.remove("password");
+    let mut keyboard = Keyboard::new();
+    let decrypt = || safe.strata().command(&["secrets", "decrypt", "secret.vault.yaml"]);
+    // With a slip, and the key that takes it back.
+    let (code, stdout, stderr, echoed) = keyboard.answer(decrypt(), &["pass wors\u{7f}d\r"]);
+    assert_eq!((code, stdout.as_str()), (Some(0), format!("db: {MARKER}\n").as_str()), "{stderr}");
+    assert!(!echoed.contains("pass") && !stderr.contains("pass word"), "{echoed} {stderr}");
+    // A wrong one, and a person who goes away.
+    let (code, stdout, stderr, _) = keyboard.answer(decrypt(), &["wrong\r"]);
+    assert_eq!((code, stdout.as_str()), (Some(1), ""), "{stderr}");
+    let (code, stdout, stderr, _) = keyboard.answer(decrypt(), &["pass\u{3}"]);
+    assert_eq!((code, stdout.as_str()), (Some(1), ""), "{stderr}");
+    // A new vault asks twice, so that a slip locks nobody out.
+    safe.repo.write("new.yaml", "a: b\n");
+    let encrypt = || safe.strata().command(&["secrets", "encrypt", "--vault", "new.yaml"]);
+    let (code, _, stderr, echoed) = keyboard.answer(encrypt(), &["one\r", "two\r"]);
+    assert_eq!(code, Some(1), "{stderr}");
+    assert_eq!(safe.repo.read("new.yaml"), "a: b\n");
+    assert!(!echoed.contains("one"), "{echoed}");
+    let (code, _, stderr, _) = keyboard.answer(encrypt(), &["one\r", "one\r"]);
+    assert_eq!(code, Some(0), "{stderr}");
+    assert!(safe.repo.read("new.yaml").starts_with("$ANSIBLE_VAULT;1.1;AES256\n"));
+    // Every command that needs a secret asks, not only those of `secrets`.
+    let settings = safe.repo.read("strata.yaml").replace("{env: TOKEN}", "{secret: db}");
+    safe.repo.write("strata.yaml", &settings.replace("sops: secrets.sops.yaml", "vault: secret.vault.yaml"));
+    safe.repo.write(
+        "stacks/web/stack.yaml",
+        "proxmox: {node: pve1}\nvms: {a: {vmId: 100, disk: 1, started: false}}\n",
+    );
+    let (code, _, stderr, _) = keyboard.answer(safe.strata().command(&["plan"]), &["pass word\r"]);
+    assert_eq!(code, Some(1));
+    assert!(stderr.contains("assword") && !stderr.contains("nobody to ask"), "{stderr}");
+}

@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use async_trait::async_trait;
 use strata_state::{
-    Holder, JournalRecord, Lease, LockOwner, LockedState, OpenEntry, ReplayedState, StateDocument, Store, StoreError,
-    Version, parse_journal, replay,
+    Holder, JournalRecord, Lease, LockOwner, LockedState, OpenEntry, ReplayedState, StateDocument, Store,
+    StoreError, Version, parse_journal, replay,
 };
 
 use super::process::Process;

@@ -49,6 +49,8 @@ enum Tie {
     After,
     /// To the block that starts in its column.
     Column,
+    /// To where the next comment further out belongs.
+    Following,
 }
 
 #[derive(PartialEq)]
@@ -206,10 +208,13 @@ impl Surroundings<'_> {
         match self.tie(lines, boxes[last].column.unwrap_or_default()) {
             Tie::Before => before.last().copied(),
             Tie::After => outer,
-            Tie::Column => {
-                let column = Some(self.column(at));
-                let aligned = ended.iter().rev().find(|id| boxes[**id].column == column).copied();
-                aligned.filter(|aligned| !before[..common].contains(aligned)).or(outer)
+            tie => {
+                let column = match tie {
+                    Tie::Following => self.next_column(lines),
+                    _ => Some(self.column(at)),
+                };
+                let aligned = ended.iter().rev().find(|id| column.is_some() && boxes[**id].column == column);
+                aligned.copied().filter(|aligned| !before[..common].contains(aligned)).or(outer)
             }
         }
     }
@@ -219,7 +224,7 @@ impl Surroundings<'_> {
         let column = self.column(lines.remarks[0].start);
         let group = self.group(lines, column);
         if column >= indent {
-            return if group == Group::Again { Tie::After } else { Tie::Before };
+            return if group == Group::Again { Tie::Following } else { Tie::Before };
         }
         let mut detached = self.has_empty_line(lines.last_end, lines.remarks[0].start);
         // A block of comments beyond this length is cut; its end would be looked for again from each of its lines.
@@ -244,6 +249,14 @@ impl Surroundings<'_> {
             }
         }
         Tie::After
+    }
+
+    /// The column of the next comment before the next scalar that stands further out.
+    fn next_column(&self, lines: &Lines<'_>) -> Option<usize> {
+        let own = self.column(lines.remarks[0].start);
+        let end = lines.next.unwrap_or(lines.end);
+        let later = lines.remarks.iter().skip(1).take(LONGEST_BLOCK).take_while(|remark| remark.start < end);
+        later.map(|remark| self.column(remark.start)).find(|column| *column < own)
     }
 
     /// Whether a comment stands directly below what came before, and apart from what follows.

@@ -30,6 +30,8 @@ const DOCUMENTS: &[&str] = &[
     "a: &x 1\nb: *x\nc: [*x, *x]\nd: &y {e: *x}\nf: *y\n",
     "t: 2026-01-02T03:04:05Z\nu: 2026-01-02 03:04:05\nv: 2026-1-2\nw: '2026-01-02'\n",
     "# only\n# comments\na: 1\n# at\n\n# the end\n",
+    "a:\n    b:\n        k: v\n        # one\n\n        # two\n\n        # three\n    # four\n\n    # five\nz: 1\n",
+    "a:\n    b:\n        k: v\n        # one\n\n        # two\nz: 1\n",
     "a:\n  # nothing but a comment\nb:\n  c: 1\n",
     "x: \"ENC[AES256_GCM,data:AA==,iv:AA==,tag:AA==,type:str]\"\n",
     "# ENC[AES256_GCM,data:AA==,iv:AA==,tag:AA==,type:comment]\na: 1\n",

@@ -76,9 +76,7 @@ pub(super) fn streamed_upgrade(call: &Call<'_>) -> Outcome {
 
 fn pulled(reference: &str) -> Result<(), Status> {
     let named = reference.contains('/') && !reference.contains("/missing/");
-    let found =
-        named.then_some(()).ok_or_else(|| Status::new(Code::NotFound, format!("{reference}: not found")));
-    found
+    named.then_some(()).ok_or_else(|| Status::new(Code::NotFound, format!("{reference}: not found")))
 }
 
 pub(super) fn pull(call: &Call<'_>) -> Outcome {

@@ -12,8 +12,8 @@ use crate::talos::config::Role;
 use crate::talos::grpc::{Code, Status};
 use crate::talos::machine::Stage;
 use crate::talos::version::Version;
-use crate::talos::wire::Timestamp;
 use crate::talos::wire::cosi::{self, Metadata, Resource, ResourceReply, Spec};
+use crate::talos::wire::{Nothing, Timestamp};
 use crate::world::World;
 
 const MACHINE_CONFIG: &str = "MachineConfigs.config.talos.dev";
@@ -22,6 +22,12 @@ const MACHINE_STATUS: &str = "MachineStatuses.runtime.talos.dev";
 const BOOT_ID: &str = "BootIDs.runtime.talos.dev";
 const MEMBER: &str = "Members.cluster.talos.dev";
 const HOSTNAME: &str = "HostnameStatuses.net.talos.dev";
+const NODENAME: &str = "Nodenames.kubernetes.talos.dev";
+const VERSION: &str = "Versions.runtime.talos.dev";
+const ETCD_MEMBER: &str = "EtcdMembers.etcd.talos.dev";
+const STATIC_POD: &str = "StaticPodStatuses.kubernetes.talos.dev";
+const VOLUME: &str = "VolumeStatuses.block.talos.dev";
+const DIAGNOSTIC: &str = "Diagnostics.runtime.talos.dev";
 const DEFINITION: &str = "ResourceDefinitions.meta.cosi.dev";
 
 /// A kind of resources: its type, where it is, how one is called, who may see it, and since which minor it is there.
@@ -40,6 +46,12 @@ const KINDS: &[Kind] = &[
     Kind { name: BOOT_ID, namespace: "runtime", display: "BootID", sensitive: false, since: 14 },
     Kind { name: MEMBER, namespace: "cluster", display: "Member", sensitive: false, since: 0 },
     Kind { name: HOSTNAME, namespace: "network", display: "HostnameStatus", sensitive: false, since: 0 },
+    Kind { name: NODENAME, namespace: "k8s", display: "Nodename", sensitive: false, since: 0 },
+    Kind { name: VERSION, namespace: "runtime", display: "Version", sensitive: false, since: 0 },
+    Kind { name: ETCD_MEMBER, namespace: "etcd", display: "EtcdMember", sensitive: false, since: 0 },
+    Kind { name: STATIC_POD, namespace: "k8s", display: "StaticPodStatus", sensitive: false, since: 0 },
+    Kind { name: VOLUME, namespace: "runtime", display: "VolumeStatus", sensitive: false, since: 0 },
+    Kind { name: DIAGNOSTIC, namespace: "runtime", display: "Diagnostic", sensitive: false, since: 0 },
     Kind { name: DEFINITION, namespace: "meta", display: "ResourceDefinition", sensitive: false, since: 0 },
 ];
 
@@ -79,7 +91,7 @@ fn block(text: &str) -> String {
 
 /// Every resource of a type on a machine.
 fn all(world: &World, key: &str, kind: &str, version: Version, admin: bool) -> Result<Vec<Resource>, Status> {
-    let (machine, boot) = machine(world, key)?;
+    let (_, boot) = machine(world, key)?;
     let hostname = world.talos_hostname(key);
     let known = KINDS.iter().find(|known| known.name == kind && version.minor >= known.since);
     if known.is_some_and(|known| known.sensitive) && !admin {
@@ -114,10 +126,61 @@ fn all(world: &World, key: &str, kind: &str, version: Version, admin: bool) -> R
             let content = cosi::MachineTypeSpec { machine_type: number };
             vec![resource("config", kind, "machine-type", &content, format!("{name}\n"))]
         }
-        MACHINE_STATUS => vec![status(world, key, machine.stage())],
+        MACHINE_STATUS => vec![status(world, key)],
         BOOT_ID => {
             let content = cosi::BootIdSpec { boot_id: boot.id.clone() };
             vec![resource("runtime", kind, "boot-id", &content, format!("bootID: {}\n", boot.id))]
+        }
+        // A simulated machine has nothing to complain about.
+        DIAGNOSTIC => Vec::new(),
+        VERSION => {
+            let version = boot.image.as_ref().map(|image| image.version.clone()).unwrap_or_default();
+            let yaml = format!("version: {version}\n");
+            vec![resource(
+                "runtime",
+                kind,
+                "version",
+                &cosi::VersionSpec { version, name: "Talos".to_owned() },
+                yaml,
+            )]
+        }
+        ETCD_MEMBER => {
+            let up = world.etcd_of(key).filter(|(cluster, member)| world.etcd_up(cluster, member));
+            let entry = |id: u64| {
+                let member_id = format!("{id:016x}");
+                let yaml = format!("memberID: {}\n", quoted(&member_id));
+                resource("etcd", kind, "local", &cosi::EtcdMemberSpec { member_id }, yaml)
+            };
+            up.map(|(_, member)| entry(member.id)).into_iter().collect()
+        }
+        STATIC_POD => {
+            let up = world.api_server_up(key);
+            let pods = ["kube-apiserver", "kube-controller-manager", "kube-scheduler"];
+            let pods = pods.into_iter().filter(|_| up).map(|pod| {
+                let yaml = "podStatus:\n    conditions:\n        - status: \"True\"\n          type: Ready\n    phase: Running\n";
+                resource("k8s", kind, &format!("kube-system/{pod}-{hostname}"), &Nothing {}, yaml.to_owned())
+            });
+            pods.collect()
+        }
+        VOLUME => {
+            let volumes = ["EPHEMERAL", "STATE"].into_iter().filter(|_| world.talos_disk(key).is_some());
+            let volumes = volumes.map(|id| {
+                let content = cosi::VolumeSpec { phase: 6, location: "/dev/sda4".to_owned(), size: 30 << 30 };
+                resource(
+                    "runtime",
+                    kind,
+                    id,
+                    &content,
+                    "phase: ready\nlocation: /dev/sda4\nsize: 32212254720\n".to_owned(),
+                )
+            });
+            volumes.collect()
+        }
+        NODENAME if boot.config.is_none() => Vec::new(),
+        NODENAME => {
+            let yaml = format!("nodename: {}\n", quoted(&hostname));
+            let content = cosi::NodenameSpec { nodename: hostname };
+            vec![resource("k8s", kind, "nodename", &content, yaml)]
         }
         HOSTNAME => {
             let yaml = format!("hostname: {}\ndomainname: \"\"\n", quoted(&hostname));
@@ -134,6 +197,9 @@ fn definition(kind: &Kind) -> Resource {
     let single = kind.display.to_lowercase();
     let capitals: String = plural.chars().filter(char::is_ascii_uppercase).collect::<String>().to_lowercase();
     let mut aliases = vec![single];
+    if kind.name == HOSTNAME {
+        aliases.push("hostname".to_owned());
+    }
     if capitals.len() > 1 {
         aliases.extend([capitals.clone(), format!("{capitals}s")]);
     }
@@ -161,14 +227,15 @@ fn definition(kind: &Kind) -> Resource {
     resource("meta", DEFINITION, &kind.name.to_lowercase(), &content, yaml)
 }
 
-fn status(world: &World, key: &str, stage: Option<&Stage>) -> Resource {
-    let control_plane =
-        world.talos.machines.get(key).and_then(|m| m.config()).is_some_and(|c| c.is_control_plane());
+/// Stage and readiness of a machine, and what is missing.
+pub(super) fn condition(world: &World, key: &str) -> (i32, bool, Vec<(&'static str, &'static str)>) {
+    let machine = world.talos.machines.get(key);
+    let control_plane = machine.and_then(|m| m.config()).is_some_and(|c| c.is_control_plane());
     let joined = world.etcd_of(key).is_some_and(|(cluster, member)| {
         !member.learner && world.etcd_up(cluster, member) && world.has_quorum(cluster)
     });
     let mut unmet = Vec::new();
-    let mut number = match stage {
+    let mut number = match machine.and_then(|machine| machine.stage()) {
         Some(Stage::Maintenance) => 3,
         Some(Stage::Installing) => 2,
         Some(Stage::Running) => 4,
@@ -181,23 +248,39 @@ fn status(world: &World, key: &str, stage: Option<&Stage>) -> Resource {
         number = 1;
         unmet.push(("services", "service \"etcd\" not healthy"));
     }
-    let kubelet =
-        world.talos.machines.get(key).and_then(|machine| machine.boot.as_ref()).is_some_and(|boot| {
-            let since = boot.running_since.unwrap_or(i64::MAX / 2);
-            since + world.scaled_ms(crate::talos::kubernetes::READY) <= world.now_ms()
-        });
+    let kubelet = machine.and_then(|machine| machine.boot.as_ref()).is_some_and(|boot| {
+        let since = boot.running_since.unwrap_or(i64::MAX / 2);
+        since + world.scaled_ms(crate::talos::kubernetes::READY) <= world.now_ms()
+    });
     if number == 4 && !kubelet {
         unmet.push(("services", "service \"kubelet\" not healthy"));
     }
-    let name = ["unknown", "booting", "installing", "maintenance", "running", "rebooting", "shutting down"];
     let ready = unmet.is_empty() && matches!(number, 3 | 4);
-    let yaml = format!("stage: {}\nstatus:\n    ready: {ready}\n", name[number as usize]);
+    (number, ready, unmet)
+}
+
+/// The same as the resource has it, and as events do.
+pub(super) fn machine_status(world: &World, key: &str) -> cosi::MachineStatusSpec {
+    let (stage, ready, unmet) = condition(world, key);
     let unmet = unmet
         .into_iter()
         .map(|(name, reason)| cosi::UnmetCondition { name: name.to_owned(), reason: reason.to_owned() })
         .collect();
-    let content =
-        cosi::MachineStatusSpec { stage: number, status: Some(cosi::MachineStatusStatus { ready, unmet }) };
+    cosi::MachineStatusSpec { stage, status: Some(cosi::MachineStatusStatus { ready, unmet }) }
+}
+
+fn status(world: &World, key: &str) -> Resource {
+    let name = ["unknown", "booting", "installing", "maintenance", "running", "rebooting", "shutting down"];
+    let content = machine_status(world, key);
+    let ready = content.status.as_ref().is_some_and(|status| status.ready);
+    let stage = usize::try_from(content.stage).ok().and_then(|stage| name.get(stage)).unwrap_or(&"unknown");
+    let unmet = content.status.as_ref().map(|status| status.unmet.as_slice()).unwrap_or_default();
+    let lines = unmet.iter().map(|unmet| {
+        format!("        - name: {}\n          reason: {}\n", unmet.name, quoted(&unmet.reason))
+    });
+    let lines: String = lines.collect();
+    let unmet = if lines.is_empty() { " []\n".to_owned() } else { format!("\n{lines}") };
+    let yaml = format!("stage: {stage}\nstatus:\n    ready: {ready}\n    unmetConditions:{unmet}");
     resource("runtime", MACHINE_STATUS, "machine", &content, yaml)
 }
 

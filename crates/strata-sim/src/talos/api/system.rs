@@ -2,7 +2,8 @@
 
 use super::{Call, Outcome, Reply, done, machine};
 use crate::talos::grpc::{Code, Status};
-use crate::talos::wire;
+use crate::talos::{boot, wire};
+use crate::world::{Guest, World};
 use prost::Message as _;
 
 pub(super) fn version(call: &Call<'_>) -> Outcome {
@@ -51,4 +52,39 @@ pub(super) fn read(call: &Call<'_>) -> Outcome {
     }
     let data = wire::Data { bytes: format!("{}\n", boot.id).into_bytes() };
     Ok(Reply::one(data.encode_to_vec()))
+}
+
+/// The VM that the machine is, if it is one.
+fn guest<'w>(world: &'w World, key: &str) -> Option<&'w Guest> {
+    world.guests.get(&key.strip_prefix("vm/")?.parse().ok()?)
+}
+
+pub(super) fn memory(call: &Call<'_>) -> Outcome {
+    let world = call.shared.world();
+    let configured =
+        guest(&world, call.key).and_then(|guest| guest.get("memory")?.split(',').next()?.parse().ok());
+    let total = configured.unwrap_or(8192_u64) * 1024;
+    done(&wire::Memory { meminfo: Some(wire::MemInfo { total, free: total / 2, available: total / 2 }) })
+}
+
+pub(super) fn mounts(call: &Call<'_>) -> Outcome {
+    let world = call.shared.world();
+    let disk = guest(&world, call.key).and_then(|guest| {
+        let drive = boot::in_boot_order(&guest.config).into_iter().find(|drive| !drive.is_cdrom())?;
+        Some(world.volume(drive.volid()?, &guest.node)?.size)
+    });
+    let size = disk.unwrap_or(32 << 30);
+    let var = wire::MountStat {
+        filesystem: "/dev/sda4".to_owned(),
+        size,
+        available: size / 2,
+        mounted_on: "/var".to_owned(),
+    };
+    done(&wire::Mounts { stats: vec![var] })
+}
+
+/// When the machine booted. Two boots at a fast pace may be in one second, so that the number of boots is what counts.
+pub(super) fn statistics(call: &Call<'_>) -> Outcome {
+    let boots = machine(&call.shared.world(), call.key)?.0.boots;
+    done(&wire::SystemStat { boot_time: 1_700_000_000 + boots * 60 })
 }

@@ -81,14 +81,28 @@ impl World {
     /// Joins as a learner, if the cluster has a majority and no other learner. True if it did.
     pub fn etcd_join(&mut self, key: &str, now: i64) -> bool {
         let Some(cluster) = self.etcd_near(key) else { return false };
-        if !self.has_quorum(cluster) || cluster.members.iter().any(|member| member.learner) {
+        if !self.has_quorum(cluster) {
             return false;
         }
         let id = cluster.id.clone();
+        // A member of the same name is what this machine was before: it has to go first.
+        let name = self.talos_hostname(key);
+        let before = cluster.members.iter().find(|member| member.name == name).map(|member| member.id);
+        if let Some(before) = before
+            && self.etcd_remove(&id, before).is_err()
+        {
+            return false;
+        }
+        let Some(cluster) = self.talos.etcd.get(&id) else { return false };
+        let boot = self.talos.machines.get(key).and_then(|machine| machine.boot.as_ref());
+        let address = boot.and_then(|boot| boot.addresses().first().cloned()).unwrap_or_default();
+        // One learner at a time, and no address twice.
+        if cluster.members.iter().any(|member| member.learner || member.address == address) {
+            return false;
+        }
         let member = self.new_member(key, &id, now);
         let data = EtcdData { cluster: id.clone(), member: member.id };
         if let Some(cluster) = self.talos.etcd.get_mut(&id) {
-            // The name of a member that is gone for good is free again only when it was removed.
             cluster.members.push(member);
             cluster.revision += 1;
         }

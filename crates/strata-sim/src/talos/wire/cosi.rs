@@ -192,3 +192,33 @@ pub struct DefinitionSpec {
     #[prost(int32, tag = "7")]
     pub sensitivity: i32,
 }
+
+#[derive(Clone, PartialEq, Message)]
+pub struct NodenameSpec {
+    #[prost(string, tag = "1")]
+    pub nodename: String,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub struct VersionSpec {
+    #[prost(string, tag = "1")]
+    pub version: String,
+    #[prost(string, tag = "2")]
+    pub name: String,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub struct EtcdMemberSpec {
+    #[prost(string, tag = "1")]
+    pub member_id: String,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub struct VolumeSpec {
+    #[prost(int32, tag = "1")]
+    pub phase: i32,
+    #[prost(string, tag = "2")]
+    pub location: String,
+    #[prost(uint64, tag = "9")]
+    pub size: u64,
+}

@@ -36,11 +36,11 @@ async fn without_an_address_drive_a_reservation_decides() {
     proxmox(&sim, "PUT", &path, json!({ "delete": "ide0", "net0": "virtio=02:00:00:00:00:01,bridge=vmbr0" }))
         .await;
     power(&sim, 101, "start").await;
-    assert_eq!(sim.export()["talos"]["machines"][0]["addresses"], json!([]));
+    assert_eq!(sim.talos()["machines"][0]["addresses"], json!([]));
     power(&sim, 101, "stop").await;
     change(&sim, json!({ "reserve": { "mac": "02:00:00:00:00:01", "address": "192.0.2.77" } })).await;
     power(&sim, 101, "start").await;
-    assert_eq!(sim.export()["talos"]["machines"][0]["addresses"], json!(["192.0.2.77"]));
+    assert_eq!(sim.talos()["machines"][0]["addresses"], json!(["192.0.2.77"]));
     Talos::insecure(&sim, "192.0.2.77").await.unwrap();
 }
 
@@ -60,7 +60,7 @@ async fn what_is_no_configuration_is_refused() {
         assert_eq!(refused.code, 3, "{refused:?}");
         assert!(refused.text.contains(why), "{refused:?}");
     }
-    assert_eq!(sim.export()["talos"]["machines"][0]["stage"], "maintenance");
+    assert_eq!(sim.talos()["machines"][0]["stage"], "maintenance");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -158,4 +158,24 @@ async fn bare_machines_are_there_as_well() {
     let mut talos = cluster.admin("192.0.2.61").await;
     assert_ne!(talos.boot_id().await, before);
     assert_eq!(talos.members().await.unwrap().len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn machines_outlive_the_simulator() {
+    let dir = tempfile::tempdir().unwrap();
+    let options = || strata_sim::SimOptions {
+        pace: strata_sim::Pace::INSTANT,
+        data_dir: Some(dir.path().to_owned()),
+        ..strata_sim::SimOptions::default()
+    };
+    let sim = strata_sim::Sim::start(options()).await.unwrap();
+    let cluster = Cluster { sim, pki: Pki::new(), version: "v1.13.0".to_owned() };
+    cluster.add(101, "cp-1", "192.0.2.41", true).await.bootstrap(false).await.unwrap();
+    let before = (cluster.sim.export(), cluster.sim.talos());
+    let Cluster { sim, pki, version } = cluster;
+    sim.shutdown().await.unwrap();
+    let sim = strata_sim::Sim::start(options()).await.unwrap();
+    let cluster = Cluster { sim, pki, version };
+    assert_eq!((cluster.sim.export(), cluster.sim.talos()), before);
+    assert_eq!(cluster.admin("192.0.2.41").await.members().await.unwrap().len(), 1);
 }

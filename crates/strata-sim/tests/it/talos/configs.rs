@@ -103,6 +103,11 @@ impl Pki {
         )
     }
 
+    /// Certificate and key of the authority of the Kubernetes API.
+    pub fn kubernetes(&self) -> (String, String) {
+        (self.kubernetes.pem.clone(), self.kubernetes.key.serialize_pem())
+    }
+
     pub fn client(&self, role: &str) -> Client {
         let key = KeyPair::generate_for(&PKCS_ED25519).unwrap();
         let mut params = CertificateParams::default();

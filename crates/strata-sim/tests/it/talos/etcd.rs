@@ -19,7 +19,7 @@ async fn nothing_is_there_until_the_bootstrap_and_then_only_once() {
     // The shared address is held now: something is there that has no API of that port.
     let shared = tunnel(&cluster.sim, "192.0.2.40:1").await.unwrap_err();
     assert!(shared.text.contains("refused"), "{shared:?}");
-    assert_eq!(cluster.sim.export()["talos"]["counters"]["test-cluster"]["bootstraps"], 1);
+    assert_eq!(cluster.sim.talos()["counters"]["test-cluster"]["bootstraps"], 1);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -34,7 +34,7 @@ async fn control_planes_join_one_after_another_and_keep_their_majority() {
     assert!(tunnel(&cluster.sim, "192.0.2.40:6443").await.is_err());
     let lost = second.members().await.unwrap_err();
     assert!(lost.text.contains("no leader"), "{lost:?}");
-    let counters = cluster.sim.export()["talos"]["counters"]["test-cluster"].clone();
+    let counters = cluster.sim.talos()["counters"]["test-cluster"].clone();
     assert_eq!((counters["most_down"].as_u64(), counters["quorum_lost"].as_bool()), (Some(2), Some(true)));
     power(&cluster.sim, 103, "start").await;
     eventually(async || second.members().await.ok()).await;
@@ -53,20 +53,34 @@ async fn a_lost_member_is_removed_by_its_number_and_replaced() {
     assert_eq!(second.members().await.unwrap().len(), 2);
     cluster.add(101, "cp-1", "192.0.2.41", true).await;
     cluster.voters(&["cp-1", "cp-2", "cp-3"]).await;
-    let export = cluster.sim.export();
-    assert_eq!(export["talos"]["etcd-clusters"].as_array().unwrap().len(), 1);
-    assert_eq!(export["talos"]["counters"]["test-cluster"]["quorum_lost"], false);
+    let export = cluster.sim.talos();
+    assert_eq!(export["etcd-clusters"].as_array().unwrap().len(), 1);
+    assert_eq!(export["counters"]["test-cluster"]["quorum_lost"], false);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_rebuilt_machine_that_is_bootstrapped_makes_a_second_cluster() {
-    let cluster = Cluster::bootstrapped("v1.13.0").await;
-    power(&cluster.sim, 101, "stop").await;
+    let cluster = Cluster::of_three("v1.13.0").await;
+    for vmid in [101, 102, 103] {
+        power(&cluster.sim, vmid, "stop").await;
+    }
     proxmox(&cluster.sim, "DELETE", &format!("/nodes/{NODE}/qemu/101"), json!({ "purge": 1 })).await;
     cluster.add(101, "cp-1", "192.0.2.41", true).await.bootstrap(false).await.unwrap();
-    let export = cluster.sim.export();
-    assert_eq!(export["talos"]["counters"]["test-cluster"]["bootstraps"], 2);
-    assert_eq!(export["talos"]["etcd-clusters"].as_array().unwrap().len(), 2);
+    let report = cluster.sim.talos();
+    assert_eq!(report["counters"]["test-cluster"]["bootstraps"], 2);
+    assert_eq!(report["etcd-clusters"].as_array().unwrap().len(), 2);
+    assert_eq!(cluster.sim.export()["talos"]["etcd-clusters"].as_array().unwrap().len(), 2);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_rebuilt_machine_that_is_left_alone_joins_again_under_its_name() {
+    let cluster = Cluster::of_three("v1.13.0").await;
+    power(&cluster.sim, 101, "stop").await;
+    proxmox(&cluster.sim, "DELETE", &format!("/nodes/{NODE}/qemu/101"), json!({ "purge": 1 })).await;
+    let mut first = cluster.add(101, "cp-1", "192.0.2.41", true).await;
+    cluster.voters(&["cp-1", "cp-2", "cp-3"]).await;
+    assert_eq!(first.members().await.unwrap().len(), 3);
+    assert_eq!(first.bootstrap(false).await.unwrap_err().code, 6);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -81,7 +95,7 @@ async fn who_leaves_is_gone_and_the_last_one_cannot() {
     assert_eq!(cluster.machine(102)["etcd-data"], false);
     // It stays out until it boots again.
     tokio::time::sleep(std::time::Duration::from_millis(100)).await;
-    assert_eq!(voters(&cluster.sim.export()), ["cp-1"]);
+    assert_eq!(voters(&cluster.sim.talos()), ["cp-1"]);
     second.reboot().await.unwrap();
     cluster.voters(&["cp-1", "cp-2"]).await;
 }
@@ -102,9 +116,9 @@ async fn a_snapshot_brings_the_same_cluster_back() {
     first.bootstrap(true).await.unwrap();
     let members = first.members().await.unwrap();
     assert_eq!((members.len(), members[0].hostname.as_str()), (1, "cp-1"));
-    let export = cluster.sim.export();
-    assert_eq!(export["talos"]["etcd-clusters"].as_array().unwrap().len(), 1);
-    assert_eq!(export["talos"]["counters"]["test-cluster"]["bootstraps"], 1);
+    let export = cluster.sim.talos();
+    assert_eq!(export["etcd-clusters"].as_array().unwrap().len(), 1);
+    assert_eq!(export["counters"]["test-cluster"]["bootstraps"], 1);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -135,5 +149,5 @@ async fn another_clusters_control_plane_does_not_join() {
     Talos::insecure(&cluster.sim, "192.0.2.42").await.unwrap().apply(&config, 1).await.unwrap();
     eventually(async || (cluster.machine(102)["stage"] == "running").then_some(())).await;
     assert_eq!(cluster.machine(102)["etcd-data"], false);
-    assert_eq!(voters(&cluster.sim.export()), ["cp-1"]);
+    assert_eq!(voters(&cluster.sim.talos()), ["cp-1"]);
 }

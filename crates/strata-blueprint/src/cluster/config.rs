@@ -1,0 +1,198 @@
+//! What Talos is told on each node of a cluster: from the source to a machine configuration.
+
+use strata_diagnostics::Diagnostic;
+use strata_source::cluster::nodes::Machine as Node;
+use strata_source::cluster::topology::{NodeRole, NodeSettings};
+use strata_source::cluster::{Cluster, Cni as WrittenCni};
+use strata_source::value::document::Document;
+use strata_talos::{
+    Arch, Cni, ConfigInput, Contract, DiskKey, Factory, FactoryImage, KernelModule, Link, MachineConfig,
+    NodeInput, NodeNetwork, NodePatch, Patch, Platform, RegistryMirror, Role, node_config,
+};
+
+use super::{FACTORY, schematic_id};
+use crate::site::Draft;
+
+/// The port of the Kubernetes API.
+const API_PORT: u16 = 6443;
+
+/// The version of Kubernetes of a cluster that names none: the newest that its Talos is made for.
+pub(super) fn kubernetes_version(cluster: &Cluster, contract: Contract) -> String {
+    let written = cluster.cluster.kubernetes.as_ref().and_then(|kubernetes| kubernetes.version.as_ref());
+    let version = written.map_or_else(|| contract.default_kubernetes(), |version| version.value.clone());
+    format!("v{}", version.trim_start_matches('v'))
+}
+
+/// The URL of the Kubernetes API: as written, the shared address, or the first control plane.
+pub(super) fn endpoint(cluster: &Cluster, nodes: &[Node<'_>]) -> Option<String> {
+    if let Some(endpoint) = &cluster.cluster.endpoint {
+        return Some(endpoint.value.clone());
+    }
+    let vip = cluster.cluster.network.as_ref().and_then(|network| network.vip.as_ref()).map(|vip| vip.0);
+    let first = || nodes.iter().find(|node| node.role == NodeRole::ControlPlane)?.address.map(|ip| ip.value);
+    vip.or_else(first).map(|ip| match ip {
+        std::net::IpAddr::V4(ip) => format!("https://{ip}:{API_PORT}"),
+        std::net::IpAddr::V6(ip) => format!("https://[{ip}]:{API_PORT}"),
+    })
+}
+
+/// The image that a node is installed and upgraded from.
+pub(super) fn installer(
+    cluster: &Cluster,
+    node: &Node<'_>,
+    mirror: &dyn Fn(&str) -> String,
+) -> Option<String> {
+    let talos = &cluster.cluster.talos;
+    let arch = match talos.arch.map(|arch| arch.to_string()).as_deref() {
+        Some("arm64") => Arch::Arm64,
+        _ => Arch::Amd64,
+    };
+    let image = FactoryImage {
+        schematic: schematic_id(cluster, node),
+        version: talos.version.value.clone(),
+        platform: if cluster.proxmox.is_some() { Platform::NoCloud } else { Platform::Metal },
+        arch,
+        secure_boot: node.setting(|settings| settings.secure_boot).unwrap_or(talos.secure_boot),
+    };
+    Some(Factory::new(&mirror(FACTORY)).ok()?.installer(&image))
+}
+
+impl Draft<'_> {
+    /// The configuration of one node; what stands in its way is reported.
+    pub(super) fn machine_config(
+        &mut self,
+        cluster: &Cluster,
+        nodes: &[Node<'_>],
+        node: &Node<'_>,
+        mac: Option<String>,
+    ) -> Option<MachineConfig> {
+        let secrets = self.site.cluster_secrets?;
+        let version = &cluster.cluster.talos.version;
+        let contract: Contract = match version.parse() {
+            Ok(contract) => contract,
+            Err(error) => {
+                self.refuse("talos-version", format!("{error}"), version.span);
+                return None;
+            }
+        };
+        let endpoint = endpoint(cluster, nodes)?;
+        let mut input = ConfigInput::new(
+            contract,
+            cluster.cluster_name(self.site.stack),
+            endpoint,
+            kubernetes_version(cluster, contract),
+        );
+        self.common(cluster, &mut input);
+        input.install_image = installer(cluster, node, self.site.mirror);
+        let own = node_input(cluster, node, mac);
+        let patches = self.patches(cluster, node)?;
+        match node_config(&input, secrets, &own, &patches) {
+            Ok(config) => Some(config),
+            Err(error) => {
+                let message = format!("`{}` has no machine configuration: {error}", node.name);
+                self.found.push(Diagnostic::error("machine-config", message).at(node.span));
+                None
+            }
+        }
+    }
+
+    fn common(&self, cluster: &Cluster, input: &mut ConfigInput) {
+        let (talos, kubernetes) = (&cluster.cluster.talos, cluster.cluster.kubernetes.as_ref());
+        if let Some(disk) = &talos.install_disk {
+            input.install_disk = Some(disk.clone());
+        }
+        if let Some(network) = &cluster.cluster.network {
+            input.additional_sans.extend(network.api_names.iter().cloned());
+            input.additional_sans.extend(network.vip.as_ref().map(|vip| vip.0.to_string()));
+        }
+        input.additional_sans.retain(|name| !input.endpoint.contains(name.as_str()));
+        input.registry_mirrors = talos
+            .registry_mirrors
+            .iter()
+            .map(|(host, endpoints)| RegistryMirror {
+                host: host.value.clone(),
+                endpoints: endpoints.clone(),
+            })
+            .collect();
+        let Some(kubernetes) = kubernetes else { return };
+        if let Some(pods) = &kubernetes.pod_cidr {
+            input.pod_subnets = vec![pods.value.to_string()];
+        }
+        if let Some(services) = &kubernetes.service_cidr {
+            input.service_subnets = vec![services.value.to_string()];
+        }
+        if let Some(domain) = &kubernetes.dns_domain {
+            input.dns_domain.clone_from(domain);
+        }
+    }
+
+    /// The user's patches: for all, for the pool or role, for the node.
+    fn patches(&mut self, cluster: &Cluster, node: &Node<'_>) -> Option<Vec<NodePatch>> {
+        let layers = node.settings.iter().rev().flat_map(|settings| &settings.patches);
+        let written: Vec<&Document> = cluster.cluster.patches.iter().chain(layers).collect();
+        let mut patches = Vec::with_capacity(written.len());
+        for document in written {
+            let text = self.written(document, &|_, _| Some(()))?;
+            let (origin, span) = match document {
+                Document::File(path) => (path.value.clone(), path.span),
+                Document::Inline(text) => (self.origin(text.span).unwrap_or_default(), text.span),
+                Document::Reference(reference) => {
+                    (self.origin(reference.span).unwrap_or_default(), reference.span)
+                }
+                Document::Mapping(node) => (self.origin(node.span).unwrap_or_default(), node.span),
+            };
+            match Patch::parse(&text) {
+                Ok(patch) => patches.push(NodePatch { origin, patch }),
+                Err(error) => {
+                    self.refuse("patch", format!("the patch `{origin}` cannot be read: {error}"), span);
+                    return None;
+                }
+            }
+        }
+        Some(patches)
+    }
+}
+
+fn node_input(cluster: &Cluster, node: &Node<'_>, mac: Option<String>) -> NodeInput {
+    let (talos, kubernetes) = (&cluster.cluster.talos, cluster.cluster.kubernetes.as_ref());
+    let mut input = NodeInput::new(match node.role {
+        NodeRole::ControlPlane => Role::ControlPlane,
+        NodeRole::Worker => Role::Worker,
+    });
+    input.hostname = Some(node.name.clone());
+    if let (Some(network), Some(address)) = (&cluster.cluster.network, &node.address) {
+        let vip = network.vip.as_ref().filter(|_| node.role == NodeRole::ControlPlane);
+        input.network = Some(NodeNetwork {
+            link: mac.map_or(Link::Only, |mac| Link::Mac(mac.to_ascii_lowercase())),
+            addresses: vec![network.cidr.with_address(address.value).to_string()],
+            gateway: network.gateway.as_ref().map(|gateway| gateway.0.to_string()),
+            vlan: network.guest_vlan,
+            mtu: node.setting(|settings| settings.mtu).or(network.mtu).map(u32::from),
+            vip: vip.map(|vip| vip.0.to_string()),
+        });
+        input.nameservers = network.nameservers.iter().map(|server| server.0.to_string()).collect();
+        input.time_servers.clone_from(&network.time_servers);
+    }
+    input.install_disk = node.setting(|settings| settings.install_disk.clone());
+    let encrypted = node.setting(|settings| settings.encrypt_disk).or(talos.encrypt_disk).unwrap_or(false);
+    let secure = node.setting(|settings| settings.secure_boot).unwrap_or(talos.secure_boot);
+    input.disk_key = encrypted.then_some(if secure { DiskKey::Tpm } else { DiskKey::NodeId });
+    let modules = node.setting(|settings| settings.kernel_modules.as_ref()).unwrap_or(&talos.kernel_modules);
+    input.kernel_modules =
+        modules.iter().map(|name| KernelModule { name: name.clone(), parameters: Vec::new() }).collect();
+    let pairs = |get: fn(&NodeSettings) -> &strata_yaml::Map<String>| {
+        node.merged(get).into_iter().map(|(key, value)| (key.to_owned(), value.to_owned())).collect()
+    };
+    input.labels = pairs(|settings| &settings.labels);
+    input.annotations = pairs(|settings| &settings.annotations);
+    input.taints = pairs(|settings| &settings.taints);
+    if let Some(kubernetes) = kubernetes {
+        input.cni = match kubernetes.cni {
+            _ if !kubernetes.cni_manifests.is_empty() => Cni::Custom(kubernetes.cni_manifests.clone()),
+            Some(WrittenCni::None) => Cni::None,
+            Some(WrittenCni::Flannel) | None => Cni::Flannel,
+        };
+        input.schedule_on_control_planes = kubernetes.schedule_on_control_planes.unwrap_or(false);
+    }
+    input
+}

@@ -1,0 +1,217 @@
+//! One cluster: who it is, where its nodes answer, and the keys that open them.
+
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use async_trait::async_trait;
+use jiff::Timestamp;
+use strata_engine::ProviderError;
+use strata_kubernetes::{KubeClient, KubeOptions};
+use strata_net::{DialMap, TlsTrust};
+use strata_secret::{DigestKey, Redactor};
+use strata_secrets::OsRandom;
+use strata_talos::api::{Credentials, TalosClient, Timeouts};
+use strata_talos::{MachineConfig, SecretsBundle};
+
+use crate::error::{internal, talos};
+
+/// The port of the Talos API.
+const TALOS_PORT: u16 = 50000;
+const KUBERNETES_PORT: u16 = 6443;
+/// The certificate with which the Kubernetes API is asked lives as long as a long apply.
+const CLIENT_VALIDITY: std::time::Duration = std::time::Duration::from_secs(24 * 3600);
+
+/// A node and where its Talos answers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NodePlace {
+    pub name: String,
+    pub address: String,
+    pub control_plane: bool,
+}
+
+/// The drive that a node was installed from.
+#[async_trait]
+pub trait Media: Send + Sync {
+    /// Whether there is anything in it.
+    async fn is_inserted(&self, node: &str) -> Result<bool, ProviderError>;
+    async fn eject(
+        &self,
+        node: &str,
+        before_write: &(dyn Fn() -> Result<(), ProviderError> + Sync),
+    ) -> Result<(), ProviderError>;
+}
+
+/// Where copies of etcd go.
+#[async_trait]
+pub trait SnapshotSink: Send + Sync {
+    /// Keeps a copy, encrypted; says where.
+    async fn keep(
+        &self,
+        cluster: &str,
+        snapshot: strata_secret::SecretBytes,
+    ) -> Result<String, ProviderError>;
+}
+
+pub struct ClusterOptions {
+    /// As Talos and Kubernetes call it.
+    pub name: String,
+    /// The URL of the Kubernetes API.
+    pub endpoint: String,
+    pub vip: Option<String>,
+    /// The version of Talos that the source asks for.
+    pub talos_version: String,
+    /// The nodes that the source asks for.
+    pub nodes: Vec<NodePlace>,
+    /// Nodes that the state knows, by name; those that left the source are still part of the cluster.
+    pub known: Vec<NodePlace>,
+    /// What each node is told.
+    pub configs: BTreeMap<String, MachineConfig>,
+    pub secrets: SecretsBundle,
+    /// The state says that etcd was begun.
+    pub bootstrapped: bool,
+    /// The whole cluster is destroyed: its machines go, and nobody has to be asked.
+    pub ending: bool,
+    /// Somebody else installs the network plug-in.
+    pub waits_for_cni: bool,
+    pub allow_even: bool,
+    /// Another cluster may be begun in the place of one that was lost.
+    pub new_cluster: bool,
+    pub dial: DialMap,
+    pub redactor: Redactor,
+    pub digest_key: Option<DigestKey>,
+    pub media: Option<Box<dyn Media>>,
+    pub snapshots: Option<Box<dyn SnapshotSink>>,
+    /// Where a URL is fetched from.
+    pub mirror: Box<dyn Fn(&str) -> String + Send + Sync>,
+    /// What a server outside of the cluster must show: the image factory, the place of Flux' manifests.
+    pub outside_tls: TlsTrust,
+    /// The folder that `file:` sources are in.
+    pub root: std::path::PathBuf,
+}
+
+pub struct Cluster {
+    pub(crate) options: ClusterOptions,
+    credentials: Credentials,
+    kube: KubeClient,
+    clients: Mutex<BTreeMap<String, TalosClient>>,
+    /// One node is disturbed at a time.
+    pub(crate) turn: tokio::sync::Mutex<()>,
+    /// Etcd runs: by the state, or because this run began it.
+    alive: AtomicBool,
+    /// A copy of etcd was made in this run.
+    pub(crate) copied: AtomicBool,
+    /// What each node had when it was last looked at, by name: what a forecast is made from.
+    pub(crate) seen: Mutex<BTreeMap<String, MachineConfig>>,
+}
+
+impl Cluster {
+    pub fn new(options: ClusterOptions, now: Timestamp) -> Result<Self, ProviderError> {
+        let failed =
+            |error: strata_talos::PkiError| internal(format!("the cluster's keys cannot be used: {error}"));
+        let credentials = Credentials::issue(&options.secrets, now, &mut OsRandom).map_err(failed)?;
+        let kube = kube_client(&options, now)?;
+        let alive = AtomicBool::new(options.bootstrapped);
+        Ok(Self {
+            options,
+            credentials,
+            kube,
+            clients: Mutex::default(),
+            turn: tokio::sync::Mutex::new(()),
+            alive,
+            copied: AtomicBool::new(false),
+            seen: Mutex::default(),
+        })
+    }
+
+    pub fn name(&self) -> &str {
+        &self.options.name
+    }
+
+    /// Whether there is an etcd to look after.
+    pub(crate) fn is_alive(&self) -> bool {
+        self.alive.load(Ordering::SeqCst)
+    }
+
+    pub(crate) fn now_alive(&self) {
+        self.alive.store(true, Ordering::SeqCst);
+    }
+
+    pub(crate) fn kube(&self) -> &KubeClient {
+        &self.kube
+    }
+
+    /// A node's Talos, with our certificate.
+    pub(crate) fn talos(&self, address: &str) -> Result<TalosClient, ProviderError> {
+        let mut clients = self.clients.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if let Some(client) = clients.get(address) {
+            return Ok(client.clone());
+        }
+        let client =
+            TalosClient::connect(&place(address), &self.options.dial, &self.credentials).map_err(talos)?;
+        let client = client.with_timeouts(timeouts()).with_redactor(self.options.redactor.clone());
+        clients.insert(address.to_owned(), client.clone());
+        Ok(client)
+    }
+
+    /// A node that has no configuration yet.
+    pub(crate) fn maintenance(&self, address: &str) -> Result<TalosClient, ProviderError> {
+        let client = TalosClient::maintenance(&place(address), &self.options.dial, None).map_err(talos)?;
+        Ok(client.with_timeouts(timeouts()).with_redactor(self.options.redactor.clone()))
+    }
+
+    /// Forgets connections to a node: after a reboot the old one leads nowhere.
+    pub(crate) fn hang_up(&self, address: &str) {
+        self.clients.lock().unwrap_or_else(std::sync::PoisonError::into_inner).remove(address);
+    }
+
+    /// The control planes that should be there, by the source; or, where it names none, by the state.
+    pub(crate) fn control_planes(&self) -> impl Iterator<Item = &NodePlace> {
+        self.places().filter(|node| node.control_plane)
+    }
+
+    /// All nodes: those that the source asks for, then those that only the state knows.
+    pub(crate) fn places(&self) -> impl Iterator<Item = &NodePlace> {
+        let wanted = &self.options.nodes;
+        let left =
+            self.options.known.iter().filter(|known| wanted.iter().all(|node| node.name != known.name));
+        wanted.iter().chain(left)
+    }
+
+    pub(crate) fn place(&self, name: &str) -> Option<&NodePlace> {
+        self.places().find(|node| node.name == name)
+    }
+}
+
+fn timeouts() -> Timeouts {
+    Timeouts { connect: std::time::Duration::from_secs(5), ..Timeouts::default() }
+}
+
+/// `host:port`, with brackets where the host has colons.
+fn place(address: &str) -> String {
+    if address.contains(':') {
+        format!("[{address}]:{TALOS_PORT}")
+    } else {
+        format!("{address}:{TALOS_PORT}")
+    }
+}
+
+fn kube_client(options: &ClusterOptions, now: Timestamp) -> Result<KubeClient, ProviderError> {
+    let failed =
+        |error: strata_talos::PkiError| internal(format!("the keys of Kubernetes cannot be used: {error}"));
+    let admin = options.secrets.kubernetes_admin(now, CLIENT_VALIDITY, &mut OsRandom).map_err(failed)?;
+    let ca = options.secrets.kubernetes.certificate.clone();
+    let key = admin.key.clone().into_string().map_err(|_| internal("the key of Kubernetes is no text"))?;
+    let mut kube = KubeOptions::new(options.endpoint.clone(), ca, admin.certificate.clone(), key);
+    // Until the shared address answers, the API is reached at the nodes; their addresses are in its certificate.
+    let nodes = options.nodes.iter().filter(|node| node.control_plane).map(|node| {
+        let host =
+            if node.address.contains(':') { format!("[{}]", node.address) } else { node.address.clone() };
+        format!("https://{host}:{KUBERNETES_PORT}")
+    });
+    let more: Vec<String> = nodes.filter(|endpoint| *endpoint != options.endpoint).collect();
+    kube.endpoints.extend(more);
+    kube.dial = options.dial.clone();
+    kube.redactor = options.redactor.clone();
+    KubeClient::new(kube).map_err(crate::error::kube)
+}

@@ -1,0 +1,211 @@
+//! The members of etcd: who votes, who is well, and what the cluster can bear to lose.
+
+use std::collections::BTreeSet;
+
+use strata_engine::{ErrorClass, OperationContext, ProviderError};
+use strata_talos::api::EtcdMember;
+
+use crate::cluster::{Cluster, NodePlace};
+use crate::error::{guard, talos};
+
+/// Etcd as its own members see it.
+#[derive(Debug, Clone)]
+pub(crate) struct Membership {
+    pub(crate) members: Vec<EtcdMember>,
+    /// Members that follow a leader right now.
+    pub(crate) well: BTreeSet<u64>,
+}
+
+impl Membership {
+    fn voters(&self) -> impl Iterator<Item = &EtcdMember> {
+        self.members.iter().filter(|member| !member.is_learner)
+    }
+
+    pub(crate) fn of(&self, name: &str) -> Option<&EtcdMember> {
+        self.members.iter().find(|member| member.hostname == name)
+    }
+
+    /// Members that must agree before anything is written.
+    fn quorum(voters: usize) -> usize {
+        voters / 2 + 1
+    }
+
+    fn well_besides(&self, name: &str) -> usize {
+        self.voters().filter(|member| member.hostname != name && self.well.contains(&member.id)).count()
+    }
+
+    /// Voters that do not follow, by name.
+    pub(crate) fn unwell(&self) -> Vec<&str> {
+        self.voters()
+            .filter(|member| !self.well.contains(&member.id))
+            .map(|member| member.hostname.as_str())
+            .collect()
+    }
+
+    /// Whether a control plane may be away for a while. The only one may: with it, everything is away.
+    pub(crate) fn may_pause(&self, name: &str, allow_even: bool) -> Result<(), ProviderError> {
+        let voters = self.voters().count();
+        let unwell: Vec<&str> = self.unwell().into_iter().filter(|other| *other != name).collect();
+        if !unwell.is_empty() {
+            let message = format!(
+                "`{name}` cannot be disturbed: etcd's member on `{}` is not well",
+                unwell.join("`, `")
+            );
+            return Err(guard(
+                message,
+                "two control planes are never down at once; bring the other one back first",
+            ));
+        }
+        if voters > 1 && self.well_besides(name) < Self::quorum(voters) && !allow_even {
+            let message = format!(
+                "`{name}` cannot be disturbed: of {voters} voting members of etcd {} would be left, and {} are needed",
+                self.well_besides(name),
+                Self::quorum(voters)
+            );
+            return Err(guard(message, "add a control plane first; an odd number can bear to lose one"));
+        }
+        Ok(())
+    }
+
+    /// Whether a member may leave for good.
+    pub(crate) fn may_leave(&self, name: &str) -> Result<(), ProviderError> {
+        let Some(member) = self.of(name) else { return Ok(()) };
+        let left = self.voters().filter(|voter| voter.id != member.id).count();
+        if left == 0 {
+            let message = format!("`{name}` is the last member of etcd: without it the cluster is gone");
+            return Err(guard(message, "`strata destroy` takes down a whole cluster"));
+        }
+        // While the change is voted on, the old majority counts; after it, the new one.
+        let well = self.well_besides(name);
+        let itself = usize::from(self.well.contains(&member.id) && !member.is_learner);
+        let before = Self::quorum(self.voters().count());
+        if well < Self::quorum(left) || well + itself < before {
+            let message = format!(
+                "removing `{name}` would leave etcd without a majority: {well} of {left} other voting members are well"
+            );
+            return Err(guard(message, "bring the other control planes back first"));
+        }
+        Ok(())
+    }
+}
+
+impl Cluster {
+    /// Asks the control planes. None: all that answer have no etcd.
+    pub(crate) async fn membership(&self) -> Result<Option<Membership>, ProviderError> {
+        let looks = self.control_planes().map(|node| async move {
+            let client = self.talos(&node.address)?;
+            let members = client.etcd_members().await;
+            let status = client.etcd_status().await;
+            Ok::<_, ProviderError>((members, status))
+        });
+        let mut answers = Vec::new();
+        for answer in futures::future::join_all(looks).await {
+            answers.push(answer?);
+        }
+        let well = answers
+            .iter()
+            .filter_map(|(_, status)| status.as_ref().ok())
+            .filter(|status| status.leader != 0 && !status.is_learner)
+            .map(|status| status.member_id)
+            .collect();
+        let lists =
+            answers.into_iter().filter_map(|(members, _)| members.ok()).filter(|members| !members.is_empty());
+        // A member that was cut off may have an old list; the longest-lived majority has the one with most members that are well.
+        let best = lists.max_by_key(|members| {
+            members.iter().filter(|member| BTreeSet::contains(&well, &member.id)).count()
+        });
+        Ok(best.map(|members| Membership { members, well }))
+    }
+
+    /// The membership of a cluster that must have one.
+    pub(crate) async fn etcd(&self) -> Result<Membership, ProviderError> {
+        self.membership().await?.ok_or_else(|| {
+            ProviderError::new(ErrorClass::Unreachable, "no control plane answers for etcd")
+                .hint("`strata talos health` shows every node; with a copy of etcd, `strata talos restore` brings it back")
+        })
+    }
+
+    /// What keeps a control plane from voting; nothing if it does.
+    pub(crate) async fn voter_trouble(&self, node: &NodePlace) -> Result<Option<String>, ProviderError> {
+        let client = self.talos(&node.address)?;
+        let status = match client.etcd_status().await {
+            Ok(status) => status,
+            Err(error) => return Ok(Some(format!("etcd: {error}"))),
+        };
+        if status.is_learner {
+            return Ok(Some("etcd: it is still learning".to_owned()));
+        }
+        if status.leader == 0 {
+            return Ok(Some("etcd: there is no leader".to_owned()));
+        }
+        Ok((!status.errors.is_empty()).then(|| format!("etcd: {}", status.errors.join(", "))))
+    }
+
+    /// Takes out a member whose machine is gone, with the help of those that are well.
+    pub(crate) async fn remove_member(
+        &self,
+        name: &str,
+        context: &dyn OperationContext,
+    ) -> Result<(), ProviderError> {
+        let etcd = self.etcd().await?;
+        let Some(member) = etcd.of(name) else { return Ok(()) };
+        etcd.may_leave(name)?;
+        let helpers = self.control_planes().filter(|node| node.name != name);
+        let mut last = None;
+        for helper in helpers {
+            context.before_write()?;
+            context.progress(&format!("takes `{name}` out of etcd"));
+            match self.talos(&helper.address)?.etcd_remove_member(member.id).await {
+                Ok(()) => return Ok(()),
+                Err(error) if error.is_not_found() => return Ok(()),
+                Err(error) => last = Some(error),
+            }
+        }
+        Err(last.map_or_else(
+            || guard("no other control plane is left to ask", "restore etcd from a copy"),
+            talos,
+        ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn etcd(members: &[(&str, bool, bool)]) -> Membership {
+        let member = |(id, (name, learner, _)): (u64, &(&str, bool, bool))| EtcdMember {
+            id,
+            hostname: (*name).to_owned(),
+            peer_urls: Vec::new(),
+            client_urls: Vec::new(),
+            is_learner: *learner,
+        };
+        let well = (1..).zip(members).filter(|(_, (_, _, well))| *well).map(|(id, _)| id).collect();
+        Membership { members: (1..).zip(members).map(member).collect(), well }
+    }
+
+    #[test]
+    fn one_of_three_may_pause_and_never_two() {
+        let all = [("a", false, true), ("b", false, true), ("c", false, true)];
+        assert!(etcd(&all).may_pause("a", false).is_ok());
+        let one_down = [("a", false, true), ("b", false, false), ("c", false, true)];
+        assert!(etcd(&one_down).may_pause("a", false).is_err());
+        assert!(etcd(&one_down).may_pause("b", false).is_ok());
+        assert!(etcd(&[("a", false, true)]).may_pause("a", false).is_ok());
+        let two = [("a", false, true), ("b", false, true)];
+        assert!(etcd(&two).may_pause("a", false).is_err());
+        assert!(etcd(&two).may_pause("a", true).is_ok());
+    }
+
+    #[test]
+    fn nobody_leaves_without_a_majority() {
+        let all = [("a", false, true), ("b", false, true), ("c", false, true)];
+        assert!(etcd(&all).may_leave("a").is_ok());
+        let dead = [("a", false, false), ("b", false, true), ("c", false, true)];
+        assert!(etcd(&dead).may_leave("a").is_ok(), "the dead one is taken out");
+        assert!(etcd(&dead).may_leave("b").is_err(), "of b and c one would be left, beside a dead one");
+        assert!(etcd(&[("a", false, true)]).may_leave("a").is_err());
+        let learning = [("a", false, true), ("b", true, true)];
+        assert!(etcd(&learning).may_leave("b").is_ok() && etcd(&learning).may_leave("a").is_err());
+    }
+}

@@ -1,0 +1,148 @@
+//! The controllers of Flux, and what they follow.
+
+use strata_engine::{ErrorClass, Operation, OperationContext, Outcome, ProviderError};
+use strata_kubernetes::flux::{FluxInstall, FluxSync, GitRef, LiveFlux, Phase};
+use strata_kubernetes::{ApplyOptions, Download, Patience};
+use strata_resource::{Spec, Value};
+use strata_state::Action;
+
+use crate::cluster::Cluster;
+use crate::error::{guarded, kube};
+
+/// Controllers pull their images first.
+const PATIENCE: u64 = 15 * 60;
+const FORCE: ApplyOptions = ApplyOptions { force: true, dry_run: false };
+
+fn text<'s>(spec: &'s Spec, field: &str) -> Option<&'s str> {
+    spec.get(field).and_then(Value::as_text)
+}
+
+/// What is live of the controllers; nothing if there are none.
+pub(crate) fn observed_controllers(live: &LiveFlux) -> Option<Spec> {
+    live.is_installed().then(|| {
+        let mut spec = Spec::from([("flux".to_owned(), "flux-system".into())]);
+        if let Some(version) = &live.version {
+            spec.insert("version".to_owned(), Value::text(version.as_str()));
+        }
+        spec
+    })
+}
+
+/// What is live of what Flux follows.
+pub(crate) fn observed_sync(live: &LiveFlux) -> Option<Spec> {
+    let source = live.source.as_ref()?;
+    let mut spec = Spec::from([
+        ("namespace".to_owned(), "flux-system".into()),
+        ("sync".to_owned(), "flux-system".into()),
+    ]);
+    let mut put = |field: &str, value: Option<&str>| {
+        if let Some(value) = value {
+            spec.insert(field.to_owned(), Value::text(value));
+        }
+    };
+    put("repository", source.url.as_deref());
+    put("branch", source.reference.get("branch").map(String::as_str));
+    put("auth", source.secret.as_deref());
+    if let Some(kustomization) = &live.kustomization {
+        put("path", kustomization.path.as_deref().map(|path| path.trim_start_matches("./")));
+        put("interval", kustomization.interval.as_deref());
+        put("decryption", kustomization.decryption_secret.as_deref());
+    }
+    Some(spec)
+}
+
+pub(crate) async fn controllers(
+    cluster: &Cluster,
+    operation: &Operation,
+    context: &dyn OperationContext,
+) -> Result<Outcome, ProviderError> {
+    if operation.action == Action::Delete {
+        // Workloads stay as they are; taking the controllers away is `flux uninstall`, by somebody who means it.
+        return Ok(Outcome::default());
+    }
+    let manifests = manifests(cluster, &operation.spec).await?;
+    let install = FluxInstall::parse(&manifests)
+        .map_err(|error| ProviderError::new(ErrorClass::BadInput, error.to_string()).field("source"))?;
+    let before = || context.before_write();
+    let progress = |progress: &strata_kubernetes::Progress<'_>| {
+        context.progress(&format!("waits for {}: {}", progress.waiting_for, progress.seen));
+    };
+    let patience = Patience::seconds(PATIENCE);
+    cluster.kube().install_flux(&install, FORCE, patience, &before, &progress).await.map_err(guarded)?;
+    cluster.kube().wait_for_phase(&install, Phase::Rest, patience, &progress).await.map_err(kube)?;
+    Ok(Outcome::default())
+}
+
+async fn manifests(cluster: &Cluster, spec: &Spec) -> Result<Vec<u8>, ProviderError> {
+    let source = text(spec, "source").unwrap_or_default();
+    let bad = |message: String| ProviderError::new(ErrorClass::BadInput, message);
+    if let Some(path) = source.strip_prefix("file:") {
+        let content = std::fs::read(cluster.options.root.join(path))
+            .map_err(|error| bad(format!("the manifests of Flux, `{path}`, cannot be read: {error}")))?;
+        if let Some(sum) = text(spec, "checksum") {
+            let sum = sum.trim_start_matches("sha256:");
+            FluxInstall::parse_pinned(path, &content, sum).map_err(|error| bad(error.to_string()))?;
+        }
+        return Ok(content);
+    }
+    let sum = text(spec, "checksum").ok_or_else(|| {
+        bad(format!("the manifests of Flux from `{source}` have no checksum"))
+            .hint("set `manifests: {checksum: \"sha256:…\"}`: what runs in your cluster should be what you looked at")
+    })?;
+    let download = Download {
+        url: source.to_owned(),
+        sha256: sum.to_owned(),
+        tls: cluster.options.outside_tls.clone(),
+        dial: cluster.options.dial.clone(),
+        mirror: cluster.options.mirror.as_ref(),
+    };
+    download.fetch().await.map_err(|error| {
+        let mut own = ProviderError::new(ErrorClass::BadInput, error.to_string());
+        own.hint = error.hint().map(str::to_owned);
+        own.nothing_done = true;
+        own
+    })
+}
+
+pub(crate) async fn sync(
+    cluster: &Cluster,
+    operation: &Operation,
+    context: &dyn OperationContext,
+) -> Result<Outcome, ProviderError> {
+    let spec = &operation.spec;
+    if operation.action == Action::Delete {
+        if !cluster.options.ending {
+            release(cluster, context).await?;
+        }
+        return Ok(Outcome::default());
+    }
+    let reference = GitRef::Branch(text(spec, "branch").unwrap_or("main").to_owned());
+    let mut sync = FluxSync::new(
+        text(spec, "repository").unwrap_or_default(),
+        reference,
+        text(spec, "path").unwrap_or_default(),
+    );
+    sync.interval = text(spec, "interval").unwrap_or("600s").to_owned();
+    sync.authenticated = spec.contains_key("auth");
+    sync.decryption = spec.contains_key("decryption");
+    for object in sync.objects() {
+        context.before_write()?;
+        cluster.kube().apply(&object, FORCE).await.map_err(kube)?;
+    }
+    Ok(Outcome::default())
+}
+
+/// Flux lets go without taking anything down: suspended first, so that nothing is pruned.
+async fn release(cluster: &Cluster, context: &dyn OperationContext) -> Result<(), ProviderError> {
+    let kustomization = FluxSync::kustomization_reference();
+    if cluster.kube().get(&kustomization).await.map_err(kube)?.is_some() {
+        context.before_write()?;
+        let suspend = serde_json::json!({"spec": {"suspend": true, "prune": false}});
+        cluster.kube().patch(&kustomization, &suspend).await.map_err(kube)?;
+    }
+    for what in [kustomization, FluxSync::source_reference()] {
+        context.before_write()?;
+        cluster.kube().delete(&what, None).await.map_err(kube)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,50 @@
+//! Whether a change reboots a node: said in the plan, and kept to when it is applied.
+
+use std::sync::PoisonError;
+
+use strata_engine::{Forecast, Operation};
+use strata_resource::Value;
+use strata_talos::{Component, Contract, MachineConfig, RebootEffect, forecast};
+
+use crate::cluster::Cluster;
+
+/// What a node is to be told: the wanted configuration with the versions of Kubernetes that the node has. Those are changed in an
+/// order of their own.
+pub(crate) fn told(wanted: &MachineConfig, live: &MachineConfig) -> MachineConfig {
+    let mut told = wanted.clone();
+    for component in Component::ALL {
+        if let Some(version) = live.component_version(component) {
+            // Where a part comes or goes with the change, the wanted version is right.
+            let _ = told.set_component_version(component, version);
+        }
+    }
+    told
+}
+
+/// What it means for a node of this version to be told.
+pub(crate) fn effect(version: &str, live: &MachineConfig, told: &MachineConfig) -> RebootEffect {
+    match version.parse::<Contract>() {
+        Ok(contract) => forecast(contract, live, told).effect(),
+        Err(_) => RebootEffect::MayReboot,
+    }
+}
+
+/// For the plan: by the version that the node will have when it is told.
+pub(crate) fn of(cluster: &Cluster, operation: &Operation) -> Option<Forecast> {
+    let changes = |field: &str| operation.changes.iter().any(|change| change.path.first() == Some(field));
+    if changes("version") {
+        return Some(Forecast::Restarts);
+    }
+    if !["config", "foreign", "address"].iter().any(|field| changes(field)) {
+        return Some(Forecast::StaysUp);
+    }
+    let seen = cluster.seen.lock().unwrap_or_else(PoisonError::into_inner);
+    let live = seen.get(operation.address.name())?;
+    let wanted = cluster.options.configs.get(operation.address.name())?;
+    let version = operation.spec.get("version").and_then(Value::as_text).unwrap_or_default();
+    Some(match effect(version, live, &told(wanted, live)) {
+        RebootEffect::NoReboot => Forecast::StaysUp,
+        RebootEffect::MayReboot => Forecast::MayRestart,
+        RebootEffect::Reboot => Forecast::Restarts,
+    })
+}

@@ -1,0 +1,81 @@
+//! The VMs of a cluster's nodes: what restarts or removes one waits for its turn, as everything else that disturbs a node.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use strata_engine::{
+    Forecast, Operation, OperationContext, Outcome, Provider, ProviderError, Sighting, Wanted,
+};
+use strata_resource::Kind;
+use strata_state::{Action, OpenEntry};
+
+use crate::cluster::Cluster;
+use crate::rolling::Disturbance;
+
+/// A provider of VMs that knows which of them are nodes.
+pub struct GuardedProvider {
+    inner: Arc<dyn Provider>,
+    clusters: Vec<(String, Arc<Cluster>)>,
+}
+
+impl GuardedProvider {
+    /// `clusters` by the names of their stacks.
+    pub fn new(inner: Arc<dyn Provider>, clusters: Vec<(String, Arc<Cluster>)>) -> Self {
+        Self { inner, clusters }
+    }
+
+    /// The cluster whose node a VM is, if the operation takes it down for a while.
+    fn disturbed(&self, operation: &Operation) -> Option<&Arc<Cluster>> {
+        let powers = || operation.changes.iter().any(|change| change.path.first() == Some("power"));
+        let disturbs = match operation.action {
+            Action::Update => operation.restart || powers(),
+            // Its machine has left the cluster before.
+            Action::Create | Action::Delete => false,
+        };
+        let (_, cluster) = self.clusters.iter().find(|(stack, _)| operation.address.stack() == stack)?;
+        (operation.address.kind() == Kind::Vm && disturbs && !cluster.options.ending).then_some(cluster)
+    }
+}
+
+#[async_trait]
+impl Provider for GuardedProvider {
+    async fn observe_all(&self, wanted: &[Wanted<'_>]) -> Result<Vec<Sighting>, ProviderError> {
+        self.inner.observe_all(wanted).await
+    }
+
+    async fn preflight(&self, operations: &[Operation]) -> Result<Vec<ProviderError>, ProviderError> {
+        self.inner.preflight(operations).await
+    }
+
+    async fn execute(
+        &self,
+        operation: &Operation,
+        context: &dyn OperationContext,
+    ) -> Result<Outcome, ProviderError> {
+        let place = self
+            .disturbed(operation)
+            .and_then(|cluster| Some((cluster, cluster.place(operation.address.name())?)));
+        let Some((cluster, node)) = place.filter(|(cluster, _)| cluster.is_alive()) else {
+            return self.inner.execute(operation, context).await;
+        };
+        let stopped = operation.observed.as_ref().is_some_and(|observed| {
+            observed.spec.get("power").and_then(strata_resource::Value::as_text) == Some("stopped")
+        });
+        // One that is down already is only brought back.
+        let what = if stopped { Disturbance::Light } else { Disturbance::Restart };
+        let turn = cluster.begin_turn(node, what, context).await?;
+        let outcome = self.inner.execute(operation, context).await?;
+        cluster.hang_up(&node.address);
+        cluster.end_turn(node, context).await?;
+        drop(turn);
+        Ok(outcome)
+    }
+
+    fn forecast(&self, operation: &Operation) -> Option<Forecast> {
+        self.inner.forecast(operation)
+    }
+
+    async fn settle(&self, entry: &OpenEntry, context: &dyn OperationContext) -> Result<(), ProviderError> {
+        self.inner.settle(entry, context).await
+    }
+}

@@ -1,0 +1,30 @@
+//! A Talos cluster as the engine sees it: its machines, its etcd, its Kubernetes, and the hand-over to Flux.
+//!
+//! Two rules hold for everything here. What disturbs a node happens under one lock for the whole cluster, after a look at etcd and
+//! the other control planes, and ends with the node well again: so one node at a time, whatever order the engine chooses. And etcd
+//! is begun only where there is certainly none: a second cluster beside the first is worse than any error.
+
+mod bootstrap;
+mod cluster;
+mod error;
+mod etcd;
+mod flux;
+mod forecast;
+mod guard;
+mod kubernetes;
+mod machine;
+mod node;
+mod observe;
+mod preflight;
+mod provider;
+mod restore;
+mod rolling;
+mod schematic;
+mod secret;
+mod wait;
+
+pub use cluster::{Cluster, ClusterOptions, Media, NodePlace, SnapshotSink};
+pub use guard::GuardedProvider;
+pub use node::{NodeHealth, health};
+pub use provider::ClusterProvider;
+pub use restore::restore;

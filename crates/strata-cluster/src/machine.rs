@@ -1,0 +1,384 @@
+//! The life of a node's Talos: told what it is, changed, upgraded, taken out.
+
+use strata_engine::{ErrorClass, Operation, OperationContext, Outcome, ProviderError};
+use strata_resource::{Spec, Value};
+use strata_state::Action;
+use strata_talos::api::{ApplyMode, MachineStage, RebootMode, Reset, TalosError, Upgraded, Wipe};
+use strata_talos::{Contract, MachineConfig, RebootEffect};
+
+use crate::cluster::{Cluster, NodePlace};
+use crate::error::{guard, internal, kube, talos};
+use crate::forecast::{effect, told};
+use crate::node::{Contact, Running, stage};
+use crate::rolling::Disturbance;
+use crate::wait::{BOOT, JOIN, PULL, Seen, until};
+
+pub(crate) async fn execute(
+    cluster: &Cluster,
+    operation: &Operation,
+    context: &dyn OperationContext,
+) -> Result<Outcome, ProviderError> {
+    let node = place(cluster, operation)?;
+    match operation.action {
+        Action::Create => create(cluster, operation, &node, context).await?,
+        Action::Update => update(cluster, operation, &node, context).await?,
+        Action::Delete if cluster.options.ending => {}
+        Action::Delete => delete(cluster, operation, &node, context).await?,
+    }
+    Ok(Outcome::default())
+}
+
+fn text<'s>(spec: &'s Spec, field: &str) -> Option<&'s str> {
+    spec.get(field).and_then(Value::as_text)
+}
+
+/// The node as the operation knows it.
+fn place(cluster: &Cluster, operation: &Operation) -> Result<NodePlace, ProviderError> {
+    let name = operation.address.name();
+    let known = cluster.place(name);
+    let address = text(&operation.spec, "address").or(known.map(|node| node.address.as_str()));
+    let address = address.ok_or_else(|| internal(format!("`{name}` has no address")))?;
+    Ok(NodePlace {
+        name: name.to_owned(),
+        address: address.to_owned(),
+        control_plane: text(&operation.spec, "role") == Some("controlplane"),
+    })
+}
+
+fn config<'c>(cluster: &'c Cluster, node: &NodePlace) -> Result<&'c MachineConfig, ProviderError> {
+    cluster
+        .options
+        .configs
+        .get(&node.name)
+        .ok_or_else(|| internal(format!("`{}` has no configuration", node.name)))
+}
+
+async fn create(
+    cluster: &Cluster,
+    operation: &Operation,
+    node: &NodePlace,
+    context: &dyn OperationContext,
+) -> Result<(), ProviderError> {
+    // Joins happen one after the other, and only into a cluster that is well.
+    let turn = match cluster.is_alive() {
+        true => Some(cluster.begin_turn(node, Disturbance::Light, context).await?),
+        false => None,
+    };
+    if cluster.is_alive() {
+        forget_former(cluster, node, context).await?;
+    }
+    let wanted = config(cluster, node)?.to_yaml();
+    until(context, &format!("Talos at {}", node.address), BOOT, || async {
+        match cluster.contact(&node.address).await? {
+            Contact::Running(_) => settled(cluster, node).await,
+            Contact::Maintenance => {
+                context.before_write()?;
+                context.progress("is told what it is");
+                let given = cluster
+                    .maintenance(&node.address)?
+                    .apply_configuration(&wanted, ApplyMode::Auto, false)
+                    .await;
+                match given {
+                    Ok(_) => Ok(Seen::NotYet("it installs itself".to_owned())),
+                    Err(error) if is_passing(&error) => Ok(Seen::NotYet(error.to_string())),
+                    Err(error) => Err(talos(error)),
+                }
+            }
+            Contact::Stranger(who) => {
+                Err(guard(who, "give the node another address, or reset that machine by hand"))
+            }
+            Contact::Silent(why) => Ok(Seen::NotYet(why)),
+        }
+    })
+    .await?;
+    eject(cluster, operation, context).await?;
+    if turn.is_some() {
+        cluster.end_turn(node, context).await?;
+    }
+    Ok(())
+}
+
+/// Whether a node that has its configuration runs from its disk: while it still installs itself, it will reboot.
+async fn settled(cluster: &Cluster, node: &NodePlace) -> Result<Seen<()>, ProviderError> {
+    Ok(match cluster.talos(&node.address)?.machine_status().await {
+        // Without etcd a control plane cannot get further than booting.
+        Ok(Some(status)) if matches!(status.stage, MachineStage::Running | MachineStage::Booting) => {
+            Seen::Done(())
+        }
+        Ok(Some(status)) => Seen::NotYet(format!("it is {}", stage(status.stage))),
+        Ok(None) => Seen::NotYet("it is booting".to_owned()),
+        Err(error) if is_passing(&error) => Seen::NotYet(error.to_string()),
+        Err(error) => return Err(talos(error)),
+    })
+}
+
+fn is_passing(error: &TalosError) -> bool {
+    error.is_transient() || error.is_unreachable()
+}
+
+/// A machine that is made again has the name of one that is gone: its member of etcd and its Node go first.
+async fn forget_former(
+    cluster: &Cluster,
+    node: &NodePlace,
+    context: &dyn OperationContext,
+) -> Result<(), ProviderError> {
+    // One that runs with the cluster's keys is no former one: an interrupted run got that far.
+    if matches!(cluster.contact(&node.address).await?, Contact::Running(_)) {
+        return Ok(());
+    }
+    if node.control_plane {
+        cluster.remove_member(&node.name, context).await?;
+    }
+    delete_node(cluster, node, context).await
+}
+
+async fn delete_node(
+    cluster: &Cluster,
+    node: &NodePlace,
+    context: &dyn OperationContext,
+) -> Result<(), ProviderError> {
+    let Some(found) = cluster.kube().node(&node.name).await.map_err(kube)? else { return Ok(()) };
+    context.before_write()?;
+    cluster.kube().delete_node(&node.name, Some(&found.uid)).await.map(|_| ()).map_err(kube)
+}
+
+async fn eject(
+    cluster: &Cluster,
+    operation: &Operation,
+    context: &dyn OperationContext,
+) -> Result<(), ProviderError> {
+    let Some(media) = &cluster.options.media else { return Ok(()) };
+    if !operation.spec.contains_key("media") {
+        return Ok(());
+    }
+    context.progress("its ISO is ejected");
+    media.eject(operation.address.name(), &|| context.before_write()).await
+}
+
+async fn update(
+    cluster: &Cluster,
+    operation: &Operation,
+    node: &NodePlace,
+    context: &dyn OperationContext,
+) -> Result<(), ProviderError> {
+    let changes = |field: &str| operation.changes.iter().any(|change| change.path.first() == Some(field));
+    // It still answers where it was; the new address is part of what it is told.
+    let before = operation.recorded.as_ref().and_then(|recorded| text(&recorded.spec, "address"));
+    let reached = NodePlace { address: before.unwrap_or(&node.address).to_owned(), ..node.clone() };
+    let at = match cluster.contact(&reached.address).await? {
+        Contact::Running(running) => (reached, running),
+        _ => match cluster.contact(&node.address).await? {
+            Contact::Running(running) => (node.clone(), running),
+            _ => return Err(silent(node)),
+        },
+    };
+    let (reached, running) = at;
+    let upgrades = changes("version");
+    let tells = ["config", "foreign", "address"].iter().any(|field| changes(field));
+    let reboot = match tells {
+        true => effect(&running.version, &running.config, &told(config(cluster, node)?, &running.config)),
+        false => RebootEffect::NoReboot,
+    };
+    let restarts = upgrades || reboot != RebootEffect::NoReboot;
+    let what = if restarts { Disturbance::Restart } else { Disturbance::Light };
+    let _turn = cluster.begin_turn(&reached, what, context).await?;
+    if upgrades {
+        upgrade(cluster, operation, &reached, context).await?;
+    }
+    if tells {
+        tell(cluster, node, &reached, context).await?;
+    }
+    if changes("media") {
+        eject(cluster, operation, context).await?;
+    }
+    cluster.end_turn(node, context).await
+}
+
+fn silent(node: &NodePlace) -> ProviderError {
+    ProviderError::new(
+        ErrorClass::Unreachable,
+        format!("`{}` does not answer at {}", node.name, node.address),
+    )
+    .hint("`strata talos health` shows every node")
+}
+
+/// Another version of Talos, and the reboot into it.
+async fn upgrade(
+    cluster: &Cluster,
+    operation: &Operation,
+    node: &NodePlace,
+    context: &dyn OperationContext,
+) -> Result<(), ProviderError> {
+    let wanted = text(&operation.spec, "version").unwrap_or_default();
+    let image = text(&operation.spec, "installer")
+        .ok_or_else(|| internal(format!("`{}` has no image to be upgraded with", node.name)))?;
+    let client = cluster.talos(&node.address)?;
+    if client.version().await.map_err(talos)?.tag == wanted {
+        return Ok(());
+    }
+    let boot = client.boot_id().await.map_err(talos)?;
+    context.before_write()?;
+    context.progress(&format!("is upgraded to {wanted}"));
+    let upgraded = client.upgrade(image, &mut |line| context.progress(line)).await;
+    match upgraded {
+        Ok(Upgraded::NeedsReboot) => reboot_node(cluster, node, context).await?,
+        Ok(Upgraded::Rebooting) => {}
+        // It may be on its way: the version tells.
+        Err(error) if is_passing(&error) => {}
+        Err(error) => return Err(talos(error)),
+    }
+    wait_reboot(cluster, node, &boot, context).await?;
+    let version = cluster.talos(&node.address)?.version().await.map_err(talos)?.tag;
+    if version == wanted {
+        return Ok(());
+    }
+    Err(ProviderError::new(
+        ErrorClass::TaskFailed,
+        format!(
+            "`{}` rebooted into {version}, not into {wanted}: Talos went back to the version before",
+            node.name
+        ),
+    )
+    .hint("the console of the node says why; `strata apply` tries again"))
+}
+
+/// The configuration, with the versions of Kubernetes that the node has: those are changed in an order of their own.
+async fn tell(
+    cluster: &Cluster,
+    node: &NodePlace,
+    reached: &NodePlace,
+    context: &dyn OperationContext,
+) -> Result<(), ProviderError> {
+    let Contact::Running(running) = cluster.contact(&reached.address).await? else {
+        return Err(silent(reached));
+    };
+    let Running { version, config: live } = *running;
+    let wanted = told(config(cluster, node)?, &live);
+    let reboot = effect(&version, &live, &wanted);
+    let client = cluster.talos(&reached.address)?;
+    let boot = client.boot_id().await.map_err(talos)?;
+    let minor = version.parse::<Contract>().map_err(|error| internal(error.to_string()))?;
+    context.before_write()?;
+    context.progress("is told its new configuration");
+    let text = wanted.to_yaml();
+    let moved = reached.address != node.address;
+    let reboots = match (reboot, minor >= Contract::V1_14) {
+        (RebootEffect::NoReboot, _) => {
+            match client.apply_configuration(&text, ApplyMode::NoReboot, false).await {
+                Err(error) if moved && is_passing(&error) => {}
+                other => drop(other.map_err(talos)?),
+            }
+            false
+        }
+        // From 1.14 on nothing reboots by itself: what needs it stays pending until we do it.
+        (_, true) => {
+            client.apply_configuration(&text, ApplyMode::NoReboot, false).await.map_err(talos)?;
+            reboot_node(cluster, reached, context).await?;
+            true
+        }
+        (_, false) => match client.apply_configuration(&text, ApplyMode::Auto, false).await {
+            Ok(applied) => applied.reboots,
+            Err(error) if is_passing(&error) => true,
+            Err(error) => return Err(talos(error)),
+        },
+    };
+    if reboots { wait_reboot(cluster, node, &boot, context).await } else { Ok(()) }
+}
+
+async fn reboot_node(
+    cluster: &Cluster,
+    node: &NodePlace,
+    context: &dyn OperationContext,
+) -> Result<(), ProviderError> {
+    context.before_write()?;
+    context.progress("reboots");
+    match cluster.talos(&node.address)?.reboot(RebootMode::Default).await {
+        Ok(()) => Ok(()),
+        Err(error) if is_passing(&error) => Ok(()),
+        Err(error) => Err(talos(error)),
+    }
+}
+
+/// The node is up again, and it is another boot than before.
+async fn wait_reboot(
+    cluster: &Cluster,
+    node: &NodePlace,
+    before: &str,
+    context: &dyn OperationContext,
+) -> Result<(), ProviderError> {
+    until(context, &format!("the reboot of `{}`", node.name), PULL, || async {
+        cluster.hang_up(&node.address);
+        Ok(match cluster.talos(&node.address)?.boot_id().await {
+            Ok(boot) if boot != before => Seen::Done(()),
+            Ok(_) => Seen::NotYet("it has not gone down yet".to_owned()),
+            Err(error) if is_passing(&error) => Seen::NotYet(error.to_string()),
+            Err(error) => return Err(talos(error)),
+        })
+    })
+    .await
+}
+
+async fn delete(
+    cluster: &Cluster,
+    operation: &Operation,
+    node: &NodePlace,
+    context: &dyn OperationContext,
+) -> Result<(), ProviderError> {
+    if !cluster.is_alive() {
+        return Ok(());
+    }
+    let answers = matches!(cluster.contact(&node.address).await?, Contact::Running(_));
+    let _turn = if answers {
+        Some(cluster.begin_turn(node, Disturbance::Leave, context).await?)
+    } else {
+        Some(cluster.turn.lock().await)
+    };
+    if node.control_plane {
+        if answers {
+            leave(cluster, node, context).await?;
+        } else {
+            cluster.copy_etcd(context).await?;
+            cluster.remove_member(&node.name, context).await?;
+        }
+    }
+    delete_node(cluster, node, context).await?;
+    // A VM goes with its disks. A machine of metal stays, and must not come back with the cluster's keys.
+    if answers && !operation.spec.contains_key("vm") {
+        context.before_write()?;
+        context.progress("is reset");
+        let wipe = Wipe::Partitions(vec!["STATE".to_owned(), "EPHEMERAL".to_owned()]);
+        let reset = Reset { wipe, graceful: false, reboot: true };
+        match cluster.talos(&node.address)?.reset(&reset).await {
+            Ok(()) => {}
+            Err(error) if is_passing(&error) => {}
+            Err(error) => return Err(talos(error)),
+        }
+        cluster.hang_up(&node.address);
+    }
+    Ok(())
+}
+
+/// The member says goodbye itself, and the others say that it has gone.
+async fn leave(
+    cluster: &Cluster,
+    node: &NodePlace,
+    context: &dyn OperationContext,
+) -> Result<(), ProviderError> {
+    let client = cluster.talos(&node.address)?;
+    until(context, &format!("`{}` to leave etcd", node.name), JOIN, || async {
+        let etcd = cluster.etcd().await?;
+        if etcd.of(&node.name).is_none() {
+            return Ok(Seen::Done(()));
+        }
+        etcd.may_leave(&node.name)?;
+        context.before_write()?;
+        // A leader hands over first, so that nobody waits for an election.
+        let _ = client.etcd_forfeit_leadership().await;
+        Ok(match client.etcd_leave_cluster().await {
+            Ok(()) => Seen::NotYet("the others have not noticed yet".to_owned()),
+            Err(error) if is_passing(&error) => Seen::NotYet(error.to_string()),
+            Err(error) => Seen::NotYet(error.to_string()),
+        })
+    })
+    .await
+}

@@ -1,0 +1,173 @@
+//! One node: what answers at its address, and whether it is well.
+
+use strata_engine::{OperationContext, ProviderError};
+use strata_talos::MachineConfig;
+use strata_talos::api::{ConfigSlot, MachineStage};
+
+use crate::cluster::{Cluster, NodePlace};
+use crate::error::{internal, talos};
+use crate::wait::{JOIN, Seen, until};
+
+/// What answers at a node's address.
+pub(crate) enum Contact {
+    /// Talos with the cluster's keys.
+    Running(Box<Running>),
+    /// Talos that waits for a configuration.
+    Maintenance,
+    /// Talos that belongs to somebody else.
+    Stranger(String),
+    Silent(String),
+}
+
+pub(crate) struct Running {
+    pub(crate) version: String,
+    pub(crate) config: MachineConfig,
+}
+
+impl Cluster {
+    pub(crate) async fn contact(&self, address: &str) -> Result<Contact, ProviderError> {
+        let client = self.talos(address)?;
+        let error = match client.version().await {
+            Ok(version) => return self.running(address, version.tag).await,
+            Err(error) => error,
+        };
+        if error.is_wrong_authority() || error.is_certificate_required() {
+            self.hang_up(address);
+            return Ok(match self.maintenance(address)?.version().await {
+                Ok(_) => Contact::Maintenance,
+                Err(error) if error.is_unreachable() || error.is_transient() => {
+                    Contact::Silent(error.to_string())
+                }
+                Err(_) => {
+                    Contact::Stranger(format!("a Talos machine of another cluster answers at {address}"))
+                }
+            });
+        }
+        if error.is_unreachable() || error.is_transient() {
+            return Ok(Contact::Silent(error.to_string()));
+        }
+        Err(talos(error))
+    }
+
+    async fn running(&self, address: &str, version: String) -> Result<Contact, ProviderError> {
+        let text = match self.talos(address)?.machine_config(ConfigSlot::Active).await {
+            Ok(Some(text)) => text,
+            Ok(None) => return Ok(Contact::Silent(format!("{address} has not read its configuration yet"))),
+            Err(error) if error.is_transient() || error.is_unreachable() => {
+                return Ok(Contact::Silent(error.to_string()));
+            }
+            Err(error) => return Err(talos(error)),
+        };
+        let config = MachineConfig::from_yaml(&text).map_err(|error| {
+            internal(format!("the machine configuration of {address} cannot be read: {error}"))
+        })?;
+        Ok(Contact::Running(Box::new(Running { version, config })))
+    }
+
+    /// Waits until a node works: Talos is up, and it does its part in the cluster if there is one.
+    pub(crate) async fn wait_well(
+        &self,
+        node: &NodePlace,
+        context: &dyn OperationContext,
+    ) -> Result<(), ProviderError> {
+        until(context, &format!("`{}` to be well", node.name), JOIN, || async {
+            Ok(match self.trouble(node).await? {
+                None => Seen::Done(()),
+                Some(trouble) => Seen::NotYet(trouble),
+            })
+        })
+        .await
+    }
+
+    /// What is wrong with a node; nothing if it is well.
+    pub(crate) async fn trouble(&self, node: &NodePlace) -> Result<Option<String>, ProviderError> {
+        let client = self.talos(&node.address)?;
+        let status = match client.machine_status().await {
+            Ok(Some(status)) => status,
+            Ok(None) => return Ok(Some("it is booting".to_owned())),
+            Err(error) if error.is_transient() || error.is_unreachable() => {
+                self.hang_up(&node.address);
+                return Ok(Some(error.to_string()));
+            }
+            Err(error) => return Err(talos(error)),
+        };
+        if status.stage != MachineStage::Running {
+            return Ok(Some(format!("it is {}", stage(status.stage))));
+        }
+        if !self.is_alive() {
+            return Ok(None);
+        }
+        if let Some(unmet) = status.unmet.first().filter(|_| !status.ready && !self.options.waits_for_cni) {
+            return Ok(Some(format!("{}: {}", unmet.name, unmet.reason)));
+        }
+        if node.control_plane
+            && let Some(trouble) = self.voter_trouble(node).await?
+        {
+            return Ok(Some(trouble));
+        }
+        self.kubelet_trouble(node).await
+    }
+
+    async fn kubelet_trouble(&self, node: &NodePlace) -> Result<Option<String>, ProviderError> {
+        Ok(match self.kube().node(&node.name).await {
+            Ok(Some(found)) if found.ready || self.options.waits_for_cni => None,
+            Ok(Some(found)) => Some(found.message.unwrap_or_else(|| "its kubelet is not ready".to_owned())),
+            Ok(None) => Some("Kubernetes does not know it yet".to_owned()),
+            Err(error) if error.is_transient() => Some(error.to_string()),
+            Err(error) => return Err(crate::error::kube(error)),
+        })
+    }
+}
+
+pub(crate) fn stage(stage: MachineStage) -> &'static str {
+    match stage {
+        MachineStage::Booting => "booting",
+        MachineStage::Installing => "installing itself",
+        MachineStage::Maintenance => "in maintenance mode",
+        MachineStage::Running => "running",
+        MachineStage::Rebooting => "rebooting",
+        MachineStage::ShuttingDown => "shutting down",
+        MachineStage::Resetting => "being reset",
+        MachineStage::Upgrading => "being upgraded",
+        MachineStage::Unknown => "in a stage that it does not name",
+    }
+}
+
+/// How one node is, for people.
+#[derive(Debug, Clone)]
+pub struct NodeHealth {
+    pub name: String,
+    pub address: String,
+    pub control_plane: bool,
+    /// The version of Talos; none if it does not answer.
+    pub version: Option<String>,
+    /// What is wrong; nothing if it is well.
+    pub trouble: Option<String>,
+}
+
+/// How every node of the cluster is.
+pub async fn health(cluster: &Cluster) -> Vec<NodeHealth> {
+    let looks = cluster.places().map(|node| async {
+        let version = match cluster.talos(&node.address) {
+            Ok(client) => client.version().await.map(|version| version.tag).ok(),
+            Err(_) => None,
+        };
+        let trouble = match cluster.contact(&node.address).await {
+            Ok(Contact::Running(_)) => {
+                cluster.trouble(node).await.unwrap_or_else(|error| Some(error.to_string()))
+            }
+            Ok(Contact::Maintenance) => Some("it waits for a configuration (maintenance mode)".to_owned()),
+            Ok(Contact::Stranger(who)) => Some(who),
+            Ok(Contact::Silent(why)) => Some(why),
+            Err(error) => Some(error.to_string()),
+        };
+        NodeHealth {
+            name: node.name.clone(),
+            address: node.address.clone(),
+            control_plane: node.control_plane,
+            version,
+            trouble,
+        }
+    });
+    futures::future::join_all(looks).await
+}

@@ -1,0 +1,310 @@
+//! Looking at a cluster: each node once, Kubernetes once, and from that everything that is asked.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use sha2::{Digest, Sha256};
+use strata_engine::{ErrorClass, Observed, ProviderError, Sighting, Wanted};
+use strata_kubernetes::flux::LiveFlux;
+use strata_kubernetes::{KubeError, Object, Selector};
+use strata_resource::{Kind, Spec, Value};
+use strata_talos::config_spec;
+
+use crate::cluster::Cluster;
+use crate::error::kube;
+use crate::node::{Contact, Running};
+use crate::rolling::CORDONED_BY;
+use crate::{bootstrap, flux, kubernetes, secret};
+
+/// What was seen of Kubernetes.
+enum Api {
+    /// There is none yet.
+    None,
+    Silent(String),
+    Seen,
+}
+
+pub(crate) async fn observe_all(
+    cluster: &Cluster,
+    wanted: &[Wanted<'_>],
+) -> Result<Vec<Sighting>, ProviderError> {
+    if cluster.options.ending {
+        return Ok(wanted.iter().map(as_recorded).collect());
+    }
+    let contacts = contacts(cluster, wanted).await?;
+    let asks = |kinds: &[Kind]| wanted.iter().any(|wanted| kinds.contains(&wanted.address.kind()));
+    let etcd = match asks(&[Kind::Bootstrap]) || !cluster.is_alive() {
+        true => cluster.membership().await?,
+        false => None,
+    };
+    if etcd.is_some() {
+        cluster.now_alive();
+    }
+    let api = api(cluster).await?;
+    let cordoned = cordoned(cluster, &api).await?;
+    let flux = match (&api, asks(&[Kind::Flux, Kind::Sync])) {
+        (Api::Seen, true) => cluster.kube().observe_flux().await.map_err(kube)?,
+        _ => LiveFlux::default(),
+    };
+    let mut sightings = Vec::with_capacity(wanted.len());
+    for one in wanted {
+        sightings.push(match one.address.kind() {
+            Kind::Machine => machine(cluster, one, &contacts, &cordoned).await?,
+            Kind::Bootstrap if etcd.is_some() => ours(one, one.spec.clone()),
+            Kind::Bootstrap if one.recorded.is_some() && !cluster.options.new_cluster => {
+                lost_or_silent(cluster, &contacts)?
+            }
+            Kind::Bootstrap => Sighting::Absent,
+            Kind::Kubernetes => whole_kubernetes(one, &contacts, &api),
+            Kind::Schematic if one.recorded.is_some() => as_recorded(one),
+            Kind::Schematic => Sighting::Absent,
+            _ => match &api {
+                Api::None => Sighting::Absent,
+                Api::Silent(why) => Sighting::Silent(why.clone()),
+                Api::Seen => inside(cluster, one, &flux).await?,
+            },
+        });
+    }
+    Ok(sightings)
+}
+
+fn as_recorded(wanted: &Wanted<'_>) -> Sighting {
+    match wanted.recorded {
+        Some(recorded) => ours(wanted, recorded.spec.clone()),
+        None => Sighting::Absent,
+    }
+}
+
+fn ours(_: &Wanted<'_>, spec: Spec) -> Sighting {
+    let digest =
+        hex::encode(Sha256::digest(serde_json::Value::from(Value::Map(spec.clone()).stored()).to_string()));
+    Sighting::Ours(Observed { spec, facts: Spec::new(), digest, pending: Vec::new() })
+}
+
+/// Every node that is asked about, at the address where it should be, or else where the state knows it.
+async fn contacts(
+    cluster: &Cluster,
+    wanted: &[Wanted<'_>],
+) -> Result<BTreeMap<String, Contact>, ProviderError> {
+    let mut addresses: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for one in wanted.iter().filter(|one| one.address.kind() == Kind::Machine) {
+        let of = |spec: &Spec| spec.get("address").and_then(Value::as_text).map(str::to_owned);
+        let known = one.recorded.and_then(|recorded| of(&recorded.spec));
+        let place = cluster.place(one.address.name()).map(|node| node.address.clone());
+        let mut places: Vec<String> = known.into_iter().chain(of(one.spec)).chain(place).collect();
+        places.dedup();
+        addresses.insert(one.address.name().to_owned(), places);
+    }
+    // Kubernetes is asked of all nodes, whichever machines are.
+    if wanted.iter().any(|one| one.address.kind() == Kind::Kubernetes) {
+        for node in cluster.places() {
+            addresses.entry(node.name.clone()).or_insert_with(|| vec![node.address.clone()]);
+        }
+    }
+    let looks = addresses.into_iter().map(|(name, places)| async move {
+        let mut seen = Contact::Silent(format!("`{name}` has no address"));
+        for address in places {
+            seen = cluster.contact(&address).await?;
+            if !matches!(seen, Contact::Silent(_)) {
+                break;
+            }
+        }
+        Ok::<_, ProviderError>((name, seen))
+    });
+    futures::future::try_join_all(looks).await.map(|seen| seen.into_iter().collect())
+}
+
+async fn api(cluster: &Cluster) -> Result<Api, ProviderError> {
+    if !cluster.is_alive() {
+        return Ok(Api::None);
+    }
+    match cluster.kube().ready().await {
+        Ok(()) => Ok(Api::Seen),
+        Err(error) if error.is_transient() => Ok(Api::Silent(error.to_string())),
+        Err(error) => Err(kube(error)),
+    }
+}
+
+/// Nodes that a run of ours cordoned and did not get to uncordon.
+async fn cordoned(cluster: &Cluster, api: &Api) -> Result<BTreeSet<String>, ProviderError> {
+    if !matches!(api, Api::Seen) {
+        return Ok(BTreeSet::new());
+    }
+    let nodes = cluster.kube().list("v1", "Node", &Selector::all()).await.map_err(kube)?;
+    let ours = |node: &&Object| node.annotation(CORDONED_BY).is_some();
+    Ok(nodes.iter().filter(ours).map(|node| node.name().to_owned()).collect())
+}
+
+async fn machine(
+    cluster: &Cluster,
+    wanted: &Wanted<'_>,
+    contacts: &BTreeMap<String, Contact>,
+    cordoned: &BTreeSet<String>,
+) -> Result<Sighting, ProviderError> {
+    let name = wanted.address.name();
+    Ok(match contacts.get(name) {
+        None => Sighting::Absent,
+        Some(Contact::Maintenance) => Sighting::Absent,
+        Some(Contact::Stranger(who)) => Sighting::Stranger(who.clone()),
+        Some(Contact::Silent(why)) => Sighting::Silent(why.clone()),
+        Some(Contact::Running(running)) => {
+            let media = media(cluster, wanted).await?;
+            Sighting::Ours(observed_machine(cluster, wanted, running, media, cordoned.contains(name)))
+        }
+    })
+}
+
+/// Whether the drive is empty is asked only until it is known.
+async fn media(cluster: &Cluster, wanted: &Wanted<'_>) -> Result<Option<&'static str>, ProviderError> {
+    let Some(media) = &cluster.options.media else { return Ok(None) };
+    if wanted.recorded.is_some_and(|recorded| !recorded.partial && recorded.spec.contains_key("media")) {
+        return Ok(Some("ejected"));
+    }
+    Ok(Some(if media.is_inserted(wanted.address.name()).await? { "inserted" } else { "ejected" }))
+}
+
+fn observed_machine(
+    cluster: &Cluster,
+    wanted: &Wanted<'_>,
+    running: &Running,
+    media: Option<&'static str>,
+    cordoned: bool,
+) -> Observed {
+    let mut seen = cluster.seen.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    seen.insert(wanted.address.name().to_owned(), running.config.clone());
+    let recorded = wanted.recorded.map(|recorded| &recorded.spec);
+    let is_secret = |text: &str| cluster.options.redactor.redact(text) != text;
+    let config = config_spec(&running.config, &is_secret);
+    let mut spec = Spec::new();
+    let mut put = |field: &str, value: Value| {
+        spec.insert(field.to_owned(), value);
+    };
+    put("machine", Value::text(wanted.address.name()));
+    put(
+        "role",
+        Value::text(if running.config.is_control_plane() == Some(true) { "controlplane" } else { "worker" }),
+    );
+    put("version", Value::text(running.version.as_str()));
+    put("cordoned", Value::Bool(cordoned));
+    if let Some(media) = media {
+        put("media", Value::text(media));
+    }
+    // Which VM it runs on cannot be asked of Talos; the state knows it, and a machine that it does not know runs on the one there is.
+    if let Some(vm) = recorded.and_then(|spec| spec.get("vm")).or(wanted.spec.get("vm")) {
+        put("vm", vm.clone());
+    }
+    if let Some(address) = recorded.and_then(|spec| spec.get("address")).or(wanted.spec.get("address")) {
+        put("address", address.clone());
+    }
+    let mine = [wanted.spec.get("config"), recorded.and_then(|spec| spec.get("config"))];
+    let mut foreign = BTreeSet::new();
+    for (document, tree) in &config {
+        let trees: Vec<&Value> =
+            mine.iter().flatten().filter_map(|config| config.as_map()?.get(document)).collect();
+        strangers(&format!("{document}: "), tree, &trees, &mut foreign);
+    }
+    put("foreign", Value::List(foreign.into_iter().map(Value::Text).collect()));
+    put("config", Value::Map(config));
+    let sealed = match &cluster.options.digest_key {
+        Some(key) => Value::Map(spec).sealed(key, wanted.address),
+        None => Value::Map(spec),
+    };
+    let spec = match sealed {
+        Value::Map(spec) => spec,
+        _ => Spec::new(),
+    };
+    let digest =
+        hex::encode(Sha256::digest(serde_json::Value::from(Value::Map(spec.clone()).stored()).to_string()));
+    Observed { spec, facts: Spec::new(), digest, pending: Vec::new() }
+}
+
+/// Paths of a live tree that none of ours has.
+fn strangers(path: &str, live: &Value, mine: &[&Value], found: &mut BTreeSet<String>) {
+    if mine.is_empty() {
+        found.insert(path.trim_end_matches(['.', ' ', ':']).to_owned());
+        return;
+    }
+    let Some(map) = live.as_map() else { return };
+    for (key, value) in map {
+        let below: Vec<&Value> = mine.iter().filter_map(|tree| tree.as_map()?.get(key)).collect();
+        let own = format!("{path}{key}");
+        if below.is_empty() {
+            found.insert(own);
+        } else if value.as_map().is_some() {
+            strangers(&format!("{own}."), value, &below, found);
+        }
+    }
+}
+
+/// Etcd was begun, and nobody answers for it: is it gone, or only out of sight?
+fn lost_or_silent(
+    cluster: &Cluster,
+    contacts: &BTreeMap<String, Contact>,
+) -> Result<Sighting, ProviderError> {
+    let silent = cluster.control_planes().find_map(|node| match contacts.get(&node.name) {
+        Some(Contact::Silent(why)) => Some(why.clone()),
+        _ => None,
+    });
+    match silent {
+        // Perhaps only the network is away.
+        Some(why) if cluster.control_planes().count() > 1 => Ok(Sighting::Silent(why)),
+        Some(why) => Ok(Sighting::Silent(why)),
+        None => Err(bootstrap::lost(cluster)),
+    }
+}
+
+fn whole_kubernetes(wanted: &Wanted<'_>, contacts: &BTreeMap<String, Contact>, api: &Api) -> Sighting {
+    if let Api::Silent(why) = api {
+        return Sighting::Silent(why.clone());
+    }
+    if wanted.recorded.is_none() {
+        return Sighting::Absent;
+    }
+    let configs = contacts.values().filter_map(|contact| match contact {
+        Contact::Running(running) => Some(&running.config),
+        _ => None,
+    });
+    let Some(version) = kubernetes::version_of(configs) else { return Sighting::Absent };
+    let mut spec = wanted.spec.clone();
+    spec.insert("version".to_owned(), Value::Text(version));
+    ours(wanted, spec)
+}
+
+async fn inside(cluster: &Cluster, wanted: &Wanted<'_>, live: &LiveFlux) -> Result<Sighting, ProviderError> {
+    let sighting = |spec: Option<Spec>| spec.map_or(Sighting::Absent, |spec| ours(wanted, spec));
+    Ok(match wanted.address.kind() {
+        Kind::Flux => sighting(flux::observed_controllers(live)),
+        Kind::Sync => sighting(flux::observed_sync(live)),
+        Kind::Secret => {
+            let found = cluster.kube().get(&secret::reference(wanted.spec)).await;
+            let asked: Vec<&Spec> = [Some(wanted.spec), wanted.recorded.map(|recorded| &recorded.spec)]
+                .into_iter()
+                .flatten()
+                .collect();
+            match found {
+                Ok(Some(object)) => sealed(cluster, wanted, secret::observed(&object, &asked)),
+                Ok(None) => Sighting::Absent,
+                Err(error) => return Err(explained(error)),
+            }
+        }
+        other => {
+            let message = format!("a cluster has no {other}");
+            return Err(ProviderError::new(ErrorClass::Internal, message));
+        }
+    })
+}
+
+fn explained(error: KubeError) -> ProviderError {
+    kube(error)
+}
+
+/// What is live is compared by its digests: the live values themselves go nowhere.
+fn sealed(cluster: &Cluster, wanted: &Wanted<'_>, spec: Spec) -> Sighting {
+    let value = match &cluster.options.digest_key {
+        Some(key) => Value::Map(spec).sealed(key, wanted.address),
+        None => Value::Map(spec),
+    };
+    match value {
+        Value::Map(spec) => ours(wanted, spec),
+        _ => Sighting::Absent,
+    }
+}

@@ -1,0 +1,147 @@
+//! One node at a time: what is looked at before a node is disturbed, and what must be so again afterwards.
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use serde_json::json;
+use strata_engine::{ErrorClass, OperationContext, ProviderError};
+use strata_kubernetes::{DrainError, DrainOptions, ObjectRef, Patience};
+use strata_secret::SecretBytes;
+use tokio::sync::MutexGuard;
+
+use crate::cluster::{Cluster, NodePlace};
+use crate::error::{guard, internal, kube, talos};
+
+/// On a node that we cordoned, so that a run that died is told from a person who wants it so.
+pub(crate) const CORDONED_BY: &str = "strata.dev/cordoned";
+const DRAIN: Duration = Duration::from_secs(10 * 60);
+
+/// What a node is about to go through.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Disturbance {
+    /// Its Talos stays up.
+    Light,
+    /// It goes down and comes back.
+    Restart,
+    /// It goes for good.
+    Leave,
+}
+
+impl Cluster {
+    /// Waits for this node's turn, looks whether the others can do without it, and empties it. The turn lasts as long as the guard.
+    pub(crate) async fn begin_turn(
+        &self,
+        node: &NodePlace,
+        what: Disturbance,
+        context: &dyn OperationContext,
+    ) -> Result<MutexGuard<'_, ()>, ProviderError> {
+        let turn = self.turn.lock().await;
+        if !self.is_alive() {
+            return Ok(turn);
+        }
+        if node.control_plane {
+            let etcd = self.etcd().await?;
+            match what {
+                Disturbance::Light => {}
+                Disturbance::Restart => etcd.may_pause(&node.name, self.options.allow_even)?,
+                Disturbance::Leave => etcd.may_leave(&node.name)?,
+            }
+            self.copy_etcd(context).await?;
+        } else if what == Disturbance::Restart {
+            // Workers wait for each other by the lock; but nothing is disturbed while etcd is in trouble.
+            let etcd = self.etcd().await?;
+            if let Some(unwell) = etcd.unwell().first() {
+                let message =
+                    format!("`{}` is not disturbed: etcd's member on `{unwell}` is not well", node.name);
+                return Err(guard(message, "bring the control plane back first"));
+            }
+        }
+        if what != Disturbance::Light {
+            self.drain(&node.name, context).await?;
+        }
+        Ok(turn)
+    }
+
+    /// The node is well again and takes pods.
+    pub(crate) async fn end_turn(
+        &self,
+        node: &NodePlace,
+        context: &dyn OperationContext,
+    ) -> Result<(), ProviderError> {
+        self.wait_well(node, context).await?;
+        if self.is_alive() { self.uncordon(&node.name, context).await } else { Ok(()) }
+    }
+
+    async fn drain(&self, name: &str, context: &dyn OperationContext) -> Result<(), ProviderError> {
+        if self.kube().node(name).await.map_err(kube)?.is_none() {
+            return Ok(());
+        }
+        context.before_write()?;
+        context.progress("is drained");
+        let cordon =
+            json!({"metadata": {"annotations": {CORDONED_BY: "true"}}, "spec": {"unschedulable": true}});
+        self.kube().patch(&node_reference(name), &cordon).await.map_err(kube)?;
+        let options = DrainOptions::new(Patience::seconds(DRAIN.as_secs()));
+        let before = || context.before_write();
+        let drained =
+            self.kube().drain(name, &options, &before, &|progress| context.progress(progress.seen)).await;
+        drained.map(|_| ()).map_err(|error| {
+            let hint = error.hint().map(str::to_owned);
+            match error {
+                DrainError::Stopped(error) => error,
+                DrainError::Kube(error) => kube(error),
+                DrainError::Blocked(_) => {
+                    let mut own = ProviderError::new(ErrorClass::TaskFailed, error.to_string());
+                    own.hint = hint;
+                    own
+                }
+            }
+        })
+    }
+
+    /// Lets pods onto a node again, if it was us who kept them off.
+    pub(crate) async fn uncordon(
+        &self,
+        name: &str,
+        context: &dyn OperationContext,
+    ) -> Result<(), ProviderError> {
+        let Some(node) = self.kube().get(&node_reference(name)).await.map_err(kube)? else { return Ok(()) };
+        if node.annotation(CORDONED_BY).is_none() {
+            return Ok(());
+        }
+        context.before_write()?;
+        let uncordon =
+            json!({"metadata": {"annotations": {CORDONED_BY: null}}, "spec": {"unschedulable": null}});
+        self.kube().patch(&node_reference(name), &uncordon).await.map(|_| ()).map_err(kube)
+    }
+
+    /// A copy of etcd, once in a run, before the first control plane is touched.
+    pub(crate) async fn copy_etcd(&self, context: &dyn OperationContext) -> Result<(), ProviderError> {
+        let Some(sink) = &self.options.snapshots else { return Ok(()) };
+        if self.copied.load(Ordering::SeqCst) {
+            return Ok(());
+        }
+        context.progress("a copy of etcd is made");
+        let mut last = None;
+        for node in self.control_planes() {
+            let mut copy = Vec::new();
+            match self.talos(&node.address)?.etcd_snapshot(&mut copy).await {
+                Ok(snapshot) if snapshot.intact => {
+                    let place = sink.keep(self.name(), SecretBytes::new(copy)).await?;
+                    self.copied.store(true, Ordering::SeqCst);
+                    context.progress(&format!("etcd was copied to {place}"));
+                    return Ok(());
+                }
+                Ok(_) => {
+                    last = Some(internal(format!("the copy of etcd from `{}` was cut short", node.name)))
+                }
+                Err(error) => last = Some(talos(error)),
+            }
+        }
+        Err(last.unwrap_or_else(|| internal("there is no control plane to copy etcd from")))
+    }
+}
+
+pub(crate) fn node_reference(name: &str) -> ObjectRef {
+    ObjectRef::cluster("v1", "Node", name)
+}

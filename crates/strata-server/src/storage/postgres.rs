@@ -1,0 +1,220 @@
+//! States in PostgreSQL, for teams that outgrow one machine: several servers may share it. A state's row is locked while it is decided.
+
+mod connections;
+mod rows;
+mod schema;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use futures::StreamExt as _;
+use strata_net::TlsTrust;
+use strata_secret::SecretString;
+
+use crate::head::{Head, Version};
+use crate::name::StateName;
+use crate::rules::{Command, Content, Effect, Outcome, Refusal, decide};
+use crate::storage::{CHUNK, ContentStream, Retention, Staging, Storage, StorageError, Which};
+use connections::Connections;
+
+/// Where the tables are unless said otherwise.
+pub const DEFAULT_SCHEMA: &str = "strata_server";
+
+pub struct PostgresOptions {
+    /// `postgres://user@host:5432/database`, without the password.
+    pub connection: String,
+    pub password: Option<SecretString>,
+    /// The schema of the tables, made if need be.
+    pub schema: String,
+    pub tls: TlsTrust,
+    pub retention: Retention,
+    pub timeout: Duration,
+}
+
+pub struct PostgresStorage {
+    connections: Arc<Connections>,
+    retention: Retention,
+}
+
+impl PostgresStorage {
+    pub async fn open(options: &PostgresOptions) -> Result<Self, StorageError> {
+        let connections = Arc::new(Connections::new(options)?);
+        connections.get().await?.run(async |db| schema::make_tables(db, &options.schema).await).await?;
+        Ok(Self { connections, retention: options.retention })
+    }
+}
+
+#[async_trait]
+impl Storage for PostgresStorage {
+    fn describe(&self) -> String {
+        format!("PostgreSQL at {}", self.connections.place())
+    }
+
+    async fn ready(&self) -> Result<(), StorageError> {
+        self.connections.get().await?.run(async |db| db.execute("SELECT 1", &[]).await.map(|_| ())).await
+    }
+
+    async fn heads(&self) -> Result<Vec<(StateName, Head)>, StorageError> {
+        let found = self.connections.get().await?.run(async |db| rows::heads(db).await).await?;
+        Ok(found.into_iter().filter_map(|(name, head)| Some((StateName::parse(&name).ok()?, head))).collect())
+    }
+
+    async fn head(&self, name: &StateName) -> Result<Head, StorageError> {
+        let mut connection = self.connections.get().await?;
+        connection.run(async |db| Ok(rows::head(db, name).await?.unwrap_or_default())).await
+    }
+
+    async fn execute(
+        &self,
+        name: &StateName,
+        command: Command,
+    ) -> Result<Result<Outcome, Refusal>, StorageError> {
+        let mut connection = self.connections.get().await?;
+        let count = self.retention.count.max(1);
+        connection
+            .run(async |db| {
+                let work = db.transaction().await?;
+                let (state, head) = rows::lock_state(&work, name).await?;
+                let decision = match decide(&head, &command) {
+                    Ok(decision) => decision,
+                    Err(refusal) => {
+                        work.rollback().await?;
+                        return Ok(Err(refusal));
+                    }
+                };
+                match (&decision.effect, &command) {
+                    (None, _) => {
+                        work.rollback().await?;
+                        return Ok(Ok(decision.outcome));
+                    }
+                    (Some(Effect::SetLock(lock)), _) => rows::set_lock(&work, state, lock.as_ref()).await?,
+                    (Some(Effect::PutVersion(version)), Command::Write(write)) => {
+                        let content = rows::take_content(&work, &write.content).await?;
+                        rows::add_version(&work, state, version, content).await?;
+                        rows::set_current(&work, state, Some(version.version), version.version).await?;
+                        rows::forget(&work, state, version.version.saturating_sub(count), None).await?;
+                    }
+                    (Some(Effect::PutVersion(_)), _) => {}
+                    (Some(Effect::RemoveCurrent), _) => {
+                        rows::set_current(&work, state, None, head.last_version).await?;
+                    }
+                    (Some(Effect::AppendJournal(lines)), _) => {
+                        rows::append_journal(&work, state, lines).await?;
+                    }
+                    (Some(Effect::ClearJournal), _) => rows::clear_journal(&work, state).await?,
+                }
+                work.commit().await?;
+                Ok(Ok(decision.outcome))
+            })
+            .await
+    }
+
+    async fn stage(&self, _: &StateName) -> Result<Box<dyn Staging>, StorageError> {
+        let content = self.connections.get().await?.run(async |db| rows::new_content(db).await).await?;
+        Ok(Box::new(Staged { connections: Arc::clone(&self.connections), content, part: 0 }))
+    }
+
+    async fn read(
+        &self,
+        name: &StateName,
+        which: Which,
+    ) -> Result<Option<(Version, ContentStream)>, StorageError> {
+        let mut connection = self.connections.get().await?;
+        let found = connection.run(async |db| rows::version(db, name, which).await).await?;
+        drop(connection);
+        let Some((version, content)) = found else { return Ok(None) };
+        let pieces = i32::try_from(version.size.div_ceil(CHUNK as u64)).unwrap_or(i32::MAX);
+        let connections = Arc::clone(&self.connections);
+        let stream = futures::stream::unfold((connections, 0), move |(connections, part)| async move {
+            if part >= pieces {
+                return None;
+            }
+            let piece = piece(&connections, content, part).await;
+            let next = if piece.is_ok() { part + 1 } else { pieces };
+            Some((piece, (connections, next)))
+        });
+        Ok(Some((version, stream.boxed())))
+    }
+
+    async fn versions(&self, name: &StateName) -> Result<Vec<Version>, StorageError> {
+        self.connections.get().await?.run(async |db| rows::versions(db, name).await).await
+    }
+
+    async fn journal(&self, name: &StateName) -> Result<Bytes, StorageError> {
+        self.connections.get().await?.run(async |db| rows::journal(db, name).await).await
+    }
+
+    async fn sweep(&self, now: Option<i64>) -> Result<(), StorageError> {
+        let before = match (self.retention.age, now) {
+            (Some(age), Some(now)) => Some(now.saturating_sub(age.try_into().unwrap_or(i64::MAX))),
+            _ => None,
+        };
+        self.connections.get().await?.run(async |db| rows::sweep(db, before).await).await
+    }
+
+    async fn import_version(
+        &self,
+        name: &StateName,
+        version: Version,
+        content: Content,
+        current: bool,
+    ) -> Result<(), StorageError> {
+        let mut connection = self.connections.get().await?;
+        connection
+            .run(async |db| {
+                let work = db.transaction().await?;
+                let (state, _) = rows::lock_state(&work, name).await?;
+                let content = rows::take_content(&work, &content).await?;
+                rows::add_version(&work, state, &version, content).await?;
+                rows::set_current(&work, state, current.then_some(version.version), version.version).await?;
+                work.commit().await
+            })
+            .await
+    }
+
+    async fn import_head(&self, name: &StateName, head: Head, journal: Bytes) -> Result<(), StorageError> {
+        let mut connection = self.connections.get().await?;
+        connection
+            .run(async |db| {
+                let work = db.transaction().await?;
+                let (state, _) = rows::lock_state(&work, name).await?;
+                rows::set_lock(&work, state, head.lock.as_ref()).await?;
+                let current = head.current.as_ref().map(|current| current.version);
+                rows::set_current(&work, state, current, head.last_version).await?;
+                if !journal.is_empty() {
+                    rows::append_journal(&work, state, &journal).await?;
+                }
+                work.commit().await
+            })
+            .await
+    }
+}
+
+async fn piece(connections: &Connections, content: i64, part: i32) -> Result<Bytes, StorageError> {
+    let mut connection = connections.get().await?;
+    let piece = connection.run(async |db| rows::piece(db, content, part).await).await?;
+    piece.ok_or_else(|| StorageError::Damaged("a part of a state is missing".to_owned()))
+}
+
+/// Pieces that no version names are swept after a while, so nothing need be done if this is dropped.
+struct Staged {
+    connections: Arc<Connections>,
+    content: i64,
+    part: i32,
+}
+
+#[async_trait]
+impl Staging for Staged {
+    async fn push(&mut self, piece: Bytes) -> Result<(), StorageError> {
+        let (content, part) = (self.content, self.part);
+        self.part += 1;
+        let mut connection = self.connections.get().await?;
+        connection.run(async |db| rows::add_piece(db, content, part, &piece).await).await
+    }
+
+    async fn finish(&mut self) -> Result<String, StorageError> {
+        Ok(self.content.to_string())
+    }
+}

@@ -1,0 +1,102 @@
+//! The object that says everything of a state but its contents.
+
+use bytes::Bytes;
+use serde::{Deserialize, Serialize};
+
+use crate::head::{Head, Version};
+use crate::name::StateName;
+use crate::storage::{StorageError, Which};
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct Record {
+    pub(super) name: String,
+    pub(super) head: Head,
+    /// Oldest first.
+    pub(super) versions: Vec<Kept>,
+    /// The objects of the journal, in order.
+    pub(super) journal: Vec<String>,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct Kept {
+    pub(super) version: Version,
+    pub(super) content: String,
+}
+
+/// Names of objects are plain: what is not a letter or a digit is written in hexadecimal.
+pub(super) fn head_path(name: &StateName) -> String {
+    let mut path = "heads/".to_owned();
+    for byte in name.as_str().bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' => path.push(char::from(byte)),
+            other => path.push_str(&format!("_{other:02x}")),
+        }
+    }
+    path
+}
+
+impl Record {
+    pub(super) fn new(name: &StateName) -> Self {
+        Self {
+            name: name.as_str().to_owned(),
+            head: Head::default(),
+            versions: Vec::new(),
+            journal: Vec::new(),
+        }
+    }
+
+    pub(super) fn parse(name: &StateName, bytes: &[u8]) -> Result<Self, StorageError> {
+        serde_json::from_slice(bytes)
+            .map_err(|error| StorageError::Damaged(format!("`{}` cannot be read: {error}", head_path(name))))
+    }
+
+    /// One whose name is not known yet; none if it is not one.
+    pub(super) fn named(bytes: &[u8]) -> Option<(StateName, Self)> {
+        let record: Self = serde_json::from_slice(bytes).ok()?;
+        Some((StateName::parse(&record.name).ok()?, record))
+    }
+
+    pub(super) fn to_bytes(&self) -> Result<Bytes, StorageError> {
+        serde_json::to_vec(self).map(Bytes::from).map_err(|error| StorageError::Failed(error.to_string()))
+    }
+
+    pub(super) fn put(&mut self, version: Version, content: String) {
+        self.head.last_version = version.version;
+        self.head.current = Some(version.clone());
+        self.versions.push(Kept { version, content });
+    }
+
+    pub(super) fn find(&self, which: Which) -> Option<&Kept> {
+        let current = self.head.current.as_ref().map(|current| current.version);
+        self.versions.iter().rev().find(|kept| match which {
+            Which::Current => Some(kept.version.version) == current,
+            Which::Version(version) => kept.version.version == version,
+            Which::Serial(serial) => kept.version.serial == Some(serial),
+        })
+    }
+
+    /// Takes out versions numbered up to `last` and written before `before`; never the current one.
+    pub(super) fn forget(&mut self, last: u64, before: i64) -> Vec<Kept> {
+        let current = self.head.current.as_ref().map(|current| current.version);
+        let old = |kept: &Kept| {
+            kept.version.version <= last
+                && kept.version.written < before
+                && Some(kept.version.version) != current
+        };
+        let (gone, kept) = std::mem::take(&mut self.versions).into_iter().partition(old);
+        self.versions = kept;
+        gone
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_become_plain_paths() {
+        let path = |name| head_path(&StateName::parse(name).unwrap());
+        assert_eq!(path("prod/web-1"), "heads/prod_2fweb-1");
+        assert_eq!(path("a_b ä"), "heads/a_5fb_20_c3_a4");
+    }
+}

@@ -1,0 +1,332 @@
+//! What a cluster needs besides its resources: its own secrets, its VMs' drives, and a place for copies of its etcd.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use strata_blueprint::{ClusterPlan, cluster_target};
+use strata_cluster::{
+    Cluster, ClusterOptions, ClusterProvider, GuardedProvider, Media, NodePlace, SnapshotSink,
+};
+use strata_engine::{ErrorClass, ProviderError};
+use strata_net::TlsTrust;
+use strata_proxmox::ProxmoxProvider;
+use strata_resource::{Kind, Resource, ResourceGraph, Spec, Value};
+use strata_secret::{DigestKey, SecretBytes, SecretString};
+use strata_secrets::{OsRandom, Recipient, sops};
+use strata_source::EffectiveStack;
+use strata_source::cluster::Cluster as Written;
+use strata_state::StateDocument;
+use strata_talos::{SecretsBundle, ServiceAccountKey};
+
+use super::targets::Targets;
+use super::{Opening, Workspace};
+use crate::command_error::CommandError;
+
+/// The file of a cluster's secrets, beside its `cluster.yaml`.
+const SECRETS: &str = "talos.sops.yaml";
+/// What talhelper calls it.
+const TALHELPER: &str = "talsecret.sops.yaml";
+
+/// Whether the secrets of a new cluster are made and kept, or only drawn to see what a plan would be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Keys {
+    Make,
+    Draw,
+}
+
+/// Which cluster, and what for.
+pub(super) struct Connecting<'a> {
+    pub(super) stack: &'a EffectiveStack,
+    pub(super) written: &'a Written,
+    pub(super) state: Option<&'a StateDocument>,
+    pub(super) key: Option<DigestKey>,
+    pub(super) opening: Opening,
+}
+
+impl Workspace<'_> {
+    /// The file of a cluster's own secrets, from the root of the repository.
+    pub(crate) fn bundle_path(&self, stack: &EffectiveStack, cluster: &Written) -> PathBuf {
+        let folder = Path::new(&stack.folder);
+        if let Some(named) = &cluster.cluster.talos.secrets {
+            return folder.join(&named.value);
+        }
+        let talhelper = folder.join(TALHELPER);
+        if self.root().join(&talhelper).is_file() { talhelper } else { folder.join(SECRETS) }
+    }
+
+    /// The secrets of a cluster. They are made once, encrypted for the readers of the repository.
+    pub(crate) fn bundle(
+        &self,
+        stack: &EffectiveStack,
+        cluster: &Written,
+        keys: Keys,
+    ) -> Result<SecretsBundle, CommandError> {
+        let path = self.bundle_path(stack, cluster);
+        let place = self.root().join(&path);
+        let name = path.display();
+        if place.is_file() {
+            return self.read_bundle(&place).map_err(|reason| {
+                CommandError::failed(format!(
+                    "the secrets of the cluster, `{name}`, cannot be used: {reason}"
+                ))
+            });
+        }
+        let failed = |error: strata_talos::PkiError| {
+            CommandError::failed(format!("cannot make the cluster's secrets: {error}"))
+        };
+        if keys == Keys::Draw {
+            let note = format!(
+                "the secrets of `{}` do not exist yet; `strata apply` makes them in `{name}`",
+                stack.name
+            );
+            self.context.printer.note(note);
+            // Quick to make, and thrown away.
+            return SecretsBundle::generate(jiff::Timestamp::now(), ServiceAccountKey::Ecdsa, &mut OsRandom)
+                .map_err(failed);
+        }
+        let bundle = SecretsBundle::generate(jiff::Timestamp::now(), ServiceAccountKey::Rsa, &mut OsRandom)
+            .map_err(failed)?;
+        bundle.add_to(&self.redactor);
+        let sealed = self.seal_file(&path, &bundle.to_yaml())?;
+        crate::replace_file::replace(&place, &sealed)
+            .map_err(|error| CommandError::failed(format!("cannot write `{name}`: {error}")))?;
+        self.context
+            .printer
+            .note(format!("made the secrets of the cluster, encrypted, in `{name}`: commit that file"));
+        Ok(bundle)
+    }
+
+    fn read_bundle(&self, place: &Path) -> Result<SecretsBundle, String> {
+        let content = std::fs::read(place).map_err(|error| error.to_string())?;
+        let format = sops::Format::of(place);
+        let text = if sops::is_encrypted(&content, format) {
+            let file = sops::SopsFile::parse(&content, format).map_err(|error| error.to_string())?;
+            let open = file.open(self.access.identities()).map_err(|error| error.to_string())?;
+            open.plaintext()
+                .map_err(|error| error.to_string())?
+                .into_string()
+                .map_err(|_| "it is no text".to_owned())?
+        } else {
+            return Err("it is not encrypted; `strata secrets encrypt` does it".to_owned());
+        };
+        let bundle = SecretsBundle::from_yaml(&text).map_err(|error| error.to_string())?;
+        bundle.add_to(&self.redactor);
+        Ok(bundle)
+    }
+
+    /// Encrypts a new file: by the rules of `.sops.yaml`, else for everyone who reads the repository's secrets, else for us.
+    fn seal_file(&self, path: &Path, plain: &SecretString) -> Result<Vec<u8>, CommandError> {
+        let settings = self.seal_settings(path)?;
+        let plain = SecretBytes::new(plain.expose().as_bytes().to_vec());
+        sops::encrypt(&plain, sops::Format::of(path), &settings, jiff::Timestamp::now(), &mut OsRandom)
+            .map_err(|error| CommandError::failed(format!("cannot encrypt `{}`: {error}", path.display())))
+    }
+
+    fn seal_settings(&self, path: &Path) -> Result<sops::Settings, CommandError> {
+        let failed = |error: sops::SopsError| CommandError::failed(format!("`.sops.yaml`: {error}"));
+        if let Ok(text) = std::fs::read_to_string(self.root().join(sops::CONFIG_FILE)) {
+            let rules = sops::CreationRules::parse(&text).map_err(failed)?;
+            if let Some(rule) = rules.for_path(path) {
+                return rule.usable().cloned().map_err(failed);
+            }
+        }
+        let readers = self.readers();
+        if readers.is_empty() {
+            let message = "there is nobody to encrypt the secrets of the cluster for";
+            return Err(CommandError::failed(message).hint(
+                "make a key with `age-keygen -o age.key`, and name its public half in `.sops.yaml`, or list a SOPS file under `secrets:`",
+            ));
+        }
+        let group = readers.iter().map(|reader| reader.as_str().to_owned()).collect();
+        Ok(sops::Settings { groups: vec![group], ..sops::Settings::default() })
+    }
+
+    /// Everyone who reads the repository's secrets; whoever we are, where there are none yet.
+    fn readers(&self) -> Vec<Recipient> {
+        let readers = crate::secrets::recipients(self.root(), &self.repository().settings);
+        if !readers.is_empty() {
+            return readers;
+        }
+        let own = self.access.identities();
+        own.recipients().iter().filter_map(|recipient| Recipient::parse(recipient).ok()).collect()
+    }
+
+    /// Connects a cluster: its own provider, and the guard around the VMs of its nodes.
+    pub(super) fn connect_cluster(
+        &self,
+        connecting: Connecting<'_>,
+        plan: ClusterPlan,
+        bundle: SecretsBundle,
+        graph: &ResourceGraph,
+        targets: &mut Targets,
+    ) -> Result<Arc<Cluster>, CommandError> {
+        let Connecting { stack, written, state, key, opening } = connecting;
+        let target = graph.iter().find(|resource| resource.kind() == Kind::Vm).map(|vm| vm.target.clone());
+        let vm_target =
+            target.or_else(|| recorded(state, Kind::Vm).next().map(|(_, resource)| resource.target.clone()));
+        let proxmox = vm_target.as_deref().and_then(|target| targets.proxmox(target));
+        let settings = self.repository().settings(&stack.environment).clone();
+        let place = |(name, address, control_plane): (String, String, bool)| NodePlace {
+            name,
+            address,
+            control_plane,
+        };
+        let options = ClusterOptions {
+            name: plan.name,
+            endpoint: plan.endpoint,
+            vip: plan.vip,
+            talos_version: written.cluster.talos.version.value.clone(),
+            nodes: plan.nodes.into_iter().map(place).collect(),
+            known: recorded(state, Kind::Machine)
+                .filter_map(|(name, resource)| known(name, &resource.spec))
+                .collect(),
+            configs: plan.configs,
+            secrets: bundle,
+            bootstrapped: recorded(state, Kind::Bootstrap).next().is_some(),
+            ending: opening.destroy,
+            waits_for_cni: plan.waits_for_cni,
+            allow_even: plan.allow_even,
+            new_cluster: opening.new_cluster,
+            dial: super::targets::dial(self)?,
+            redactor: self.redactor.clone(),
+            digest_key: key,
+            media: proxmox.map(|provider| -> Box<dyn Media> {
+                Box::new(Drives { provider, drives: graph.iter().filter_map(drive).collect() })
+            }),
+            snapshots: Some(Box::new(self.snapshots(stack, written)?)),
+            mirror: Box::new(move |url| settings.mirrored(url)),
+            outside_tls: TlsTrust::System,
+            root: self.root().to_owned(),
+        };
+        let cluster = Arc::new(Cluster::new(options, jiff::Timestamp::now())?);
+        targets.insert(&cluster_target(&stack.name), Arc::new(ClusterProvider::new(cluster.clone())));
+        if let Some(target) = vm_target.as_deref() {
+            targets.wrap(target, |inner| {
+                Arc::new(GuardedProvider::new(inner, vec![(stack.name.clone(), cluster.clone())]))
+            });
+        }
+        Ok(cluster)
+    }
+
+    fn snapshots(&self, stack: &EffectiveStack, written: &Written) -> Result<Snapshots, CommandError> {
+        let own = written.cluster.etcd.as_ref().and_then(|etcd| etcd.snapshots.as_ref());
+        let named = own.map(|own| own.recipients.as_slice()).unwrap_or_default();
+        let mut recipients = Vec::new();
+        for recipient in named {
+            recipients.push(Recipient::parse(recipient).map_err(|error| {
+                CommandError::failed(format!("`{recipient}` cannot read copies of etcd: {error}"))
+            })?);
+        }
+        if recipients.is_empty() {
+            recipients = self.readers();
+        }
+        let folder = own.and_then(|own| own.directory.as_deref()).unwrap_or(".strata/snapshots");
+        Ok(Snapshots {
+            folder: self.root().join(folder),
+            stack: stack.name.clone(),
+            recipients,
+            keep: own.and_then(|own| own.keep).unwrap_or(10) as usize,
+        })
+    }
+}
+
+fn recorded(
+    state: Option<&StateDocument>,
+    kind: Kind,
+) -> impl Iterator<Item = (&str, &strata_state::StateResource)> {
+    let resources = state.into_iter().flat_map(|state| &state.resources);
+    resources
+        .filter(move |(address, _)| address.kind() == kind)
+        .map(|(address, resource)| (address.name(), resource))
+}
+
+fn known(name: &str, spec: &Spec) -> Option<NodePlace> {
+    let text = |field: &str| spec.get(field).and_then(Value::as_text);
+    Some(NodePlace {
+        name: name.to_owned(),
+        address: text("address")?.to_owned(),
+        control_plane: text("role") == Some("controlplane"),
+    })
+}
+
+/// The VMID and the drive that a node is installed from.
+fn drive(vm: &Resource) -> Option<(String, (u32, String))> {
+    let media = vm.spec.get("boot_media")?.as_map()?;
+    let slot = media.get("slot")?.as_text()?.to_owned();
+    Some((vm.address.name().to_owned(), (vm.vmid()?, slot)))
+}
+
+struct Drives {
+    provider: Arc<ProxmoxProvider>,
+    drives: BTreeMap<String, (u32, String)>,
+}
+
+#[async_trait]
+impl Media for Drives {
+    async fn is_inserted(&self, node: &str) -> Result<bool, ProviderError> {
+        let Some((vmid, slot)) = self.drives.get(node) else { return Ok(false) };
+        Ok(self.provider.inserted(*vmid, slot).await?.is_some())
+    }
+
+    async fn eject(
+        &self,
+        node: &str,
+        before_write: &(dyn Fn() -> Result<(), ProviderError> + Sync),
+    ) -> Result<(), ProviderError> {
+        let Some((vmid, slot)) = self.drives.get(node) else { return Ok(()) };
+        self.provider.eject(*vmid, slot, before_write).await
+    }
+}
+
+/// Copies of etcd as files, encrypted with age; the oldest go.
+struct Snapshots {
+    folder: PathBuf,
+    stack: String,
+    recipients: Vec<Recipient>,
+    keep: usize,
+}
+
+#[async_trait]
+impl SnapshotSink for Snapshots {
+    async fn keep(&self, _: &str, snapshot: SecretBytes) -> Result<String, ProviderError> {
+        let failed = |reason: String| {
+            ProviderError::new(ErrorClass::Internal, format!("the copy of etcd cannot be kept: {reason}"))
+        };
+        if self.recipients.is_empty() {
+            return Err(failed("there is nobody to encrypt it for".to_owned())
+                .hint("name age recipients in `etcd.snapshots.recipients`"));
+        }
+        let sealed = strata_secrets::encrypt_for(&snapshot, &self.recipients)
+            .map_err(|error| failed(error.to_string()))?;
+        let stamp = jiff::Timestamp::now().strftime("%Y%m%dT%H%M%S").to_string();
+        let place = self.folder.join(format!("{}-{stamp}.snapshot.age", self.stack.replace('/', "-")));
+        std::fs::create_dir_all(&self.folder).map_err(|error| failed(error.to_string()))?;
+        crate::replace_file::replace(&place, sealed.as_bytes()).map_err(|error| failed(error.to_string()))?;
+        self.prune();
+        Ok(format!("`{}`", place.display()))
+    }
+}
+
+impl Snapshots {
+    /// Keeps the newest. Their names sort by time.
+    fn prune(&self) {
+        let prefix = format!("{}-", self.stack.replace('/', "-"));
+        let Ok(entries) = std::fs::read_dir(&self.folder) else { return };
+        let mut own: Vec<PathBuf> = entries
+            .flatten()
+            .map(|entry| entry.path())
+            .filter(|path| {
+                let name =
+                    path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+                name.starts_with(&prefix) && name.ends_with(".snapshot.age")
+            })
+            .collect();
+        own.sort();
+        let surplus = own.len().saturating_sub(self.keep);
+        for path in own.into_iter().take(surplus) {
+            let _ = std::fs::remove_file(path);
+        }
+    }
+}
