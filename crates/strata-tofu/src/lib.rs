@@ -6,6 +6,7 @@ mod backend;
 mod data;
 pub mod hcl;
 mod module;
+mod overview;
 mod project;
 mod provider;
 mod readme;
@@ -17,6 +18,7 @@ mod yaml;
 
 pub use backend::{HttpAddresses, is_encrypted, state_name};
 pub use module::FOLDER as MODULES;
+pub use overview::Overview;
 pub use project::{Files, Found, Gap, Style, found};
 pub use provider::REQUIRED_VERSION;
 pub use render::{Connection, Family, Project, render, secret_variables};

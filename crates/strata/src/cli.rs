@@ -57,6 +57,8 @@ pub(crate) enum Command {
     Output(commands::output::Args),
     Graph(commands::graph::Args),
     State(commands::state::Args),
+    Sync(commands::sync::Args),
+    Tofu(commands::tofu::Args),
     Secrets(commands::secrets::Args),
     Unlock(commands::unlock::Args),
     Talos(commands::talos::Args),

@@ -16,7 +16,9 @@ pub(crate) mod secrets;
 pub(crate) mod serve;
 pub(crate) mod sim;
 pub(crate) mod state;
+pub(crate) mod sync;
 pub(crate) mod talos;
+pub(crate) mod tofu;
 pub(crate) mod unlock;
 pub(crate) mod validate;
 
@@ -46,6 +48,8 @@ pub(crate) async fn run(cli: Cli, printer: Printer) -> CommandResult {
         Command::Output(args) => output::run(&context, &args).await,
         Command::Graph(args) => graph::run(&context, &args),
         Command::State(args) => state::run(&context, &args).await,
+        Command::Sync(args) => sync::run(&context, &args),
+        Command::Tofu(args) => tofu::run(&context, &args).await,
         Command::Secrets(args) => secrets::run(&context, &args).await,
         Command::Talos(args) => talos::run(&context, &args),
         Command::Unlock(args) => unlock::run(&context, &args).await,

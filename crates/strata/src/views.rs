@@ -4,4 +4,5 @@ pub(crate) mod drift;
 pub(crate) mod graph;
 pub(crate) mod plan;
 pub(crate) mod progress;
+pub(crate) mod tofu;
 pub(crate) mod value;

@@ -58,7 +58,7 @@ impl Status {
 
 pub(crate) fn run(context: &Context, args: &Args) -> CommandResult {
     let workspace = Workspace::load(context)?;
-    let files = super::tofu::rendered(&workspace, &args.stacks)?;
+    let files = workspace.rendered(&args.stacks)?;
     let found = compare(workspace.root(), &files, args.stacks.is_empty())?;
     for gap in &files.gaps {
         context.printer.event(&json!({"event": "gap", "what": gap.what, "reason": gap.reason}));
