@@ -114,7 +114,8 @@ fn s3(body: &mut Body, state: &State, name: &str) {
     body.comment("Who writes comes from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.");
     body.block("backend", &["s3"], |body| {
         let prefix = state.prefix.as_deref().unwrap_or_default().trim_matches('/');
-        let key = if prefix.is_empty() { format!("{name}.tfstate") } else { format!("{prefix}/{name}.tfstate") };
+        let key =
+            if prefix.is_empty() { format!("{name}.tfstate") } else { format!("{prefix}/{name}.tfstate") };
         body.attribute("bucket", Expr::text(state.bucket.clone().unwrap_or_default()))
             .attribute("key", Expr::text(key))
             .attribute("region", Expr::text(state.region.clone().unwrap_or_else(|| "us-east-1".to_owned())))
@@ -126,10 +127,18 @@ fn s3(body: &mut Body, state: &State, name: &str) {
             }
         }
         let Some(endpoint) = &state.endpoint else { return };
-        body.blank().comment("Not Amazon's: R2, MinIO, Garage and others know neither its accounts nor its checksums.");
+        body.blank().comment(
+            "Not Amazon's: R2, MinIO, Garage and others know neither its accounts nor its checksums.",
+        );
         body.attribute("endpoints", Expr::Inline(vec![("s3".to_owned(), Expr::text(endpoint))]))
             .attribute("use_path_style", state.path_style.unwrap_or(true));
-        for skip in ["credentials_validation", "metadata_api_check", "region_validation", "requesting_account_id", "s3_checksum"] {
+        for skip in [
+            "credentials_validation",
+            "metadata_api_check",
+            "region_validation",
+            "requesting_account_id",
+            "s3_checksum",
+        ] {
             body.attribute(&format!("skip_{skip}"), true);
         }
     });
@@ -154,7 +163,9 @@ fn encrypt(body: &mut Body) {
 
 /// Whether rendered projects of this state are encrypted.
 pub fn is_encrypted(state: Option<&State>) -> bool {
-    state.and_then(|state| state.encryption.as_ref()).is_some_and(|encryption| encryption.passphrase.is_some())
+    state
+        .and_then(|state| state.encryption.as_ref())
+        .is_some_and(|encryption| encryption.passphrase.is_some())
 }
 
 #[cfg(test)]
@@ -173,10 +184,19 @@ mod tests {
         let http = rendered("{backend: http, url: 'https://state.example/'}");
         assert!(http.contains("address        = \"https://state.example/states/tofu/prod/web\""), "{http}");
         let gitlab = rendered("{backend: http, url: 'https://g/api/v4/projects/1/terraform/state/{state}'}");
-        assert!(gitlab.contains("lock_address   = \"https://g/api/v4/projects/1/terraform/state/tofu__prod__web/lock\""));
+        assert!(gitlab.contains(
+            "lock_address   = \"https://g/api/v4/projects/1/terraform/state/tofu__prod__web/lock\""
+        ));
         assert!(gitlab.contains("lock_method    = \"POST\""));
-        let r2 = rendered("{backend: s3, bucket: b, prefix: infra, endpoint: 'https://r2.example', lockTable: locks}");
-        for line in ["key            = \"infra/tofu/prod/web.tfstate\"", "use_lockfile   = true", "dynamodb_table = \"locks\"", "skip_s3_checksum            = true"] {
+        let r2 = rendered(
+            "{backend: s3, bucket: b, prefix: infra, endpoint: 'https://r2.example', lockTable: locks}",
+        );
+        for line in [
+            "key            = \"infra/tofu/prod/web.tfstate\"",
+            "use_lockfile   = true",
+            "dynamodb_table = \"locks\"",
+            "skip_s3_checksum            = true",
+        ] {
             assert!(r2.contains(line), "{r2}");
         }
     }
@@ -184,6 +204,8 @@ mod tests {
     #[test]
     fn encryption_takes_its_passphrase_from_a_variable() {
         let text = rendered("{backend: local, encryption: {passphrase: {secret: p}}}");
-        assert!(text.contains("passphrase = var.state_encryption_passphrase") && text.contains("enforced = true"));
+        assert!(
+            text.contains("passphrase = var.state_encryption_passphrase") && text.contains("enforced = true")
+        );
     }
 }

@@ -86,9 +86,9 @@ pub(crate) fn plain(value: &Value) -> Option<Expr> {
         Value::Int(value) => Some(Expr::Int(*value)),
         Value::Text(text) => Some(Expr::text(text)),
         Value::List(items) => Some(Expr::List(items.iter().filter_map(plain).collect())),
-        Value::Map(map) => {
-            Some(Expr::Object(map.iter().filter_map(|(key, value)| Some((key.clone(), plain(value)?))).collect()))
-        }
+        Value::Map(map) => Some(Expr::Object(
+            map.iter().filter_map(|(key, value)| Some((key.clone(), plain(value)?))).collect(),
+        )),
         Value::Secret(_) | Value::Input { .. } | Value::Unknown => None,
     }
 }

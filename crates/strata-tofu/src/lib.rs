@@ -5,8 +5,10 @@
 mod backend;
 mod data;
 pub mod hcl;
+pub mod import;
 mod module;
 mod overview;
+pub mod policy;
 mod project;
 mod provider;
 mod readme;

@@ -33,7 +33,8 @@ pub(crate) fn render(files: &mut Files) {
         files.add(place("variables.tf"), Style::Hash, declarations(&module.inputs).render());
         files.add(place("outputs.tf"), Style::Hash, module.outputs.to_owned());
         files.add(place("versions.tf"), Style::Hash, provider::versions(module.providers).render());
-        let text = readme::module(module.name, module.about, &module.inputs, module.outputs, module.providers);
+        let text =
+            readme::module(module.name, module.about, &module.inputs, module.outputs, module.providers);
         files.add(place("README.md"), Style::Markdown, text);
     }
 }

@@ -21,7 +21,8 @@ pub(crate) fn module(
     outputs: &str,
     providers: &[Provider],
 ) -> String {
-    let mut text = format!("# {name}\n\n{about}\n\n## Providers\n\n| name | source | version |\n|---|---|---|\n");
+    let mut text =
+        format!("# {name}\n\n{about}\n\n## Providers\n\n| name | source | version |\n|---|---|---|\n");
     for provider in providers {
         let _ = writeln!(text, "| {} | {} | `{}` |", provider.name, provider.source, provider.version);
     }
@@ -55,7 +56,14 @@ pub(crate) struct Row {
 pub(crate) fn input_table(rows: impl Iterator<Item = Row>) -> String {
     let mut text = "| name | type | default | description |\n|---|---|---|---|\n".to_owned();
     for row in rows {
-        let _ = writeln!(text, "| {} | `{}` | {} | {} |", row.name, row.kind, row.default, cell(&row.description));
+        let _ = writeln!(
+            text,
+            "| {} | `{}` | {} | {} |",
+            row.name,
+            row.kind,
+            row.default,
+            cell(&row.description)
+        );
     }
     text
 }

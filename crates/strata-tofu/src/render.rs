@@ -87,7 +87,8 @@ pub fn render(projects: &[Project<'_>]) -> Files {
             Family::Cluster | Family::Template => cluster::render(project, family, &mut files),
         }
         if project.connection.pinned {
-            files.gap(&project.stack.name, "the provider cannot pin a certificate: it trusts whoever answers");
+            files
+                .gap(&project.stack.name, "the provider cannot pin a certificate: it trusts whoever answers");
         }
     }
     files.from_source("strata.yaml");

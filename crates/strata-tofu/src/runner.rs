@@ -16,8 +16,16 @@ const INFRA: &[Verb] = &[
     ("destroy", "Destroy everything that OpenTofu made", "strata tofu destroy {stack}"),
     ("output", "Show the outputs", "strata tofu output {stack}"),
     ("state-list", "List what is in the state", "strata tofu state list {stack}"),
-    ("force-unlock", "Take away a lock that nobody holds any more", "strata tofu force-unlock {stack} -- {{args}}"),
-    ("validate", "Check the source and the rendered project", "strata validate && strata tofu validate {stack}"),
+    (
+        "force-unlock",
+        "Take away a lock that nobody holds any more",
+        "strata tofu force-unlock {stack} -- {{args}}",
+    ),
+    (
+        "validate",
+        "Check the source and the rendered project",
+        "strata validate && strata tofu validate {stack}",
+    ),
     ("fmt", "Format files of OpenTofu", "strata tofu fmt {stack}"),
     ("fmt-check", "Check the format of files of OpenTofu", "strata tofu fmt-check {stack}"),
     ("secrets-edit", "Edit the encrypted secrets", "strata secrets edit {secrets}"),
@@ -51,7 +59,11 @@ const JUST: &[Verb] = &[
     ("talgen", "Write talconfig.yaml anew", "strata sync {stack}"),
     ("bootstrap", "Machines, Talos and etcd by Strata itself", "strata apply {stack}"),
     ("nuke", "Destroy the cluster; asks first", "strata destroy {stack}"),
-    ("validate", "Check the source and the rendered project", "strata validate && strata tofu validate {stack}"),
+    (
+        "validate",
+        "Check the source and the rendered project",
+        "strata validate && strata tofu validate {stack}",
+    ),
     ("fmt", "Format files of OpenTofu", "strata tofu fmt {stack}"),
 ];
 
@@ -78,7 +90,10 @@ fn taskfile(stack: &str, secrets: &str) -> String {
                 .replace("{{args}}", "{{.CLI_ARGS}}")
                 .replace("{stack}", "{{.STACK}}")
                 .replace("{secrets}", secrets);
-            let _ = write!(groups, "\n  {group}:{name}:\n    desc: {what}\n    cmd: {call}\n    interactive: true\n");
+            let _ = write!(
+                groups,
+                "\n  {group}:{name}:\n    desc: {what}\n    cmd: {call}\n    interactive: true\n"
+            );
         }
     }
     text.push_str(groups.trim_start_matches('\n'));

@@ -39,9 +39,11 @@ fn node(project: &Project<'_>, cluster: &Cluster, machine: &Machine<'_>, files: 
     let spec = &cluster.cluster;
     let talos = &spec.talos;
     let control_plane = machine.role == NodeRole::ControlPlane;
-    let disk = machine.setting(|settings| settings.install_disk.clone()).or_else(|| talos.install_disk.clone());
+    let disk =
+        machine.setting(|settings| settings.install_disk.clone()).or_else(|| talos.install_disk.clone());
     let secure = machine.setting(|settings| settings.secure_boot).unwrap_or(talos.secure_boot);
-    let schematic = match machine.setting(|settings| settings.schematic.as_ref()).or(talos.schematic.as_ref()) {
+    let schematic = match machine.setting(|settings| settings.schematic.as_ref()).or(talos.schematic.as_ref())
+    {
         Some(schematic) => schematic_id(schematic),
         None => talos
             .factory_schematic
@@ -212,7 +214,9 @@ pub(crate) fn render(project: &Project<'_>, cluster: &Cluster, nodes: &[Node]) -
             json.insert("allowSchedulingOnControlPlanes".into(), json!(both));
         }
     }
-    if let Some(names) = spec.network.as_ref().map(|network| &network.api_names).filter(|names| !names.is_empty()) {
+    if let Some(names) =
+        spec.network.as_ref().map(|network| &network.api_names).filter(|names| !names.is_empty())
+    {
         json.insert("additionalApiServerCertSans".into(), json!(names));
     }
     let nodes: Vec<&Json> = nodes.iter().map(|node| &node.json).collect();

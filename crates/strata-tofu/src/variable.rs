@@ -154,8 +154,7 @@ pub(crate) fn declarations(variables: &[Variable]) -> Body {
 /// The type of a map of such modules: what a stack declares to pass through. Defaults stay with the module.
 pub(crate) fn map_of(variables: &[Variable]) -> Expr {
     let plain = variables.iter().filter(|variable| !variable.sensitive);
-    let entries = plain.map(|variable| {
-        (variable.name.to_owned(), optional(variable.kind.expr(), !variable.is_required()))
-    });
+    let entries = plain
+        .map(|variable| (variable.name.to_owned(), optional(variable.kind.expr(), !variable.is_required())));
     Expr::Call("map", vec![object(entries)])
 }

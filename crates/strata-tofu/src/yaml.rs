@@ -96,8 +96,10 @@ fn scalar(value: &Json) -> String {
 
 /// Without quotes only where nothing else could be meant.
 fn text(value: &str) -> String {
-    let first = value.chars().next().is_some_and(|first| first.is_ascii_alphabetic() || matches!(first, '/' | '.'));
-    let plain = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_' | '.' | '/' | '+' | '=');
+    let first =
+        value.chars().next().is_some_and(|first| first.is_ascii_alphabetic() || matches!(first, '/' | '.'));
+    let plain =
+        |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_' | '.' | '/' | '+' | '=');
     let inner = value.char_indices().all(|(at, letter)| {
         plain(letter)
             || (letter == ' ' && !value.ends_with(' '))

@@ -8,9 +8,11 @@ pub(crate) mod doctor;
 pub(crate) mod drift;
 mod execute;
 pub(crate) mod graph;
+pub(crate) mod import;
 pub(crate) mod init;
 pub(crate) mod output;
 pub(crate) mod plan;
+pub(crate) mod policy;
 pub(crate) mod schema;
 pub(crate) mod secrets;
 pub(crate) mod serve;
@@ -48,6 +50,8 @@ pub(crate) async fn run(cli: Cli, printer: Printer) -> CommandResult {
         Command::Output(args) => output::run(&context, &args).await,
         Command::Graph(args) => graph::run(&context, &args),
         Command::State(args) => state::run(&context, &args).await,
+        Command::Import(args) => import::run(&context, &args),
+        Command::Policy(args) => policy::run(&context, &args),
         Command::Sync(args) => sync::run(&context, &args),
         Command::Tofu(args) => tofu::run(&context, &args).await,
         Command::Secrets(args) => secrets::run(&context, &args).await,

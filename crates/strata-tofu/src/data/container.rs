@@ -102,7 +102,8 @@ fn mount_point(spec: &Spec) -> Expr {
     let volume = reading.take("volume").or_else(|| spec.get("storage")).and_then(super::plain);
     reading.set("volume", volume);
     // The provider takes a size with a unit here.
-    let size = reading.take("size").and_then(Value::as_int).map(|bytes| Expr::text(format!("{}G", gib(bytes))));
+    let size =
+        reading.take("size").and_then(Value::as_int).map(|bytes| Expr::text(format!("{}G", gib(bytes))));
     reading.set("size", size);
     reading.put("read_only", "readonly");
     for field in ["backup", "quota", "acl", "replicate", "shared"] {

@@ -68,7 +68,8 @@ pub(crate) fn vm(resource: &Resource, files: &mut Files) -> Expr {
     let none = Expr::Object(Vec::new());
     reading.set("usb", usb.map(|map| Expr::List(by_slot(map, "usb", &none, host_usb))));
     let serial = reading.take("serial").and_then(Value::as_map);
-    reading.set("serial_devices", serial.map(|map| Expr::List(map.values().filter_map(super::plain).collect())));
+    reading
+        .set("serial_devices", serial.map(|map| Expr::List(map.values().filter_map(super::plain).collect())));
     let vga = reading.take("vga").and_then(Value::as_map).and_then(vga);
     reading.set("vga", vga);
     reading.take("startup");
@@ -223,13 +224,17 @@ fn initialization(spec: &Spec) -> Option<Expr> {
     let none = Expr::Object(Vec::new());
     reading.set(
         "ip_configs",
-        configs.map(|map| Expr::List(by_slot(map, "ipconfig", &none, |config| super::container::ip_config(config)))),
+        configs.map(|map| {
+            Expr::List(by_slot(map, "ipconfig", &none, |config| super::container::ip_config(config)))
+        }),
     );
     reading.object()
 }
 
 fn slots(map: &Spec, entry: impl Fn(&Spec) -> Expr) -> Expr {
-    Expr::Object(map.iter().filter_map(|(slot, value)| Some((slot.clone(), entry(value.as_map()?)))).collect())
+    Expr::Object(
+        map.iter().filter_map(|(slot, value)| Some((slot.clone(), entry(value.as_map()?)))).collect(),
+    )
 }
 
 fn host_pci(spec: &Spec) -> Expr {

@@ -59,19 +59,38 @@ pub(crate) const INPUTS: &[Variable] = &[
     Variable::optional("start_on_boot", Bool, "Whether it starts with its host").or(DefaultBool(false)),
     Variable::optional("protection", Bool, "Whether Proxmox refuses to remove it").or(DefaultBool(false)),
     Variable::optional("unprivileged", Bool, "Whether its root is nobody on the host").or(DefaultBool(true)),
-    Variable::optional("cpu", Object(&[may("cores", Number), may("units", Number), may("limit", Number)]), "The processor"),
-    Variable::optional("memory", Object(&[may("dedicated", Number), may("swap", Number)]), "Memory and swap in MiB"),
+    Variable::optional(
+        "cpu",
+        Object(&[may("cores", Number), may("units", Number), may("limit", Number)]),
+        "The processor",
+    ),
+    Variable::optional(
+        "memory",
+        Object(&[may("dedicated", Number), may("swap", Number)]),
+        "Memory and swap in MiB",
+    ),
     Variable::optional("disk", DISK, "The root file system; the size in GiB"),
-    Variable::optional("mount_points", List(&MOUNT), "Volumes and folders of the host: the first is `mp0`").or(EmptyList),
-    Variable::optional("network_interfaces", List(&NETWORK), "Network devices: the first is `net0`").or(EmptyList),
-    Variable::optional("ip_configs", List(&IP_CONFIG), "Addresses, one entry for each network device").or(EmptyList),
+    Variable::optional("mount_points", List(&MOUNT), "Volumes and folders of the host: the first is `mp0`")
+        .or(EmptyList),
+    Variable::optional("network_interfaces", List(&NETWORK), "Network devices: the first is `net0`")
+        .or(EmptyList),
+    Variable::optional("ip_configs", List(&IP_CONFIG), "Addresses, one entry for each network device")
+        .or(EmptyList),
     Variable::optional("dns_servers", List(&Text), "Name servers").or(EmptyList),
     Variable::optional("dns_domain", Text, "The domain that short names are looked up in"),
     Variable::optional("ssh_keys", List(&Text), "Keys that may log in as root").or(EmptyList),
     Variable::optional("user_password", Text, "The password of root").sensitive(),
     Variable::optional("features", FEATURES, "What the container may do; all but `nesting` need root@pam"),
-    Variable::optional("console", Object(&[may("enabled", Bool), may("tty_count", Number), may("type", Text)]), "The console"),
+    Variable::optional(
+        "console",
+        Object(&[may("enabled", Bool), may("tty_count", Number), may("type", Text)]),
+        "The console",
+    ),
     Variable::optional("startup", STARTUP, "When it starts and stops with its host"),
     Variable::optional("firewall", FIREWALL, "The firewall of this guest"),
-    Variable::optional("timeouts", Object(&[may("create", Number), may("clone", Number), may("delete", Number)]), "How long steps may take, in seconds"),
+    Variable::optional(
+        "timeouts",
+        Object(&[may("create", Number), may("clone", Number), may("delete", Number)]),
+        "How long steps may take, in seconds",
+    ),
 ];

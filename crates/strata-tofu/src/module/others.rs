@@ -1,6 +1,8 @@
 //! The modules that no rendered project is made of alone: templates with an image of their own, Talos, Flux, and the clouds.
 
-use crate::variable::Default::{Bool as DefaultBool, EmptyList, EmptyMap, Int as DefaultInt, Text as DefaultText};
+use crate::variable::Default::{
+    Bool as DefaultBool, EmptyList, EmptyMap, Int as DefaultInt, Text as DefaultText,
+};
 use crate::variable::Type::{Bool, List, Map, Number, Object, Text};
 use crate::variable::{Variable, may, must};
 
@@ -39,9 +41,14 @@ pub(super) const TALOS: &[Variable] = &[
         "alltrue([for node in values(var.nodes) : contains([\"controlplane\", \"worker\"], node.role)])",
         "A node is a controlplane or a worker.",
     ),
-    Variable::optional("config_patches", List(&Text), "Changes to the configuration of every machine").or(EmptyList),
-    Variable::optional("control_plane_patches", List(&Text), "Changes to the configuration of control planes")
+    Variable::optional("config_patches", List(&Text), "Changes to the configuration of every machine")
         .or(EmptyList),
+    Variable::optional(
+        "control_plane_patches",
+        List(&Text),
+        "Changes to the configuration of control planes",
+    )
+    .or(EmptyList),
 ];
 
 pub(super) const FLUX: &[Variable] = &[
@@ -49,19 +56,31 @@ pub(super) const FLUX: &[Variable] = &[
     Variable::optional("git_branch", Text, "The branch").or(DefaultText("main")),
     Variable::required("git_path", Text, "The folder in it"),
     Variable::optional("interval", Text, "How often it looks").or(DefaultText("10m")),
-    Variable::optional("git_credentials", Map(&Text), "What the repository is read with: `username` and `password`, or `identity` and `known_hosts`")
-        .or(EmptyMap)
-        .sensitive(),
-    Variable::optional("age_key", Text, "The age key that decrypts the repository's secrets; it ends up in the state").sensitive(),
+    Variable::optional(
+        "git_credentials",
+        Map(&Text),
+        "What the repository is read with: `username` and `password`, or `identity` and `known_hosts`",
+    )
+    .or(EmptyMap)
+    .sensitive(),
+    Variable::optional(
+        "age_key",
+        Text,
+        "The age key that decrypts the repository's secrets; it ends up in the state",
+    )
+    .sensitive(),
     Variable::optional("chart_repository", Text, "Where the charts are")
         .or(DefaultText("https://fluxcd-community.github.io/helm-charts")),
-    Variable::optional("chart_version", Text, "The version of the chart of the controllers").or(DefaultText("~2.17")),
-    Variable::optional("sync_chart_version", Text, "The version of the chart of the sync").or(DefaultText("~1.13")),
+    Variable::optional("chart_version", Text, "The version of the chart of the controllers")
+        .or(DefaultText("~2.17")),
+    Variable::optional("sync_chart_version", Text, "The version of the chart of the sync")
+        .or(DefaultText("~1.13")),
 ];
 
 pub(super) const AWS: &[Variable] = &[
     Variable::required("name", Text, "The name of the instance"),
-    Variable::required("ami_id", Text, "The image").valid_if("startswith(var.ami_id, \"ami-\")", "The id of an image begins with ami-."),
+    Variable::required("ami_id", Text, "The image")
+        .valid_if("startswith(var.ami_id, \"ami-\")", "The id of an image begins with ami-."),
     Variable::required("instance_type", Text, "The size, such as `t3.small`"),
     Variable::optional("subnet_id", Text, "The subnet; otherwise the default one"),
     Variable::optional("security_group_ids", List(&Text), "Security groups").or(EmptyList),

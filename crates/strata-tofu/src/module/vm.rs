@@ -4,12 +4,8 @@ use crate::variable::Default::{Bool as DefaultBool, EmptyList, EmptyMap};
 use crate::variable::Type::{Bool, List, Map, Number, Object, Text};
 use crate::variable::{Type, Variable, may, must};
 
-const CLONE: Type = Object(&[
-    must("vm_id", Number),
-    may("node_name", Text),
-    may("full", Bool),
-    may("datastore_id", Text),
-]);
+const CLONE: Type =
+    Object(&[must("vm_id", Number), may("node_name", Text), may("full", Bool), may("datastore_id", Text)]);
 
 const CPU: Type = Object(&[
     may("type", Text),
@@ -114,8 +110,10 @@ pub(super) const VM_ID: Variable = Variable::required("vm_id", Number, "The numb
 /// What a VM and a template both take.
 pub(crate) const INPUTS: &[Variable] = &[
     VM_ID,
-    Variable::required("name", Text, "The name, a host name")
-        .valid_if("can(regex(\"^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?$\", var.name))", "The name must be a host name."),
+    Variable::required("name", Text, "The name, a host name").valid_if(
+        "can(regex(\"^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?$\", var.name))",
+        "The name must be a host name.",
+    ),
     Variable::required("node_name", Text, "The Proxmox node"),
     Variable::optional("description", Text, "The notes; the last line is Strata's mark"),
     Variable::optional("tags", List(&Text), "Tags, in lower case").or(EmptyList),
@@ -124,8 +122,10 @@ pub(crate) const INPUTS: &[Variable] = &[
     Variable::optional("on_boot", Bool, "Whether it starts with its host").or(DefaultBool(false)),
     Variable::optional("protection", Bool, "Whether Proxmox refuses to remove it").or(DefaultBool(false)),
     Variable::optional("template", Bool, "Whether it is only cloned").or(DefaultBool(false)),
-    Variable::optional("bios", Text, "The firmware: `seabios` or `ovmf`")
-        .valid_if("var.bios == null ? true : contains([\"seabios\", \"ovmf\"], var.bios)", "The firmware is seabios or ovmf."),
+    Variable::optional("bios", Text, "The firmware: `seabios` or `ovmf`").valid_if(
+        "var.bios == null ? true : contains([\"seabios\", \"ovmf\"], var.bios)",
+        "The firmware is seabios or ovmf.",
+    ),
     Variable::optional("machine", Text, "The chipset, such as `q35`"),
     Variable::optional("os_type", Text, "The operating system, such as `l26`"),
     Variable::optional("scsi_hardware", Text, "The SCSI controller"),
@@ -134,20 +134,73 @@ pub(crate) const INPUTS: &[Variable] = &[
     Variable::optional("boot_order", List(&Text), "The slots that it boots from, first to last"),
     Variable::optional("clone", CLONE, "The template it is cloned from"),
     Variable::optional("cpu", CPU, "The processor"),
-    Variable::optional("memory", Object(&[may("dedicated", Number), may("floating", Number)]), "Memory and the least that ballooning leaves, in MiB"),
-    Variable::optional("agent", Object(&[may("enabled", Bool), may("trim", Bool), may("type", Text)]), "The guest agent"),
+    Variable::optional(
+        "memory",
+        Object(&[may("dedicated", Number), may("floating", Number)]),
+        "Memory and the least that ballooning leaves, in MiB",
+    ),
+    Variable::optional(
+        "agent",
+        Object(&[may("enabled", Bool), may("trim", Bool), may("type", Text)]),
+        "The guest agent",
+    ),
     Variable::optional("disks", Map(&DISK), "Disks by slot, such as `scsi0`; sizes in GiB").or(EmptyMap),
-    Variable::optional("cdrom", Object(&[must("interface", Text), must("file_id", Text)]), "The CD in the drive"),
-    Variable::optional("efi_disk", Object(&[must("datastore_id", Text), may("type", Text), may("pre_enrolled_keys", Bool), may("file_format", Text)]), "The disk of the OVMF firmware"),
-    Variable::optional("tpm_state", Object(&[must("datastore_id", Text), may("version", Text)]), "The disk of the TPM"),
-    Variable::optional("network_devices", List(&NETWORK), "Network devices: the first is `net0`").or(EmptyList),
+    Variable::optional(
+        "cdrom",
+        Object(&[must("interface", Text), must("file_id", Text)]),
+        "The CD in the drive",
+    ),
+    Variable::optional(
+        "efi_disk",
+        Object(&[
+            must("datastore_id", Text),
+            may("type", Text),
+            may("pre_enrolled_keys", Bool),
+            may("file_format", Text),
+        ]),
+        "The disk of the OVMF firmware",
+    ),
+    Variable::optional(
+        "tpm_state",
+        Object(&[must("datastore_id", Text), may("version", Text)]),
+        "The disk of the TPM",
+    ),
+    Variable::optional("network_devices", List(&NETWORK), "Network devices: the first is `net0`")
+        .or(EmptyList),
     Variable::optional("initialization", INITIALIZATION, "What cloud-init tells it at its first boot"),
     Variable::optional("user_password", Text, "The password of cloud-init's user").sensitive(),
-    Variable::optional("hostpci", Map(&Object(&[may("id", Text), may("mapping", Text), may("pcie", Bool), may("rombar", Bool), may("xvga", Bool), may("mdev", Text)])), "PCI devices of the host by slot, such as `hostpci0`").or(EmptyMap),
-    Variable::optional("usb", List(&Object(&[may("host", Text), may("mapping", Text), may("usb3", Bool)])), "USB devices of the host").or(EmptyList),
+    Variable::optional(
+        "hostpci",
+        Map(&Object(&[
+            may("id", Text),
+            may("mapping", Text),
+            may("pcie", Bool),
+            may("rombar", Bool),
+            may("xvga", Bool),
+            may("mdev", Text),
+        ])),
+        "PCI devices of the host by slot, such as `hostpci0`",
+    )
+    .or(EmptyMap),
+    Variable::optional(
+        "usb",
+        List(&Object(&[may("host", Text), may("mapping", Text), may("usb3", Bool)])),
+        "USB devices of the host",
+    )
+    .or(EmptyList),
     Variable::optional("serial_devices", List(&Text), "Serial ports").or(EmptyList),
     Variable::optional("vga", Object(&[may("type", Text), may("memory", Number)]), "The graphics card"),
     Variable::optional("startup", STARTUP, "When it starts and stops with its host"),
     Variable::optional("firewall", FIREWALL, "The firewall of this guest"),
-    Variable::optional("timeouts", Object(&[may("create", Number), may("clone", Number), may("start", Number), may("shutdown", Number), may("migrate", Number)]), "How long steps may take, in seconds"),
+    Variable::optional(
+        "timeouts",
+        Object(&[
+            may("create", Number),
+            may("clone", Number),
+            may("start", Number),
+            may("shutdown", Number),
+            may("migrate", Number),
+        ]),
+        "How long steps may take, in seconds",
+    ),
 ];

@@ -30,8 +30,12 @@ const OWN: &[Variable] = &[
     Variable::required("cluster_endpoint", Text, "The address of the Kubernetes API"),
     Variable::required("talos_version", Text, "The version of Talos"),
     Variable::optional("kubernetes_version", Text, "The version of Kubernetes, without the `v`").or(Null),
-    Variable::optional("talos", Bool, "Whether OpenTofu configures and bootstraps Talos; otherwise talhelper does")
-        .or(DefaultBool(false)),
+    Variable::optional(
+        "talos",
+        Bool,
+        "Whether OpenTofu configures and bootstraps Talos; otherwise talhelper does",
+    )
+    .or(DefaultBool(false)),
     Variable::optional(
         "talos_nodes",
         Map(&Object(&[
@@ -72,7 +76,11 @@ pub(super) fn render(project: &Project<'_>, family: Family, files: &mut Files) {
     match family {
         Family::Template => {
             files.add("infrastructure/README.md".to_owned(), Style::Markdown, readme(&stack.name, &folder));
-            files.add("talos/talconfig.yaml".to_owned(), Style::Hash, talconfig::render(project, cluster, &nodes));
+            files.add(
+                "talos/talconfig.yaml".to_owned(),
+                Style::Hash,
+                talconfig::render(project, cluster, &nodes),
+            );
         }
         _ => {
             let text = talconfig::render(project, cluster, &nodes);
@@ -87,7 +95,8 @@ pub(crate) fn endpoint(cluster: &Cluster, stack: &str) -> String {
     if let Some(own) = &cluster.cluster.endpoint {
         return own.value.clone();
     }
-    let vip = cluster.cluster.network.as_ref().and_then(|network| network.vip.as_ref()).map(|vip| vip.value.0);
+    let vip =
+        cluster.cluster.network.as_ref().and_then(|network| network.vip.as_ref()).map(|vip| vip.value.0);
     let first = || {
         let machines = cluster.machines(stack, &mut Diagnostics::new());
         let mut planes = machines.iter().filter(|machine| machine.role == NodeRole::ControlPlane);
@@ -152,7 +161,9 @@ fn outputs() -> String {
         body.attribute("description", "The machines: number, node and address by name")
             .attribute("value", Expr::raw(format!("{{ for name, node in module.node : name => {fields} }}")));
     });
-    for (name, what) in [("talosconfig", "The configuration of talosctl"), ("kubeconfig", "The configuration of kubectl")] {
+    for (name, what) in
+        [("talosconfig", "The configuration of talosctl"), ("kubeconfig", "The configuration of kubectl")]
+    {
         body.block("output", &[name], |body| {
             body.attribute("description", Expr::text(format!("{what}, where OpenTofu made the cluster")))
                 .attribute("value", Expr::raw(format!("one(module.talos[*].{name})")))
@@ -194,7 +205,8 @@ fn data_file(
                 ("role".to_owned(), Expr::text(if node.control_plane { "controlplane" } else { "worker" })),
                 ("address".to_owned(), Expr::text(node.address.clone()?)),
             ];
-            entries.extend(node.install_disk.clone().map(|disk| ("install_disk".to_owned(), Expr::Text(disk))));
+            entries
+                .extend(node.install_disk.clone().map(|disk| ("install_disk".to_owned(), Expr::Text(disk))));
             entries.push(("install_image".to_owned(), Expr::text(&node.installer)));
             if !node.patches.is_empty() {
                 entries.push(("patches".to_owned(), Expr::texts(&node.patches)));

@@ -18,13 +18,19 @@ pub(super) const ENDPOINT: Variable =
 pub(super) const TOKEN: Variable =
     Variable::required("proxmox_api_token", Text, "The API token: `user@realm!name=uuid`").sensitive();
 pub(super) const INSECURE: Variable =
-    Variable::optional("proxmox_insecure", Bool, "Whether anyone may answer for Proxmox").or(DefaultBool(false));
+    Variable::optional("proxmox_insecure", Bool, "Whether anyone may answer for Proxmox")
+        .or(DefaultBool(false));
 pub(super) const PASSPHRASE: Variable =
-    Variable::required("state_encryption_passphrase", Text, "What state and plan are encrypted with").sensitive();
+    Variable::required("state_encryption_passphrase", Text, "What state and plan are encrypted with")
+        .sensitive();
 
 pub(super) const SHARED: &[Variable] = &[
-    Variable::optional("manage_images", Bool, "Whether images are downloaded; false where they are there already")
-        .or(DefaultBool(true)),
+    Variable::optional(
+        "manage_images",
+        Bool,
+        "Whether images are downloaded; false where they are there already",
+    )
+    .or(DefaultBool(true)),
     Variable::optional(
         "images",
         Map(&Object(&[
@@ -45,8 +51,12 @@ pub(super) const SHARED: &[Variable] = &[
         "Documents of cloud-init, by machine and name; what is in them is in `cloud_init`",
     )
     .or(EmptyMap),
-    Variable::optional("cloud_init", Map(&Text), "The content of cloud-init's documents").or(EmptyMap).sensitive(),
-    Variable::optional("user_passwords", Map(&Text), "Passwords of machines, by name").or(EmptyMap).sensitive(),
+    Variable::optional("cloud_init", Map(&Text), "The content of cloud-init's documents")
+        .or(EmptyMap)
+        .sensitive(),
+    Variable::optional("user_passwords", Map(&Text), "Passwords of machines, by name")
+        .or(EmptyMap)
+        .sensitive(),
 ];
 
 /// The files that do not depend on what is in the stack.
@@ -72,7 +82,15 @@ pub(super) fn connection(endpoint: &str, token: &str) -> Body {
 pub(super) fn prerequisites(body: &mut Body) {
     body.block("resource", &["proxmox_download_file", "image"], |body| {
         body.attribute("for_each", Expr::raw("var.manage_images ? var.images : {}")).blank();
-        for field in ["node_name", "datastore_id", "content_type", "url", "file_name", "checksum", "checksum_algorithm"] {
+        for field in [
+            "node_name",
+            "datastore_id",
+            "content_type",
+            "url",
+            "file_name",
+            "checksum",
+            "checksum_algorithm",
+        ] {
             body.attribute(field, Expr::raw(format!("each.value.{field}")));
         }
         body.attribute("overwrite", false);
@@ -90,8 +108,7 @@ pub(super) fn prerequisites(body: &mut Body) {
     });
 }
 
-pub(super) const NEEDED: &str =
-    "[proxmox_download_file.image, proxmox_virtual_environment_file.cloud_init]";
+pub(super) const NEEDED: &str = "[proxmox_download_file.image, proxmox_virtual_environment_file.cloud_init]";
 
 /// The data of images and documents.
 pub(super) fn data(project: &Project<'_>, body: &mut Body) {
@@ -136,7 +153,8 @@ pub(super) fn with_documents(project: &Project<'_>, name: &str, machine: Expr) -
             "meta-data" => "meta_data_file_id",
             _ => continue,
         };
-        initialization.push((field.to_owned(), Expr::text(format!("{storage}:snippets/{}", snippet(name, file)))));
+        initialization
+            .push((field.to_owned(), Expr::text(format!("{storage}:snippets/{}", snippet(name, file)))));
     }
     entries.retain(|(key, _)| key != "initialization");
     entries.push(("initialization".to_owned(), Expr::Object(initialization)));

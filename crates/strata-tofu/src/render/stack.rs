@@ -54,7 +54,10 @@ fn variables(project: &Project<'_>) -> String {
         ("outputs", "What the stack lets others ask of it", Expr::raw("any")),
     ] {
         let mut inner = Body::new();
-        inner.attribute("description", what).attribute("type", kind).attribute("default", Expr::Object(Vec::new()));
+        inner
+            .attribute("description", what)
+            .attribute("type", kind)
+            .attribute("default", Expr::Object(Vec::new()));
         let labels = vec![name.to_owned()];
         body.blank();
         body.items.push(Item::Block(Block { kind: "variable".to_owned(), labels, body: inner }));
@@ -102,15 +105,19 @@ fn outputs(project: &Project<'_>) -> String {
             "{ vm_id = machine.vm_id, node_name = machine.node_name, ipv4_address = machine.ipv4_address }"
         };
         body.block("output", &[name], |body| {
-            body.attribute("description", what)
-                .attribute("value", Expr::raw(format!("{{ for name, machine in module.{module} : name => {fields} }}")));
+            body.attribute("description", what).attribute(
+                "value",
+                Expr::raw(format!("{{ for name, machine in module.{module} : name => {fields} }}")),
+            );
         });
     }
     let known = |name: &str| OUTPUTS.iter().any(|(known, _)| *known == name);
     for name in project.blueprint.outputs.keys().filter(|name| !known(name)) {
         body.block("output", &[name], |body| {
-            body.attribute("description", Expr::text(format!("`{name}` of stack.yaml")))
-                .attribute("value", Expr::raw(format!("try(var.outputs[{}], null)", crate::hcl::quote(name))));
+            body.attribute("description", Expr::text(format!("`{name}` of stack.yaml"))).attribute(
+                "value",
+                Expr::raw(format!("try(var.outputs[{}], null)", crate::hcl::quote(name))),
+            );
         });
     }
     body.render()
@@ -148,9 +155,9 @@ fn data_file(project: &Project<'_>, files: &mut Files) -> String {
 
 fn without_power(machine: Expr) -> Expr {
     match machine {
-        Expr::Object(entries) => {
-            Expr::Object(entries.into_iter().filter(|(key, _)| !NOT_OF_TEMPLATES.contains(&key.as_str())).collect())
-        }
+        Expr::Object(entries) => Expr::Object(
+            entries.into_iter().filter(|(key, _)| !NOT_OF_TEMPLATES.contains(&key.as_str())).collect(),
+        ),
         other => other,
     }
 }

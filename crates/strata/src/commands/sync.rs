@@ -62,9 +62,18 @@ pub(crate) fn run(context: &Context, args: &Args) -> CommandResult {
     let found = compare(workspace.root(), &files, args.stacks.is_empty())?;
     for gap in &files.gaps {
         context.printer.event(&json!({"event": "gap", "what": gap.what, "reason": gap.reason}));
-        context.printer.note(format!("{} {}: {}", paint(style::WARNING, "not rendered:"), gap.what, gap.reason));
+        context.printer.note(format!(
+            "{} {}: {}",
+            paint(style::WARNING, "not rendered:"),
+            gap.what,
+            gap.reason
+        ));
     }
-    if args.check { check(context, &found) } else { write(context, workspace.root(), &files, &found, args.force) }
+    if args.check {
+        check(context, &found)
+    } else {
+        write(context, workspace.root(), &files, &found, args.force)
+    }
 }
 
 fn compare(root: &Path, files: &Files, whole: bool) -> Result<Vec<(String, Status)>, CommandError> {
@@ -93,7 +102,13 @@ fn compare(root: &Path, files: &Files, whole: bool) -> Result<Vec<(String, Statu
 }
 
 /// Generated files that nothing renders any more.
-fn superfluous(root: &Path, folder: &str, depth: usize, wanted: &BTreeSet<&str>, found: &mut Vec<(String, Status)>) {
+fn superfluous(
+    root: &Path,
+    folder: &str,
+    depth: usize,
+    wanted: &BTreeSet<&str>,
+    found: &mut Vec<(String, Status)>,
+) {
     let Ok(entries) = std::fs::read_dir(root.join(folder)) else { return };
     let mut names: Vec<(String, bool)> = entries
         .flatten()
@@ -129,7 +144,8 @@ fn check(context: &Context, found: &[(String, Status)]) -> CommandResult {
         }
     }
     if bad > 0 {
-        let files = if bad == 1 { "1 generated file is".to_owned() } else { format!("{bad} generated files are") };
+        let files =
+            if bad == 1 { "1 generated file is".to_owned() } else { format!("{bad} generated files are") };
         let edited = found.iter().any(|(_, status)| *status == Status::Edited);
         let hint = if edited {
             "edit the source instead, then `strata sync --force`"
@@ -177,16 +193,23 @@ fn write(
         }
         context.printer.event(&json!({"event": "file", "path": path, "status": status.word()}));
     }
-    context.printer.event(&json!({"event": "synced", "written": written, "removed": removed, "refused": refused}));
+    context
+        .printer
+        .event(&json!({"event": "synced", "written": written, "removed": removed, "refused": refused}));
     if refused > 0 {
         context.printer.note(
-            CommandError::refused(format!("{refused} generated files were edited by hand and are left as they are"))
-                .hint("move the change to the source, then `strata sync --force`")
-                .render(),
+            CommandError::refused(format!(
+                "{refused} generated files were edited by hand and are left as they are"
+            ))
+            .hint("move the change to the source, then `strata sync --force`")
+            .render(),
         );
         return Err(CommandError::silent(ErrorKind::Refused));
     }
     let kept = files.len() - written.min(files.len());
-    context.printer.line(format!("{} {written} written, {removed} removed, {kept} as they were", paint(style::CREATE, "synced:")));
+    context.printer.line(format!(
+        "{} {written} written, {removed} removed, {kept} as they were",
+        paint(style::CREATE, "synced:")
+    ));
     Ok(ExitCode::SUCCESS)
 }

@@ -32,7 +32,10 @@ impl View {
             "planned_change" => self.change(&event["change"]),
             "resource_drift" => {
                 let address = text(&event["change"]["resource"]["addr"]);
-                self.printer.line(format!("{} {address} was changed outside of OpenTofu", paint(style::WARNING, "!")));
+                self.printer.line(format!(
+                    "{} {address} was changed outside of OpenTofu",
+                    paint(style::WARNING, "!")
+                ));
             }
             "change_summary" => self.summary(event),
             "apply_complete" => {
@@ -72,7 +75,8 @@ impl View {
         let count = |name: &str| event["changes"][name].as_u64().unwrap_or_default();
         let operation = event["changes"]["operation"].as_str().unwrap_or("plan");
         if operation == "plan" {
-            self.changes = self.changes.max(count("add") + count("change") + count("remove") + count("import"));
+            self.changes =
+                self.changes.max(count("add") + count("change") + count("remove") + count("import"));
         }
         let line = format!(
             "{operation}: {} to create, {} to change, {} to destroy",
@@ -91,7 +95,12 @@ impl View {
         let mut lines = vec![format!("{word} {summary}")];
         if let Some(file) = diagnostic["range"]["filename"].as_str() {
             let start = &diagnostic["range"]["start"];
-            lines.push(format!("  {} {file}:{}:{}", paint(style::FAINT, "-->"), start["line"], start["column"]));
+            lines.push(format!(
+                "  {} {file}:{}:{}",
+                paint(style::FAINT, "-->"),
+                start["line"],
+                start["column"]
+            ));
         }
         let detail = text(&diagnostic["detail"]);
         lines.extend(detail.lines().filter(|line| !line.is_empty()).map(|line| format!("  {line}")));

@@ -93,7 +93,8 @@ impl Workspace<'_> {
             match token.expose().split_once('=') {
                 Some((id, secret)) if family == Family::Template => {
                     variables.insert("proxmox_api_token_id".to_owned(), SecretString::new(id.to_owned()));
-                    variables.insert("proxmox_api_token_secret".to_owned(), SecretString::new(secret.to_owned()));
+                    variables
+                        .insert("proxmox_api_token_secret".to_owned(), SecretString::new(secret.to_owned()));
                 }
                 _ => {
                     variables.insert("proxmox_api_token".to_owned(), token);
@@ -113,7 +114,10 @@ impl Workspace<'_> {
     /// What OpenTofu's state is encrypted with, if it is.
     pub(crate) fn state_passphrase(&self) -> Result<Option<SecretString>, CommandError> {
         let encryption = self.state_settings().and_then(|state| state.encryption.as_ref());
-        encryption.and_then(|encryption| encryption.passphrase.as_ref()).map(|value| self.value(value)).transpose()
+        encryption
+            .and_then(|encryption| encryption.passphrase.as_ref())
+            .map(|value| self.value(value))
+            .transpose()
     }
 
     pub(crate) fn state_settings(&self) -> Option<&State> {

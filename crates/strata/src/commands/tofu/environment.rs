@@ -76,7 +76,9 @@ fn http(
             }
         }
         let (user, password) = match (&state.token, &state.username, &state.password) {
-            (Some(token), _, _) => (Some(SecretString::new("token".to_owned())), Some(workspace.value(token)?)),
+            (Some(token), _, _) => {
+                (Some(SecretString::new("token".to_owned())), Some(workspace.value(token)?))
+            }
             (None, user, password) => (
                 user.as_ref().map(|user| workspace.value(user)).transpose()?,
                 password.as_ref().map(|password| workspace.value(password)).transpose()?,
@@ -86,7 +88,9 @@ fn http(
         variables.extend(password.map(|password| ("TF_HTTP_PASSWORD".to_owned(), password)));
     }
     // The cluster-template family keeps both in its encrypted file.
-    for (variable, secret) in [("TF_HTTP_USERNAME", "tfstate_username"), ("TF_HTTP_PASSWORD", "tfstate_password")] {
+    for (variable, secret) in
+        [("TF_HTTP_USERNAME", "tfstate_username"), ("TF_HTTP_PASSWORD", "tfstate_password")]
+    {
         let given = variables.contains_key(variable) || workspace.context.environment.contains_key(variable);
         if !given && let Some(secret) = workspace.secret_if_any(secret)? {
             variables.insert(variable.to_owned(), secret);

@@ -19,11 +19,13 @@ impl Program {
         let path = match context.environment.get("STRATA_TOFU").filter(|path| !path.is_empty()) {
             Some(path) => PathBuf::from(path),
             None => search(context).ok_or_else(|| {
-                CommandError::failed("there is neither `tofu` nor `terraform` on the search path")
-                    .hint("install OpenTofu 1.11 or newer, or name it in STRATA_TOFU; `strata apply` needs neither")
+                CommandError::failed("there is neither `tofu` nor `terraform` on the search path").hint(
+                    "install OpenTofu 1.11 or newer, or name it in STRATA_TOFU; `strata apply` needs neither",
+                )
             })?,
         };
-        let failed = |reason: String| CommandError::failed(format!("cannot use `{}`: {reason}", path.display()));
+        let failed =
+            |reason: String| CommandError::failed(format!("cannot use `{}`: {reason}", path.display()));
         let output = Command::new(&path)
             .args(["version", "-json"])
             .output()

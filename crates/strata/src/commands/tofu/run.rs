@@ -39,8 +39,11 @@ impl<'w> Session<'w> {
         let program = Program::find(workspace.context)?;
         let folder = workspace.root().join(folder_of(stack)?);
         if !has_code(&folder) {
-            return Err(CommandError::failed(format!("there is no OpenTofu project in `{}`", folder.display()))
-                .hint("`strata sync` renders it"));
+            return Err(CommandError::failed(format!(
+                "there is no OpenTofu project in `{}`",
+                folder.display()
+            ))
+            .hint("`strata sync` renders it"));
         }
         let variables = environment::variables(workspace, stack, &folder, program.is_tofu)?;
         let environments: Vec<&str> = workspace.repository().environments();
@@ -54,7 +57,8 @@ impl<'w> Session<'w> {
         let plans = workspace.root().join(OWN_FOLDER).join("tofu");
         let saved_plan = plans.join(format!("{}-{}.tfplan", stack.environment, stack.name));
         let has_addresses = variables.contains_key("TF_HTTP_ADDRESS");
-        let tofu_workspace = (!stack.is_default_environment && !has_addresses).then(|| stack.environment.clone());
+        let tofu_workspace =
+            (!stack.is_default_environment && !has_addresses).then(|| stack.environment.clone());
         Ok(Self { workspace, program, folder, variables, var_files, saved_plan, tofu_workspace })
     }
 
@@ -67,7 +71,13 @@ impl<'w> Session<'w> {
     }
 
     /// A command whose own words are shown as they are.
-    pub(super) async fn plain(&self, verb: &str, fixed: &[&str], more: &[&str], needs_state: bool) -> CommandResult {
+    pub(super) async fn plain(
+        &self,
+        verb: &str,
+        fixed: &[&str],
+        more: &[&str],
+        needs_state: bool,
+    ) -> CommandResult {
         if needs_state {
             self.select_workspace().await?;
         }
@@ -154,7 +164,8 @@ impl<'w> Session<'w> {
         let mut pipes = Pipes::default();
         let mut command = Command::new(&self.program.path);
         command.current_dir(&self.folder).stdout(out);
-        let (last, first) = arguments.split_last().map_or((None, arguments), |(last, first)| (Some(*last), first));
+        let (last, first) =
+            arguments.split_last().map_or((None, arguments), |(last, first)| (Some(*last), first));
         command.args(first);
         for file in files {
             command.arg(pipes.argument(file)?);
