@@ -11,7 +11,7 @@ mod stacks;
 mod talconfig;
 mod tree;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value as Json, json};
 use strata_source::world::World;
@@ -52,6 +52,8 @@ struct Import<'w> {
     secret_files: Vec<String>,
     /// VMIDs that are taken, by endpoint.
     taken: BTreeMap<(String, i64), String>,
+    /// Names of machines, by endpoint.
+    names: BTreeSet<(String, String)>,
     /// Templates by endpoint and VMID: `stack/template`.
     templates: BTreeMap<(String, i64), String>,
 }
@@ -65,6 +67,7 @@ pub fn import(world: &dyn World, repository: &str) -> Imported {
         state: None,
         secret_files: Vec::new(),
         taken: BTreeMap::new(),
+        names: BTreeSet::new(),
         templates: BTreeMap::new(),
     };
     flat::import(&mut import);
@@ -244,6 +247,19 @@ impl Import<'_> {
         }
         self.taken.insert(key, what.to_owned());
         true
+    }
+
+    /// A name for a machine that no other on the same Proxmox has.
+    fn unique(&mut self, endpoint: &str, wanted: &str, stack: &str, place: &Place) -> String {
+        let own = name(wanted);
+        let key = (base(endpoint), own.clone());
+        if self.names.insert(key) {
+            return own;
+        }
+        let other = format!("{own}-{stack}");
+        self.names.insert((base(endpoint), other.clone()));
+        self.note(Some(place), format!("another machine is called `{own}` too: this one becomes `{other}`"));
+        other
     }
 
     fn settings(&mut self, repository: &str) {

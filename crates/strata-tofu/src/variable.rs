@@ -94,6 +94,10 @@ impl Variable {
         if self.sensitive {
             body.attribute("sensitive", true);
         }
+        // A stack passes null for what it does not say: then the default holds.
+        if !matches!(self.default, Default::None | Default::Null) {
+            body.attribute("nullable", false);
+        }
         if let Some((condition, message)) = self.validation {
             body.block("validation", &[], |body| {
                 body.attribute("condition", Expr::raw(condition)).attribute("error_message", message);

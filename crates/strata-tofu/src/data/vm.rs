@@ -52,7 +52,9 @@ pub(crate) fn vm(resource: &Resource, files: &mut Files) -> Expr {
     let disks = reading.take("disks").and_then(Value::as_map).map(|disks| disk_map(disks, &what, files));
     reading.set("disks", disks);
     let cdroms = reading.take("cdroms").and_then(Value::as_map);
-    reading.set("cdrom", cdroms.and_then(|cdroms| cdrom(cdroms, &what, files)));
+    let cdrom = cdroms.and_then(|cdroms| cdrom(cdroms, &what, files));
+    let media = reading.take("boot_media").and_then(Value::as_map).and_then(boot_media);
+    reading.set("cdrom", cdrom.or(media));
     let efi = reading.take("efidisk").and_then(Value::as_map).and_then(efi_disk);
     reading.set("efi_disk", efi);
     let tpm = reading.take("tpm").and_then(Value::as_map).and_then(tpm_state);
@@ -157,6 +159,14 @@ fn cdrom(cdroms: &Spec, what: &str, files: &mut Files) -> Option<Expr> {
         ("interface".to_owned(), Expr::text(slot)),
         ("file_id".to_owned(), Expr::text(volume)),
     ]))
+}
+
+/// The CD that a machine is installed from.
+fn boot_media(spec: &Spec) -> Option<Expr> {
+    let mut reading = Reading::new(spec);
+    reading.put("interface", "slot");
+    reading.put("file_id", "volume");
+    reading.object()
 }
 
 /// The ISO that Strata makes for one machine: `strata-<lineage>-<vmid>-<hash>.iso`.

@@ -160,6 +160,7 @@ fn template(import: &mut Import<'_>, context: &Context, key: &str, tree: &Tree, 
             }
         }
     }
+    import.names.insert((base(&context.endpoint), own.clone()));
     guests.templates.insert(own, Json::Object(template));
 }
 
@@ -296,7 +297,8 @@ fn machine(import: &mut Import<'_>, context: &Context, tree: &Tree, guests: &mut
     vm.put("startup", startup(tree, "startup_up_delay", "startup_down_delay"));
     vm.put("firewall", firewall(tree));
     vm.put_full("tags", output::tags(&tree.texts("tags")));
-    guests.vms.insert(name(&own), Json::Object(vm));
+    let unique = import.unique(&context.endpoint, &own, &context.stack, &tree.place);
+    guests.vms.insert(unique, Json::Object(vm));
 }
 
 /// The template of this environment, or the same one of another.
@@ -365,5 +367,6 @@ fn container(import: &mut Import<'_>, context: &Context, tree: &Tree, guests: &m
     written.put("startup", startup(tree, "startup_delay", "shutdown_delay"));
     written.put("firewall", firewall(tree));
     written.put_full("tags", output::tags(&tree.texts("tags")));
-    guests.containers.insert(name(&own), Json::Object(written));
+    let unique = import.unique(&context.endpoint, &own, &context.stack, &tree.place);
+    guests.containers.insert(unique, Json::Object(written));
 }

@@ -199,11 +199,13 @@ fn group(
         guest.put("started", own.bool("started").or_else(|| resource.bool("started")));
         if kind == "lxc" {
             if container(import, context, &layered, keys, &mut guest, own) {
-                guests.containers.insert(name(node), Json::Object(guest));
+                let unique = import.unique(&context.endpoint, node, &context.stack, &own.place);
+                guests.containers.insert(unique, Json::Object(guest));
             }
         } else {
             machine(import, &layered, keys, &mut guest, own);
-            guests.vms.insert(name(node), Json::Object(guest));
+            let unique = import.unique(&context.endpoint, node, &context.stack, &own.place);
+            guests.vms.insert(unique, Json::Object(guest));
         }
     }
 }

@@ -7,14 +7,16 @@ use strata_diagnostics::{Diagnostic, Span};
 
 use super::{Check, File};
 
-const WORDS: [&str; 8] =
-    ["password", "passphrase", "secret", "token", "api_key", "apikey", "private_key", "credential"];
+const WORDS: [&str; 6] = ["password", "passphrase", "secret", "token", "credential", "apikey"];
+const PAIRS: [&str; 2] = ["api_key", "private_key"];
 /// A name of a secret is none.
 const HARMLESS: [&str; 9] = ["_id", "_name", "_file", "_path", "_url", "_ref", "_length", "_version", "_arn"];
 
 fn is_secret(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
-    WORDS.iter().any(|word| name.contains(word)) && !HARMLESS.iter().any(|end| name.ends_with(end))
+    let named = name.split(['_', '-']).any(|part| WORDS.contains(&part))
+        || PAIRS.iter().any(|pair| name.contains(pair));
+    named && !HARMLESS.iter().any(|end| name.ends_with(end))
 }
 
 pub(super) fn check(check: &mut Check<'_>, file: &File) {
@@ -72,6 +74,11 @@ mod tests {
     #[test]
     fn names_of_secrets_are_known() {
         assert!(is_secret("proxmox_api_token") && is_secret("root_password") && is_secret("api_key"));
-        assert!(!is_secret("proxmox_api_token_id") && !is_secret("secret_name") && !is_secret("name"));
+        assert!(
+            !is_secret("proxmox_api_token_id")
+                && !is_secret("secret_name")
+                && !is_secret("http_tokens")
+                && !is_secret("name")
+        );
     }
 }

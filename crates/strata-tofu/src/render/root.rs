@@ -8,7 +8,7 @@ use crate::data;
 use crate::hcl::{Body, Expr};
 use crate::project::{Files, Style};
 use crate::provider::{self, Provider};
-use crate::variable::Default::{Bool as DefaultBool, EmptyMap};
+use crate::variable::Default::{Bool as DefaultBool, EmptyMap, Text as DefaultText};
 use crate::variable::Type::{Bool, Map, Object, Text};
 use crate::variable::{Variable, may, must};
 
@@ -25,6 +25,12 @@ pub(super) const PASSPHRASE: Variable =
         .sensitive();
 
 pub(super) const SHARED: &[Variable] = &[
+    Variable::optional(
+        "proxmox_ssh_username",
+        Text,
+        "Who copies documents of cloud-init to the Proxmox nodes, with a key of the agent",
+    )
+    .or(DefaultText("root")),
     Variable::optional(
         "manage_images",
         Bool,
@@ -74,6 +80,10 @@ pub(super) fn connection(endpoint: &str, token: &str) -> Body {
         body.attribute("endpoint", Expr::raw(endpoint))
             .attribute("api_token", Expr::raw(token))
             .attribute("insecure", Expr::raw("var.proxmox_insecure"));
+        body.blank().comment("Only documents of cloud-init go this way.");
+        body.block("ssh", &[], |body| {
+            body.attribute("agent", true).attribute("username", Expr::raw("var.proxmox_ssh_username"));
+        });
     });
     body
 }
@@ -95,7 +105,6 @@ pub(super) fn prerequisites(body: &mut Body) {
         }
         body.attribute("overwrite", false);
     });
-    body.blank().comment("Snippets go to Proxmox by SSH: the provider needs an `ssh` block for them.");
     body.block("resource", &["proxmox_virtual_environment_file", "cloud_init"], |body| {
         body.attribute("for_each", Expr::raw("var.cloud_init_files")).blank();
         body.attribute("node_name", Expr::raw("each.value.node_name"))

@@ -9,11 +9,19 @@ pub(crate) struct View {
     printer: Printer,
     changes: u64,
     locked: bool,
+    /// Lines of a plan: they come in the order of the graph's walk, which is another each time.
+    planned: Vec<(String, String)>,
+    applying: bool,
 }
 
 impl View {
     pub(crate) fn new(printer: Printer) -> Self {
-        Self { printer, changes: 0, locked: false }
+        Self { printer, changes: 0, locked: false, planned: Vec::new(), applying: false }
+    }
+
+    /// The same for the apply of a plan that was shown before.
+    pub(crate) fn of_apply(printer: Printer) -> Self {
+        Self { applying: true, ..Self::new(printer) }
     }
 
     /// How many resources a plan changes.
@@ -29,13 +37,13 @@ impl View {
     pub(crate) fn event(&mut self, event: &Json) {
         self.printer.event(&json!({"event": "tofu", "tofu": event}));
         match event["type"].as_str().unwrap_or_default() {
+            // An apply says again what its plan has shown.
+            "planned_change" if self.applying => {}
             "planned_change" => self.change(&event["change"]),
             "resource_drift" => {
                 let address = text(&event["change"]["resource"]["addr"]);
-                self.printer.line(format!(
-                    "{} {address} was changed outside of OpenTofu",
-                    paint(style::WARNING, "!")
-                ));
+                // Providers report as drift whatever the server filled in.
+                self.printer.detail(format!("{address} was changed outside of OpenTofu"));
             }
             "change_summary" => self.summary(event),
             "apply_complete" => {
@@ -68,23 +76,35 @@ impl View {
         self.changes += 1;
         let address = text(&change["resource"]["addr"]);
         let reason = change["reason"].as_str().map(|reason| format!(" ({})", reason.replace('_', " ")));
-        self.printer.line(format!("{} {address}{}", paint(colour, sign), reason.unwrap_or_default()));
+        let line = format!("{} {address}{}", paint(colour, sign), reason.unwrap_or_default());
+        self.planned.push((address, line));
+    }
+
+    /// Nothing more is coming.
+    pub(crate) fn end(&mut self) {
+        self.planned.sort();
+        for (_, line) in self.planned.drain(..) {
+            self.printer.line(line);
+        }
     }
 
     fn summary(&mut self, event: &Json) {
+        self.end();
         let count = |name: &str| event["changes"][name].as_u64().unwrap_or_default();
         let operation = event["changes"]["operation"].as_str().unwrap_or("plan");
         if operation == "plan" {
             self.changes =
                 self.changes.max(count("add") + count("change") + count("remove") + count("import"));
         }
-        let line = format!(
-            "{operation}: {} to create, {} to change, {} to destroy",
-            count("add"),
-            count("change"),
-            count("remove")
-        );
-        self.printer.line(if operation == "plan" { line } else { line.replace(" to ", " ") });
+        let words = if operation == "plan" {
+            ["to create", "to change", "to destroy"]
+        } else {
+            ["created", "changed", "destroyed"]
+        };
+        let counts = ["add", "change", "remove"].map(count);
+        let parts: Vec<String> =
+            counts.iter().zip(words).map(|(count, word)| format!("{count} {word}")).collect();
+        self.printer.line(format!("{operation}: {}", parts.join(", ")));
     }
 
     fn diagnostic(&mut self, diagnostic: &Json) {

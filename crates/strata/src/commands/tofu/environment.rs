@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use serde_json::json;
 use strata_secret::SecretString;
 use strata_source::settings::state::Backend;
 use strata_source::{EffectiveStack, Model};
+use strata_tofu::hcl::{Body, Expr};
 use strata_tofu::{HttpAddresses, Overview, state_name};
 
 use crate::command_error::CommandError;
@@ -54,7 +54,9 @@ pub(super) fn variables(
             Some(passphrase) => (passphrase, true),
             None => (workspace.plan_passphrase()?, false),
         };
-        variables.insert("TF_ENCRYPTION".to_owned(), encryption(&passphrase, whole));
+        let settings = workspace.state_settings().and_then(|state| state.encryption.as_ref());
+        let plain = settings.is_some_and(|settings| settings.previous.iter().any(|key| key.plain));
+        variables.insert("TF_ENCRYPTION".to_owned(), encryption(&passphrase, whole, whole && plain));
     }
     Ok(variables)
 }
@@ -122,18 +124,42 @@ fn postgres(workspace: &Workspace<'_>, variables: &mut Variables) -> Result<(), 
     Ok(())
 }
 
-/// State and plan, or the saved plan alone. What is there unencrypted can still be read once.
-fn encryption(passphrase: &SecretString, whole: bool) -> SecretString {
-    let mut settings = json!({
-        "key_provider": {"pbkdf2": {"strata": {"passphrase": passphrase.expose()}}},
-        "method": {"aes_gcm": {"strata": {"keys": "${key_provider.pbkdf2.strata}"}}, "unencrypted": {"none": {}}},
-        "plan": {"method": "${method.aes_gcm.strata}"},
+/// State and plan, or the saved plan alone. What was never encrypted is read only where the settings say that there may be such.
+fn encryption(passphrase: &SecretString, whole: bool, takes_plain: bool) -> SecretString {
+    let mut body = Body::new();
+    body.block("key_provider", &["pbkdf2", "strata"], |body| {
+        body.attribute("passphrase", passphrase.expose());
     });
-    if whole {
-        settings["state"] = json!({
-            "method": "${method.aes_gcm.strata}",
-            "fallback": {"method": "${method.unencrypted.none}"},
+    body.block("method", &["aes_gcm", "strata"], |body| {
+        body.attribute("keys", Expr::raw("key_provider.pbkdf2.strata"));
+    });
+    if takes_plain {
+        body.block("method", &["unencrypted", "none"], |_| {});
+    }
+    for part in ["plan", "state"].into_iter().filter(|part| whole || *part == "plan") {
+        body.block(part, &[], |body| {
+            body.attribute("method", Expr::raw("method.aes_gcm.strata"));
+            if takes_plain {
+                body.block("fallback", &[], |body| {
+                    body.attribute("method", Expr::raw("method.unencrypted.none"));
+                });
+            }
         });
     }
-    SecretString::new(settings.to_string())
+    SecretString::new(body.render())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_plan_is_always_encrypted() {
+        let passphrase = SecretString::new("a \"quoted\" ${one}".to_owned());
+        let plan = encryption(&passphrase, false, false);
+        assert!(plan.expose().contains(r#"passphrase = "a \"quoted\" $${one}""#), "{}", plan.expose());
+        assert!(plan.expose().contains("plan {") && !plan.expose().contains("state {"));
+        let both = encryption(&passphrase, true, true);
+        assert!(both.expose().contains("state {") && both.expose().contains("method.unencrypted.none"));
+    }
 }

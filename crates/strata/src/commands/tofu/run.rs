@@ -1,5 +1,7 @@
 //! One stack, and OpenTofu at work on it.
 
+use std::fs::DirBuilder;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::process::{ExitCode, Stdio};
 
@@ -94,7 +96,7 @@ impl<'w> Session<'w> {
         self.select_workspace().await?;
         self.forget_plan();
         if let Some(folder) = self.saved_plan.parent() {
-            std::fs::create_dir_all(folder).map_err(|error| {
+            DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(|error| {
                 CommandError::failed(format!("cannot make `{}`: {error}", folder.display()))
             })?;
         }
@@ -104,7 +106,14 @@ impl<'w> Session<'w> {
             arguments.push("-destroy");
         }
         arguments.extend(more);
-        let view = self.stream(&arguments, true).await?;
+        let view = match self.stream(&arguments, true).await {
+            Ok(view) => view,
+            Err(error) => {
+                // What is there now is only a part of it.
+                self.forget_plan();
+                return Err(error);
+            }
+        };
         Ok(Shown { changes: view.changes() })
     }
 
@@ -145,7 +154,8 @@ impl<'w> Session<'w> {
     async fn stream(&self, arguments: &[&str], with_var_files: bool) -> Result<View, CommandError> {
         let files: &[VarFile] = if with_var_files { &self.var_files } else { &[] };
         let mut child = self.spawn(arguments, files, Stdio::piped())?;
-        let mut view = View::new(self.workspace.context.printer);
+        let printer = self.workspace.context.printer;
+        let mut view = if with_var_files { View::new(printer) } else { View::of_apply(printer) };
         if let Some(out) = child.stdout.take() {
             let mut lines = BufReader::new(out).lines();
             while let Ok(Some(line)) = lines.next_line().await {
@@ -156,6 +166,7 @@ impl<'w> Session<'w> {
                 }
             }
         }
+        view.end();
         self.finish(&mut child, view.is_locked()).await?;
         Ok(view)
     }
