@@ -46,7 +46,7 @@ pub struct Gap {
 
 impl Files {
     /// Names the source file in the first line of what is added from here on.
-    pub(crate) fn from_source(&mut self, source: &str) -> &mut Self {
+    pub(crate) fn set_source(&mut self, source: &str) -> &mut Self {
         source.clone_into(&mut self.source);
         self
     }

@@ -81,7 +81,7 @@ pub fn render(projects: &[Project<'_>]) -> Files {
     let mut files = Files::default();
     for project in projects {
         let Some(family) = Family::of(project.stack) else { continue };
-        files.from_source(&project.stack.path);
+        files.set_source(&project.stack.path);
         match family {
             Family::Stack => stack::render(project, &mut files),
             Family::Cluster | Family::Template => cluster::render(project, family, &mut files),
@@ -91,7 +91,7 @@ pub fn render(projects: &[Project<'_>]) -> Files {
                 .gap(&project.stack.name, "the provider cannot pin a certificate: it trusts whoever answers");
         }
     }
-    files.from_source("strata.yaml");
+    files.set_source("strata.yaml");
     module::render(&mut files);
     runner::render(projects, &mut files);
     files
@@ -103,7 +103,7 @@ fn modules_from(folder: &str) -> String {
     format!("{}{}", "../".repeat(depth), module::FOLDER)
 }
 
-fn of_kind<'a>(blueprint: &'a Blueprint, kind: Kind) -> impl Iterator<Item = &'a Resource> {
+fn of_kind(blueprint: &Blueprint, kind: Kind) -> impl Iterator<Item = &Resource> {
     blueprint.graph.iter().filter(move |resource| resource.kind() == kind)
 }
 

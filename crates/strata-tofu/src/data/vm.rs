@@ -234,9 +234,7 @@ fn initialization(spec: &Spec) -> Option<Expr> {
     let none = Expr::Object(Vec::new());
     reading.set(
         "ip_configs",
-        configs.map(|map| {
-            Expr::List(by_slot(map, "ipconfig", &none, |config| super::container::ip_config(config)))
-        }),
+        configs.map(|map| Expr::List(by_slot(map, "ipconfig", &none, super::container::ip_config))),
     );
     reading.object()
 }

@@ -77,14 +77,13 @@ fn talconfig(import: &mut Import<'_>, tree: &Tree) {
         }
     }
     network.put_full("apiNames", json!(tree.texts("additionalApiServerCertSans")));
-    if !network.contains_key("cidr") {
-        if let Some(address) = nodes.values().find_map(|node| node["address"].as_str()) {
-            let prefix: Vec<&str> = address.split('.').take(3).collect();
-            if prefix.len() == 3 {
-                network.insert("cidr".into(), json!(format!("{}.0/24", prefix.join("."))));
-                import.note(Some(&tree.place), "no node says its prefix: /24 was assumed");
-            }
-        }
+    let address = nodes.values().find_map(|node| node["address"].as_str()).map(str::to_owned);
+    if !network.contains_key("cidr")
+        && let Some(address) = address.filter(|address| address.matches('.').count() == 3)
+    {
+        let prefix: Vec<&str> = address.split('.').take(3).collect();
+        network.insert("cidr".into(), json!(format!("{}.0/24", prefix.join("."))));
+        import.note(Some(&tree.place), "no node says its prefix: /24 was assumed");
     }
     let patches = patches(import, tree, "patches");
     let cluster = Cluster {

@@ -1,4 +1,5 @@
 //! The crate as its users see it: files in, files out.
+#![allow(clippy::unwrap_used, clippy::print_stderr)]
 
 mod golden;
 mod import;
