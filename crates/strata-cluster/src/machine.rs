@@ -99,7 +99,7 @@ async fn create(
 }
 
 /// Whether a node that has its configuration runs from its disk: while it still installs itself, it will reboot.
-async fn settled(cluster: &Cluster, node: &NodePlace) -> Result<Seen<()>, ProviderError> {
+pub(crate) async fn settled(cluster: &Cluster, node: &NodePlace) -> Result<Seen<()>, ProviderError> {
     Ok(match cluster.talos(&node.address)?.machine_status().await {
         // Without etcd a control plane cannot get further than booting.
         Ok(Some(status)) if matches!(status.stage, MachineStage::Running | MachineStage::Booting) => {
@@ -112,7 +112,7 @@ async fn settled(cluster: &Cluster, node: &NodePlace) -> Result<Seen<()>, Provid
     })
 }
 
-fn is_passing(error: &TalosError) -> bool {
+pub(crate) fn is_passing(error: &TalosError) -> bool {
     error.is_transient() || error.is_unreachable()
 }
 
@@ -132,7 +132,7 @@ async fn forget_former(
     delete_node(cluster, node, context).await
 }
 
-async fn delete_node(
+pub(crate) async fn delete_node(
     cluster: &Cluster,
     node: &NodePlace,
     context: &dyn OperationContext,
@@ -300,7 +300,7 @@ async fn reboot_node(
 }
 
 /// The node is up again, and it is another boot than before.
-async fn wait_reboot(
+pub(crate) async fn wait_reboot(
     cluster: &Cluster,
     node: &NodePlace,
     before: &str,
@@ -359,7 +359,7 @@ async fn delete(
 }
 
 /// The member says goodbye itself, and the others say that it has gone.
-async fn leave(
+pub(crate) async fn leave(
     cluster: &Cluster,
     node: &NodePlace,
     context: &dyn OperationContext,

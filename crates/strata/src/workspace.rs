@@ -18,7 +18,7 @@ use strata_engine::{
     StepAction,
 };
 use strata_resource::{Address, Layer, Lineage, Resource, ResourceGraph, Value};
-use strata_secret::{DigestKey, Redactor, SecretString};
+use strata_secret::{DigestKey, Redactor, SecretBytes, SecretString};
 use strata_secrets::{Access, SecretStore};
 use strata_source::settings::state::State;
 use strata_source::world::Disk;
@@ -68,18 +68,21 @@ pub(crate) struct StackSession {
 }
 
 /// What stacks are opened for.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone)]
 pub(crate) struct Opening {
     /// Nothing of them is wanted any more.
     pub(crate) destroy: bool,
     pub(crate) keys: Keys,
     /// Another etcd may be begun in the place of one that was lost.
     pub(crate) new_cluster: bool,
+    /// A copy that a lost etcd begins from.
+    pub(crate) restoring: Option<Arc<SecretBytes>>,
 }
 
 impl Opening {
     /// To look, and to change nothing, not even here.
-    pub(crate) const LOOK: Self = Self { destroy: false, keys: Keys::Draw, new_cluster: false };
+    pub(crate) const LOOK: Self =
+        Self { destroy: false, keys: Keys::Draw, new_cluster: false, restoring: None };
 }
 
 impl StackSession {
@@ -277,6 +280,7 @@ impl<'c> Workspace<'c> {
             };
             let mut cluster = None;
             if let Some(((plan, bundle), written)) = planned {
+                let opening = opening.clone();
                 let connecting =
                     Connecting { stack, written, state: state.as_ref(), key: key.clone(), opening };
                 cluster = Some(self.connect_cluster(

@@ -18,4 +18,5 @@ mod stale_plan;
 mod state_server;
 mod stores;
 mod strangers;
+mod talos_verbs;
 mod world;
