@@ -6,6 +6,7 @@ mod access;
 mod backups;
 mod bench;
 mod client;
+mod encrypted;
 mod faults;
 mod fuzz;
 mod linear;
