@@ -279,6 +279,9 @@ impl<'c> Workspace<'c> {
                 false => (None, None),
             };
             let mut cluster = None;
+            if !destroy {
+                self.prove_age_key(&blueprint.graph)?;
+            }
             if let Some(((plan, bundle), written)) = planned {
                 let opening = opening.clone();
                 let connecting =
