@@ -11,7 +11,6 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use strata_blueprint::{Blueprint, ForeignTemplate, Site, draw_cluster, draw_stack};
-use strata_cluster::Cluster;
 use strata_diagnostics::{Color, Diagnostic, Diagnostics, SourceMap, Span};
 use strata_engine::{
     Action, Limits, LockedRun, Operation, Plan, PlanFile, Problem, ProblemKind, Run, StackView, Step,
@@ -63,8 +62,6 @@ pub(crate) struct StackSession {
     protected: BTreeSet<Address>,
     /// The key of the digests for the state to keep, where it keeps none yet.
     pub(crate) wrapped_key: Option<String>,
-    /// The nodes of a cluster, to be asked.
-    pub(crate) cluster: Option<Arc<Cluster>>,
 }
 
 /// What stacks are opened for.
@@ -278,7 +275,6 @@ impl<'c> Workspace<'c> {
                 true => self.digest_key(state.as_ref()).map(|(key, wrapped)| (Some(key), wrapped))?,
                 false => (None, None),
             };
-            let mut cluster = None;
             if !destroy {
                 self.prove_age_key(&blueprint.graph)?;
             }
@@ -286,13 +282,7 @@ impl<'c> Workspace<'c> {
                 let opening = opening.clone();
                 let connecting =
                     Connecting { stack, written, state: state.as_ref(), key: key.clone(), opening };
-                cluster = Some(self.connect_cluster(
-                    connecting,
-                    plan,
-                    bundle,
-                    &blueprint.graph,
-                    &mut own_targets,
-                )?);
+                self.connect_cluster(connecting, plan, bundle, &blueprint.graph, &mut own_targets)?;
             }
             if !destroy {
                 (view.graph, outputs) = (blueprint.graph, blueprint.outputs);
@@ -305,7 +295,6 @@ impl<'c> Workspace<'c> {
                 layer: layer(stack),
                 view,
                 run: self.run(own_targets)?,
-                cluster,
                 source_digest: self.repository.source_digest(stack, &self.disk),
                 outputs,
                 protected,

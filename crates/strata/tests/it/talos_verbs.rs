@@ -20,11 +20,10 @@ impl Lab {
     fn new(control_planes: u32) -> Self {
         let sim = TestSim::with(SimOptions { pace: Pace::INSTANT, ..SimOptions::default() });
         let repo = Repo::empty();
-        let ready: Value = serde_json::from_str(&sim.ready_line()).unwrap();
-        repo.write("dial.json", &ready["dial"].to_string());
         let lab = Self { sim, repo };
         lab.strata(&["init", "--example", "homelab", "."]).ok();
         lab.repo.edit("strata.yaml", "https://127.0.0.1:18006", &lab.sim.endpoint());
+        lab.repo.edit("strata.yaml", "http://127.0.0.1:18008", &format!("http://{}", lab.sim.gateway()));
         let count = format!("controlPlane: {{count: {control_planes},");
         lab.repo.edit(CLUSTER, "controlPlane: {count: 1,", &count);
         lab.strata(&["apply", "homelab", "--yes"]).ok();
@@ -32,8 +31,7 @@ impl Lab {
     }
 
     fn strata(&self, arguments: &[&str]) -> Output {
-        let dial = self.repo.file("dial.json");
-        Strata::new(BINARY, &self.repo).env("STRATA_DIAL", &dial.display().to_string()).run(arguments)
+        Strata::new(BINARY, &self.repo).run(arguments)
     }
 
     fn settled(&self) {
