@@ -200,6 +200,16 @@ mod tests {
     }
 
     #[test]
+    fn a_file_of_any_size_is_opened_whole() {
+        let (identity, recipient) = key_pair();
+        let content: Vec<u8> = (0..300_000u32).map(|byte| byte as u8).collect();
+        let file = wrap(&content, &[&recipient]).expect("one recipient");
+        let own = Identities::parse(&SecretString::new(identity)).expect("an identity");
+        assert!(own.decrypt(file.as_bytes()).expect("whole").expose() == content);
+        assert!(matches!(own.decrypt(&file.as_bytes()[..file.len() / 2]), Err(AgeError::Damaged(_))));
+    }
+
+    #[test]
     fn a_stranger_cannot_open_it_and_damage_is_seen() {
         let ((_, recipient), (stranger, _)) = (key_pair(), key_pair());
         let file = wrap(b"a secret", &[&recipient]).expect("one recipient");

@@ -25,7 +25,7 @@ pub(crate) struct Args {
 
 #[derive(Subcommand)]
 enum Verb {
-    Config(config::Args),
+    Config(Box<config::Args>),
     Kubeconfig(kubeconfig::Args),
     Health(health::Args),
     Upgrade(upgrade::Args),

@@ -129,6 +129,16 @@ mod tests {
         };
         let text = anstream::adapter::strip_str(&render(&health, 80)).to_string();
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
-        insta::assert_snapshot!(text, @r"");
+        insta::assert_snapshot!(text, @r"
+        NODE               ROLE          ADDRESS         TALOS    KUBELET
+        homelab-cp-1       controlplane  198.51.100.111  v1.13.9  v1.36.3  well
+        homelab-worker-10  worker        198.51.100.111  -        v1.36.3  not well
+            cannot connect to 198.51.100.111:50000: no route to host, and nothing else
+            is known of it at the moment
+        etcd: 2 members
+            homelab-cp-1, homelab-cp-2 (not well)
+            its member on `homelab-cp-2` is not well
+        Kubernetes: v1.36.3
+        ");
     }
 }

@@ -114,7 +114,7 @@ fn of_flags(context: &Context, args: &Args) -> CommandResult {
         .parse()
         .map_err(|error| CommandError::failed(format!("`{}`: {error}", given(&args.contract))))?;
     let secrets = read(args.secrets.as_deref().unwrap_or(Path::new("")))?;
-    let mut wanted = GenConfigArgs::new(secrets, contract, &given(&args.name), &given(&args.endpoint));
+    let mut wanted = GenConfigArgs::new(secrets, contract, given(&args.name), given(&args.endpoint));
     wanted.kubernetes_version.clone_from(&args.kubernetes_version);
     wanted.additional_sans.clone_from(&args.additional_sans);
     wanted.install_disk.clone_from(&args.install_disk);

@@ -56,9 +56,7 @@ pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
     }
     let to = args.to.as_deref().map(parse).transpose()?;
     let to_kubernetes = args.kubernetes.as_deref().map(parse).transpose()?;
-    check(&talos, &kubernetes, &health, to.as_ref(), to_kubernetes.as_ref()).map_err(|error| {
-        CommandError::refused(error.to_string()).hint("choose versions that fit, one minor after the other")
-    })?;
+    check(&talos, &kubernetes, &health, to.as_ref(), to_kubernetes.as_ref())?;
     let mut edits = Vec::new();
     edits.extend(to.map(|version| edit(&workspace, &talos, "cluster.talos.version", &version)).transpose()?);
     let key = "cluster.kubernetes.version";
@@ -103,24 +101,29 @@ fn check(
     health: &ClusterHealth,
     to: Option<&Version>,
     to_kubernetes: Option<&Version>,
-) -> Result<(), CompatibilityError> {
+) -> Result<(), CommandError> {
     let (runs, runs_kubernetes) = running(health, &talos.version, &kubernetes.version);
     let talos = to.unwrap_or(&talos.version);
     if let Some(to) = to {
-        check_talos_upgrade(&runs, to)?;
+        check_talos_upgrade(&runs, to).map_err(unfit)?;
         // Kubernetes stays what it is until every node has the new Talos.
-        check_pair(to, &runs_kubernetes)?;
+        check_pair(to, &runs_kubernetes).map_err(unfit)?;
     }
     let wanted = match (to_kubernetes, &kubernetes.written) {
         (Some(version), _) => version.clone(),
         (None, Some(_)) => kubernetes.version.clone(),
         // Nobody wrote one: the new Talos brings its own.
         (None, None) => match talos.to_string().parse::<Contract>() {
-            Ok(contract) => contract.default_kubernetes().parse()?,
+            Ok(contract) => parse(&contract.default_kubernetes())?,
             Err(_) => kubernetes.version.clone(),
         },
     };
-    check_kubernetes_upgrade(&runs_kubernetes, &wanted, talos)
+    check_kubernetes_upgrade(&runs_kubernetes, &wanted, talos).map_err(unfit)
+}
+
+fn unfit(error: CompatibilityError) -> CommandError {
+    CommandError::refused(error.to_string())
+        .hint("choose versions that fit to each other, one minor version after the other")
 }
 
 /// One place of a file, and what is to stand there.
