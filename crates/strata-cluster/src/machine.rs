@@ -22,7 +22,14 @@ pub(crate) async fn execute(
     match operation.action {
         Action::Create => create(cluster, operation, &node, context).await?,
         Action::Update => update(cluster, operation, &node, context).await?,
-        Action::Delete if cluster.options.ending => {}
+        Action::Delete if cluster.options.ending => {
+            // With the whole cluster nobody has to be asked; but keys do not stay behind on metal.
+            if !operation.spec.contains_key("vm")
+                && matches!(cluster.contact(&node.address).await?, Contact::Running(_))
+            {
+                reset(cluster, &node, context).await?;
+            }
+        }
         Action::Delete => delete(cluster, operation, &node, context).await?,
     }
     Ok(Outcome::default())
@@ -344,17 +351,27 @@ async fn delete(
     delete_node(cluster, node, context).await?;
     // A VM goes with its disks. A machine of metal stays, and must not come back with the cluster's keys.
     if answers && !operation.spec.contains_key("vm") {
-        context.before_write()?;
-        context.progress("is reset");
-        let wipe = Wipe::Partitions(vec!["STATE".to_owned(), "EPHEMERAL".to_owned()]);
-        let reset = Reset { wipe, graceful: false, reboot: true };
-        match cluster.talos(&node.address)?.reset(&reset).await {
-            Ok(()) => {}
-            Err(error) if is_passing(&error) => {}
-            Err(error) => return Err(talos(error)),
-        }
-        cluster.hang_up(&node.address);
+        reset(cluster, node, context).await?;
     }
+    Ok(())
+}
+
+/// Back to maintenance mode, with nothing of the cluster on it.
+async fn reset(
+    cluster: &Cluster,
+    node: &NodePlace,
+    context: &dyn OperationContext,
+) -> Result<(), ProviderError> {
+    context.before_write()?;
+    context.progress("is reset");
+    let wipe = Wipe::Partitions(vec!["STATE".to_owned(), "EPHEMERAL".to_owned()]);
+    let reset = Reset { wipe, graceful: false, reboot: true };
+    match cluster.talos(&node.address)?.reset(&reset).await {
+        Ok(()) => {}
+        Err(error) if is_passing(&error) => {}
+        Err(error) => return Err(talos(error)),
+    }
+    cluster.hang_up(&node.address);
     Ok(())
 }
 
