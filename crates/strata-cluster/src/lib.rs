@@ -6,17 +6,20 @@
 
 mod bootstrap;
 mod cluster;
+mod dataset;
 mod error;
 mod etcd;
 mod flux;
 mod forecast;
 mod guard;
+mod health;
 mod kubernetes;
 mod machine;
 mod node;
 mod observe;
 mod preflight;
 mod provider;
+mod reset;
 mod restore;
 mod rolling;
 mod schematic;
@@ -24,7 +27,8 @@ mod secret;
 mod wait;
 
 pub use cluster::{Cluster, ClusterOptions, Media, NodePlace, SnapshotSink};
+pub use dataset::DatasetProvider;
 pub use guard::GuardedProvider;
-pub use node::{NodeHealth, health};
+pub use health::{ClusterHealth, MemberHealth, NodeHealth, etcd_members, health};
 pub use provider::ClusterProvider;
-pub use restore::restore;
+pub use reset::{AfterReset, check_reset, reset};

@@ -50,7 +50,7 @@ pub(crate) async fn observe_all(
         sightings.push(match one.address.kind() {
             Kind::Machine => machine(cluster, one, &contacts, &cordoned).await?,
             Kind::Bootstrap if etcd.is_some() => ours(one, one.spec.clone()),
-            Kind::Bootstrap if one.recorded.is_some() && !cluster.options.new_cluster => {
+            Kind::Bootstrap if one.recorded.is_some() && !cluster.may_begin_again() => {
                 lost_or_silent(cluster, &contacts)?
             }
             Kind::Bootstrap => Sighting::Absent,
@@ -246,7 +246,6 @@ fn lost_or_silent(
     });
     match silent {
         // Perhaps only the network is away.
-        Some(why) if cluster.control_planes().count() > 1 => Ok(Sighting::Silent(why)),
         Some(why) => Ok(Sighting::Silent(why)),
         None => Err(bootstrap::lost(cluster)),
     }

@@ -121,6 +121,8 @@ pub enum ProblemKind {
     Refused,
     /// It does not answer.
     Silent,
+    /// It was begun once and cannot be begun again: it must be restored.
+    Lost,
 }
 
 /// Why the plan cannot run.

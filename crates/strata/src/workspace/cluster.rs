@@ -10,6 +10,7 @@ use strata_cluster::{
     Cluster, ClusterOptions, ClusterProvider, GuardedProvider, Media, NodePlace, SnapshotSink,
 };
 use strata_engine::{ErrorClass, ProviderError};
+use strata_kubernetes::flux::{AGE_KEY_ENTRY, SOPS_AGE, prove_age_key};
 use strata_net::TlsTrust;
 use strata_proxmox::ProxmoxProvider;
 use strata_resource::{Kind, Resource, ResourceGraph, Spec, Value};
@@ -36,6 +37,21 @@ pub(crate) enum Keys {
     Draw,
 }
 
+/// A cluster as the source has it: what its nodes are told, and its keys.
+pub(crate) struct DrawnCluster {
+    pub(crate) plan: ClusterPlan,
+    pub(crate) bundle: SecretsBundle,
+    graph: ResourceGraph,
+}
+
+impl DrawnCluster {
+    /// The version of Kubernetes that the source asks for, written or not.
+    pub(crate) fn kubernetes(&self) -> Option<&str> {
+        let own = self.graph.iter().find(|resource| resource.kind() == Kind::Kubernetes)?;
+        own.spec.get("version")?.as_text()
+    }
+}
+
 /// Which cluster, and what for.
 pub(super) struct Connecting<'a> {
     pub(super) stack: &'a EffectiveStack,
@@ -46,6 +62,61 @@ pub(super) struct Connecting<'a> {
 }
 
 impl Workspace<'_> {
+    /// A cluster by the name of its stack, as it is written.
+    pub(crate) fn written_cluster(&self, stack: &str) -> Result<(&EffectiveStack, &Written), CommandError> {
+        let one = self.one(stack)?;
+        let written = one.cluster().ok_or_else(|| {
+            CommandError::failed(format!("`{}` is no cluster", one.name))
+                .hint("`strata talos` works on stacks that have a `cluster.yaml`")
+        })?;
+        Ok((one, written))
+    }
+
+    /// A cluster that has its keys. No target is asked.
+    pub(crate) fn drawn_cluster(&self, stack: &str) -> Result<DrawnCluster, CommandError> {
+        let (stack, written) = self.written_cluster(stack)?;
+        let path = self.bundle_path(stack, written);
+        if !self.root().join(&path).is_file() {
+            let message = format!("`{}` has no secrets yet: there is no `{}`", stack.name, path.display());
+            return Err(CommandError::failed(message).hint("`strata apply` makes them, with the cluster"));
+        }
+        let bundle = self.bundle(stack, written, Keys::Draw)?;
+        let mut blueprint = self.draw(stack, &BTreeMap::new(), Some(&bundle))?;
+        let plan = blueprint.cluster.take().unwrap_or_default();
+        Ok(DrawnCluster { plan, bundle, graph: blueprint.graph })
+    }
+
+    /// The nodes of a cluster, to be asked. Proxmox is not: it may be away.
+    pub(crate) async fn cluster(&self, stack: &str) -> Result<Arc<Cluster>, CommandError> {
+        let DrawnCluster { plan, bundle, graph } = self.drawn_cluster(stack)?;
+        let (stack, written) = self.written_cluster(stack)?;
+        let state = self.store()?.read(&super::key(stack)).await?;
+        let connecting =
+            Connecting { stack, written, state: state.as_ref(), key: None, opening: Opening::LOOK };
+        self.connect_cluster(connecting, plan, bundle, &graph, &mut Targets::default())
+    }
+
+    /// Opens a copy of etcd: one of ours, encrypted with age, or one as etcd writes it.
+    pub(crate) fn read_snapshot(&self, path: &Path) -> Result<SecretBytes, CommandError> {
+        let name = path.display();
+        let content = std::fs::read(path)
+            .map_err(|error| CommandError::failed(format!("cannot read `{name}`: {error}")))?;
+        let sealed = [&b"age-encryption.org/"[..], &b"-----BEGIN AGE ENCRYPTED FILE-----"[..]];
+        let copy = match sealed.iter().any(|start| content.starts_with(start)) {
+            true => self.access.identities().decrypt(&content).map_err(|error| {
+                CommandError::failed(format!("the copy of etcd, `{name}`, cannot be opened: {error}"))
+                    .hint("`SOPS_AGE_KEY_FILE` names the key that it was encrypted for")
+            })?,
+            false => SecretBytes::new(content),
+        };
+        if !strata_talos::api::is_intact_snapshot(copy.expose()) {
+            return Err(CommandError::failed(format!("`{name}` is no whole copy of etcd")).hint(
+                "a copy ends with the checksum of itself; this one was cut short or is something else",
+            ));
+        }
+        Ok(copy)
+    }
+
     /// The file of a cluster's own secrets, from the root of the repository.
     pub(crate) fn bundle_path(&self, stack: &EffectiveStack, cluster: &Written) -> PathBuf {
         let folder = Path::new(&stack.folder);
@@ -189,6 +260,7 @@ impl Workspace<'_> {
             waits_for_cni: plan.waits_for_cni,
             allow_even: plan.allow_even,
             new_cluster: opening.new_cluster,
+            restoring: opening.restoring,
             dial: super::targets::dial(self)?,
             redactor: self.redactor.clone(),
             digest_key: key,
@@ -210,6 +282,33 @@ impl Workspace<'_> {
         Ok(cluster)
     }
 
+    /// The key that Flux is to decrypt with must open a file of the repository here: in the cluster nobody would see why it fails.
+    pub(super) fn prove_age_key(&self, graph: &ResourceGraph) -> Result<(), CommandError> {
+        let is_key = |resource: &&Resource| {
+            resource.kind() == Kind::Secret
+                && resource.spec.get("secret").and_then(Value::as_text) == Some(SOPS_AGE)
+        };
+        let Some(resource) = graph.iter().find(is_key) else { return Ok(()) };
+        let data = resource.spec.get("data").and_then(Value::as_map);
+        let key = data.and_then(|data| match data.get(AGE_KEY_ENTRY) {
+            Some(Value::Secret(key)) => key.plain(),
+            _ => None,
+        });
+        let Some(key) = key else { return Ok(()) };
+        let mut files = Vec::new();
+        encrypted_files(self.root(), self.root(), &mut files);
+        match prove_age_key(key, files) {
+            Ok(_) => Ok(()),
+            Err(error) => {
+                let own = CommandError::failed(error.to_string()).origin(resource.origin.clone());
+                Err(match error.hint() {
+                    Some(hint) => own.hint(hint),
+                    None => own,
+                })
+            }
+        }
+    }
+
     fn snapshots(&self, stack: &EffectiveStack, written: &Written) -> Result<Snapshots, CommandError> {
         let own = written.cluster.etcd.as_ref().and_then(|etcd| etcd.snapshots.as_ref());
         let named = own.map(|own| own.recipients.as_slice()).unwrap_or_default();
@@ -229,6 +328,24 @@ impl Workspace<'_> {
             recipients,
             keep: own.and_then(|own| own.keep).unwrap_or(10) as usize,
         })
+    }
+}
+
+/// Files that may be encrypted with SOPS, by their names, with their paths from the root.
+fn encrypted_files(root: &Path, folder: &Path, found: &mut Vec<(PathBuf, Vec<u8>)>) {
+    let Ok(entries) = std::fs::read_dir(folder) else { return };
+    let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+    paths.sort();
+    for path in paths {
+        let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        if path.is_dir() && !path.is_symlink() && !name.starts_with('.') {
+            encrypted_files(root, &path, found);
+        } else if path.is_file()
+            && name.contains("sops")
+            && let Ok(content) = std::fs::read(&path)
+        {
+            found.push((path.strip_prefix(root).unwrap_or(&path).to_owned(), content));
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 mod bad_input;
+mod bare_metal;
 mod bench;
 mod breadth;
 mod collect;
@@ -14,9 +15,11 @@ mod leak;
 mod least_privilege;
 mod reference;
 mod secrets;
+mod serve;
 mod stale_plan;
 mod state_server;
 mod stores;
 mod strangers;
+mod talos_verbs;
 mod tofu;
 mod world;

@@ -44,7 +44,7 @@ pub(super) async fn back_up(context: &Context, settings: &Settings, args: &Backu
     let users = AccessFile::load(&AccessFile::path(&settings.data)).map_err(|error| failed(&error))?;
     users.save(&AccessFile::path(&folder)).map_err(|error| failed(&error))?;
     context.printer.event(&serde_json::json!({"event": "backup", "states": count}));
-    context.printer.line(format!("{count} states are in `{}`", folder.display()));
+    context.printer.line(format!("{} in `{}`", counted(count), folder.display()));
     Ok(ExitCode::SUCCESS)
 }
 
@@ -60,6 +60,10 @@ pub(super) async fn restore(context: &Context, settings: &Settings, args: &Resto
         AccessFile::load(&saved).and_then(|users| users.save(&here)).map_err(|error| failed(&error))?;
     }
     context.printer.event(&serde_json::json!({"event": "restore", "states": count}));
-    context.printer.line(format!("{count} states were restored"));
+    context.printer.line(format!("{} restored", counted(count)));
     Ok(ExitCode::SUCCESS)
+}
+
+fn counted(states: usize) -> String {
+    if states == 1 { "1 state".to_owned() } else { format!("{states} states") }
 }
