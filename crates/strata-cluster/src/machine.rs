@@ -1,14 +1,17 @@
 //! The life of a node's Talos: told what it is, changed, upgraded, taken out.
 
+use std::sync::PoisonError;
+
 use strata_engine::{ErrorClass, Operation, OperationContext, Outcome, ProviderError};
 use strata_resource::{Spec, Value};
 use strata_state::Action;
 use strata_talos::api::{ApplyMode, MachineStage, RebootMode, Reset, TalosError, Upgraded, Wipe};
-use strata_talos::{Contract, MachineConfig, RebootEffect};
+use strata_talos::{Component, Contract, MachineConfig, RebootEffect};
 
 use crate::cluster::{Cluster, NodePlace};
 use crate::error::{guard, internal, kube, talos};
 use crate::forecast::{effect, told};
+use crate::kubernetes::version_of;
 use crate::node::{Contact, Running, stage};
 use crate::rolling::Disturbance;
 use crate::wait::{BOOT, JOIN, PULL, Seen, until};
@@ -53,6 +56,24 @@ fn config<'c>(cluster: &'c Cluster, node: &NodePlace) -> Result<&'c MachineConfi
         .ok_or_else(|| internal(format!("`{}` has no configuration", node.name)))
 }
 
+/// What a node that joins is told: with the Kubernetes that the cluster has by now, since a kubelet must not be newer than the API
+/// servers. It becomes newer together with all others.
+fn joining(cluster: &Cluster, node: &NodePlace) -> Result<MachineConfig, ProviderError> {
+    let mut joining = config(cluster, node)?.clone();
+    if !cluster.is_alive() {
+        return Ok(joining);
+    }
+    let seen = cluster.seen.lock().unwrap_or_else(PoisonError::into_inner);
+    let others = seen.iter().filter(|(name, _)| **name != node.name).map(|(_, config)| config);
+    let Some(version) = version_of(others) else { return Ok(joining) };
+    for component in Component::ALL.into_iter().filter(|component| joining.runs(*component)).collect::<Vec<_>>() {
+        joining
+            .set_component_version(component, &version)
+            .map_err(|error| internal(error.to_string()))?;
+    }
+    Ok(joining)
+}
+
 async fn create(
     cluster: &Cluster,
     operation: &Operation,
@@ -64,14 +85,15 @@ async fn create(
         true => Some(cluster.begin_turn(node, Disturbance::Light, context).await?),
         false => None,
     };
-    if cluster.is_alive() {
-        forget_former(cluster, node, context).await?;
-    }
-    let wanted = config(cluster, node)?.to_yaml();
+    let wanted = joining(cluster, node)?.to_yaml();
     until(context, &format!("Talos at {}", node.address), BOOT, || async {
         match cluster.contact(&node.address).await? {
             Contact::Running(_) => settled(cluster, node).await,
             Contact::Maintenance => {
+                // Only now is it certain that nothing is on its disk: while it is silent, it may be a member that reboots.
+                if cluster.is_alive() {
+                    forget_former(cluster, node, context).await?;
+                }
                 context.before_write()?;
                 context.progress("is told what it is");
                 let given = cluster
@@ -122,10 +144,6 @@ async fn forget_former(
     node: &NodePlace,
     context: &dyn OperationContext,
 ) -> Result<(), ProviderError> {
-    // One that runs with the cluster's keys is no former one: an interrupted run got that far.
-    if matches!(cluster.contact(&node.address).await?, Contact::Running(_)) {
-        return Ok(());
-    }
     if node.control_plane {
         cluster.remove_member(&node.name, context).await?;
     }

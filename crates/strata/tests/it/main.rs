@@ -4,6 +4,7 @@
 mod bad_input;
 mod bench;
 mod breadth;
+mod cluster;
 mod collect;
 mod dead_runner;
 mod examples;
