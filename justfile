@@ -28,6 +28,14 @@ bench:
     cargo build --release
     cargo test --release -p strata --test it -- --ignored --nocapture bench_
 
+# Lock, read, write and unlock of 1 to 128 clients with states of 10 kB to 20 MB, beside the rate of the disk's syncs
+bench-server:
+    cargo test --release -p strata-server --test it -- --ignored --nocapture bench_server
+
+# Kills the state server at random while many clients work on it
+linear-test:
+    cargo test --release -p strata-server --test it -- --ignored --nocapture linear_all
+
 # OpenTofu with bpg/proxmox on the simulator; the real sops, age and ansible-vault against ours
 interop:
     bash tests/interop/run

@@ -12,6 +12,9 @@ declare -A tools=(
   [etcd]=STRATA_ETCD
   [kube-apiserver]=STRATA_KUBE_APISERVER
   [flux-manifests]=STRATA_FLUX_MANIFESTS
+  [postgres]=STRATA_POSTGRES
+  [minio]=STRATA_MINIO
+  [moto]=STRATA_MOTO
 )
 bpg_version=0.112.0
 kubernetes_version=1.36.4
@@ -23,8 +26,8 @@ provide() {
     [ -e "${!variable}" ] || command -v "${!variable}" >/dev/null || fail "$variable is \`${!variable}\`, which does not exist"
     return
   fi
-  # The provider is no program of the search path.
-  if [ "$1" = bpg ] || ! found=$(command -v "$1"); then found=$kept/$1; fi
+  # The provider is no program of the search path, and PostgreSQL is a folder of them.
+  if [ "$1" = bpg ] || [ "$1" = postgres ] || ! found=$(command -v "$1"); then found=$kept/$1; fi
   if [ ! -e "$found" ]; then
     say "installing $1 to $found"
     mkdir -p "$kept"
@@ -80,6 +83,21 @@ install_bpg() {
 install_sops() { build_go github.com/getsops/sops/v3 v3.13.3 ./cmd/sops "$kept/sops"; }
 
 install_age() { build_go filippo.io/age v1.3.2 ./cmd/age "$kept/age"; }
+
+# Debian's; its programs are in a folder that is not on the search path.
+install_postgres() {
+  local folder
+  folder=$(ls -d /usr/lib/postgresql/*/bin | tail -n 1)
+  ln -sfn "$folder" "$kept/postgres"
+}
+
+install_minio() { build_go github.com/minio/minio v0.0.0-20260212201848-7aac2a2c5b7c . "$kept/minio"; }
+
+install_moto() {
+  python3 -m venv "$kept/moto-venv"
+  "$kept/moto-venv/bin/pip" install --quiet 'moto[s3,dynamodb,server]'
+  ln -sf "$kept/moto-venv/bin/moto_server" "$kept/moto"
+}
 
 install_ansible-vault() {
   python3 -m venv "$kept/ansible"

@@ -6,6 +6,7 @@
 
 mod bootstrap;
 mod cluster;
+mod dataset;
 mod error;
 mod etcd;
 mod flux;
@@ -24,6 +25,7 @@ mod secret;
 mod wait;
 
 pub use cluster::{Cluster, ClusterOptions, Media, NodePlace, SnapshotSink};
+pub use dataset::DatasetProvider;
 pub use guard::GuardedProvider;
 pub use node::{NodeHealth, health};
 pub use provider::ClusterProvider;

@@ -48,6 +48,18 @@ impl DialMap {
         self.0.insert(from.into(), to.into());
     }
 
+    /// What has no entry of its own is reached through this gateway.
+    pub fn through(&mut self, gateway: impl Into<String>) {
+        self.insert(GATEWAY, gateway);
+    }
+
+    /// Both; where they differ, the other one.
+    #[must_use]
+    pub fn with(mut self, other: Self) -> Self {
+        self.0.extend(other.0);
+        self
+    }
+
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

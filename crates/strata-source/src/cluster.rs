@@ -235,12 +235,22 @@ record! {
 }
 
 record! {
+    /// One dataset; those above it are made too.
+    pub struct Dataset [shorthand("name")] {
+        /// such as `tank/k8s/homelab`
+        "name" name: Spanned<String>;
+        /// properties by TrueNAS' names: `compression: LZ4`
+        "properties" properties: Map<Raw>;
+    }
+}
+
+record! {
     /// Datasets of a cluster on a TrueNAS.
     pub struct TruenasStorage {
         /// one of the targets of strata.yaml
         "target" target: Spanned<String> [text(NAME)];
         /// the datasets
-        "datasets" datasets: Vec<Spanned<String>>;
+        "datasets" datasets: Vec<Dataset>;
     }
 }
 

@@ -96,6 +96,8 @@ record! {
         "defaults" defaults: Option<Defaults>;
         /// URLs that are reached through others: air gaps and caches
         "mirrors" mirrors: Map<String> [keys(URL), text(URL)];
+        /// an HTTP proxy, such as a jump host, through which machines are reached that this one does not reach itself
+        "proxy" proxy: Option<Spanned<String>> [text(URL)];
         /// what the repository forbids itself
         "policy" policy: Option<Policy>;
         /// how much is done at the same time

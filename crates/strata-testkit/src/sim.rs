@@ -28,6 +28,11 @@ impl TestSim {
         self.sim.endpoint()
     }
 
+    /// Where machines of the simulated network are reached through.
+    pub fn gateway(&self) -> String {
+        self.sim.gateway()
+    }
+
     pub fn token(&self) -> &str {
         self.sim.token()
     }

@@ -60,6 +60,7 @@ pub(crate) enum Command {
     Secrets(commands::secrets::Args),
     Unlock(commands::unlock::Args),
     Talos(commands::talos::Args),
+    Serve(commands::serve::Args),
     Sim(commands::sim::Args),
     Doctor(commands::doctor::Args),
     Completions(commands::completions::Args),

@@ -13,6 +13,7 @@ pub(crate) mod output;
 pub(crate) mod plan;
 pub(crate) mod schema;
 pub(crate) mod secrets;
+pub(crate) mod serve;
 pub(crate) mod sim;
 pub(crate) mod state;
 pub(crate) mod talos;
@@ -48,6 +49,7 @@ pub(crate) async fn run(cli: Cli, printer: Printer) -> CommandResult {
         Command::Secrets(args) => secrets::run(&context, &args).await,
         Command::Talos(args) => talos::run(&context, &args),
         Command::Unlock(args) => unlock::run(&context, &args).await,
+        Command::Serve(args) => serve::run(&context, &args).await,
         Command::Sim(args) => sim::run(&context, &args).await,
         Command::Doctor(args) => doctor::run(&context, &args).await,
         Command::Completions(args) => completions::run(&context, &args),

@@ -17,12 +17,19 @@ macro_rules! example {
 
 const EXAMPLES: &[Example] = &[
     example!("empty", "strata.yaml"),
-    example!("homelab", "strata.yaml", "clusters/homelab/cluster.yaml", "stacks/pihole/stack.yaml",),
+    example!(
+        "homelab",
+        "strata.yaml",
+        "clusters/homelab/cluster.yaml",
+        "flux/simulated.yaml",
+        "stacks/pihole/stack.yaml",
+    ),
     example!(
         "prod",
         "strata.yaml",
         "clusters/prod/cluster.yaml",
         "clusters/prod/nodes.yaml",
+        "flux/simulated.yaml",
         "stacks/web/stack.yaml",
         "stacks/web/cloud-init/database.yaml",
     ),

@@ -276,6 +276,9 @@ impl<'c> Workspace<'c> {
                 false => (None, None),
             };
             let mut cluster = None;
+            if !destroy {
+                self.prove_age_key(&blueprint.graph)?;
+            }
             if let Some(((plan, bundle), written)) = planned {
                 let connecting =
                     Connecting { stack, written, state: state.as_ref(), key: key.clone(), opening };

@@ -186,10 +186,13 @@ impl Draft<'_> {
             return;
         };
         for dataset in &truenas.datasets {
+            let name = &dataset.name;
             let mut spec = Spec::new();
-            spec.put("dataset", dataset.as_str());
+            spec.put("dataset", name.as_str());
+            let properties = dataset.properties.iter().map(|(key, value)| (key.as_str(), value));
+            spec.put_full("properties", crate::guest::raw(properties));
             let resource = Resource {
-                address: self.address(Kind::Dataset, &dataset.replace('/', "-")),
+                address: self.address(Kind::Dataset, &name.replace('/', "-")),
                 target: truenas.target.value.clone(),
                 spec,
                 depends_on: BTreeSet::new(),
@@ -197,7 +200,7 @@ impl Draft<'_> {
                 protect: false,
                 on_change: RestartPolicy::default(),
                 limits: Vec::new(),
-                origin: self.origin(dataset.span),
+                origin: self.origin(name.span),
             };
             self.insert(resource);
         }

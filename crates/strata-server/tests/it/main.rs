@@ -1,11 +1,12 @@
 //! The server as its clients see it.
 
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 mod access;
 mod backups;
 mod bench;
 mod client;
+mod encrypted;
 mod faults;
 mod fuzz;
 mod linear;

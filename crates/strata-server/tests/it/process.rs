@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use strata_net::SystemClock;
 use strata_server::Server;
+use strata_server::storage::Retention;
 use strata_server::storage::embedded::EmbeddedOptions;
 
 use crate::storages;
@@ -15,6 +16,7 @@ use crate::world::options;
 
 const DATA: &str = "STRATA_TEST_SERVE_DATA";
 const PORT: &str = "STRATA_TEST_SERVE_PORT";
+const KEPT: &str = "STRATA_TEST_SERVE_KEPT";
 
 pub(crate) struct ServerProcess {
     child: Child,
@@ -24,10 +26,16 @@ pub(crate) struct ServerProcess {
 impl ServerProcess {
     /// Starts one that keeps its data there; port 0 takes a free one. The storage is that of `STRATA_TEST_STORAGE`.
     pub(crate) fn start(data: &Path, port: u16) -> Self {
+        Self::start_with(data, port, Retention::default().count)
+    }
+
+    /// One that keeps this many versions.
+    pub(crate) fn start_with(data: &Path, port: u16, kept: u64) -> Self {
         let mut child = Command::new(std::env::current_exe().unwrap())
             .args(["--exact", "process::serve_until_killed", "--ignored", "--nocapture"])
             .env(DATA, data)
             .env(PORT, port.to_string())
+            .env(KEPT, kept.to_string())
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
@@ -72,7 +80,9 @@ fn serve_until_killed() {
     let port: u16 = std::env::var(PORT).unwrap().parse().unwrap();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
     runtime.block_on(async {
-        let storage = storages::open(Path::new(&data), &EmbeddedOptions::default()).await;
+        let count = std::env::var(KEPT).unwrap().parse().unwrap();
+        let kept = EmbeddedOptions { retention: Retention { count, age: None }, max_bytes: None };
+        let storage = storages::open(Path::new(&data), &kept).await;
         let mut options = options(Path::new(&data), storage, Arc::new(SystemClock::new()), None);
         options.listen.set_port(port);
         let server = Server::start(options).await.unwrap();

@@ -12,14 +12,14 @@ use crate::command_error::CommandError;
 use crate::context::Context;
 use crate::style::{self, paint};
 
-/// Tells the whole story on the simulated datacenter: plan, apply, drift, change, destroy
+/// Tells the whole story on the simulated datacenter: from nothing to a cluster run by Flux, and back
 ///
 /// Starts a simulator on free ports, makes a repository in a temporary folder, and runs Strata's own commands on it, each shown as
 /// you would type it. Nothing outside that folder is touched.
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// The example to play
-    #[arg(long, default_value = "prod")]
+    #[arg(long, default_value = "homelab")]
     example: String,
     /// Makes the repository here and keeps it
     #[arg(long, value_name = "DIR")]
@@ -68,6 +68,15 @@ impl Story<'_> {
             self.say("... and corrected:");
             self.strata(&["apply", "--yes"], 0).await?;
         }
+        if let Some(cluster) = self.cluster(example) {
+            self.say("The cluster gets two more control planes. They join one after the other, and only into a cluster that is well:");
+            self.edit(&cluster, "controlPlane: {count: 1", "controlPlane: {count: 3")?;
+            self.strata(&["apply", "--yes"], 0).await?;
+            self.say("A new version of Talos: a copy of etcd first, then one node at a time, each drained, rebooted and well again before the next:");
+            self.edit(&cluster, "version: v1.13.9", "version: v1.14.0")?;
+            self.strata(&["apply", "--yes"], 0).await?;
+            self.strata(&["plan", "--detailed-exitcode"], 0).await?;
+        }
         self.say("Take it all down:");
         self.strata(&["destroy", "--yes"], 0).await?;
         if self.sim.export() != before {
@@ -75,6 +84,21 @@ impl Story<'_> {
         }
         self.say("The datacenter is as it was before, to the last object.");
         Ok(())
+    }
+
+    /// The cluster that grows, where the example has a small one.
+    fn cluster(&self, example: &str) -> Option<PathBuf> {
+        let path = self.folder.join(format!("clusters/{example}/cluster.yaml"));
+        let text = std::fs::read_to_string(&path).ok()?;
+        text.contains("controlPlane: {count: 1").then_some(path)
+    }
+
+    /// What the user would do in an editor.
+    fn edit(&self, path: &Path, from: &str, to: &str) -> Result<(), CommandError> {
+        let text = std::fs::read_to_string(path).map_err(not_run)?;
+        let shown = path.strip_prefix(self.folder).unwrap_or(path).display();
+        self.context.printer.line(paint(style::FAINT, format!("$ sed -i 's/{from}/{to}/' {shown}")));
+        std::fs::write(path, text.replacen(from, to, 1)).map_err(not_run)
     }
 
     /// A user of its own with that role, and its token in the repository's secrets.

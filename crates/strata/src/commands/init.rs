@@ -31,11 +31,17 @@ pub(crate) struct Place {
     endpoint: String,
     token: String,
     fingerprint: String,
+    gateway: String,
 }
 
 impl Place {
     pub(crate) fn of(sim: &Sim) -> Self {
-        Self { endpoint: sim.endpoint(), token: sim.token().to_owned(), fingerprint: sim.fingerprint() }
+        Self {
+            endpoint: sim.endpoint(),
+            token: sim.token().to_owned(),
+            fingerprint: sim.fingerprint(),
+            gateway: format!("http://{}", sim.gateway()),
+        }
     }
 
     /// The default world of `strata sim`.
@@ -44,6 +50,7 @@ impl Place {
             endpoint: format!("https://127.0.0.1:{}", strata_sim::DEFAULT_PORT),
             token: strata_sim::DEMO_TOKEN.to_owned(),
             fingerprint: strata_sim::fingerprint(),
+            gateway: format!("http://127.0.0.1:{}", strata_sim::DEFAULT_GATEWAY_PORT),
         }
     }
 }
@@ -83,6 +90,7 @@ pub(crate) fn write_example(name: &str, folder: &Path, place: &Place) -> Result<
         let text = text
             .replace("@ENDPOINT@", &place.endpoint)
             .replace("@FINGERPRINT@", &place.fingerprint)
+            .replace("@GATEWAY@", &place.gateway)
             .replace("@REPOSITORY@", &id);
         write(&folder.join(path), text.as_bytes(), 0o644)?;
     }

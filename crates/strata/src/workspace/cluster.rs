@@ -10,6 +10,7 @@ use strata_cluster::{
     Cluster, ClusterOptions, ClusterProvider, GuardedProvider, Media, NodePlace, SnapshotSink,
 };
 use strata_engine::{ErrorClass, ProviderError};
+use strata_kubernetes::flux::{AGE_KEY_ENTRY, SOPS_AGE, prove_age_key};
 use strata_net::TlsTrust;
 use strata_proxmox::ProxmoxProvider;
 use strata_resource::{Kind, Resource, ResourceGraph, Spec, Value};
@@ -210,6 +211,33 @@ impl Workspace<'_> {
         Ok(cluster)
     }
 
+    /// The key that Flux is to decrypt with must open a file of the repository here: in the cluster nobody would see why it fails.
+    pub(super) fn prove_age_key(&self, graph: &ResourceGraph) -> Result<(), CommandError> {
+        let is_key = |resource: &&Resource| {
+            resource.kind() == Kind::Secret
+                && resource.spec.get("secret").and_then(Value::as_text) == Some(SOPS_AGE)
+        };
+        let Some(resource) = graph.iter().find(is_key) else { return Ok(()) };
+        let data = resource.spec.get("data").and_then(Value::as_map);
+        let key = data.and_then(|data| match data.get(AGE_KEY_ENTRY) {
+            Some(Value::Secret(key)) => key.plain(),
+            _ => None,
+        });
+        let Some(key) = key else { return Ok(()) };
+        let mut files = Vec::new();
+        encrypted_files(self.root(), self.root(), &mut files);
+        match prove_age_key(key, files) {
+            Ok(_) => Ok(()),
+            Err(error) => {
+                let own = CommandError::failed(error.to_string()).origin(resource.origin.clone());
+                Err(match error.hint() {
+                    Some(hint) => own.hint(hint),
+                    None => own,
+                })
+            }
+        }
+    }
+
     fn snapshots(&self, stack: &EffectiveStack, written: &Written) -> Result<Snapshots, CommandError> {
         let own = written.cluster.etcd.as_ref().and_then(|etcd| etcd.snapshots.as_ref());
         let named = own.map(|own| own.recipients.as_slice()).unwrap_or_default();
@@ -229,6 +257,24 @@ impl Workspace<'_> {
             recipients,
             keep: own.and_then(|own| own.keep).unwrap_or(10) as usize,
         })
+    }
+}
+
+/// Files that may be encrypted with SOPS, by their names, with their paths from the root.
+fn encrypted_files(root: &Path, folder: &Path, found: &mut Vec<(PathBuf, Vec<u8>)>) {
+    let Ok(entries) = std::fs::read_dir(folder) else { return };
+    let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+    paths.sort();
+    for path in paths {
+        let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        if path.is_dir() && !path.is_symlink() && !name.starts_with('.') {
+            encrypted_files(root, &path, found);
+        } else if path.is_file()
+            && name.contains("sops")
+            && let Ok(content) = std::fs::read(&path)
+        {
+            found.push((path.strip_prefix(root).unwrap_or(&path).to_owned(), content));
+        }
     }
 }
 

@@ -4,14 +4,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use rand::RngCore;
+use strata_cluster::DatasetProvider;
 use strata_engine::{Provider, Providers};
 use strata_net::{DialMap, Exchange, Fingerprint, TlsTrust, TraceSink};
 use strata_proxmox::{Login, ProxmoxOptions, ProxmoxProvider};
 use strata_secret::SecretString;
 use strata_source::cluster::ClusterProxmox;
 use strata_source::cluster::flat::{TOKEN_ID, TOKEN_SECRET};
-use strata_source::settings::target::{ProxmoxTarget, Tls};
+use strata_source::settings::target::{ProxmoxTarget, Tls, TruenasTarget};
 use strata_source::{EffectiveStack, Value};
+use strata_truenas::{TrueNasClient, TrueNasOptions};
 
 use super::Workspace;
 use super::resolve::Outside;
@@ -57,6 +59,11 @@ impl Targets {
         stack: &EffectiveStack,
     ) -> Result<(), CommandError> {
         for (name, target) in workspace.repository().settings(&stack.environment).targets.iter() {
+            if let Some(truenas) = &target.truenas
+                && self.connected.insert(name.value.clone())
+            {
+                self.providers.insert(name, Arc::new(DatasetProvider::new(nas(workspace, truenas)?)));
+            }
             let Some(proxmox) = &target.proxmox else { continue };
             if !self.connected.insert(name.value.clone()) {
                 continue;
@@ -91,6 +98,16 @@ impl Targets {
         self.providers.insert(name, provider);
         Ok(())
     }
+}
+
+/// A TrueNAS. Nothing is sent before something is asked of it.
+fn nas(workspace: &Workspace<'_>, target: &TruenasTarget) -> Result<TrueNasClient, CommandError> {
+    let key = resolve(workspace, "", &target.api_key)?;
+    let mut options = TrueNasOptions::new(target.endpoint.value.clone(), key);
+    options.tls = trust(workspace, target.tls.as_ref())?;
+    options.dial = dial(workspace)?;
+    options.redactor = workspace.redactor.clone();
+    TrueNasClient::new(options).map_err(|error| CommandError::failed(error.to_string()))
 }
 
 /// The name of the target that a cluster writes down itself; none in strata.yaml can have it.
@@ -219,11 +236,23 @@ pub(super) fn trust(workspace: &Workspace<'_>, tls: Option<&Tls>) -> Result<TlsT
 }
 
 pub(super) fn dial(workspace: &Workspace<'_>) -> Result<DialMap, CommandError> {
-    let Some(path) = &workspace.context.global.dial else { return Ok(DialMap::new()) };
+    let mut map = DialMap::new();
+    if let Some(proxy) = &workspace.repository().settings.proxy {
+        let place = proxy.trim_end_matches('/').trim_start_matches("http://");
+        if place.contains("://") {
+            return Err(CommandError::failed(format!(
+                "the proxy `{}` is not of the form `http://host:port`",
+                proxy.value
+            )));
+        }
+        map.through(place);
+    }
+    let Some(path) = &workspace.context.global.dial else { return Ok(map) };
     let name = path.display();
     let json = std::fs::read_to_string(path)
         .map_err(|error| CommandError::failed(format!("cannot read `{name}`: {error}")))?;
-    DialMap::parse(&json).map_err(|error| CommandError::failed(format!("`{name}`: {error}")))
+    let own = DialMap::parse(&json).map_err(|error| CommandError::failed(format!("`{name}`: {error}")))?;
+    Ok(map.with(own))
 }
 
 /// Every request, for `-v`: never a body, never a header.

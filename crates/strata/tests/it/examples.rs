@@ -13,6 +13,9 @@ fn play(example: &str, environments: &[&str], changed: (&str, u32)) {
     strata.run(&["init", "--example", example, "."]).ok();
     // The example names the fixed port of the default world; this simulator has another.
     repo.edit("strata.yaml", "https://127.0.0.1:18006", &sim.endpoint());
+    if environments == [""] {
+        repo.edit("strata.yaml", "http://127.0.0.1:18008", &format!("http://{}", sim.gateway()));
+    }
     strata.run(&["validate"]).ok();
     let before = sim.export();
     for environment in environments {

@@ -15,6 +15,7 @@ mod leak;
 mod least_privilege;
 mod reference;
 mod secrets;
+mod serve;
 mod stale_plan;
 mod state_server;
 mod stores;

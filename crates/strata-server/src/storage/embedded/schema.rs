@@ -1,6 +1,7 @@
 //! The tables, and how a database is opened. An administrator can look at it with any SQLite client.
 
 use std::fs::File;
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::Path;
 use std::time::Duration;
 
@@ -62,6 +63,9 @@ pub(super) fn only_one(path: &Path) -> Result<File, StorageError> {
 }
 
 pub(super) fn open_for_writing(path: &Path, max_bytes: Option<u64>) -> Result<Connection, StorageError> {
+    // States hold secrets; what SQLite makes beside the file takes over its mode.
+    let private = File::options().create(true).append(true).mode(0o600).open(path);
+    private.map_err(|error| StorageError::Failed(format!("cannot open `{}`: {error}", path.display())))?;
     let db = Connection::open(path)
         .map_err(|error| StorageError::Failed(format!("cannot open `{}`: {error}", path.display())))?;
     prepare(&db, max_bytes).map_err(failed)?;
@@ -70,7 +74,6 @@ pub(super) fn open_for_writing(path: &Path, max_bytes: Option<u64>) -> Result<Co
 }
 
 fn make_private(folder: &Path) -> Result<(), StorageError> {
-    use std::os::unix::fs::DirBuilderExt;
     std::fs::DirBuilder::new()
         .recursive(true)
         .mode(0o700)

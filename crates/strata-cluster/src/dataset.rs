@@ -1,0 +1,198 @@
+//! Datasets on a TrueNAS: made with their parents, marked as ours, and never deleted while anything is in them.
+
+use std::collections::BTreeMap;
+
+use async_trait::async_trait;
+use sha2::{Digest, Sha256};
+use strata_engine::{
+    ErrorClass, Observed, Operation, OperationContext, Outcome, Provider, ProviderError, Sighting, Wanted,
+};
+use strata_resource::{Address, Lineage, Spec, Value};
+use strata_state::{Action, OpenEntry};
+use strata_truenas::{Dataset, DatasetName, NewDataset, Trouble, TrueNasClient, TrueNasError, is_as_wanted};
+
+/// The user property that says whose a dataset is.
+const MARK: &str = "strata:mark";
+/// Gives a property back to the parent.
+const INHERIT: &str = "INHERIT";
+
+/// The datasets of one TrueNAS.
+pub struct DatasetProvider {
+    client: TrueNasClient,
+}
+
+impl DatasetProvider {
+    pub fn new(client: TrueNasClient) -> Self {
+        Self { client }
+    }
+
+    async fn sight(&self, wanted: &Wanted<'_>) -> Result<Sighting, ProviderError> {
+        let name = name_of(wanted.spec)?;
+        let Some(found) = self.client.dataset(&name).await.map_err(explained)? else {
+            return Ok(Sighting::Absent);
+        };
+        let marked = found.user_properties.get(MARK) == Some(&mark(wanted.lineage, wanted.address));
+        if !marked && wanted.recorded.is_none() {
+            return Ok(Sighting::Stranger(format!(
+                "dataset `{name}` is there, and nothing says that it is ours"
+            )));
+        }
+        let asked = [Some(wanted.spec), wanted.recorded.map(|recorded| &recorded.spec)];
+        Ok(Sighting::Ours(observed(&found, &name, asked.into_iter().flatten())))
+    }
+
+    async fn create(
+        &self,
+        operation: &Operation,
+        context: &dyn OperationContext,
+    ) -> Result<(), ProviderError> {
+        let name = name_of(&operation.spec)?;
+        let mut dataset = NewDataset::new(name.clone());
+        dataset.properties = properties(&operation.spec);
+        dataset.user_properties.insert(MARK.to_owned(), mark(&operation.lineage, &operation.address));
+        context.before_write()?;
+        match self.client.create_dataset(&dataset).await {
+            Ok(_) => Ok(()),
+            // A lost answer, or somebody else was quicker: the mark tells.
+            Err(error) if error.trouble() == Trouble::Exists || error.may_have_acted() => {
+                let found = self.client.dataset(&name).await.map_err(explained)?;
+                let ours = found.is_some_and(|found| {
+                    found.user_properties.get(MARK) == dataset.user_properties.get(MARK)
+                });
+                if ours { Ok(()) } else { Err(explained(error)) }
+            }
+            Err(error) => Err(explained(error)),
+        }
+    }
+
+    async fn update(
+        &self,
+        operation: &Operation,
+        context: &dyn OperationContext,
+    ) -> Result<(), ProviderError> {
+        let name = name_of(&operation.spec)?;
+        let mut changed = properties(&operation.spec);
+        let before =
+            operation.recorded.as_ref().map(|recorded| properties(&recorded.spec)).unwrap_or_default();
+        for left in before.into_keys() {
+            changed.entry(left).or_insert_with(|| INHERIT.into());
+        }
+        let marked = BTreeMap::from([(MARK.to_owned(), mark(&operation.lineage, &operation.address))]);
+        context.before_write()?;
+        self.client.update_dataset(&name, &changed, &marked).await.map_err(explained)
+    }
+}
+
+#[async_trait]
+impl Provider for DatasetProvider {
+    async fn observe_all(&self, wanted: &[Wanted<'_>]) -> Result<Vec<Sighting>, ProviderError> {
+        futures::future::try_join_all(wanted.iter().map(|one| self.sight(one))).await
+    }
+
+    async fn preflight(&self, operations: &[Operation]) -> Result<Vec<ProviderError>, ProviderError> {
+        let mut found = Vec::new();
+        for operation in operations {
+            let name = name_of(&operation.spec)?;
+            if operation.action == Action::Create
+                && !self.client.has_pool(name.pool()).await.map_err(explained)?
+            {
+                let message = format!("there is no pool `{}` for dataset `{name}`", name.pool());
+                found.push(
+                    ProviderError::new(ErrorClass::Missing, message)
+                        .hint("make the pool on the TrueNAS first"),
+                );
+            }
+            if operation.action != Action::Delete {
+                continue;
+            }
+            let Some(dataset) = self.client.dataset(&name).await.map_err(explained)? else { continue };
+            if let Some(contents) = self.client.contents(&dataset, &name).await.map_err(explained)? {
+                let message = format!("dataset `{name}` would be deleted, and it is not empty: {contents}");
+                found.push(crate::error::guard(
+                    message,
+                    "move or remove what is in it; `strata state rm` forgets it and leaves it alone",
+                ));
+            }
+        }
+        Ok(found)
+    }
+
+    async fn execute(
+        &self,
+        operation: &Operation,
+        context: &dyn OperationContext,
+    ) -> Result<Outcome, ProviderError> {
+        match operation.action {
+            Action::Create => self.create(operation, context).await?,
+            Action::Update => self.update(operation, context).await?,
+            Action::Delete => {
+                context.before_write()?;
+                self.client.delete_empty_dataset(&name_of(&operation.spec)?).await.map_err(explained)?;
+            }
+        }
+        Ok(Outcome::default())
+    }
+
+    async fn settle(&self, _: &OpenEntry, _: &dyn OperationContext) -> Result<(), ProviderError> {
+        Ok(())
+    }
+}
+
+fn mark(lineage: &Lineage, address: &Address) -> String {
+    format!("{lineage} {address}")
+}
+
+fn name_of(spec: &Spec) -> Result<DatasetName, ProviderError> {
+    let name = spec.get("dataset").and_then(Value::as_text).unwrap_or_default();
+    name.parse().map_err(|error: strata_truenas::InvalidDatasetName| {
+        ProviderError::new(ErrorClass::BadInput, error.to_string()).field("dataset")
+    })
+}
+
+fn properties(spec: &Spec) -> BTreeMap<String, serde_json::Value> {
+    let written = spec.get("properties").and_then(Value::as_map).into_iter().flatten();
+    let number = |value: &Value| value.as_text().and_then(|text| text.parse::<u64>().ok());
+    let json =
+        |value: &Value| number(value).map_or_else(|| serde_json::Value::from(value.clone()), Into::into);
+    written.map(|(name, value)| (name.clone(), json(value))).collect()
+}
+
+/// The properties that somebody asks about: as written where they mean the same, else as they are.
+fn observed<'s>(found: &Dataset, name: &DatasetName, asked: impl Iterator<Item = &'s Spec>) -> Observed {
+    let mut live = Spec::new();
+    for (property, written) in asked.flat_map(properties) {
+        let value = if is_as_wanted(found, &property, &written) {
+            Value::Text(written.as_str().map_or_else(|| written.to_string(), str::to_owned))
+        } else {
+            let own = found.properties.get(&property).filter(|own| own.local);
+            let Some(shown) = own.and_then(|own| own.value.clone().or_else(|| own.raw.clone())) else {
+                continue;
+            };
+            Value::Text(shown)
+        };
+        live.entry(property).or_insert(value);
+    }
+    let mut hash = Sha256::new();
+    hash.update(name.as_str());
+    hash.update(serde_json::Value::from(Value::Map(live.clone())).to_string());
+    let spec = Spec::from([
+        ("dataset".to_owned(), Value::text(name.as_str())),
+        ("properties".to_owned(), Value::Map(live)),
+    ]);
+    Observed { spec, facts: Spec::new(), digest: hex::encode(hash.finalize()), pending: Vec::new() }
+}
+
+fn explained(error: TrueNasError) -> ProviderError {
+    let class = match error.trouble() {
+        Trouble::Unreachable | Trouble::AnswerLost | Trouble::Throttled => ErrorClass::Unreachable,
+        Trouble::Untrusted | Trouble::Refused => ErrorClass::Refused,
+        Trouble::Exists => ErrorClass::Conflict,
+        Trouble::NotFound => ErrorClass::Missing,
+        Trouble::NotEmpty => ErrorClass::Guard,
+        Trouble::Invalid => ErrorClass::BadInput,
+        _ => ErrorClass::Internal,
+    };
+    let mut own = ProviderError::new(class, error.to_string());
+    own.hint = error.hint().map(str::to_owned);
+    own
+}
