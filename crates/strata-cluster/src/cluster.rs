@@ -1,6 +1,6 @@
 //! One cluster: who it is, where its nodes answer, and the keys that open them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -103,6 +103,8 @@ pub struct Cluster {
     pub(crate) copied: AtomicBool,
     /// What each node had when it was last looked at, by name: what a forecast is made from.
     pub(crate) seen: Mutex<BTreeMap<String, MachineConfig>>,
+    /// Nodes whose reboot an interrupted run still owes.
+    pub(crate) due: Mutex<BTreeSet<String>>,
 }
 
 impl Cluster {
@@ -121,6 +123,7 @@ impl Cluster {
             alive,
             copied: AtomicBool::new(false),
             seen: Mutex::default(),
+            due: Mutex::default(),
         })
     }
 

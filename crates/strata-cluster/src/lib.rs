@@ -18,6 +18,7 @@ mod node;
 mod observe;
 mod preflight;
 mod provider;
+mod restart;
 mod restore;
 mod rolling;
 mod schematic;

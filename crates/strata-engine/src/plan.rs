@@ -121,6 +121,8 @@ pub enum ProblemKind {
     Refused,
     /// It does not answer.
     Silent,
+    /// It is made once and is gone.
+    Lost,
 }
 
 /// Why the plan cannot run.

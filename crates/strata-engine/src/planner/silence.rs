@@ -11,6 +11,9 @@ impl Planner<'_> {
     /// Nobody has made it yet, or what it runs on is made anew: then silence is what there should be.
     pub(super) fn silent(&mut self, resource: &Resource, recorded: Option<&StateResource>, what: &str) {
         let remade = resource.depends_on.iter().any(|to| self.remade.contains(to));
+        if recorded.is_some() && remade && resource.kind().is_made_once() {
+            return self.lost(resource, what);
+        }
         if recorded.is_none() || remade {
             return self.create(resource, recorded);
         }
@@ -23,6 +26,18 @@ impl Planner<'_> {
             address: resource.address.clone(),
             message: what.to_owned(),
             hint: "bring it back, or take it out of the source; nothing is changed while it cannot be seen"
+                .to_owned(),
+            origin: resource.origin.clone(),
+        });
+    }
+
+    /// It went with what it ran on, and making that anew does not bring it back.
+    fn lost(&mut self, resource: &Resource, what: &str) {
+        self.problems.push(Problem {
+            kind: ProblemKind::Lost,
+            address: resource.address.clone(),
+            message: format!("{what}, and what it ran on is gone"),
+            hint: "`strata talos restore STACK --snapshot FILE` brings it back from a copy; `strata apply --new-cluster` begins another one, with nothing in it"
                 .to_owned(),
             origin: resource.origin.clone(),
         });

@@ -62,7 +62,7 @@ fn faults_at_some_requests_of_a_cold_boot_end_well() {
 /// Every kind of call that changes something in Talos and Kubernetes, each with each fault.
 #[test]
 fn calls_that_change_a_node_may_fail_in_any_way() {
-    let shape = Shape::new(1, 0).with_gitops();
+    let shape = Shape::new(1, 1).with_gitops();
     let (expected, _) = undisturbed(&shape);
     for path in ["/talos/*/ApplyConfiguration", "/talos/*/Bootstrap"] {
         for fault in faults() {

@@ -1,6 +1,7 @@
 //! What is refused, with exit code 3 and before anything is changed.
 
 use super::lab::{Lab, Shape};
+use crate::kill::assert_same;
 
 /// Asks for something that must be refused; nothing changes, and the words are these.
 #[track_caller]
@@ -11,12 +12,12 @@ fn refused(lab: &Lab, shape: &Shape, said: &[&str]) {
 
 #[track_caller]
 fn refused_as_it_is(lab: &Lab, said: &[&str]) {
-    let before = lab.export();
+    let before = lab.machines();
     let output = lab.run(&["apply", "--yes"]).code(3);
     for words in said {
         assert!(output.all().contains(words), "no `{words}` in:\n{}", output.all());
     }
-    assert_eq!(lab.export(), before, "a refusal changes nothing");
+    assert_same(&lab.machines(), &before, "a refusal changes nothing");
 }
 
 #[test]
@@ -75,7 +76,7 @@ fn the_only_control_plane_is_not_rebuilt_as_another_cluster() {
     lab.lose(&node, vmid);
     refused_as_it_is(
         &lab,
-        &["the etcd of `lab` is lost: it was begun, and no control plane has it any more", "strata talos restore"],
+        &["the etcd of `lab` does not answer", "and what it ran on is gone", "strata talos restore STACK --snapshot FILE"],
     );
 }
 

@@ -242,6 +242,19 @@ impl Lab {
         self.sim.export()
     }
 
+    /// Everything but what Kubernetes says of itself: whether a node is ready shows there by and by.
+    pub(super) fn machines(&self) -> Value {
+        let mut export = self.export();
+        export.as_object_mut().unwrap().remove("kubernetes");
+        export
+    }
+
+    /// What an apply says that it does, step by step.
+    #[track_caller]
+    pub(super) fn apply_telling(&self) -> String {
+        self.run(&["--json", "apply", "--yes"]).ok().all()
+    }
+
     /// Machines, members of etcd, reboots and counters.
     pub(super) fn talos(&self) -> Value {
         self.sim.control().call("GET", "/_sim/talos", None)

@@ -40,8 +40,8 @@ fn new_nodes_do_not_run_ahead_of_the_api_servers() {
     let shape = Shape::new(1, 1).versions("v1.13.9", "v1.35.0");
     let lab = Lab::booted(&shape);
     let larger = Shape { workers: 2, ..shape.versions("v1.13.9", "v1.36.3") };
-    let applied = lab.becomes(&larger);
-    let said = applied.all();
+    lab.source(&larger);
+    let said = lab.apply_telling();
     assert!(said.contains("kubelet of `lab-worker-2` becomes v1.36.3"), "it joined with the old version:\n{said}");
     lab.assert_is(&larger, "larger and newer");
     lab.assert_settled("larger and newer");
@@ -56,7 +56,7 @@ fn other_hardware_restarts_one_control_plane_at_a_time() {
     lab.source(&larger);
     let plan = lab.run(&["plan"]).ok();
     assert!(plan.stdout.contains("3 restarts"), "{}", plan.all());
-    let said = lab.apply().all();
+    let said = lab.apply_telling();
     assert_eq!(said.matches("is drained").count(), 3, "{said}");
     let mut names = reboots(&lab);
     names.sort();
