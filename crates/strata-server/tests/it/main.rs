@@ -9,6 +9,7 @@ mod client;
 mod encrypted;
 mod faults;
 mod fuzz;
+mod half_written;
 mod linear;
 mod process;
 mod protocol;

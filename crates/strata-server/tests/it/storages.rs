@@ -13,19 +13,32 @@ use strata_server::storage::s3::S3Storage;
 use strata_server::storage::{Retention, Storage};
 use strata_state::S3StoreOptions;
 
+fn named() -> String {
+    std::env::var("STRATA_TEST_STORAGE").unwrap_or_default()
+}
+
 /// What is kept there belongs to the folder: two of them share nothing.
+fn own(data: &Path) -> String {
+    let own: String = data.to_string_lossy().chars().filter(char::is_ascii_alphanumeric).collect();
+    format!("s_{}", own.to_ascii_lowercase())
+}
+
 pub(crate) async fn open(data: &Path, options: &EmbeddedOptions) -> Arc<dyn Storage> {
     let retention = options.retention;
-    let own: String = data.to_string_lossy().chars().filter(char::is_ascii_alphanumeric).collect();
-    let own = format!("s_{}", own.to_ascii_lowercase());
-    let named = std::env::var("STRATA_TEST_STORAGE").unwrap_or_default();
-    if named.starts_with("postgres://") {
-        return Arc::new(postgres(&named, own, retention).await);
+    if named().starts_with("postgres://") {
+        return Arc::new(postgres(&named(), own(data), retention).await);
     }
-    if let Some((bucket, endpoint)) = named.strip_prefix("s3:").and_then(|named| named.split_once('@')) {
-        return Arc::new(S3Storage::open(&s3(bucket, endpoint, own), retention).await.unwrap());
+    if let Some(options) = bucket(data) {
+        return Arc::new(S3Storage::open(&options, retention).await.unwrap());
     }
     Arc::new(EmbeddedStorage::open(&data.join(FILE), options).unwrap())
+}
+
+/// The bucket, if it is one.
+pub(crate) fn bucket(data: &Path) -> Option<S3StoreOptions> {
+    let named = named();
+    let (bucket, endpoint) = named.strip_prefix("s3:")?.split_once('@')?;
+    Some(s3(bucket, endpoint, own(data)))
 }
 
 async fn postgres(connection: &str, schema: String, retention: Retention) -> PostgresStorage {

@@ -52,10 +52,15 @@ impl Objects {
                 builder = builder.with_config(key, value.expose());
             }
         }
-        builder =
-            builder.with_bucket_name(&options.bucket).with_http_connector(connector.clone()).with_retry(
-                RetryConfig { backoff: BackoffConfig::default(), max_retries: 3, retry_timeout: timeout },
-            );
+        builder = builder
+            .with_bucket_name(&options.bucket)
+            .with_disable_bulk_delete(true)
+            .with_http_connector(connector.clone())
+            .with_retry(RetryConfig {
+                backoff: BackoffConfig::default(),
+                max_retries: 3,
+                retry_timeout: timeout,
+            });
         if let Some(region) = &options.region {
             builder = builder.with_region(region);
         }

@@ -7,5 +7,6 @@ mod foreign;
 mod local;
 mod postgres;
 mod s3;
+mod s3_server;
 mod serve;
 mod tofu_server;

@@ -1,11 +1,15 @@
-//! A real S3 server, where STRATA_TEST_S3_ENDPOINT names one; STRATA_TEST_S3_BUCKET is there, AWS_ACCESS_KEY_ID and
+//! A server in memory; and a real one, where STRATA_TEST_S3_ENDPOINT names one; STRATA_TEST_S3_BUCKET is there, AWS_ACCESS_KEY_ID and
 //! AWS_SECRET_ACCESS_KEY open it. STRATA_TEST_DYNAMODB_ENDPOINT adds a lock table, STRATA_TEST_DYNAMODB_TABLE.
 
 use std::time::Duration;
 
-use strata_state::{LeaseTerms, LockTable, S3Store, S3StoreOptions, Store, StoreError};
+use strata_resource::Lineage;
+use strata_state::{
+    AwsCredentials, LeaseTerms, LockTable, S3Store, S3StoreOptions, StateDocument, Store, StoreError,
+};
 
 use crate::conformance::{self, begin, owner};
+use crate::s3_server::{Honesty, S3Server};
 
 /// A prefix that no other run has.
 fn options(name: &str) -> Option<S3StoreOptions> {
@@ -22,6 +26,95 @@ fn options(name: &str) -> Option<S3StoreOptions> {
         environment: environment.collect(),
         ..S3StoreOptions::new(std::env::var("STRATA_TEST_S3_BUCKET").unwrap_or_else(|_| "strata".into()))
     })
+}
+
+async fn in_memory(server: &S3Server) -> S3Store {
+    let secret_access_key = "secret".into();
+    S3Store::new(S3StoreOptions {
+        endpoint: Some(server.start().await),
+        credentials: Some(AwsCredentials { access_key_id: "me".into(), secret_access_key }),
+        ..S3StoreOptions::new("strata")
+    })
+    .unwrap()
+}
+
+fn document(serial: u64) -> StateDocument {
+    StateDocument { serial, ..StateDocument::new(Lineage::derive("r", "dev/web"), "dev/web") }
+}
+
+#[tokio::test]
+async fn conditional_writes_are_enough_for_the_promises() {
+    conformance::run(&in_memory(&S3Server::new(Honesty::Whole)).await).await;
+}
+
+#[tokio::test]
+async fn a_server_that_ignores_conditions_is_refused() {
+    for (honesty, told) in
+        [(Honesty::IgnoresIfNoneMatch, "If-None-Match"), (Honesty::IgnoresIfMatch, "ignores `If-Match`")]
+    {
+        let store = in_memory(&S3Server::new(honesty)).await;
+        let error = store.lock("dev/web", owner("1")).await.err().expect("it is not safe").to_string();
+        assert!(error.contains(told), "{error}");
+        assert_eq!(store.keys().await.unwrap(), [] as [String; 0], "the probe leaves nothing behind");
+    }
+}
+
+#[tokio::test]
+async fn half_an_object_is_told_with_the_last_good_version() {
+    let server = S3Server::new(Honesty::Whole);
+    let store = in_memory(&server).await;
+    let lock = store.lock("dev/web", owner("1")).await.unwrap();
+    lock.write(&document(1)).await.unwrap();
+    lock.write(&document(2)).await.unwrap();
+    lock.release().await.unwrap();
+    server.cut("/strata/dev/web/state.json");
+    server.cut("/strata/dev/web/history/00000002.json");
+    let error = store.read("dev/web").await.unwrap_err();
+    assert!(matches!(error, StoreError::Damaged { newest_good: Some(1), .. }), "{error}");
+    // A good version can be put in its place, and the serial goes on.
+    let lock = store.lock("dev/web", owner("2")).await.unwrap();
+    lock.write(&document(2)).await.unwrap();
+    lock.release().await.unwrap();
+    assert_eq!(store.read("dev/web").await.unwrap(), Some(document(2)));
+    server.cut("/strata/dev/web/lock");
+    assert!(matches!(store.lock("dev/web", owner("3")).await, Err(StoreError::Locked { .. })));
+}
+
+#[tokio::test]
+async fn a_lease_lapses_by_the_servers_clock() {
+    let server = S3Server::new(Honesty::Whole);
+    let store = in_memory(&server).await;
+    let silent = store.lock("dev/web", owner("silent")).await.unwrap();
+    silent.append_journal(&[begin(1)]).await.unwrap();
+    server.age("/strata/dev/web/lock", 50);
+    assert!(matches!(store.lock("dev/web", owner("early")).await, Err(StoreError::Locked { .. })));
+    server.age("/strata/dev/web/lock", 20);
+    let next = store.lock("dev/web", owner("patient")).await.unwrap();
+    assert!(silent.append_journal(&[begin(2)]).await.is_err());
+    assert!(silent.write(&document(1)).await.is_err());
+    next.write(&document(1)).await.unwrap();
+    next.release().await.unwrap();
+}
+
+/// The write arrives, its answer does not; asked again, the condition does not hold any more, by our own doing.
+#[tokio::test]
+async fn a_lost_answer_is_no_conflict() {
+    let server = S3Server::new(Honesty::Whole);
+    let store = in_memory(&server).await;
+    store.lock("dev/web", owner("0")).await.unwrap().release().await.unwrap();
+    server.lose_answers(1);
+    let lock = store.lock("dev/web", owner("1")).await.unwrap();
+    server.lose_answers(1);
+    lock.append_journal(&[begin(1)]).await.unwrap();
+    server.lose_answers(2);
+    lock.append_journal(&[begin(2)]).await.unwrap();
+    server.lose_answers(2);
+    lock.write(&document(1)).await.unwrap();
+    server.lose_answers(1);
+    lock.release().await.unwrap();
+    assert_eq!(store.read_journal("dev/web").await.unwrap(), [begin(1), begin(2)]);
+    assert_eq!(store.read("dev/web").await.unwrap(), Some(document(1)));
+    assert_eq!(store.holder("dev/web").await.unwrap(), None);
 }
 
 #[tokio::test]
