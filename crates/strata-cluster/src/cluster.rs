@@ -103,6 +103,8 @@ pub struct Cluster {
     pub(crate) copied: AtomicBool,
     /// What each node had when it was last looked at, by name: what a forecast is made from.
     pub(crate) seen: Mutex<BTreeMap<String, MachineConfig>>,
+    /// Control planes that this run could not bring up.
+    given_up: Mutex<BTreeSet<String>>,
     /// Nodes whose reboot an interrupted run still owes.
     pub(crate) due: Mutex<BTreeSet<String>>,
 }
@@ -123,6 +125,7 @@ impl Cluster {
             alive,
             copied: AtomicBool::new(false),
             seen: Mutex::default(),
+            given_up: Mutex::default(),
             due: Mutex::default(),
         })
     }
@@ -138,6 +141,16 @@ impl Cluster {
 
     pub(crate) fn now_alive(&self) {
         self.alive.store(true, Ordering::SeqCst);
+    }
+
+    pub(crate) fn gave_up(&self, name: &str) {
+        self.given_up.lock().unwrap_or_else(std::sync::PoisonError::into_inner).insert(name.to_owned());
+    }
+
+    /// This run tried to bring up every control plane, and failed each time.
+    pub(crate) fn has_no_control_plane(&self) -> bool {
+        let given_up = self.given_up.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        self.control_planes().all(|node| given_up.contains(&node.name))
     }
 
     pub(crate) fn kube(&self) -> &KubeClient {

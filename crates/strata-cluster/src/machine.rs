@@ -67,10 +67,10 @@ fn joining(cluster: &Cluster, node: &NodePlace) -> Result<MachineConfig, Provide
     let seen = cluster.seen.lock().unwrap_or_else(PoisonError::into_inner);
     let others = seen.iter().filter(|(name, _)| **name != node.name).map(|(_, config)| config);
     let Some(version) = version_of(others) else { return Ok(joining) };
-    for component in Component::ALL.into_iter().filter(|component| joining.runs(*component)).collect::<Vec<_>>() {
-        joining
-            .set_component_version(component, &version)
-            .map_err(|error| internal(error.to_string()))?;
+    for component in
+        Component::ALL.into_iter().filter(|component| joining.runs(*component)).collect::<Vec<_>>()
+    {
+        joining.set_component_version(component, &version).map_err(|error| internal(error.to_string()))?;
     }
     Ok(joining)
 }
@@ -87,7 +87,7 @@ async fn create(
         false => None,
     };
     let wanted = joining(cluster, node)?.to_yaml();
-    until(context, &format!("Talos at {}", node.address), BOOT, || async {
+    let told = until(context, &format!("Talos at {}", node.address), BOOT, || async {
         match cluster.contact(&node.address).await? {
             Contact::Running(_) => settled(cluster, node).await,
             Contact::Maintenance => {
@@ -110,10 +110,20 @@ async fn create(
             Contact::Stranger(who) => {
                 Err(guard(who, "give the node another address, or reset that machine by hand"))
             }
+            Contact::Silent(_) if !node.control_plane && cluster.has_no_control_plane() => {
+                let message =
+                    format!("`{}` gets its certificate from a control plane, and none came up", node.name);
+                Err(ProviderError::new(ErrorClass::Unreachable, message)
+                    .hint("`strata apply` goes on once a control plane does"))
+            }
             Contact::Silent(why) => Ok(Seen::NotYet(why)),
         }
     })
-    .await?;
+    .await;
+    if told.is_err() && node.control_plane {
+        cluster.gave_up(&node.name);
+    }
+    told?;
     eject(cluster, operation, context).await?;
     if turn.is_some() {
         cluster.end_turn(node, context).await?;

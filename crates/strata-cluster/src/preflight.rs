@@ -137,7 +137,9 @@ async fn rebuilding(
     }
     match cluster.membership().await? {
         Some(etcd) => Ok(etcd.may_rebuild(cluster.name(), &rebuilt).err()),
-        None if cluster.has_etcd().await? => Ok(Some(no_majority(cluster.name(), "none of its members has a leader"))),
+        None if cluster.has_etcd().await? => {
+            Ok(Some(no_majority(cluster.name(), "none of its members has a leader")))
+        }
         None => Ok(Some(lost(cluster))),
     }
 }

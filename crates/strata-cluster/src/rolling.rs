@@ -112,8 +112,7 @@ impl Cluster {
             return Ok(());
         }
         context.before_write()?;
-        let uncordon =
-            json!({"metadata": {"annotations": {CORDONED_BY: null, REBOOT_DUE: null}}, "spec": {"unschedulable": null}});
+        let uncordon = json!({"metadata": {"annotations": {CORDONED_BY: null, REBOOT_DUE: null}}, "spec": {"unschedulable": null}});
         self.kube().patch(&node_reference(name), &uncordon).await.map(|_| ()).map_err(kube)
     }
 

@@ -7,6 +7,6 @@ mod guards;
 mod kill;
 mod lab;
 mod leak;
-mod rolling;
 mod reboots;
+mod rolling;
 mod sequences;

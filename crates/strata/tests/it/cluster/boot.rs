@@ -30,7 +30,10 @@ fn example(name: &str, control_planes: u32, workers: u32) {
     let machines = talos["machines"].as_array().unwrap();
     assert_eq!(machines.len() as u32, control_planes + workers);
     // One boot from the ISO, one from the disk.
-    assert!(machines.iter().all(|machine| machine["boots"] == 2 && machine["stage"] == "running"), "{talos:#}");
+    assert!(
+        machines.iter().all(|machine| machine["boots"] == 2 && machine["stage"] == "running"),
+        "{talos:#}"
+    );
     let live = sim.export();
     let guests = live["guests"].as_array().unwrap();
     for guest in guests.iter().filter(|guest| guest["config"]["name"].as_str().unwrap().starts_with(name)) {

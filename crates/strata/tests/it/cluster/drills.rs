@@ -36,11 +36,7 @@ fn a_node_that_cannot_be_reached_is_a_problem_and_then_none() {
         let refused = lab.run(&["apply", "--yes"]).code(3);
         assert!(refused.all().contains(&format!("lab/machine/{name}")), "{}", refused.all());
         assert!(refused.all().contains("cannot be reached"), "{}", refused.all());
-        assert!(
-            refused.all().contains("bring it back, or take it out of the source"),
-            "{}",
-            refused.all()
-        );
+        assert!(refused.all().contains("bring it back, or take it out of the source"), "{}", refused.all());
         assert_same(&lab.machines(), &before, name);
         lab.change(&json!({"cut-off": {"machine": name, "cut_off": false}}));
         lab.apply();
@@ -54,8 +50,16 @@ fn certificates_that_are_not_valid_are_told_and_apply_goes_on_after() {
     let shape = Shape::new(1, 1);
     let lab = Lab::booted(&shape);
     let wrong = [
-        (json!({"expired": {"machine": "lab-cp-1", "expired": true}}), json!({"expired": {"machine": "lab-cp-1", "expired": false}}), "its certificate has expired"),
-        (json!({"skew": {"machine": "lab-worker-1", "seconds": 864_000_000}}), json!({"skew": {"machine": "lab-worker-1", "seconds": 0}}), "not valid"),
+        (
+            json!({"expired": {"machine": "lab-cp-1", "expired": true}}),
+            json!({"expired": {"machine": "lab-cp-1", "expired": false}}),
+            "its certificate has expired",
+        ),
+        (
+            json!({"skew": {"machine": "lab-worker-1", "seconds": 864_000_000}}),
+            json!({"skew": {"machine": "lab-worker-1", "seconds": 0}}),
+            "not valid",
+        ),
     ];
     let mut changed = shape.clone();
     for (number, (breaks, heals, said)) in wrong.into_iter().enumerate() {
@@ -107,7 +111,9 @@ fn a_due_reboot_survives_a_kill() {
     let mut changed = shape.clone();
     let path = "/talos/*/ApplyConfiguration";
     for (number, (kind, call)) in
-        [("hold-after", path), ("hold-before", "/talos/*/Reboot"), ("hold-after", "/talos/*/Reboot")].iter().enumerate()
+        [("hold-after", path), ("hold-before", "/talos/*/Reboot"), ("hold-after", "/talos/*/Reboot")]
+            .iter()
+            .enumerate()
     {
         let what = format!("{kind} at {call}");
         changed.patches = vec![format!(
@@ -131,9 +137,11 @@ fn a_due_reboot_survives_a_kill() {
 /// A request that never arrives, or whose answer is lost, keeps nobody waiting for a reboot that does not come.
 #[test]
 fn a_reboot_that_was_not_asked_for_is_not_waited_for() {
-    for (talos, kubernetes, next) in
-        [("v1.12.6", "v1.35.0", "v1.13.9"), ("v1.13.9", "v1.36.3", "v1.14.0"), ("v1.14.0", "v1.37.0", "v1.14.1")]
-    {
+    for (talos, kubernetes, next) in [
+        ("v1.12.6", "v1.35.0", "v1.13.9"),
+        ("v1.13.9", "v1.36.3", "v1.14.0"),
+        ("v1.14.0", "v1.37.0", "v1.14.1"),
+    ] {
         let shape = Shape::new(1, 1).versions(talos, kubernetes);
         let lab = Lab::booted(&shape);
         let mut changed = shape.clone();
@@ -170,7 +178,8 @@ fn a_member_that_joined_before_a_kill_stays() {
     lab.source(&larger);
     // Somewhere in the middle of the joins; then the new node reboots by itself and answers to nobody for a while.
     let control = lab.sim.control();
-    let fault = control.fault(&json!({"kind": "hold-before", "method": "PUT", "path": "/nodes/*/qemu/803/config"}));
+    let fault =
+        control.fault(&json!({"kind": "hold-before", "method": "PUT", "path": "/nodes/*/qemu/803/config"}));
     let mut child = lab.strata().spawn(&["apply", "--yes"]);
     let struck = control.wait_fault(fault, 60.0);
     child.kill().unwrap();

@@ -32,11 +32,7 @@ fn what_would_harm_a_cluster_is_refused() {
             "ask for an odd number, or set `topology.allowEven: true`",
         ],
     );
-    refused(
-        &lab,
-        &shape.clone().versions("v1.11.6", "v1.34.1"),
-        &["from v1.13.9 to v1.11.6"],
-    );
+    refused(&lab, &shape.clone().versions("v1.11.6", "v1.34.1"), &["from v1.13.9 to v1.11.6"]);
     refused(
         &lab,
         &Shape::new(1, 0).versions("v1.13.9", "v1.34.0"),
@@ -76,7 +72,11 @@ fn the_only_control_plane_is_not_rebuilt_as_another_cluster() {
     lab.lose(&node, vmid);
     refused_as_it_is(
         &lab,
-        &["the etcd of `lab` does not answer", "and what it ran on is gone", "strata talos restore STACK --snapshot FILE"],
+        &[
+            "the etcd of `lab` does not answer",
+            "and what it ran on is gone",
+            "strata talos restore STACK --snapshot FILE",
+        ],
     );
 }
 

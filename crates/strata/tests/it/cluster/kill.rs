@@ -64,18 +64,18 @@ fn kill_every(shape: &Shape, kinds: &[&str], first: usize, step: usize) {
 
 #[test]
 fn a_kill_at_some_requests_of_a_cold_boot_loses_nothing() {
-    kill_every(&Shape::new(1, 1).with_gitops(), &["hold-before"], 30, 60);
-    kill_every(&Shape::new(1, 1).with_gitops(), &["hold-after"], 60, 60);
+    kill_every(&Shape::new(1, 1).with_gitops(), &["hold-before"], 12, 30);
+    kill_every(&Shape::new(1, 1).with_gitops(), &["hold-after"], 27, 30);
 }
 
 #[test]
 #[ignore = "takes most of an hour: just cluster-kill-test"]
-fn kill_all_requests_of_a_cold_boot() {
+fn kill_cold_boot() {
     kill_every(&Shape::new(1, 1).with_gitops(), &["hold-before", "hold-after"], 1, 1);
 }
 
 #[test]
 #[ignore = "takes most of an hour: just cluster-kill-test"]
-fn kill_all_requests_of_a_cold_boot_of_three() {
+fn kill_cold_boot_of_three() {
     kill_every(&Shape::new(3, 1).with_gitops(), &["hold-before", "hold-after"], 1, 3);
 }

@@ -171,7 +171,8 @@ pub(super) struct Lab {
 impl Lab {
     /// A hundred times as fast as reality: things take a moment, so that what is seen while they happen is seen too.
     pub(super) fn new(shape: &Shape) -> Self {
-        let sim = TestSim::with(SimOptions { pace: "0.01".parse::<Pace>().unwrap(), ..SimOptions::default() });
+        let sim =
+            TestSim::with(SimOptions { pace: "0.01".parse::<Pace>().unwrap(), ..SimOptions::default() });
         let repo = Repo::on(&sim);
         let keys = keys();
         repo.write("age.key", &keys.age_key);
@@ -218,7 +219,7 @@ impl Lab {
         self.apply()
     }
 
-    /// Applies until it succeeds, at most so many times; gives the words of the applies that did not.
+    /// Applies until nothing is left to do, at most so many times; gives the words of the applies that did not get there.
     #[track_caller]
     pub(super) fn converges(&self, within: usize) -> Vec<String> {
         self.converges_telling(within, "")
@@ -230,7 +231,7 @@ impl Lab {
         for _ in 0..within {
             let output = self.run(&["apply", "--yes"]);
             assert!(!output.all().contains("panicked"), "{told}\n{}", output.all());
-            if output.code == 0 {
+            if output.code == 0 && self.run(&["plan", "--detailed-exitcode"]).code == 0 {
                 return said;
             }
             said.push(output.all());
@@ -290,7 +291,10 @@ impl Lab {
         let own = &counters[&keys().cluster_id];
         assert_eq!(counters.len(), 1, "{what}: one cluster, not {talos:#}");
         assert_eq!(own["bootstraps"], 1, "{what}: etcd is begun once: {talos:#}");
-        assert!(own["most_down"].as_u64() <= Some(1), "{what}: two control planes were down at once: {talos:#}");
+        assert!(
+            own["most_down"].as_u64() <= Some(1),
+            "{what}: two control planes were down at once: {talos:#}"
+        );
         assert_eq!(own["quorum_lost"], false, "{what}: the majority was lost: {talos:#}");
         assert_eq!(talos["etcd-clusters"].as_array().unwrap().len(), 1, "{what}: one etcd: {talos:#}");
     }
@@ -316,7 +320,10 @@ impl Lab {
     pub(super) fn assert_settled(&self, what: &str) {
         let plan = self.run(&["plan", "--detailed-exitcode"]);
         assert_eq!(plan.code, 0, "{what}\n{}", plan.all());
-        assert!(!self.repo.file(".strata/state/test/lab/journal").exists(), "{what}: the journal is not empty");
+        assert!(
+            !self.repo.file(".strata/state/test/lab/journal").exists(),
+            "{what}: the journal is not empty"
+        );
     }
 }
 

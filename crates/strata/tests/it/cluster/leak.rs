@@ -85,7 +85,9 @@ fn a_clusters_keys_are_in_no_output_and_no_file() {
     run(&["--json", "plan"]).ok();
     run(&["-v", "apply", "--yes"]).ok();
     run(&["state", "pull", "lab"]).ok();
-    for address in ["lab/machine/lab-cp-1", "lab/secret/storage-storage-api", "lab/secret/flux-system-sops-age"] {
+    for address in
+        ["lab/machine/lab-cp-1", "lab/secret/storage-storage-api", "lab/secret/flux-system-sops-age"]
+    {
         run(&["state", "show", address]).ok();
     }
     run(&["drift"]).ok();

@@ -22,9 +22,15 @@ const CHANGES: [(&str, &str); 17] = [
     ("a file", "machine: {files: [{path: /var/etc/a, content: b, permissions: 0o600, op: create}]}"),
     ("the environment", "machine: {env: {GRPC_GO_LOG_SEVERITY_LEVEL: info}}"),
     ("udev", "machine: {udev: {rules: [\"SUBSYSTEM==drm\"]}}"),
-    ("logging", "machine: {logging: {destinations: [{endpoint: \"tcp://192.0.2.1:5140\", format: json_lines}]}}"),
+    (
+        "logging",
+        "machine: {logging: {destinations: [{endpoint: \"tcp://192.0.2.1:5140\", format: json_lines}]}}",
+    ),
     ("the API server", "cluster: {apiServer: {extraArgs: {profiling: \"false\"}}}"),
-    ("a static pod", "machine: {pods: [{apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {containers: [{name: a, image: b}]}}]}"),
+    (
+        "a static pod",
+        "machine: {pods: [{apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {containers: [{name: a, image: b}]}}]}",
+    ),
     ("pods on control planes", "cluster: {allowSchedulingOnControlPlanes: true}"),
 ];
 
@@ -35,7 +41,8 @@ fn foretold(lab: &Lab) -> (BTreeSet<String>, Vec<String>) {
     let mut perhaps = Vec::new();
     for line in plan.stdout.lines() {
         let Ok(step) = serde_json::from_str::<Value>(line) else { continue };
-        let Some(name) = step["address"].as_str().and_then(|address| address.strip_prefix("lab/machine/")) else {
+        let Some(name) = step["address"].as_str().and_then(|address| address.strip_prefix("lab/machine/"))
+        else {
             continue;
         };
         if step["restart"] == json!(true) {

@@ -28,7 +28,8 @@ fn a_cluster_grows_and_shrinks() {
 fn versions_go_up_one_node_at_a_time() {
     let shape = Shape::new(3, 1).versions("v1.11.6", "v1.34.1");
     let lab = Lab::booted(&shape);
-    for (talos, kubernetes) in [("v1.12.6", "v1.34.1"), ("v1.12.6", "v1.35.0"), ("v1.13.9", "v1.36.3"), ("v1.14.0", "v1.37.0")]
+    for (talos, kubernetes) in
+        [("v1.12.6", "v1.34.1"), ("v1.12.6", "v1.35.0"), ("v1.13.9", "v1.36.3"), ("v1.14.0", "v1.37.0")]
     {
         let shape = shape.clone().versions(talos, kubernetes);
         goes(&lab, &shape, &format!("Talos {talos}, Kubernetes {kubernetes}"));
@@ -42,7 +43,10 @@ fn new_nodes_do_not_run_ahead_of_the_api_servers() {
     let larger = Shape { workers: 2, ..shape.versions("v1.13.9", "v1.36.3") };
     lab.source(&larger);
     let said = lab.apply_telling();
-    assert!(said.contains("kubelet of `lab-worker-2` becomes v1.36.3"), "it joined with the old version:\n{said}");
+    assert!(
+        said.contains("kubelet of `lab-worker-2` becomes v1.36.3"),
+        "it joined with the old version:\n{said}"
+    );
     lab.assert_is(&larger, "larger and newer");
     lab.assert_settled("larger and newer");
 }

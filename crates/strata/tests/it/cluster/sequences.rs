@@ -111,7 +111,10 @@ fn history(seed: u64, length: usize) {
     let start = dice.below(3) as usize;
     shape = shape.versions(TALOS[start], KUBERNETES[start + 1]);
     let lab = Lab::booted(&shape);
-    let mut told = format!("STRATA_SEED={seed}\n  a cluster of {} + {}, {}", shape.control_planes, shape.workers, shape.talos);
+    let mut told = format!(
+        "STRATA_SEED={seed}\n  a cluster of {} + {}, {}",
+        shape.control_planes, shape.workers, shape.talos
+    );
     for _ in 0..length {
         let what = happens(&lab, &mut shape, &mut dice);
         told.push_str(&format!("\n  {what}"));
