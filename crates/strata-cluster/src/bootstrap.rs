@@ -3,9 +3,10 @@
 use strata_engine::{Operation, OperationContext, Outcome, ProviderError};
 use strata_state::Action;
 
-use crate::cluster::Cluster;
+use crate::cluster::{Cluster, NodePlace};
 use crate::error::{guard, talos};
 use crate::node::Contact;
+use crate::restore;
 use crate::wait::{JOIN, Seen, until};
 
 pub(crate) async fn execute(
@@ -27,19 +28,13 @@ async fn begin(cluster: &Cluster, context: &dyn OperationContext) -> Result<(), 
     if cluster.membership().await?.is_none() {
         certainly_none(cluster).await?;
         let first = first(cluster)?;
-        until(context, &format!("`{}` to take the bootstrap", first.name), JOIN, || async {
-            context.before_write()?;
-            match cluster.talos(&first.address)?.bootstrap().await {
-                Ok(()) => Ok(Seen::Done(())),
-                // A lost answer: it has data now.
-                Err(error) if error.is_already_exists() => Ok(Seen::Done(())),
-                Err(error) if error.is_transient() || error.is_unreachable() || is_early(&error) => {
-                    Ok(Seen::NotYet(error.to_string()))
-                }
-                Err(error) => Err(talos(error)),
-            }
-        })
-        .await?;
+        if cluster.may_begin_again() {
+            restore::clear_remains(cluster, context).await?;
+        }
+        match &cluster.options.restoring {
+            Some(copy) => restore::from_copy(cluster, first, copy, context).await?,
+            None => from_nothing(cluster, first, context).await?,
+        }
     }
     cluster.now_alive();
     // The others were told where to join and do so by themselves, one after the other: etcd takes one learner at a time.
@@ -62,12 +57,32 @@ async fn begin(cluster: &Cluster, context: &dyn OperationContext) -> Result<(), 
     .await
 }
 
+async fn from_nothing(
+    cluster: &Cluster,
+    first: &NodePlace,
+    context: &dyn OperationContext,
+) -> Result<(), ProviderError> {
+    until(context, &format!("`{}` to take the bootstrap", first.name), JOIN, || async {
+        context.before_write()?;
+        match cluster.talos(&first.address)?.bootstrap().await {
+            Ok(()) => Ok(Seen::Done(())),
+            // A lost answer: it has data now.
+            Err(error) if error.is_already_exists() => Ok(Seen::Done(())),
+            Err(error) if error.is_transient() || error.is_unreachable() || is_early(&error) => {
+                Ok(Seen::NotYet(error.to_string()))
+            }
+            Err(error) => Err(talos(error)),
+        }
+    })
+    .await
+}
+
 /// The node has just booted and its services are not there yet.
-fn is_early(error: &strata_talos::api::TalosError) -> bool {
+pub(crate) fn is_early(error: &strata_talos::api::TalosError) -> bool {
     matches!(error.reason, strata_talos::api::TalosReason::FailedPrecondition(_))
 }
 
-fn first(cluster: &Cluster) -> Result<&crate::cluster::NodePlace, ProviderError> {
+fn first(cluster: &Cluster) -> Result<&NodePlace, ProviderError> {
     cluster.options.nodes.iter().find(|node| node.control_plane).ok_or_else(|| {
         guard("the cluster has no control plane", "give `topology.controlPlane` a `count` of 1, 3 or 5")
     })
@@ -75,7 +90,7 @@ fn first(cluster: &Cluster) -> Result<&crate::cluster::NodePlace, ProviderError>
 
 /// Bootstrapping a rebuilt control plane of a live cluster would make a second cluster: every one must say that it has none.
 async fn certainly_none(cluster: &Cluster) -> Result<(), ProviderError> {
-    if cluster.options.bootstrapped && !cluster.options.new_cluster {
+    if cluster.options.bootstrapped && !cluster.may_begin_again() {
         return Err(lost(cluster));
     }
     for node in cluster.control_planes() {

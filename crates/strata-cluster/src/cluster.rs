@@ -77,6 +77,8 @@ pub struct ClusterOptions {
     pub allow_even: bool,
     /// Another cluster may be begun in the place of one that was lost.
     pub new_cluster: bool,
+    /// A copy of etcd that it begins from, where it was lost.
+    pub restoring: Option<std::sync::Arc<strata_secret::SecretBytes>>,
     pub dial: DialMap,
     pub redactor: Redactor,
     pub digest_key: Option<DigestKey>,
@@ -115,7 +117,9 @@ impl Cluster {
             |error: strata_talos::PkiError| internal(format!("the cluster's keys cannot be used: {error}"));
         let credentials = Credentials::issue(&options.secrets, now, &mut OsRandom).map_err(failed)?;
         let kube = kube_client(&options, now)?;
-        let alive = AtomicBool::new(options.bootstrapped);
+        // Where etcd may be begun again there is none to look after, until somebody is seen who has it.
+        let lost = options.new_cluster || options.restoring.is_some();
+        let alive = AtomicBool::new(options.bootstrapped && !lost);
         Ok(Self {
             options,
             credentials,
@@ -151,6 +155,11 @@ impl Cluster {
     pub(crate) fn has_no_control_plane(&self) -> bool {
         let given_up = self.given_up.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         self.control_planes().all(|node| given_up.contains(&node.name))
+    }
+
+    /// The user said that etcd is begun again where it was lost.
+    pub(crate) fn may_begin_again(&self) -> bool {
+        self.options.new_cluster || self.options.restoring.is_some()
     }
 
     pub(crate) fn kube(&self) -> &KubeClient {

@@ -25,6 +25,12 @@ pub(crate) async fn execute(
         return Ok(Outcome::default());
     }
     let version = operation.spec.get("version").and_then(Value::as_text).unwrap_or_default();
+    if operation.action == Action::Create {
+        // Where control planes were away, workers come back when they get their certificates again.
+        for node in cluster.places() {
+            answers(cluster, node, context).await?;
+        }
+    }
     pull(cluster, version, context).await?;
     let mut changed = false;
     for component in Component::ALL {
@@ -40,6 +46,22 @@ pub(crate) async fn execute(
         cluster.wait_well(node, context).await?;
     }
     Ok(Outcome::default())
+}
+
+async fn answers(
+    cluster: &Cluster,
+    node: &NodePlace,
+    context: &dyn OperationContext,
+) -> Result<(), ProviderError> {
+    until(context, &format!("Talos on `{}`", node.name), JOIN, || async {
+        Ok(match cluster.contact(&node.address).await? {
+            Contact::Running(_) => Seen::Done(()),
+            Contact::Silent(why) => Seen::NotYet(why),
+            Contact::Maintenance => Seen::NotYet("it waits for a configuration".to_owned()),
+            Contact::Stranger(who) => return Err(internal(who)),
+        })
+    })
+    .await
 }
 
 /// The version that a cluster has: the oldest of all components of all nodes.

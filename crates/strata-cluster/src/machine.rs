@@ -15,7 +15,7 @@ use crate::kubernetes::version_of;
 use crate::node::{Contact, Running, stage};
 use crate::restart::{self, Ways};
 use crate::rolling::Disturbance;
-use crate::wait::{BOOT, JOIN, Seen, until};
+use crate::wait::{BOOT, JOIN, PULL, Seen, until};
 
 pub(crate) async fn execute(
     cluster: &Cluster,
@@ -26,7 +26,14 @@ pub(crate) async fn execute(
     match operation.action {
         Action::Create => create(cluster, operation, &node, context).await?,
         Action::Update => update(cluster, operation, &node, context).await?,
-        Action::Delete if cluster.options.ending => {}
+        Action::Delete if cluster.options.ending => {
+            // With the whole cluster nobody has to be asked; but keys do not stay behind on metal.
+            if !operation.spec.contains_key("vm")
+                && matches!(cluster.contact(&node.address).await?, Contact::Running(_))
+            {
+                reset(cluster, &node, context).await?;
+            }
+        }
         Action::Delete => delete(cluster, operation, &node, context).await?,
     }
     Ok(Outcome::default())
@@ -132,7 +139,7 @@ async fn create(
 }
 
 /// Whether a node that has its configuration runs from its disk: while it still installs itself, it will reboot.
-async fn settled(cluster: &Cluster, node: &NodePlace) -> Result<Seen<()>, ProviderError> {
+pub(crate) async fn settled(cluster: &Cluster, node: &NodePlace) -> Result<Seen<()>, ProviderError> {
     Ok(match cluster.talos(&node.address)?.machine_status().await {
         // Without etcd a control plane cannot get further than booting.
         Ok(Some(status)) if matches!(status.stage, MachineStage::Running | MachineStage::Booting) => {
@@ -161,7 +168,7 @@ async fn forget_former(
     delete_node(cluster, node, context).await
 }
 
-async fn delete_node(
+pub(crate) async fn delete_node(
     cluster: &Cluster,
     node: &NodePlace,
     context: &dyn OperationContext,
@@ -273,6 +280,25 @@ async fn tell(
     ways.rebooted(cluster, context).await
 }
 
+/// The node is up again, and it is another boot than before.
+pub(crate) async fn wait_reboot(
+    cluster: &Cluster,
+    node: &NodePlace,
+    before: &str,
+    context: &dyn OperationContext,
+) -> Result<(), ProviderError> {
+    until(context, &format!("the reboot of `{}`", node.name), PULL, || async {
+        cluster.hang_up(&node.address);
+        Ok(match cluster.talos(&node.address)?.boot_id().await {
+            Ok(boot) if boot != before => Seen::Done(()),
+            Ok(_) => Seen::NotYet("it has not gone down yet".to_owned()),
+            Err(error) if is_passing(&error) => Seen::NotYet(error.to_string()),
+            Err(error) => return Err(talos(error)),
+        })
+    })
+    .await
+}
+
 async fn delete(
     cluster: &Cluster,
     operation: &Operation,
@@ -299,22 +325,32 @@ async fn delete(
     delete_node(cluster, node, context).await?;
     // A VM goes with its disks. A machine of metal stays, and must not come back with the cluster's keys.
     if answers && !operation.spec.contains_key("vm") {
-        context.before_write()?;
-        context.progress("is reset");
-        let wipe = Wipe::Partitions(vec!["STATE".to_owned(), "EPHEMERAL".to_owned()]);
-        let reset = Reset { wipe, graceful: false, reboot: true };
-        match cluster.talos(&node.address)?.reset(&reset).await {
-            Ok(()) => {}
-            Err(error) if is_passing(&error) => {}
-            Err(error) => return Err(talos(error)),
-        }
-        cluster.hang_up(&node.address);
+        reset(cluster, node, context).await?;
     }
     Ok(())
 }
 
+/// Back to maintenance mode, with nothing of the cluster on it.
+async fn reset(
+    cluster: &Cluster,
+    node: &NodePlace,
+    context: &dyn OperationContext,
+) -> Result<(), ProviderError> {
+    context.before_write()?;
+    context.progress("is reset");
+    let wipe = Wipe::Partitions(vec!["STATE".to_owned(), "EPHEMERAL".to_owned()]);
+    let reset = Reset { wipe, graceful: false, reboot: true };
+    match cluster.talos(&node.address)?.reset(&reset).await {
+        Ok(()) => {}
+        Err(error) if is_passing(&error) => {}
+        Err(error) => return Err(talos(error)),
+    }
+    cluster.hang_up(&node.address);
+    Ok(())
+}
+
 /// The member says goodbye itself, and the others say that it has gone.
-async fn leave(
+pub(crate) async fn leave(
     cluster: &Cluster,
     node: &NodePlace,
     context: &dyn OperationContext,

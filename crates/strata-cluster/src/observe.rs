@@ -50,7 +50,7 @@ pub(crate) async fn observe_all(
         sightings.push(match one.address.kind() {
             Kind::Machine => machine(cluster, one, &contacts, &cordoned).await?,
             Kind::Bootstrap if etcd.is_some() => ours(one, one.spec.clone()),
-            Kind::Bootstrap if one.recorded.is_some() && !cluster.options.new_cluster => {
+            Kind::Bootstrap if one.recorded.is_some() && !cluster.may_begin_again() => {
                 lost_or_silent(cluster, &contacts).await?
             }
             Kind::Bootstrap => Sighting::Absent,

@@ -120,7 +120,7 @@ async fn rebuilding(
     cluster: &Cluster,
     operations: &[Operation],
 ) -> Result<Option<ProviderError>, ProviderError> {
-    if !cluster.options.bootstrapped || cluster.options.new_cluster {
+    if !cluster.options.bootstrapped || cluster.may_begin_again() {
         return Ok(None);
     }
     let made = |one: &&Operation| one.action == Action::Create;

@@ -1,61 +1,75 @@
-//! Etcd from a copy, where no control plane has it any more.
+//! Etcd begun again from a copy, where it was lost.
 
 use strata_engine::{OperationContext, ProviderError};
 use strata_secret::SecretBytes;
+use strata_talos::api::{Reset, TalosClient, Wipe};
 
-use crate::cluster::Cluster;
-use crate::error::{guard, talos};
-use crate::node::Contact;
-use crate::wait::{JOIN, Seen, until};
+use crate::bootstrap::is_early;
+use crate::cluster::{Cluster, NodePlace};
+use crate::error::talos;
+use crate::machine::{is_passing, settled, wait_reboot};
+use crate::wait::{BOOT, JOIN, Seen, until};
 
-/// Gives the copy to the first control plane and begins etcd from it. The others then join by themselves.
-pub async fn restore(
+/// What is left of an etcd without a majority goes: beside the one that is begun now it would be a second one. Only its data go;
+/// the machine keeps its configuration.
+pub(crate) async fn clear_remains(
     cluster: &Cluster,
-    copy: SecretBytes,
     context: &dyn OperationContext,
 ) -> Result<(), ProviderError> {
-    if let Some(etcd) = cluster.membership().await? {
-        let names: Vec<&str> = etcd.members.iter().map(|member| member.hostname.as_str()).collect();
-        let message =
-            format!("etcd runs, with members on `{}`: nothing has to be restored", names.join("`, `"));
-        return Err(guard(
-            message,
-            "`strata talos health` shows every node; `strata apply` rebuilds one that is lost",
-        ));
-    }
-    let node = cluster.options.nodes.iter().find(|node| node.control_plane);
-    let Some(node) = node else {
-        return Err(guard(
-            "the cluster has no control plane",
-            "give `topology.controlPlane` a `count` of 1, 3 or 5",
-        ));
-    };
-    if !matches!(cluster.contact(&node.address).await?, Contact::Running(_)) {
-        let message = format!("`{}` does not run with the cluster's keys yet", node.name);
-        return Err(guard(message, "`strata apply --restore` makes the machines first"));
-    }
-    context.before_write()?;
-    context.progress(&format!("the copy goes to `{}`", node.name));
-    let client = cluster.talos(&node.address)?;
-    client.etcd_recover(std::io::Cursor::new(copy.expose().to_vec())).await.map_err(talos)?;
-    until(context, "etcd to begin from the copy", JOIN, || async {
+    for node in cluster.control_planes() {
+        let client = cluster.talos(&node.address)?;
+        if !has_remains(&client).await? {
+            continue;
+        }
+        let boot = client.boot_id().await.map_err(talos)?;
         context.before_write()?;
-        match client.bootstrap_recovered(false).await {
+        context.progress(&format!("what `{}` has left of the lost etcd is wiped", node.name));
+        let wipe = Wipe::Partitions(vec!["EPHEMERAL".to_owned()]);
+        match client.reset(&Reset { wipe, graceful: false, reboot: true }).await {
+            Ok(()) => {}
+            Err(error) if is_passing(&error) => {}
+            Err(error) => return Err(talos(error)),
+        }
+        wait_reboot(cluster, node, &boot, context).await?;
+        until(context, &format!("`{}` to be up again", node.name), BOOT, || settled(cluster, node)).await?;
+    }
+    Ok(())
+}
+
+/// A control plane without data prepares to join, and never gets further. One that was told to leave has nothing either.
+async fn has_remains(client: &TalosClient) -> Result<bool, ProviderError> {
+    let services = client.services().await.map_err(talos)?;
+    let etcd = services.iter().find(|service| service.id == "etcd");
+    Ok(etcd.is_some_and(|etcd| matches!(etcd.state.as_str(), "Running" | "Failed")))
+}
+
+/// Gives the copy to the first control plane and begins etcd from it. The others then join by themselves.
+pub(crate) async fn from_copy(
+    cluster: &Cluster,
+    first: &NodePlace,
+    copy: &SecretBytes,
+    context: &dyn OperationContext,
+) -> Result<(), ProviderError> {
+    until(context, &format!("`{}` to begin etcd from the copy", first.name), JOIN, || async {
+        context.before_write()?;
+        let client = cluster.talos(&first.address)?;
+        context.progress(&format!("the copy of etcd goes to `{}`", first.name));
+        let uploaded = client.etcd_recover(std::io::Cursor::new(copy.expose().to_vec())).await;
+        // The node forgets an upload when it reboots: both are one step, done again from its start.
+        let begun = match uploaded {
+            Ok(()) => client.bootstrap_recovered(false).await,
+            Err(error) => Err(error),
+        };
+        match begun {
             Ok(()) => Ok(Seen::Done(())),
+            // A lost answer: it has data now.
             Err(error) if error.is_already_exists() => Ok(Seen::Done(())),
-            Err(error) if error.is_transient() || error.is_unreachable() => {
-                Ok(Seen::NotYet(error.to_string()))
+            Err(error) if is_passing(&error) || is_early(&error) => {
+                let runs = client.etcd_status().await.is_ok();
+                Ok(if runs { Seen::Done(()) } else { Seen::NotYet(error.to_string()) })
             }
             Err(error) => Err(talos(error)),
         }
-    })
-    .await?;
-    cluster.now_alive();
-    until(context, "etcd", JOIN, || async {
-        Ok(match cluster.voter_trouble(node).await? {
-            None => Seen::Done(()),
-            Some(trouble) => Seen::NotYet(trouble),
-        })
     })
     .await
 }

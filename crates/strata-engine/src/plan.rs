@@ -121,7 +121,7 @@ pub enum ProblemKind {
     Refused,
     /// It does not answer.
     Silent,
-    /// It is made once and is gone.
+    /// It was begun once and cannot be begun again: it must be restored.
     Lost,
 }
 

@@ -257,6 +257,11 @@ impl LockedRun {
         Ok(())
     }
 
+    /// Fails if somebody took the lock away, or its lease has lapsed.
+    pub fn still_held(&self) -> Result<(), EngineError> {
+        Ok(self.lock.still_held()?)
+    }
+
     pub async fn release(self) -> Result<(), EngineError> {
         Ok(self.lock.release().await?)
     }

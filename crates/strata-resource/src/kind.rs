@@ -87,11 +87,6 @@ impl Kind {
         self.is_volume()
     }
 
-    /// Whether it is made once: where what it runs on is made anew, it is lost, and another one in its place would be another.
-    pub fn is_made_once(self) -> bool {
-        self == Self::Bootstrap
-    }
-
     pub fn rules(self) -> &'static KindRules {
         crate::kinds::rules(self)
     }

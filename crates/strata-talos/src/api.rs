@@ -32,7 +32,7 @@ pub use machine::{Applied, ApplyMode, RebootMode, Service, TalosVersion};
 pub use pin::{SpkiPin, SpkiPinError};
 pub use reset::{Reset, Wipe};
 pub use resource::{Resource, ResourceKind};
-pub use snapshot::Snapshot;
+pub use snapshot::{Snapshot, is_intact as is_intact_snapshot};
 pub use typed::{ConfigSlot, MachineStage, MachineStatus, Member, UnmetCondition};
 pub use upgrade::{ImageStore, Upgraded};
 pub use watch::{Watch, WatchEvent};

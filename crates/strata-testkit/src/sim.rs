@@ -33,6 +33,11 @@ impl TestSim {
         self.sim.gateway()
     }
 
+    /// Who signs the certificates of servers in the simulated network that have names.
+    pub fn network_ca_pem(&self) -> &'static str {
+        self.sim.network_ca_pem()
+    }
+
     pub fn token(&self) -> &str {
         self.sim.token()
     }

@@ -47,7 +47,7 @@ pub(crate) async fn run(cli: Cli, printer: Printer) -> CommandResult {
         Command::Graph(args) => graph::run(&context, &args),
         Command::State(args) => state::run(&context, &args).await,
         Command::Secrets(args) => secrets::run(&context, &args).await,
-        Command::Talos(args) => talos::run(&context, &args),
+        Command::Talos(args) => talos::run(&context, &args).await,
         Command::Unlock(args) => unlock::run(&context, &args).await,
         Command::Serve(args) => serve::run(&context, &args).await,
         Command::Sim(args) => sim::run(&context, &args).await,

@@ -2,6 +2,7 @@
 
 pub(crate) mod drift;
 pub(crate) mod graph;
+pub(crate) mod health;
 pub(crate) mod plan;
 pub(crate) mod progress;
 pub(crate) mod value;

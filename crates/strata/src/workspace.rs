@@ -11,14 +11,13 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use strata_blueprint::{Blueprint, ForeignTemplate, Site, draw_cluster, draw_stack};
-use strata_cluster::Cluster;
 use strata_diagnostics::{Color, Diagnostic, Diagnostics, SourceMap, Span};
 use strata_engine::{
     Action, Limits, LockedRun, Operation, Plan, PlanFile, Problem, ProblemKind, Run, StackView, Step,
     StepAction,
 };
 use strata_resource::{Address, Layer, Lineage, Resource, ResourceGraph, Value};
-use strata_secret::{DigestKey, Redactor, SecretString};
+use strata_secret::{DigestKey, Redactor, SecretBytes, SecretString};
 use strata_secrets::{Access, SecretStore};
 use strata_source::settings::state::State;
 use strata_source::world::Disk;
@@ -63,23 +62,24 @@ pub(crate) struct StackSession {
     protected: BTreeSet<Address>,
     /// The key of the digests for the state to keep, where it keeps none yet.
     pub(crate) wrapped_key: Option<String>,
-    /// The nodes of a cluster, to be asked.
-    pub(crate) cluster: Option<Arc<Cluster>>,
 }
 
 /// What stacks are opened for.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone)]
 pub(crate) struct Opening {
     /// Nothing of them is wanted any more.
     pub(crate) destroy: bool,
     pub(crate) keys: Keys,
     /// Another etcd may be begun in the place of one that was lost.
     pub(crate) new_cluster: bool,
+    /// A copy that a lost etcd begins from.
+    pub(crate) restoring: Option<Arc<SecretBytes>>,
 }
 
 impl Opening {
     /// To look, and to change nothing, not even here.
-    pub(crate) const LOOK: Self = Self { destroy: false, keys: Keys::Draw, new_cluster: false };
+    pub(crate) const LOOK: Self =
+        Self { destroy: false, keys: Keys::Draw, new_cluster: false, restoring: None };
 }
 
 impl StackSession {
@@ -275,20 +275,14 @@ impl<'c> Workspace<'c> {
                 true => self.digest_key(state.as_ref()).map(|(key, wrapped)| (Some(key), wrapped))?,
                 false => (None, None),
             };
-            let mut cluster = None;
             if !destroy {
                 self.prove_age_key(&blueprint.graph)?;
             }
             if let Some(((plan, bundle), written)) = planned {
+                let opening = opening.clone();
                 let connecting =
                     Connecting { stack, written, state: state.as_ref(), key: key.clone(), opening };
-                cluster = Some(self.connect_cluster(
-                    connecting,
-                    plan,
-                    bundle,
-                    &blueprint.graph,
-                    &mut own_targets,
-                )?);
+                self.connect_cluster(connecting, plan, bundle, &blueprint.graph, &mut own_targets)?;
             }
             if !destroy {
                 (view.graph, outputs) = (blueprint.graph, blueprint.outputs);
@@ -301,7 +295,6 @@ impl<'c> Workspace<'c> {
                 layer: layer(stack),
                 view,
                 run: self.run(own_targets)?,
-                cluster,
                 source_digest: self.repository.source_digest(stack, &self.disk),
                 outputs,
                 protected,

@@ -86,8 +86,11 @@ impl Draft<'_> {
         let vm = self.address(Kind::Vm, &node.name);
         let on_vm = self.blueprint.graph.get(&vm);
         let mac = on_vm.map_or_else(|| node.mac.map(|mac| mac.value.to_string()), |vm| mac_of(&vm.spec));
-        let depends_on = on_vm.is_some().then(|| vm.clone()).into_iter().collect();
+        let is_vm = on_vm.is_some();
         let protect = on_vm.is_some_and(|vm| vm.protect);
+        // A machine of metal is installed with the image of its schematic, too.
+        let below = if is_vm { Some(vm.clone()) } else { self.schematic(cluster, node) };
+        let depends_on: BTreeSet<Address> = below.into_iter().collect();
         let address = self.address(Kind::Machine, &node.name);
         let mut spec = Spec::new();
         spec.put("machine", node.name.as_str());
@@ -96,7 +99,7 @@ impl Draft<'_> {
         spec.put("version", format!("v{}", cluster.cluster.talos.version.trim_start_matches('v')));
         spec.put("cordoned", false);
         spec.put_some("installer", installer(cluster, node, self.site.mirror));
-        if !BTreeSet::is_empty(&depends_on) {
+        if is_vm {
             spec.put("vm", Value::Input { address: Box::new(vm), output: "uuid".to_owned() });
             spec.put("media", "ejected");
         }

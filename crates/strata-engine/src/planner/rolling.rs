@@ -197,6 +197,22 @@ mod tests {
     }
 
     #[test]
+    fn etcd_whose_machines_are_gone_is_not_begun_again() {
+        let mut cluster = Cluster::new();
+        cluster.node("cp-1", "controlplane", Sighting::Absent, silent());
+        let etcd = resource("bootstrap/lab", json!({"etcd": "lab"}), &["machine/cp-1".to_owned()]);
+        cluster.put(etcd, true, silent());
+        // A worker cannot answer without control planes: it is looked at when they are back.
+        cluster.node("worker", "worker", vm("worker"), silent());
+        let plan = cluster.plan();
+        assert_eq!(plan.unseen.keys().map(Address::name).collect::<Vec<_>>(), ["worker"]);
+        assert_eq!(plan.problems.len(), 1);
+        assert_eq!(plan.problems[0].kind, ProblemKind::Lost);
+        assert!(plan.problems[0].hint.contains("strata talos restore lab --snapshot"));
+        assert!(plan.steps.iter().all(|step| step.address.name() == "cp-1"));
+    }
+
+    #[test]
     fn a_machine_of_a_lost_vm_is_made_again_and_silence_alone_is_a_problem() {
         let mut cluster = Cluster::new();
         cluster.node("cp-1", "controlplane", Sighting::Absent, silent());

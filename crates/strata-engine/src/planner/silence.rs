@@ -1,24 +1,24 @@
 //! What does not answer: made, left for later, removed without its help, or a problem.
 
-use strata_resource::{Address, ChangeEffect, FieldPath, Resource};
+use strata_resource::{Address, ChangeEffect, FieldPath, Kind, Resource, Value};
 use strata_state::StateResource;
 
 use super::Planner;
-use crate::Observed;
 use crate::plan::{Problem, ProblemKind, StepAction};
+use crate::{Observed, Sighting};
 
 impl Planner<'_> {
     /// Nobody has made it yet, or what it runs on is made anew: then silence is what there should be.
     pub(super) fn silent(&mut self, resource: &Resource, recorded: Option<&StateResource>, what: &str) {
         let remade = resource.depends_on.iter().any(|to| self.remade.contains(to))
             || self.runs_elsewhere(resource, recorded);
-        if recorded.is_some() && remade && resource.kind().is_made_once() {
+        if recorded.is_some() && remade && resource.kind() == Kind::Bootstrap {
             return self.lost(resource, what);
         }
         if recorded.is_none() || remade {
             return self.create(resource, recorded);
         }
-        if self.is_changed_below(resource) {
+        if self.is_changed_below(resource) || self.is_orphaned(resource) {
             self.unseen.insert(resource.address.clone(), what.to_owned());
             return;
         }
@@ -48,14 +48,26 @@ impl Planner<'_> {
         })
     }
 
-    /// It went with what it ran on, and making that anew does not bring it back.
+    /// A worker gets its certificate from control planes: without them it says nothing, whatever it is like. That etcd is away is
+    /// told there.
+    fn is_orphaned(&self, resource: &Resource) -> bool {
+        let is_worker = resource.kind() == Kind::Machine
+            && resource.spec.get("role").and_then(Value::as_text) == Some("worker");
+        let etcd = self.request.live.current.iter().find(|(address, _)| address.kind() == Kind::Bootstrap);
+        is_worker && matches!(etcd, Some((_, Sighting::Silent(_) | Sighting::Absent)))
+    }
+
+    /// Etcd was begun once, machines that it ran on are gone, and the others cannot answer for it: beginning it anew would begin
+    /// another cluster.
     fn lost(&mut self, resource: &Resource, what: &str) {
+        let stack = resource.address.stack();
         self.problems.push(Problem {
             kind: ProblemKind::Lost,
             address: resource.address.clone(),
-            message: format!("{what}, and what it ran on is gone"),
-            hint: "`strata talos restore STACK --snapshot FILE` brings it back from a copy; `strata apply --new-cluster` begins another one, with nothing in it"
-                .to_owned(),
+            message: format!("etcd has lost its majority: control planes are gone, and it does not answer ({what})"),
+            hint: format!(
+                "`strata talos restore {stack} --snapshot FILE` brings it back from a copy; a control plane that is only stopped has to be started first"
+            ),
             origin: resource.origin.clone(),
         });
     }

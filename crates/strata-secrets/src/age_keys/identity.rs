@@ -5,7 +5,7 @@ use std::str::FromStr;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use age::armor::ArmoredReader;
-use strata_secret::SecretString;
+use strata_secret::{SecretBytes, SecretString};
 use zeroize::Zeroizing;
 
 use super::AgeError;
@@ -101,12 +101,27 @@ impl Identities {
 
     /// Opens an armored or plain age file that is said to be for this recipient, if known.
     pub fn unwrap(&self, file: &str, recipient: Option<&str>) -> Result<Zeroizing<Vec<u8>>, AgeError> {
-        match decrypt(file.as_bytes(), &self.keys) {
+        self.open(file.as_bytes(), recipient, LONGEST_SECRET)
+    }
+
+    /// Opens an armored or plain age file of any size, such as a copy of a database.
+    pub fn decrypt(&self, file: &[u8]) -> Result<SecretBytes, AgeError> {
+        // The content is never longer than the file.
+        self.open(file, None, file.len() as u64).map(|content| SecretBytes::from(content.to_vec()))
+    }
+
+    fn open(
+        &self,
+        file: &[u8],
+        recipient: Option<&str>,
+        longest: u64,
+    ) -> Result<Zeroizing<Vec<u8>>, AgeError> {
+        match decrypt(file, &self.keys, longest) {
             Err(AgeError::NoIdentity { .. }) => {}
             other => return other,
         }
         for command in &self.commands {
-            match decrypt(file.as_bytes(), &self.learn(command, recipient.unwrap_or_default()).keys) {
+            match decrypt(file, &self.learn(command, recipient.unwrap_or_default()).keys, longest) {
                 Err(AgeError::NoIdentity { .. }) => {}
                 other => return other,
             }
@@ -127,7 +142,7 @@ impl Identities {
     }
 }
 
-fn decrypt(file: &[u8], keys: &[BoxedIdentity]) -> Result<Zeroizing<Vec<u8>>, AgeError> {
+fn decrypt(file: &[u8], keys: &[BoxedIdentity], longest: u64) -> Result<Zeroizing<Vec<u8>>, AgeError> {
     use age::DecryptError;
     let classify = |error: DecryptError| match error {
         DecryptError::NoMatchingKeys => AgeError::NoIdentity { looked: String::new() },
@@ -137,10 +152,7 @@ fn decrypt(file: &[u8], keys: &[BoxedIdentity]) -> Result<Zeroizing<Vec<u8>>, Ag
     let keys = keys.iter().map(|key| &**key as &dyn age::Identity);
     let reader = decryptor.decrypt(keys).map_err(classify)?;
     let mut secret = Zeroizing::new(Vec::new());
-    reader
-        .take(LONGEST_SECRET)
-        .read_to_end(&mut secret)
-        .map_err(|error| AgeError::Damaged(error.to_string()))?;
+    reader.take(longest).read_to_end(&mut secret).map_err(|error| AgeError::Damaged(error.to_string()))?;
     Ok(secret)
 }
 
@@ -156,7 +168,7 @@ fn open_with_passphrase(
     })?;
     let passphrase = age::secrecy::SecretString::from(answer.expose().to_owned());
     let key: BoxedIdentity = Box::new(age::scrypt::Identity::new(passphrase));
-    decrypt(text, &[key])
+    decrypt(text, &[key], LONGEST_SECRET)
 }
 
 #[cfg(test)]
@@ -185,6 +197,16 @@ mod tests {
             assert_eq!(identities.recipients().len(), 1);
             assert_eq!(identities.unwrap(&file, None).expect("its recipient").as_slice(), b"a secret");
         }
+    }
+
+    #[test]
+    fn a_file_of_any_size_is_opened_whole() {
+        let (identity, recipient) = key_pair();
+        let content: Vec<u8> = (0..300_000u32).map(|byte| byte as u8).collect();
+        let file = wrap(&content, &[&recipient]).expect("one recipient");
+        let own = Identities::parse(&SecretString::new(identity)).expect("an identity");
+        assert!(own.decrypt(file.as_bytes()).expect("whole").expose() == content);
+        assert!(matches!(own.decrypt(&file.as_bytes()[..file.len() / 2]), Err(AgeError::Damaged(_))));
     }
 
     #[test]

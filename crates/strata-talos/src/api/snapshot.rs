@@ -61,6 +61,13 @@ impl TalosClient {
     }
 }
 
+/// Whether a snapshot is whole: it ends with the SHA-256 of itself, as etcd writes it.
+pub fn is_intact(snapshot: &[u8]) -> bool {
+    let mut check = Check::default();
+    snapshot.chunks(CHUNK).for_each(|chunk| check.take(chunk));
+    check.finish()
+}
+
 /// Hashes everything but the last bytes, which are the hash.
 #[derive(Default)]
 struct Check {

@@ -34,7 +34,7 @@ pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
     let consent = if args.yes { Consent::Given } else { Consent::Ask };
     let workspace = Workspace::load(context)?;
     let (parallelism, new_cluster) = (args.parallelism, args.new_cluster);
-    let job = Job { destroy: false, consent, parallelism, new_cluster, saved: None };
+    let job = Job { destroy: false, consent, parallelism, new_cluster, restoring: None, saved: None };
     match plan_file(&args.stacks) {
         Some(path) => {
             let file = read(&path)?;

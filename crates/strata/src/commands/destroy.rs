@@ -24,6 +24,13 @@ pub(crate) struct Args {
 pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
     let consent = if args.yes { Consent::Given } else { Consent::Ask };
     let workspace = Workspace::load(context)?;
-    let job = Job { destroy: true, consent, parallelism: args.parallelism, new_cluster: false, saved: None };
+    let job = Job {
+        destroy: true,
+        consent,
+        parallelism: args.parallelism,
+        new_cluster: false,
+        restoring: None,
+        saved: None,
+    };
     execute(&workspace, &args.stacks, job).await.map(|()| ExitCode::SUCCESS)
 }

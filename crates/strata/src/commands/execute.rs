@@ -1,8 +1,10 @@
 //! What apply and destroy share: lock, recover, plan, show, ask, run, report.
 
 use std::io::{BufRead, IsTerminal, Write};
+use std::sync::Arc;
 
 use strata_engine::{ApplyOptions, ApplyReport, LockedRun, Plan, PlanFile, StopSignal};
+use strata_secret::SecretBytes;
 
 use crate::command_error::{CommandError, ErrorKind};
 use crate::printer::Printer;
@@ -22,6 +24,8 @@ pub(crate) struct Job<'j> {
     pub(crate) consent: Consent,
     pub(crate) parallelism: Option<usize>,
     pub(crate) new_cluster: bool,
+    /// A copy that a lost etcd begins from.
+    pub(crate) restoring: Option<Arc<SecretBytes>>,
     /// Exactly this plan, or nothing.
     pub(crate) saved: Option<&'j PlanFile>,
 }
@@ -32,12 +36,12 @@ pub(crate) async fn execute(
     stacks: &[String],
     job: Job<'_>,
 ) -> Result<(), CommandError> {
-    let Job { destroy, consent, parallelism, new_cluster, saved } = job;
+    let Job { destroy, consent, parallelism, new_cluster, restoring, saved } = job;
     let printer = workspace.context.printer;
     let operation = if destroy { "destroy" } else { "apply" };
     // A destroy needs no keys of a cluster that was never made.
     let keys = if destroy { Keys::Draw } else { Keys::Make };
-    let opening = Opening { destroy, keys, new_cluster };
+    let opening = Opening { destroy, keys, new_cluster, restoring };
     let mut locked = Vec::new();
     let mut planned = Vec::new();
     let outcome = async {
@@ -105,16 +109,18 @@ async fn check(
         return Err(CommandError::refused("the preflight found what would fail later; nothing was changed"));
     }
     let changes = planned.iter().any(|(_, plan)| plan.has_changes());
-    if !changes || consent == Consent::Given { Ok(()) } else { ask(destroy) }
+    if !changes || consent == Consent::Given {
+        return Ok(());
+    }
+    ask(if destroy { "Destroy all of this?" } else { "Do this?" })
 }
 
-fn ask(destroy: bool) -> Result<(), CommandError> {
+pub(crate) fn ask(question: &str) -> Result<(), CommandError> {
     let stdin = std::io::stdin();
     if !stdin.is_terminal() {
         return Err(CommandError::refused("there is nobody to ask: standard input is not a terminal")
             .hint("`--yes` goes ahead without asking"));
     }
-    let question = if destroy { "Destroy all of this?" } else { "Do this?" };
     let mut out = anstream::stderr();
     let _ = write!(out, "{} only `yes` goes ahead: ", paint(style::STRONG, question));
     let _ = out.flush();

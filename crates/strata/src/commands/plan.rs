@@ -43,7 +43,7 @@ pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
     let workspace = Workspace::load(context)?;
     // A saved plan must be the one that runs: then the keys that it speaks of must be there.
     let keys = if args.output.is_some() { Keys::Make } else { Keys::Draw };
-    let opening = Opening { destroy: args.destroy, keys, new_cluster: false };
+    let opening = Opening { destroy: args.destroy, keys, new_cluster: false, restoring: None };
     let mut file = workspace.plan_file(args.destroy);
     let mut planned = Vec::new();
     for session in workspace.open(&args.stacks, opening).await? {

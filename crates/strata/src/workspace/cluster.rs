@@ -37,6 +37,21 @@ pub(crate) enum Keys {
     Draw,
 }
 
+/// A cluster as the source has it: what its nodes are told, and its keys.
+pub(crate) struct DrawnCluster {
+    pub(crate) plan: ClusterPlan,
+    pub(crate) bundle: SecretsBundle,
+    graph: ResourceGraph,
+}
+
+impl DrawnCluster {
+    /// The version of Kubernetes that the source asks for, written or not.
+    pub(crate) fn kubernetes(&self) -> Option<&str> {
+        let own = self.graph.iter().find(|resource| resource.kind() == Kind::Kubernetes)?;
+        own.spec.get("version")?.as_text()
+    }
+}
+
 /// Which cluster, and what for.
 pub(super) struct Connecting<'a> {
     pub(super) stack: &'a EffectiveStack,
@@ -47,6 +62,61 @@ pub(super) struct Connecting<'a> {
 }
 
 impl Workspace<'_> {
+    /// A cluster by the name of its stack, as it is written.
+    pub(crate) fn written_cluster(&self, stack: &str) -> Result<(&EffectiveStack, &Written), CommandError> {
+        let one = self.one(stack)?;
+        let written = one.cluster().ok_or_else(|| {
+            CommandError::failed(format!("`{}` is no cluster", one.name))
+                .hint("`strata talos` works on stacks that have a `cluster.yaml`")
+        })?;
+        Ok((one, written))
+    }
+
+    /// A cluster that has its keys. No target is asked.
+    pub(crate) fn drawn_cluster(&self, stack: &str) -> Result<DrawnCluster, CommandError> {
+        let (stack, written) = self.written_cluster(stack)?;
+        let path = self.bundle_path(stack, written);
+        if !self.root().join(&path).is_file() {
+            let message = format!("`{}` has no secrets yet: there is no `{}`", stack.name, path.display());
+            return Err(CommandError::failed(message).hint("`strata apply` makes them, with the cluster"));
+        }
+        let bundle = self.bundle(stack, written, Keys::Draw)?;
+        let mut blueprint = self.draw(stack, &BTreeMap::new(), Some(&bundle))?;
+        let plan = blueprint.cluster.take().unwrap_or_default();
+        Ok(DrawnCluster { plan, bundle, graph: blueprint.graph })
+    }
+
+    /// The nodes of a cluster, to be asked. Proxmox is not: it may be away.
+    pub(crate) async fn cluster(&self, stack: &str) -> Result<Arc<Cluster>, CommandError> {
+        let DrawnCluster { plan, bundle, graph } = self.drawn_cluster(stack)?;
+        let (stack, written) = self.written_cluster(stack)?;
+        let state = self.store()?.read(&super::key(stack)).await?;
+        let connecting =
+            Connecting { stack, written, state: state.as_ref(), key: None, opening: Opening::LOOK };
+        self.connect_cluster(connecting, plan, bundle, &graph, &mut Targets::default())
+    }
+
+    /// Opens a copy of etcd: one of ours, encrypted with age, or one as etcd writes it.
+    pub(crate) fn read_snapshot(&self, path: &Path) -> Result<SecretBytes, CommandError> {
+        let name = path.display();
+        let content = std::fs::read(path)
+            .map_err(|error| CommandError::failed(format!("cannot read `{name}`: {error}")))?;
+        let sealed = [&b"age-encryption.org/"[..], &b"-----BEGIN AGE ENCRYPTED FILE-----"[..]];
+        let copy = match sealed.iter().any(|start| content.starts_with(start)) {
+            true => self.access.identities().decrypt(&content).map_err(|error| {
+                CommandError::failed(format!("the copy of etcd, `{name}`, cannot be opened: {error}"))
+                    .hint("`SOPS_AGE_KEY_FILE` names the key that it was encrypted for")
+            })?,
+            false => SecretBytes::new(content),
+        };
+        if !strata_talos::api::is_intact_snapshot(copy.expose()) {
+            return Err(CommandError::failed(format!("`{name}` is no whole copy of etcd")).hint(
+                "a copy ends with the checksum of itself; this one was cut short or is something else",
+            ));
+        }
+        Ok(copy)
+    }
+
     /// The file of a cluster's own secrets, from the root of the repository.
     pub(crate) fn bundle_path(&self, stack: &EffectiveStack, cluster: &Written) -> PathBuf {
         let folder = Path::new(&stack.folder);
@@ -190,6 +260,7 @@ impl Workspace<'_> {
             waits_for_cni: plan.waits_for_cni,
             allow_even: plan.allow_even,
             new_cluster: opening.new_cluster,
+            restoring: opening.restoring,
             dial: super::targets::dial(self)?,
             redactor: self.redactor.clone(),
             digest_key: key,

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 mod bad_input;
+mod bare_metal;
 mod bench;
 mod breadth;
 mod cluster;
@@ -20,4 +21,5 @@ mod stale_plan;
 mod state_server;
 mod stores;
 mod strangers;
+mod talos_verbs;
 mod world;

@@ -1,77 +1,120 @@
 //! `strata talos config`.
 
 use std::fs;
-use std::io::Write;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use serde_json::json;
 use strata_secret::SecretString;
 use strata_secrets::OsRandom;
 use strata_talos::{Contract, GenConfigArgs, PatchSource, gen_config};
 
+use super::write;
 use crate::command_error::CommandError;
 use crate::commands::CommandResult;
 use crate::context::Context;
+use crate::workspace::Workspace;
 
-/// Makes controlplane.yaml, worker.yaml and talosconfig, as `talosctl gen config` does
+/// Makes machine configurations and a talosconfig
 ///
-/// Needs no repository. The files hold secrets and are readable only by you.
+/// Of a cluster of the repository, one file for each node, as it is told by an apply. Without STACK, and without a repository,
+/// controlplane.yaml, worker.yaml and talosconfig from a secrets bundle, as `talosctl gen config` makes them. The files hold secrets and are
+/// readable only by you.
 #[derive(clap::Args)]
 pub(crate) struct Args {
+    /// A cluster of the repository
+    #[arg(value_name = "STACK")]
+    stack: Option<String>,
     /// The secrets bundle, as `talosctl gen secrets` or talhelper make it
-    #[arg(long, value_name = "FILE")]
-    secrets: PathBuf,
+    #[arg(long, value_name = "FILE", required_unless_present = "stack", conflicts_with = "stack")]
+    secrets: Option<PathBuf>,
     /// The version of Talos that the files are for, such as `v1.13`
-    #[arg(long, value_name = "VERSION")]
-    contract: String,
+    #[arg(long, value_name = "VERSION", required_unless_present = "stack", conflicts_with = "stack")]
+    contract: Option<String>,
     /// The cluster's name
-    #[arg(long)]
-    name: String,
+    #[arg(long, required_unless_present = "stack", conflicts_with = "stack")]
+    name: Option<String>,
     /// The address of the Kubernetes API
-    #[arg(long, value_name = "URL")]
-    endpoint: String,
+    #[arg(long, value_name = "URL", required_unless_present = "stack", conflicts_with = "stack")]
+    endpoint: Option<String>,
     /// Where the files go
     #[arg(long, value_name = "DIR", default_value = ".")]
     out: PathBuf,
-    #[arg(long, value_name = "VERSION")]
+    #[arg(long, value_name = "VERSION", conflicts_with = "stack")]
     kubernetes_version: Option<String>,
     /// Other names and addresses of the Kubernetes API
-    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    #[arg(long, value_name = "NAME", value_delimiter = ',', conflicts_with = "stack")]
     additional_sans: Vec<String>,
     /// The disk that Talos installs itself on
-    #[arg(long, value_name = "DISK")]
+    #[arg(long, value_name = "DISK", conflicts_with = "stack")]
     install_disk: Option<String>,
     /// The image that it installs
-    #[arg(long, value_name = "IMAGE")]
+    #[arg(long, value_name = "IMAGE", conflicts_with = "stack")]
     install_image: Option<String>,
     /// `HOST=URL`; can be given several times
-    #[arg(long, value_name = "MIRROR", value_delimiter = ',')]
+    #[arg(long, value_name = "MIRROR", value_delimiter = ',', conflicts_with = "stack")]
     registry_mirror: Vec<String>,
     /// The domain of services
-    #[arg(long, value_name = "DOMAIN")]
+    #[arg(long, value_name = "DOMAIN", conflicts_with = "stack")]
     dns_domain: Option<String>,
-    #[arg(long, num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true", value_name = "BOOL")]
+    #[arg(long, num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true", value_name = "BOOL", conflicts_with = "stack")]
     with_kubespan: bool,
-    #[arg(long, num_args = 0..=1, require_equals = true, default_value_t = true, default_missing_value = "true", value_name = "BOOL")]
+    #[arg(long, num_args = 0..=1, require_equals = true, default_value_t = true, default_missing_value = "true", value_name = "BOOL", conflicts_with = "stack")]
     with_cluster_discovery: bool,
     /// A patch for every machine: `@FILE`, or the text itself
-    #[arg(long, value_name = "PATCH")]
+    #[arg(long, value_name = "PATCH", conflicts_with = "stack")]
     config_patch: Vec<String>,
     /// A patch for control planes
-    #[arg(long, value_name = "PATCH")]
+    #[arg(long, value_name = "PATCH", conflicts_with = "stack")]
     config_patch_control_plane: Vec<String>,
     /// A patch for workers
-    #[arg(long, value_name = "PATCH")]
+    #[arg(long, value_name = "PATCH", conflicts_with = "stack")]
     config_patch_worker: Vec<String>,
 }
 
 pub(crate) fn run(context: &Context, args: &Args) -> CommandResult {
-    let contract: Contract = args
-        .contract
+    match &args.stack {
+        Some(stack) => of_stack(context, stack, &args.out),
+        None => of_flags(context, args),
+    }
+}
+
+/// What the nodes of a cluster are told, and the way to them.
+fn of_stack(context: &Context, stack: &str, out: &Path) -> CommandResult {
+    let workspace = Workspace::load(context)?;
+    let drawn = workspace.drawn_cluster(stack)?;
+    let endpoints: Vec<String> = drawn
+        .plan
+        .nodes
+        .iter()
+        .filter(|(_, _, control_plane)| *control_plane)
+        .map(|(_, at, _)| at.clone())
+        .collect();
+    let talosconfig = drawn
+        .bundle
+        .talosconfig(&drawn.plan.name, &endpoints, jiff::Timestamp::now(), &mut OsRandom)
+        .map_err(|error| CommandError::failed(format!("cannot make the talosconfig: {error}")))?;
+    let configs = drawn.plan.configs.iter().map(|(name, config)| (format!("{name}.yaml"), config.to_yaml()));
+    for (name, content) in configs.chain([("talosconfig".to_owned(), talosconfig.to_yaml())]) {
+        put(context, &out.join(name), &content)?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn put(context: &Context, path: &Path, content: &SecretString) -> Result<(), CommandError> {
+    write(path, content)?;
+    context.printer.event(&json!({"event": "made", "file": path}));
+    context.printer.line(format!("made `{}`", path.display()));
+    Ok(())
+}
+
+fn of_flags(context: &Context, args: &Args) -> CommandResult {
+    let given = |flag: &Option<String>| flag.clone().unwrap_or_default();
+    let contract: Contract = given(&args.contract)
         .parse()
-        .map_err(|error| CommandError::failed(format!("`{}`: {error}", args.contract)))?;
-    let mut wanted = GenConfigArgs::new(read(&args.secrets)?, contract, &args.name, &args.endpoint);
+        .map_err(|error| CommandError::failed(format!("`{}`: {error}", given(&args.contract))))?;
+    let secrets = read(args.secrets.as_deref().unwrap_or(Path::new("")))?;
+    let mut wanted = GenConfigArgs::new(secrets, contract, given(&args.name), given(&args.endpoint));
     wanted.kubernetes_version.clone_from(&args.kubernetes_version);
     wanted.additional_sans.clone_from(&args.additional_sans);
     wanted.install_disk.clone_from(&args.install_disk);
@@ -89,9 +132,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> CommandResult {
         context.printer.note(format!("warning: {warning}"));
     }
     for file in &made.files {
-        let path = args.out.join(file.name);
-        write(&path, &file.content)?;
-        context.printer.line(format!("made `{}`", path.display()));
+        put(context, &args.out.join(file.name), &file.content)?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -110,23 +151,4 @@ fn patches(given: &[String]) -> Result<Vec<PatchSource>, CommandError> {
         }
     };
     given.iter().map(patch).collect()
-}
-
-/// Only the user may read what holds the keys of a cluster.
-fn write(path: &Path, content: &SecretString) -> Result<(), CommandError> {
-    let failed =
-        |error: std::io::Error| CommandError::failed(format!("cannot write `{}`: {error}", path.display()));
-    if let Some(folder) = path.parent() {
-        fs::create_dir_all(folder).map_err(failed)?;
-    }
-    let temporary = path.with_extension("new");
-    let mut file = fs::OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .mode(0o600)
-        .open(&temporary)
-        .map_err(failed)?;
-    file.write_all(content.expose().as_bytes()).and_then(|()| file.sync_all()).map_err(failed)?;
-    fs::rename(&temporary, path).map_err(failed)
 }

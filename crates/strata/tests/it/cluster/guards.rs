@@ -74,8 +74,8 @@ fn the_only_control_plane_is_not_rebuilt_as_another_cluster() {
         &lab,
         &[
             "the etcd of `lab` does not answer",
-            "and what it ran on is gone",
-            "strata talos restore STACK --snapshot FILE",
+            "etcd has lost its majority",
+            "strata talos restore lab --snapshot FILE",
         ],
     );
 }

@@ -1,0 +1,99 @@
+//! A node taken out of the cluster and wiped, because somebody said so.
+
+use strata_engine::{ErrorClass, OperationContext, ProviderError};
+use strata_talos::api::{Reset, Wipe};
+
+use crate::cluster::Cluster;
+use crate::error::{guard, talos};
+use crate::machine::{delete_node, is_passing, leave};
+use crate::node::Contact;
+use crate::rolling::Disturbance;
+use crate::wait::{PULL, Seen, until};
+
+/// What a node is after its reset.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AfterReset {
+    /// It waits for a configuration.
+    Maintenance,
+    /// It kept its configuration and is back.
+    Running,
+    /// It does not answer: nothing is left on its disk that could.
+    Silent,
+}
+
+/// Whether a node could be reset now; says why not. Asked again under the lock when it is.
+pub async fn check_reset(cluster: &Cluster, name: &str) -> Result<(), ProviderError> {
+    let node = place(cluster, name)?;
+    match cluster.contact(&node.address).await? {
+        Contact::Running(_) => {}
+        Contact::Maintenance => {
+            let message = format!("`{name}` has nothing to reset: it waits for a configuration");
+            return Err(guard(message, "`strata apply` tells it what it is"));
+        }
+        Contact::Stranger(who) => return Err(guard(who, "only nodes of this cluster are reset")),
+        Contact::Silent(why) => {
+            let message = format!("`{name}` does not answer at {}: {why}", node.address);
+            return Err(ProviderError::new(ErrorClass::Unreachable, message).hint(
+                "a VM that is lost for good is deleted in Proxmox; `strata apply` then makes it again",
+            ));
+        }
+    }
+    if node.control_plane && cluster.is_alive() {
+        cluster.etcd().await?.may_leave(name)?;
+    }
+    Ok(())
+}
+
+fn place<'c>(cluster: &'c Cluster, name: &str) -> Result<&'c crate::cluster::NodePlace, ProviderError> {
+    cluster.place(name).ok_or_else(|| {
+        let names: Vec<&str> = cluster.places().map(|node| node.name.as_str()).collect();
+        ProviderError::new(ErrorClass::BadInput, format!("`{}` has no node `{name}`", cluster.name()))
+            .hint(format!("there are: {}", names.join(", ")))
+    })
+}
+
+/// Drains the node, takes it out of etcd and Kubernetes, and wipes what is said.
+pub async fn reset(
+    cluster: &Cluster,
+    name: &str,
+    wipe: Wipe,
+    context: &dyn OperationContext,
+) -> Result<AfterReset, ProviderError> {
+    check_reset(cluster, name).await?;
+    let node = place(cluster, name)?;
+    let _turn = cluster.begin_turn(node, Disturbance::Leave, context).await?;
+    if cluster.is_alive() {
+        if node.control_plane {
+            leave(cluster, node, context).await?;
+        }
+        delete_node(cluster, node, context).await?;
+    }
+    let whole_disk = !matches!(wipe, Wipe::Partitions(_));
+    let client = cluster.talos(&node.address)?;
+    let before = client.boot_id().await.map_err(talos)?;
+    context.before_write()?;
+    context.progress("is reset");
+    match client.reset(&Reset { wipe, graceful: false, reboot: true }).await {
+        Ok(()) => {}
+        Err(error) if is_passing(&error) => {}
+        Err(error) => return Err(talos(error)),
+    }
+    let after = until(context, &format!("the reset of `{name}`"), PULL, || async {
+        cluster.hang_up(&node.address);
+        Ok(match cluster.contact(&node.address).await? {
+            Contact::Maintenance => Seen::Done(AfterReset::Maintenance),
+            Contact::Silent(_) if whole_disk => Seen::Done(AfterReset::Silent),
+            Contact::Silent(why) => Seen::NotYet(why),
+            Contact::Stranger(who) => Seen::NotYet(who),
+            Contact::Running(_) => match cluster.talos(&node.address)?.boot_id().await {
+                Ok(boot) if boot != before => Seen::Done(AfterReset::Running),
+                _ => Seen::NotYet("it has not gone down yet".to_owned()),
+            },
+        })
+    })
+    .await?;
+    if after == AfterReset::Running {
+        cluster.wait_well(node, context).await?;
+    }
+    Ok(after)
+}

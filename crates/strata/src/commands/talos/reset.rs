@@ -1,0 +1,123 @@
+//! `strata talos reset`.
+
+use std::process::ExitCode;
+
+use async_trait::async_trait;
+use serde_json::json;
+use strata_cluster::AfterReset;
+use strata_engine::{ErrorClass, LockedRun, OperationContext, ProviderError};
+use strata_talos::api::Wipe;
+
+use crate::command_error::CommandError;
+use crate::commands::CommandResult;
+use crate::commands::execute::ask;
+use crate::context::Context;
+use crate::printer::Printer;
+use crate::workspace::Workspace;
+
+/// Takes a node out of its cluster and wipes it; refuses what etcd cannot bear to lose
+///
+/// The node is drained, leaves etcd, its Node is deleted, and what `--wipe` says is wiped. It stays in the source: the next apply
+/// brings it back. To remove a node for good, take it out of the source and apply.
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// The cluster
+    #[arg(value_name = "STACK")]
+    stack: String,
+    /// The name of the node
+    #[arg(value_name = "NODE")]
+    node: String,
+    /// What is wiped: `state` (the configuration), `ephemeral` (the data), both, or `disk` (everything, Talos too)
+    #[arg(long, value_name = "PARTS", value_delimiter = ',', default_value = "state,ephemeral")]
+    wipe: Vec<Part>,
+    /// Does not ask
+    #[arg(short, long)]
+    yes: bool,
+}
+
+#[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq)]
+enum Part {
+    State,
+    Ephemeral,
+    Disk,
+}
+
+pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
+    let wipe = wipe(&args.wipe)?;
+    let workspace = Workspace::load(context)?;
+    let cluster = workspace.cluster(&args.stack).await?;
+    strata_cluster::check_reset(&cluster, &args.node).await?;
+    let what = match &wipe {
+        Wipe::Partitions(labels) => labels.join(" and "),
+        _ => "its whole disk".to_owned(),
+    };
+    context.printer.note(format!(
+        "`{}` is drained, leaves the cluster `{}`, and loses {what}",
+        args.node,
+        cluster.name()
+    ));
+    if !args.yes {
+        ask("Reset it?")?;
+    }
+    let locked = workspace.lock(&args.stack, "talos reset").await?;
+    let attended = Attended { printer: context.printer, node: &args.node, locked: &locked };
+    let outcome = strata_cluster::reset(&cluster, &args.node, wipe, &attended).await;
+    let released = locked.release().await;
+    let after = outcome?;
+    released?;
+    tell(context.printer, args, after);
+    Ok(ExitCode::SUCCESS)
+}
+
+fn wipe(parts: &[Part]) -> Result<Wipe, CommandError> {
+    if !parts.contains(&Part::Disk) {
+        let labels = [(Part::State, "STATE"), (Part::Ephemeral, "EPHEMERAL")];
+        let labels = labels.into_iter().filter(|(part, _)| parts.contains(part));
+        return Ok(Wipe::Partitions(labels.map(|(_, label)| label.to_owned()).collect()));
+    }
+    match parts {
+        [_] => Ok(Wipe::SystemDisk),
+        _ => Err(CommandError::failed("`disk` is everything: it is given alone")),
+    }
+}
+
+fn tell(printer: Printer, args: &Args, after: AfterReset) {
+    let (node, stack) = (&args.node, &args.stack);
+    let (state, next) = match after {
+        AfterReset::Maintenance => (
+            "maintenance",
+            format!("`{node}` waits for a configuration: `strata apply {stack}` makes it a node again"),
+        ),
+        AfterReset::Running => ("running", format!("`{node}` kept its configuration, and has joined again")),
+        AfterReset::Silent => (
+            "silent",
+            format!(
+                "`{node}` has nothing left to boot from: delete its VM, and `strata apply {stack}` makes it again; or boot it from an ISO"
+            ),
+        ),
+    };
+    printer.event(&json!({"event": "reset", "node": node, "state": state}));
+    printer.line(next);
+}
+
+/// What the node goes through is told as it happens; nothing is done once the lock is gone.
+struct Attended<'a> {
+    printer: Printer,
+    node: &'a str,
+    locked: &'a LockedRun,
+}
+
+#[async_trait]
+impl OperationContext for Attended<'_> {
+    fn before_write(&self) -> Result<(), ProviderError> {
+        self.locked.still_held().map_err(|error| ProviderError::new(ErrorClass::Stopped, error.to_string()))
+    }
+
+    async fn task_started(&self, _: &str) -> Result<(), ProviderError> {
+        Ok(())
+    }
+
+    fn progress(&self, doing: &str) {
+        self.printer.note(format!("  {}: {doing}", self.node));
+    }
+}
