@@ -8,6 +8,7 @@ declare -A tools=(
   [sops]=STRATA_SOPS
   [age]=STRATA_AGE
   [ansible-vault]=STRATA_ANSIBLE_VAULT
+  [talosctl]=STRATA_TALOSCTL
   [kubectl]=STRATA_KUBECTL
   [etcd]=STRATA_ETCD
   [kube-apiserver]=STRATA_KUBE_APISERVER
@@ -83,6 +84,32 @@ install_bpg() {
 install_sops() { build_go github.com/getsops/sops/v3 v3.13.3 ./cmd/sops "$kept/sops"; }
 
 install_age() { build_go filippo.io/age v1.3.2 ./cmd/age "$kept/age"; }
+
+# The program and its library are two modules of one version. Some of what it needs has no release that fits: those are named here.
+install_talosctl() {
+  local copy folder module=github.com/siderolabs/talos version=v1.14.1
+  copy=$(mktemp -d "$kept/build.XXXXXX")
+  folder=$(module_folder $module $version)
+  cp -r "$folder/." "$copy"
+  folder=$(module_folder $module/pkg/machinery $version)
+  chmod -R u+w "$copy"
+  mkdir -p "$copy/pkg/machinery"
+  cp -r "$folder/." "$copy/pkg/machinery"
+  chmod -R u+w "$copy"
+  (
+    cd "$copy"
+    export GOTOOLCHAIN=local GOWORK=off GOFLAGS=-mod=mod CGO_ENABLED=0
+    go mod edit -replace github.com/cosi-project/runtime=github.com/cosi-project/runtime@v1.16.2 \
+      -replace github.com/jsimonetti/rtnetlink/v2=github.com/jsimonetti/rtnetlink/v2@v2.2.0 \
+      -replace github.com/mdlayher/ethtool=github.com/mdlayher/ethtool@v0.6.0
+    # Its twin for other systems does as well.
+    rm -f cmd/talosctl/cmd/mgmt/bgp_launch_linux.go
+    sed -i '/^\/\/go:build/d' cmd/talosctl/cmd/mgmt/bgp_launch_other.go
+    go build -trimpath -tags grpcnotrace -ldflags '-s -w' -o "$kept/talosctl.new" ./cmd/talosctl
+  )
+  mv "$kept/talosctl.new" "$kept/talosctl"
+  rm -rf "$copy"
+}
 
 # Debian's; its programs are in a folder that is not on the search path.
 install_postgres() {

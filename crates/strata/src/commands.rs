@@ -8,15 +8,19 @@ pub(crate) mod doctor;
 pub(crate) mod drift;
 mod execute;
 pub(crate) mod graph;
+pub(crate) mod import;
 pub(crate) mod init;
 pub(crate) mod output;
 pub(crate) mod plan;
+pub(crate) mod policy;
 pub(crate) mod schema;
 pub(crate) mod secrets;
 pub(crate) mod serve;
 pub(crate) mod sim;
 pub(crate) mod state;
+pub(crate) mod sync;
 pub(crate) mod talos;
+pub(crate) mod tofu;
 pub(crate) mod unlock;
 pub(crate) mod validate;
 
@@ -46,6 +50,10 @@ pub(crate) async fn run(cli: Cli, printer: Printer) -> CommandResult {
         Command::Output(args) => output::run(&context, &args).await,
         Command::Graph(args) => graph::run(&context, &args),
         Command::State(args) => state::run(&context, &args).await,
+        Command::Import(args) => import::run(&context, &args),
+        Command::Policy(args) => policy::run(&context, &args),
+        Command::Sync(args) => sync::run(&context, &args),
+        Command::Tofu(args) => tofu::run(&context, &args).await,
         Command::Secrets(args) => secrets::run(&context, &args).await,
         Command::Talos(args) => talos::run(&context, &args).await,
         Command::Unlock(args) => unlock::run(&context, &args).await,

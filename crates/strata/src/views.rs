@@ -5,4 +5,5 @@ pub(crate) mod graph;
 pub(crate) mod health;
 pub(crate) mod plan;
 pub(crate) mod progress;
+pub(crate) mod tofu;
 pub(crate) mod value;

@@ -5,12 +5,13 @@ pub(crate) mod digest_key;
 mod resolve;
 mod store;
 mod targets;
+mod tofu;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-use strata_blueprint::{Blueprint, ForeignTemplate, Site, draw_cluster, draw_stack};
+use strata_blueprint::{Blueprint, ForeignTemplate, Resolver, Site, draw_cluster, draw_stack};
 use strata_diagnostics::{Color, Diagnostic, Diagnostics, SourceMap, Span};
 use strata_engine::{
     Action, Limits, LockedRun, Operation, Plan, PlanFile, Problem, ProblemKind, Run, StackView, Step,
@@ -357,11 +358,20 @@ impl<'c> Workspace<'c> {
         shared_storages: &BTreeMap<String, BTreeSet<String>>,
         cluster_secrets: Option<&SecretsBundle>,
     ) -> Result<Blueprint, CommandError> {
+        self.draw_with(stack, shared_storages, cluster_secrets, &Outside::new(self, &stack.folder))
+    }
+
+    fn draw_with(
+        &self,
+        stack: &EffectiveStack,
+        shared_storages: &BTreeMap<String, BTreeSet<String>>,
+        cluster_secrets: Option<&SecretsBundle>,
+        resolver: &dyn Resolver,
+    ) -> Result<Blueprint, CommandError> {
         let settings = self.repository.settings(&stack.environment);
         let lineage = self.lineage(stack)?;
         let own = targets::own_name(stack);
         let known = self.repository.target(stack).map(|(name, _)| name);
-        let outside = Outside::new(self, &stack.folder);
         let foreign = self.foreign_templates(stack);
         let site = Site {
             repository: self.repository_id()?,
@@ -372,7 +382,7 @@ impl<'c> Workspace<'c> {
             shared_storages,
             foreign_templates: &foreign,
             mirror: &|url| settings.mirrored(url),
-            resolver: &outside,
+            resolver,
             is_secret: &|text| self.redactor.redact(text) != text,
             cluster_secrets,
             sources: &self.repository.sources,

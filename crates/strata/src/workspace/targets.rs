@@ -158,8 +158,22 @@ fn own_token(
     Ok(SecretString::new(format!("{}={}", id.expose(), secret.expose())))
 }
 
+/// The API token of the Proxmox that a stack is on, where it has one.
+pub(super) fn token_of(
+    workspace: &Workspace<'_>,
+    stack: &EffectiveStack,
+) -> Result<Option<SecretString>, CommandError> {
+    if let Some((_, target)) = workspace.repository().proxmox(stack) {
+        return target.token.as_ref().map(|token| resolve(workspace, "", token)).transpose();
+    }
+    match stack.cluster().and_then(|cluster| cluster.proxmox.as_ref()).filter(|own| own.endpoint.is_some()) {
+        Some(own) => own_token(workspace, stack, own).map(Some),
+        None => Ok(None),
+    }
+}
+
 /// A value of the source, or what it refers to.
-fn resolve(
+pub(super) fn resolve(
     workspace: &Workspace<'_>,
     folder: &str,
     value: &Value<String>,

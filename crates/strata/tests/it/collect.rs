@@ -47,7 +47,7 @@ impl Family {
         family.repo.edit("cluster.yaml", "MARKER-token-secret", secret);
         let fingerprint = format!("proxmox_tls_fingerprint: \"{}\"\n---\n", sim.fingerprint());
         family.repo.edit("cluster.yaml", "---\n", &fingerprint.replace("\n---\n", "\n"));
-        family.repo.write("strata.yaml", "repository: family\n");
+        family.repo.write("strata.yaml", &format!("repository: family\nproxy: http://{}\n", sim.gateway()));
         family
     }
 

@@ -22,4 +22,5 @@ mod state_server;
 mod stores;
 mod strangers;
 mod talos_verbs;
+mod tofu;
 mod world;

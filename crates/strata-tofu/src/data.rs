@@ -1,0 +1,170 @@
+//! The fields of a resource as the data of a `tfvars` file. What OpenTofu's provider has no word for is reported.
+
+mod container;
+mod image;
+mod vm;
+
+pub(crate) use container::container;
+pub(crate) use image::image;
+pub(crate) use vm::vm;
+
+use strata_resource::{Spec, Value};
+
+use crate::hcl::Expr;
+
+/// One object while it is written; fields that are taken are not reported.
+pub(crate) struct Reading<'a> {
+    spec: &'a Spec,
+    taken: Vec<&'static str>,
+    pub(crate) entries: Vec<(String, Expr)>,
+}
+
+impl<'a> Reading<'a> {
+    pub(crate) fn new(spec: &'a Spec) -> Self {
+        Self { spec, taken: Vec::new(), entries: Vec::new() }
+    }
+
+    pub(crate) fn take(&mut self, field: &'static str) -> Option<&'a Value> {
+        self.taken.push(field);
+        self.spec.get(field)
+    }
+
+    /// A field under the provider's name.
+    pub(crate) fn put(&mut self, name: &str, field: &'static str) {
+        let value = self.take(field).and_then(plain);
+        self.set(name, value);
+    }
+
+    /// A text that the provider takes as a number.
+    pub(crate) fn put_number(&mut self, name: &str, field: &'static str) {
+        let value = self.take(field).and_then(Value::as_text).filter(|text| text.parse::<f64>().is_ok());
+        self.set(name, value.map(Expr::raw));
+    }
+
+    /// Bytes that the provider takes as GiB, rounded up.
+    pub(crate) fn put_gib(&mut self, name: &str, field: &'static str) {
+        let value = self.take(field).and_then(Value::as_int).map(|bytes| Expr::Int(gib(bytes)));
+        self.set(name, value);
+    }
+
+    pub(crate) fn set(&mut self, name: &str, value: Option<Expr>) {
+        if let Some(value) = value {
+            self.entries.push((name.to_owned(), value));
+        }
+    }
+
+    /// The fields that nothing took.
+    pub(crate) fn left(&self) -> Vec<&'a str> {
+        self.spec.keys().map(String::as_str).filter(|key| !self.taken.contains(key)).collect()
+    }
+
+    /// The object, unless there is nothing in it.
+    pub(crate) fn object(self) -> Option<Expr> {
+        (!self.entries.is_empty()).then_some(Expr::Object(self.entries))
+    }
+}
+
+pub(crate) fn gib(bytes: i64) -> i64 {
+    bytes.div_ceil_gib()
+}
+
+trait CeilGib {
+    fn div_ceil_gib(self) -> i64;
+}
+
+impl CeilGib for i64 {
+    fn div_ceil_gib(self) -> i64 {
+        const GIB: i64 = 1 << 30;
+        self / GIB + i64::from(self % GIB != 0)
+    }
+}
+
+/// A value that is no secret and comes from no other resource.
+pub(crate) fn plain(value: &Value) -> Option<Expr> {
+    match value {
+        Value::Bool(value) => Some(Expr::Bool(*value)),
+        Value::Int(value) => Some(Expr::Int(*value)),
+        Value::Text(text) => Some(Expr::text(text)),
+        Value::List(items) => Some(Expr::List(items.iter().filter_map(plain).collect())),
+        Value::Map(map) => Some(Expr::Object(
+            map.iter().filter_map(|(key, value)| Some((key.clone(), plain(value)?))).collect(),
+        )),
+        Value::Secret(_) | Value::Input { .. } | Value::Unknown => None,
+    }
+}
+
+/// What people wrote and the mark, as Proxmox keeps them.
+pub(crate) fn description(spec: &Spec) -> Option<Expr> {
+    let text = |field: &str| spec.get(field).and_then(Value::as_text);
+    match (text("notes"), text("mark")) {
+        (Some(notes), Some(mark)) => Some(Expr::text(format!("{notes}\n\n{mark}"))),
+        (one, other) => one.or(other).map(Expr::text),
+    }
+}
+
+/// `net3` is the fourth of a list; holes are filled with `hole`.
+pub(crate) fn by_slot(map: &Spec, prefix: &str, hole: &Expr, entry: impl Fn(&Spec) -> Expr) -> Vec<Expr> {
+    let mut list: Vec<Expr> = Vec::new();
+    let mut slots: Vec<(usize, &Spec)> = map
+        .iter()
+        .filter_map(|(slot, value)| Some((slot.strip_prefix(prefix)?.parse().ok()?, value.as_map()?)))
+        .collect();
+    slots.sort_by_key(|(index, _)| *index);
+    for (index, spec) in slots.into_iter().filter(|(index, _)| *index < 256) {
+        while list.len() < index {
+            list.push(hole.clone());
+        }
+        list.push(entry(spec));
+    }
+    list
+}
+
+/// The firewall of a guest.
+pub(crate) fn firewall(spec: &Spec) -> Option<Expr> {
+    let firewall = spec.get("firewall")?.as_map()?;
+    let empty = Spec::new();
+    let options = firewall.get("options").and_then(Value::as_map).unwrap_or(&empty);
+    let mut reading = Reading::new(options);
+    reading.put("enabled", "enable");
+    for field in ["dhcp", "macfilter", "ipfilter", "ndp", "radv", "log_level_in", "log_level_out"] {
+        reading.put(field, field);
+    }
+    reading.put("input_policy", "policy_in");
+    reading.put("output_policy", "policy_out");
+    let rules: Vec<Expr> = firewall
+        .get("rules")
+        .and_then(Value::as_list)
+        .unwrap_or_default()
+        .iter()
+        .filter_map(Value::as_map)
+        .filter_map(|rule| rule_data(rule).object())
+        .collect();
+    if !rules.is_empty() {
+        reading.set("rules", Some(Expr::List(rules)));
+    }
+    reading.object()
+}
+
+fn rule_data(rule: &Spec) -> Reading<'_> {
+    let mut reading = Reading::new(rule);
+    let is_group = rule.get("type").and_then(Value::as_text) == Some("group");
+    if is_group {
+        reading.put("security_group", "action");
+    } else {
+        reading.put("type", "type");
+        reading.put("action", "action");
+    }
+    reading.put("enabled", "enable");
+    for field in ["comment", "source", "dest", "proto", "dport", "sport", "iface", "log", "macro"] {
+        reading.put(field, field);
+    }
+    reading
+}
+
+pub(crate) fn startup(spec: &Spec) -> Option<Expr> {
+    let mut reading = Reading::new(spec.get("startup")?.as_map()?);
+    reading.put("order", "order");
+    reading.put("up_delay", "up");
+    reading.put("down_delay", "down");
+    reading.object()
+}

@@ -1,0 +1,144 @@
+//! A container.
+
+use strata_resource::{Resource, Spec, Value};
+
+use super::{Reading, by_slot, description, firewall, gib, startup};
+use crate::hcl::Expr;
+use crate::project::Files;
+
+/// Fields that only Strata's own apply uses, or that stay out of files.
+const OURS: [&str; 4] = ["mark", "notes", "timeouts", "password"];
+
+/// The data of a container under the names of the module's inputs.
+pub(crate) fn container(resource: &Resource, files: &mut Files) -> Expr {
+    let what = resource.address.to_string();
+    let spec = &resource.spec;
+    let mut reading = Reading::new(spec);
+    reading.put("vm_id", "vmid");
+    reading.put("hostname", "name");
+    reading.put("node_name", "node");
+    reading.put("template_file_id", "image");
+    reading.put("os_type", "ostype");
+    reading.set("description", description(spec));
+    reading.put("tags", "tags");
+    reading.put("pool_id", "pool");
+    let power = reading.take("power").and_then(Value::as_text);
+    reading.set("started", power.map(|power| Expr::Bool(power == "running")));
+    reading.put("start_on_boot", "onboot");
+    reading.put("protection", "protection");
+    reading.put("unprivileged", "unprivileged");
+    let cpu = reading.take("cpu").and_then(Value::as_map).and_then(|spec| {
+        let mut reading = Reading::new(spec);
+        reading.put("cores", "cores");
+        reading.put("units", "units");
+        reading.put_number("limit", "limit");
+        reading.object()
+    });
+    reading.set("cpu", cpu);
+    let memory = reading.take("memory").and_then(Value::as_map).and_then(|spec| {
+        let mut reading = Reading::new(spec);
+        reading.put("dedicated", "size");
+        reading.put("swap", "swap");
+        reading.object()
+    });
+    reading.set("memory", memory);
+    let root = reading.take("rootfs").and_then(Value::as_map);
+    reading.set("disk", root.and_then(|spec| root_disk(spec, &what, files)));
+    let mounts = reading.take("mounts").and_then(Value::as_map);
+    let none = Expr::Object(Vec::new());
+    reading.set("mount_points", mounts.map(|map| Expr::List(by_slot(map, "mp", &none, mount_point))));
+    let networks = reading.take("networks").and_then(Value::as_map);
+    let hole = Expr::Object(vec![
+        ("name".to_owned(), Expr::text("unused")),
+        ("enabled".to_owned(), Expr::Bool(false)),
+    ]);
+    reading.set("network_interfaces", networks.map(|map| Expr::List(by_slot(map, "net", &hole, network))));
+    let addressed = networks.map(|map| by_slot(map, "net", &none, ip_config));
+    reading.set("ip_configs", addressed.map(Expr::List));
+    reading.put("dns_servers", "nameservers");
+    reading.put("dns_domain", "searchdomain");
+    reading.put("ssh_keys", "ssh_keys");
+    reading.put("features", "features");
+    let console = reading.take("console").and_then(Value::as_map).and_then(|spec| {
+        let mut reading = Reading::new(spec);
+        reading.put("enabled", "enabled");
+        reading.put("tty_count", "tty");
+        reading.put("type", "mode");
+        reading.object()
+    });
+    reading.set("console", console);
+    reading.take("startup");
+    reading.set("startup", startup(spec));
+    reading.take("firewall");
+    reading.set("firewall", firewall(spec));
+    for field in reading.left().into_iter().filter(|field| !OURS.contains(field)) {
+        files.gap(&what, format!("the provider has no field for `{field}`"));
+    }
+    Expr::Object(reading.entries)
+}
+
+fn options(value: Option<&Value>) -> Option<Expr> {
+    value.and_then(Value::as_text).map(|text| Expr::texts(text.split(';')))
+}
+
+fn root_disk(spec: &Spec, what: &str, files: &mut Files) -> Option<Expr> {
+    let mut reading = Reading::new(spec);
+    reading.put("datastore_id", "storage");
+    reading.put_gib("size", "size");
+    for field in ["acl", "quota", "replicate"] {
+        reading.put(field, field);
+    }
+    let mount_options = options(reading.take("mountoptions"));
+    reading.set("mount_options", mount_options);
+    for field in reading.left() {
+        files.gap(what, format!("the provider has no field for `rootfs.{field}`"));
+    }
+    reading.object()
+}
+
+fn mount_point(spec: &Spec) -> Expr {
+    let mut reading = Reading::new(spec);
+    reading.put("path", "path");
+    let volume = reading.take("volume").or_else(|| spec.get("storage")).and_then(super::plain);
+    reading.set("volume", volume);
+    // The provider takes a size with a unit here.
+    let size =
+        reading.take("size").and_then(Value::as_int).map(|bytes| Expr::text(format!("{}G", gib(bytes))));
+    reading.set("size", size);
+    reading.put("read_only", "readonly");
+    for field in ["backup", "quota", "acl", "replicate", "shared"] {
+        reading.put(field, field);
+    }
+    let mount_options = options(reading.take("mountoptions"));
+    reading.set("mount_options", mount_options);
+    Expr::Object(reading.entries)
+}
+
+fn network(spec: &Spec) -> Expr {
+    let mut reading = Reading::new(spec);
+    for (name, field) in [
+        ("name", "name"),
+        ("bridge", "bridge"),
+        ("mac_address", "mac"),
+        ("vlan_id", "vlan"),
+        ("mtu", "mtu"),
+        ("firewall", "firewall"),
+    ] {
+        reading.put(name, field);
+    }
+    reading.put_number("rate_limit", "rate");
+    Expr::Object(reading.entries)
+}
+
+pub(super) fn ip_config(spec: &Spec) -> Expr {
+    let mut reading = Reading::new(spec);
+    for (name, field) in [
+        ("ipv4_address", "ip"),
+        ("ipv4_gateway", "gateway"),
+        ("ipv6_address", "ip6"),
+        ("ipv6_gateway", "gateway6"),
+    ] {
+        reading.put(name, field);
+    }
+    Expr::Object(reading.entries)
+}

@@ -1,0 +1,26 @@
+//! OpenTofu, both ways: a repository's stacks as OpenTofu projects, and what others wrote for OpenTofu as a repository.
+//!
+//! Nothing here runs OpenTofu, reads secrets or writes files: text goes in, text comes out.
+
+mod backend;
+mod data;
+pub mod hcl;
+pub mod import;
+mod module;
+mod overview;
+pub mod policy;
+mod project;
+mod provider;
+mod readme;
+mod render;
+mod runner;
+mod talconfig;
+mod variable;
+mod yaml;
+
+pub use backend::{HttpAddresses, is_encrypted, state_name};
+pub use module::FOLDER as MODULES;
+pub use overview::Overview;
+pub use project::{Files, Found, Gap, Style, found};
+pub use provider::REQUIRED_VERSION;
+pub use render::{Connection, Family, Project, render, secret_variables};

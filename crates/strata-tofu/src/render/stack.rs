@@ -1,0 +1,163 @@
+//! The stack family: generic code that goes over data, and the data in `vms.tfvars`.
+
+use strata_resource::Kind;
+
+use super::{Family, Project, modules_from, of_kind, root};
+use crate::data;
+use crate::hcl::{Block, Body, Expr, Item};
+use crate::module::{CONTAINER_INPUTS, VM_INPUTS, pass_through};
+use crate::project::{Files, Style};
+use crate::provider;
+use crate::variable::{Variable, map_of};
+
+/// What a template's own module says for it.
+const NOT_OF_TEMPLATES: [&str; 3] = ["template", "started", "clone"];
+/// The outputs that every stack has.
+const OUTPUTS: [(&str, &str); 3] = [
+    ("templates", "The templates: number and node by name"),
+    ("vms", "The virtual machines: number, node and address by name"),
+    ("containers", "The containers: number, node and address by name"),
+];
+
+pub(super) fn render(project: &Project<'_>, files: &mut Files) {
+    let stack = project.stack;
+    let folder = Family::Stack.folder(stack);
+    let place = |file: &str| format!("{folder}/{file}");
+    let text = data_file(project, files);
+    files.add(place(&Family::Stack.data_file(stack)), Style::Hash, text);
+    if !stack.is_default_environment {
+        return;
+    }
+    files.add(place("main.tf"), Style::Hash, main(&modules_from(&folder)));
+    root::files(project, &folder, &[provider::PROXMOX], files);
+    files.add(place("variables.tf"), Style::Hash, variables(project));
+    let connection = root::connection("var.proxmox_endpoint", "var.proxmox_api_token");
+    files.add(place("providers.tf"), Style::Hash, connection.render());
+    files.add(place("outputs.tf"), Style::Hash, outputs(project));
+}
+
+fn template_inputs() -> Vec<Variable> {
+    VM_INPUTS.iter().filter(|input| !NOT_OF_TEMPLATES.contains(&input.name)).copied().collect()
+}
+
+fn variables(project: &Project<'_>) -> String {
+    let mut list = vec![root::ENDPOINT, root::TOKEN, root::INSECURE];
+    list.extend_from_slice(root::SHARED);
+    if crate::backend::is_encrypted(project.state) {
+        list.push(root::PASSPHRASE);
+    }
+    let mut body = crate::variable::declarations(&list);
+    for (name, what, kind) in [
+        ("templates", "Virtual machines that others are cloned from, by name", map_of(&template_inputs())),
+        ("vms", "Virtual machines by name", map_of(VM_INPUTS)),
+        ("containers", "LXC containers by name", map_of(CONTAINER_INPUTS)),
+        ("outputs", "What the stack lets others ask of it", Expr::raw("any")),
+    ] {
+        let mut inner = Body::new();
+        inner
+            .attribute("description", what)
+            .attribute("type", kind)
+            .attribute("default", Expr::Object(Vec::new()));
+        let labels = vec![name.to_owned()];
+        body.blank();
+        body.items.push(Item::Block(Block { kind: "variable".to_owned(), labels, body: inner }));
+    }
+    body.render()
+}
+
+fn main(modules: &str) -> String {
+    let mut body = Body::new();
+    root::prerequisites(&mut body);
+    body.block("module", &["template"], |body| {
+        body.attribute("source", Expr::text(format!("{modules}/template")))
+            .attribute("for_each", Expr::raw("var.templates"))
+            .blank();
+        pass_through(body, &template_inputs(), &[]);
+        body.attribute("user_password", Expr::raw("lookup(var.user_passwords, each.key, null)")).blank();
+        body.attribute("depends_on", Expr::raw(root::NEEDED));
+    });
+    body.block("module", &["vm"], |body| {
+        body.attribute("source", Expr::text(format!("{modules}/proxmox_qemu_vm")))
+            .attribute("for_each", Expr::raw("var.vms"))
+            .blank();
+        pass_through(body, VM_INPUTS, &[]);
+        body.attribute("user_password", Expr::raw("lookup(var.user_passwords, each.key, null)")).blank();
+        body.attribute("depends_on", Expr::raw(root::NEEDED.replace('[', "[module.template, ")));
+    });
+    body.block("module", &["container"], |body| {
+        body.attribute("source", Expr::text(format!("{modules}/proxmox_lxc_container")))
+            .attribute("for_each", Expr::raw("var.containers"))
+            .blank();
+        pass_through(body, CONTAINER_INPUTS, &[]);
+        body.attribute("user_password", Expr::raw("lookup(var.user_passwords, each.key, null)")).blank();
+        body.attribute("depends_on", Expr::raw("[proxmox_download_file.image]"));
+    });
+    body.render()
+}
+
+fn outputs(project: &Project<'_>) -> String {
+    let mut body = Body::new();
+    for (name, what) in OUTPUTS {
+        let module = name.trim_end_matches('s');
+        let fields = if name == "templates" {
+            "{ vm_id = machine.vm_id, node_name = machine.node_name }"
+        } else {
+            "{ vm_id = machine.vm_id, node_name = machine.node_name, ipv4_address = machine.ipv4_address }"
+        };
+        body.block("output", &[name], |body| {
+            body.attribute("description", what).attribute(
+                "value",
+                Expr::raw(format!("{{ for name, machine in module.{module} : name => {fields} }}")),
+            );
+        });
+    }
+    let known = |name: &str| OUTPUTS.iter().any(|(known, _)| *known == name);
+    for name in project.blueprint.outputs.keys().filter(|name| !known(name)) {
+        body.block("output", &[name], |body| {
+            body.attribute("description", Expr::text(format!("`{name}` of stack.yaml"))).attribute(
+                "value",
+                Expr::raw(format!("try(var.outputs[{}], null)", crate::hcl::quote(name))),
+            );
+        });
+    }
+    body.render()
+}
+
+fn data_file(project: &Project<'_>, files: &mut Files) -> String {
+    let mut body = Body::new();
+    body.attribute("proxmox_endpoint", Expr::text(&project.connection.endpoint))
+        .attribute("proxmox_insecure", project.connection.insecure);
+    root::data(project, &mut body);
+    for (name, kind) in [("templates", Kind::Template), ("vms", Kind::Vm), ("containers", Kind::Container)] {
+        let mut entries = Vec::new();
+        for resource in of_kind(project.blueprint, kind) {
+            let machine = match kind {
+                Kind::Container => data::container(resource, files),
+                Kind::Template => without_power(data::vm(resource, files)),
+                _ => data::vm(resource, files),
+            };
+            let own = resource.address.name();
+            entries.push((own.to_owned(), root::with_documents(project, own, machine)));
+        }
+        body.blank().attribute(name, Expr::Object(entries));
+    }
+    let outputs: Vec<(String, Expr)> = project
+        .blueprint
+        .outputs
+        .iter()
+        .filter_map(|(name, value)| Some((name.clone(), data::plain(value)?)))
+        .collect();
+    if !outputs.is_empty() {
+        body.blank().attribute("outputs", Expr::Object(outputs));
+    }
+    body.render()
+}
+
+fn without_power(machine: Expr) -> Expr {
+    match machine {
+        Expr::Object(entries) => Expr::Object(
+            entries.into_iter().filter(|(key, _)| !NOT_OF_TEMPLATES.contains(&key.as_str())).collect(),
+        ),
+        other => other,
+    }
+}

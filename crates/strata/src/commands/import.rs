@@ -1,0 +1,135 @@
+//! `strata import`.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use serde_json::json;
+use strata_source::world::Disk;
+use strata_tofu::import::{Imported, Note};
+
+use super::CommandResult;
+use crate::command_error::CommandError;
+use crate::context::{Context, random_hex};
+use crate::style::{self, paint};
+
+/// Makes a repository from one that was written for Terraform, OpenTofu or talhelper
+///
+/// Takes layered Terraform, the cluster-template family, stacks with Ansible Vault, one cluster.yaml for each cluster, environments with
+/// terraform.tfvars, cluster.toml, talconfig.yaml and topf.yaml. Says what was not carried over, with file and line. Nothing that is there
+/// is overwritten. The new repository is made in the current folder, or where `-C` says.
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// The folder to read
+    #[arg(value_name = "DIR")]
+    folder: PathBuf,
+    /// Writes nothing; says what would be written
+    #[arg(long)]
+    dry_run: bool,
+}
+
+pub(crate) fn run(context: &Context, args: &Args) -> CommandResult {
+    let from = crate::secrets::absolute(context, &args.folder);
+    if !from.is_dir() {
+        return Err(CommandError::failed(format!("there is no folder `{}`", args.folder.display())));
+    }
+    let into = std::path::absolute(context.start()).unwrap_or_else(|_| context.start());
+    if into.join("strata.yaml").exists() {
+        return Err(CommandError::refused(format!("`{}` is a repository already", into.display()))
+            .hint("name an empty folder with `-C`"));
+    }
+    let disk = Disk::new(&from, context.environment.clone());
+    let imported = strata_tofu::import::import(&disk, &random_hex(5));
+    if imported.found.is_empty() {
+        tell(context, &imported.notes);
+        return Err(CommandError::failed(format!(
+            "nothing in `{}` is known to Strata",
+            args.folder.display()
+        ))
+        .hint("see `strata import --help` for what can be read"));
+    }
+    if !args.dry_run {
+        write(&into, &from, &imported)?;
+    }
+    for path in imported.files.keys() {
+        context.printer.event(&json!({"event": "file", "path": path}));
+        context.printer.line(format!("{} {path}", paint(style::CREATE, "+")));
+    }
+    tell(context, &imported.notes);
+    let what = imported.found.join(", ");
+    context.printer.event(&json!({
+        "event": "imported", "found": imported.found, "files": imported.files.len(), "notes": imported.notes.len(),
+    }));
+    context.printer.line(format!(
+        "{} {what}: {} files, {} notes",
+        paint(style::CREATE, "imported:"),
+        imported.files.len(),
+        imported.notes.len()
+    ));
+    context.printer.line("next: `strata validate`, then `strata adopt STACK` for what runs already");
+    Ok(ExitCode::SUCCESS)
+}
+
+fn tell(context: &Context, notes: &[Note]) {
+    for note in notes {
+        let place = note.place.as_ref().map(|place| format!("{}:{}", place.file, place.line));
+        context.printer.event(&json!({"event": "note", "place": place, "message": note.message}));
+        let place = place.map(|place| format!("{place}: ")).unwrap_or_default();
+        context.printer.note(format!("{} {place}{}", paint(style::WARNING, "note:"), note.message));
+    }
+}
+
+fn write(into: &Path, from: &Path, imported: &Imported) -> Result<(), CommandError> {
+    let same = std::fs::canonicalize(into).ok() == std::fs::canonicalize(from).ok();
+    for (path, text) in &imported.files {
+        let place = into.join(path);
+        let there = std::fs::read_to_string(&place).ok();
+        if there.as_deref() == Some(text) {
+            continue;
+        }
+        // In its own folder a cluster.yaml of the old kind is what the new one was made from.
+        if there.is_some() {
+            let error = CommandError::refused(format!("`{path}` is there already, and would be another"));
+            return Err(if same {
+                error.hint("import into another folder: `strata -C NEW import DIR`")
+            } else {
+                error
+            });
+        }
+    }
+    let failed = |path: &Path, error: std::io::Error| {
+        CommandError::failed(format!("cannot write `{}`: {error}", path.display()))
+    };
+    for (path, text) in &imported.files {
+        let place = into.join(path);
+        if let Some(folder) = place.parent() {
+            std::fs::create_dir_all(folder).map_err(|error| failed(folder, error))?;
+        }
+        crate::replace_file::replace(&place, text.as_bytes()).map_err(|error| failed(&place, error))?;
+    }
+    if imported.secrets.is_empty() {
+        return Ok(());
+    }
+    let (key, recipient) = crate::secrets::generate_identity();
+    let mut plain = String::new();
+    for (name, value) in &imported.secrets {
+        plain.push_str(&format!("{name}: {}\n", serde_json::Value::from(value.as_str())));
+    }
+    let sealed = crate::secrets::encrypt_yaml(&plain, &recipient)?;
+    let place = into.join("age.key");
+    crate::replace_file::replace_private(&place, key.expose().as_bytes())
+        .map_err(|error| failed(&place, error))?;
+    let place = into.join("secrets.sops.yaml");
+    crate::replace_file::replace(&place, sealed.as_bytes()).map_err(|error| failed(&place, error))?;
+    let rules = into.join(".sops.yaml");
+    if !rules.exists() {
+        let text = format!("creation_rules:\n  - path_regex: \\.sops\\.ya?ml$\n    age: {recipient}\n");
+        crate::replace_file::replace(&rules, text.as_bytes()).map_err(|error| failed(&rules, error))?;
+    }
+    let ignored = into.join(".gitignore");
+    let mut text = std::fs::read_to_string(&ignored).unwrap_or_default();
+    if !text.lines().any(|line| line.trim_start_matches('/') == crate::secrets::OWN_KEY) {
+        text.push_str("/age.key\n/.strata/\n");
+        crate::replace_file::replace(&ignored, text.as_bytes()).map_err(|error| failed(&ignored, error))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,181 @@
+//! What OpenTofu needs of a repository: rendered projects, and the secrets that they take by the environment.
+
+use std::collections::BTreeMap;
+
+use strata_blueprint::{Blueprint, Resolver};
+use strata_diagnostics::Diagnostic;
+use strata_secret::SecretString;
+use strata_secrets::{Access, vault};
+use strata_source::settings::state::State;
+use strata_source::settings::target::Tls;
+use strata_source::{EffectiveStack, Reference, Source, Value};
+use strata_tofu::{Connection, Family, Files, Project};
+
+use super::resolve::Outside;
+use super::{OWN_FOLDER, Workspace, digest_key, targets};
+use crate::command_error::CommandError;
+
+/// Resolves everything but secrets: what is rendered holds none, and whoever renders may have no keys.
+struct WithoutSecrets<'w>(Outside<'w>);
+
+impl Resolver for WithoutSecrets<'_> {
+    fn resolve(&self, reference: &Reference) -> Result<SecretString, Box<Diagnostic>> {
+        match reference.source {
+            Source::Secret(_) => Ok(SecretString::new("secret".to_owned())),
+            _ => self.0.resolve(reference),
+        }
+    }
+}
+
+impl Workspace<'_> {
+    /// Everything that is generated for the stacks, in all their environments.
+    pub(crate) fn rendered(&self, stacks: &[String]) -> Result<Files, CommandError> {
+        let names = self.repository.select(stacks, None).map_err(|error| {
+            let own = CommandError::failed(error.message);
+            error.hint.map_or(own.clone(), |hint| own.hint(hint))
+        })?;
+        let names: Vec<&str> = names.iter().map(|stack| stack.name.as_str()).collect();
+        let mut drawn: Vec<(&EffectiveStack, Blueprint, Connection)> = Vec::new();
+        for entry in self.repository.stacks().iter().filter(|entry| names.contains(&entry.name.as_str())) {
+            for environment in &entry.environments {
+                let Some(stack) = self.repository.stack(&entry.name, Some(environment)) else { continue };
+                if Family::of(stack).is_some() {
+                    drawn.push((stack, self.blueprint_without_secrets(stack)?, self.connection(stack)));
+                }
+            }
+        }
+        let state = self.repository.settings.state.as_ref();
+        let projects: Vec<Project<'_>> = drawn
+            .iter()
+            .map(|(stack, blueprint, connection)| Project {
+                stack,
+                blueprint,
+                connection: connection.clone(),
+                state,
+                world: &self.disk,
+            })
+            .collect();
+        Ok(strata_tofu::render(&projects))
+    }
+
+    fn blueprint_without_secrets(&self, stack: &EffectiveStack) -> Result<Blueprint, CommandError> {
+        let outside = WithoutSecrets(Outside::new(self, &stack.folder));
+        self.draw_with(stack, &self.repository.shared_storages(), None, &outside)
+    }
+
+    /// How the provider reaches the Proxmox of a stack.
+    fn connection(&self, stack: &EffectiveStack) -> Connection {
+        let own = stack.cluster().and_then(|cluster| cluster.proxmox.as_ref());
+        let known = self.repository.proxmox(stack).map(|(_, proxmox)| proxmox);
+        let written = own.and_then(|own| own.endpoint.as_ref());
+        let endpoint = written.or(known.map(|proxmox| &proxmox.endpoint));
+        let tls: Option<&Tls> = match written {
+            Some(_) => own.and_then(|own| own.tls.as_ref()),
+            None => known.and_then(|proxmox| proxmox.tls.as_ref()),
+        };
+        let pinned = tls.is_some_and(|tls| tls.fingerprint.is_some());
+        let open = tls.is_some_and(|tls| tls.insecure) || own.is_some_and(|own| own.insecure == Some(true));
+        Connection {
+            endpoint: endpoint.map(|endpoint| base_address(endpoint)).unwrap_or_default(),
+            insecure: pinned || open,
+            pinned,
+        }
+    }
+
+    /// The sensitive variables of a rendered project.
+    pub(crate) fn tofu_variables(
+        &self,
+        stack: &EffectiveStack,
+    ) -> Result<BTreeMap<String, SecretString>, CommandError> {
+        let mut variables = BTreeMap::new();
+        let Some(family) = Family::of(stack) else { return Ok(variables) };
+        if let Some(token) = targets::token_of(self, stack)? {
+            match token.expose().split_once('=') {
+                Some((id, secret)) if family == Family::Template => {
+                    variables.insert("proxmox_api_token_id".to_owned(), SecretString::new(id.to_owned()));
+                    variables
+                        .insert("proxmox_api_token_secret".to_owned(), SecretString::new(secret.to_owned()));
+                }
+                _ => {
+                    variables.insert("proxmox_api_token".to_owned(), token);
+                }
+            }
+        }
+        let blueprint = self.draw(stack, &self.repository.shared_storages(), None)?;
+        for (name, json) in strata_tofu::secret_variables(&blueprint) {
+            variables.insert(name.to_owned(), SecretString::new(json.to_string()));
+        }
+        if let Some(passphrase) = self.state_passphrase()? {
+            variables.insert("state_encryption_passphrase".to_owned(), passphrase);
+        }
+        Ok(variables)
+    }
+
+    /// What OpenTofu's state is encrypted with, if it is.
+    pub(crate) fn state_passphrase(&self) -> Result<Option<SecretString>, CommandError> {
+        let encryption = self.state_settings().and_then(|state| state.encryption.as_ref());
+        encryption
+            .and_then(|encryption| encryption.passphrase.as_ref())
+            .map(|value| self.value(value))
+            .transpose()
+    }
+
+    pub(crate) fn state_settings(&self) -> Option<&State> {
+        self.repository.settings.state.as_ref()
+    }
+
+    /// A value of strata.yaml.
+    pub(crate) fn value(&self, value: &Value<String>) -> Result<SecretString, CommandError> {
+        targets::resolve(self, "", value)
+    }
+
+    /// A secret by its name, if there is one that can be read.
+    pub(crate) fn secret_if_any(&self, name: &str) -> Result<Option<SecretString>, CommandError> {
+        match self.secrets.contains(name) {
+            Ok(Some(false)) => Ok(None),
+            Ok(_) => Ok(self.secrets.resolve(name).ok()),
+            Err(error) => Err(CommandError::failed(error.to_string())),
+        }
+    }
+
+    /// What is in a file of ansible-vault.
+    pub(crate) fn open_vault(&self, content: &[u8]) -> Result<strata_secret::SecretBytes, String> {
+        let access: &Access = &self.access;
+        vault::open(content, access.passwords())
+            .map(|open| open.plaintext().clone())
+            .map_err(|error| error.to_string())
+    }
+
+    /// A passphrase for saved plans where the repository has none: it never leaves this machine.
+    pub(crate) fn plan_passphrase(&self) -> Result<SecretString, CommandError> {
+        let key = digest_key::load_or_make(&self.root.join(OWN_FOLDER))?;
+        let digest = key.digest("strata tofu", "plan", b"passphrase");
+        Ok(SecretString::new(digest.to_string()))
+    }
+
+    /// The one stack that a command is about; without a name, the only one that OpenTofu could be run for.
+    pub(crate) fn tofu_stack(&self, stack: Option<&str>) -> Result<&EffectiveStack, CommandError> {
+        if let Some(stack) = stack {
+            return self.one(stack);
+        }
+        let able = |stack: &&EffectiveStack| {
+            Family::of(stack).is_some() || matches!(stack.model, strata_source::Model::Tofu)
+        };
+        let found: Vec<&EffectiveStack> = self.select(&[])?.into_iter().filter(able).collect();
+        match found.as_slice() {
+            [one] => Ok(one),
+            [] => Err(CommandError::failed("there is no stack that OpenTofu could be run for")),
+            several => {
+                let names: Vec<&str> = several.iter().map(|stack| stack.name.as_str()).collect();
+                Err(CommandError::failed("more than one stack could be meant")
+                    .hint(format!("name one of {}", names.join(", "))))
+            }
+        }
+    }
+}
+
+/// The provider takes the address without the path.
+fn base_address(endpoint: &str) -> String {
+    let endpoint = endpoint.trim_end_matches('/');
+    endpoint.strip_suffix("/api2/json").unwrap_or(endpoint).to_owned()
+}
