@@ -5,6 +5,8 @@
 declare -A tools=(
   [tofu]=STRATA_TOFU
   [bpg]=STRATA_BPG_MIRROR
+  [talos-provider]=STRATA_TALOS_MIRROR
+  [talhelper]=STRATA_TALHELPER
   [sops]=STRATA_SOPS
   [age]=STRATA_AGE
   [ansible-vault]=STRATA_ANSIBLE_VAULT
@@ -18,6 +20,7 @@ declare -A tools=(
   [moto]=STRATA_MOTO
 )
 bpg_version=0.112.0
+talos_provider_version=0.8.0
 kubernetes_version=1.36.4
 
 # Sets and exports the variable of a tool, and makes the tool if there is none.
@@ -80,6 +83,20 @@ install_bpg() {
   build_go github.com/bpg/terraform-provider-proxmox v$bpg_version . "$provider" "-X main.version=$bpg_version"
   mv "$kept/bpg.new" "$kept/bpg"
 }
+
+# Beside the provider for Proxmox, whose mirror shows the name of the registry.
+install_talos-provider() {
+  local registry platform provider
+  registry=$(ls "$STRATA_BPG_MIRROR")
+  platform=$(go env GOOS)_$(go env GOARCH)
+  provider=$kept/talos-provider.new/$registry/siderolabs/talos/$talos_provider_version/$platform/terraform-provider-talos_v$talos_provider_version
+  mkdir -p "$(dirname "$provider")"
+  GONOSUMDB=github.com/siderolabs/terraform-provider-talos \
+    build_go github.com/siderolabs/terraform-provider-talos v$talos_provider_version . "$provider"
+  mv "$kept/talos-provider.new" "$kept/talos-provider"
+}
+
+install_talhelper() { build_go github.com/budimanjojo/talhelper/v3 v3.1.17 . "$kept/talhelper"; }
 
 install_sops() { build_go github.com/getsops/sops/v3 v3.13.3 ./cmd/sops "$kept/sops"; }
 
