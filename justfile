@@ -23,6 +23,17 @@ kill-test:
 fault-test:
     cargo test --release -p strata --test it -- --ignored --nocapture fault_all
 
+# The same over cold boots of clusters, Talos and Kubernetes calls included
+cluster-kill-test:
+    cargo test --release -p strata --test it -- --ignored --nocapture kill_cold
+
+cluster-fault-test:
+    cargo test --release -p strata --test it -- --ignored --nocapture fault_cold
+
+# Random histories of a cluster: `STRATA_SEED=7 STRATA_COUNT=100 just cluster-histories`
+cluster-histories:
+    cargo test --release -p strata --test it -- --ignored --nocapture histories_from_a_seed
+
 # Requests, time, processor time and memory of a plan of 10 to 10,000 guests
 bench:
     cargo build --release

@@ -1,6 +1,6 @@
 //! One cluster: who it is, where its nodes answer, and the keys that open them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -105,6 +105,10 @@ pub struct Cluster {
     pub(crate) copied: AtomicBool,
     /// What each node had when it was last looked at, by name: what a forecast is made from.
     pub(crate) seen: Mutex<BTreeMap<String, MachineConfig>>,
+    /// Control planes that this run could not bring up.
+    given_up: Mutex<BTreeSet<String>>,
+    /// Nodes whose reboot an interrupted run still owes.
+    pub(crate) due: Mutex<BTreeSet<String>>,
 }
 
 impl Cluster {
@@ -125,6 +129,8 @@ impl Cluster {
             alive,
             copied: AtomicBool::new(false),
             seen: Mutex::default(),
+            given_up: Mutex::default(),
+            due: Mutex::default(),
         })
     }
 
@@ -139,6 +145,16 @@ impl Cluster {
 
     pub(crate) fn now_alive(&self) {
         self.alive.store(true, Ordering::SeqCst);
+    }
+
+    pub(crate) fn gave_up(&self, name: &str) {
+        self.given_up.lock().unwrap_or_else(std::sync::PoisonError::into_inner).insert(name.to_owned());
+    }
+
+    /// This run tried to bring up every control plane, and failed each time.
+    pub(crate) fn has_no_control_plane(&self) -> bool {
+        let given_up = self.given_up.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        self.control_planes().all(|node| given_up.contains(&node.name))
     }
 
     /// The user said that etcd is begun again where it was lost.

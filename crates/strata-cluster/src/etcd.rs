@@ -67,6 +67,17 @@ impl Membership {
         Ok(())
     }
 
+    /// Whether members whose machines are gone can be taken out and made again: the others must be a majority.
+    pub(crate) fn may_rebuild(&self, cluster: &str, gone: &[&str]) -> Result<(), ProviderError> {
+        let others = |member: &&EtcdMember| !gone.contains(&member.hostname.as_str());
+        let well = self.voters().filter(others).filter(|member| self.well.contains(&member.id)).count();
+        let voters = self.voters().count();
+        if well >= Self::quorum(voters) {
+            return Ok(());
+        }
+        Err(no_majority(cluster, &format!("{well} of its {voters} voting members are well")))
+    }
+
     /// Whether a member may leave for good.
     pub(crate) fn may_leave(&self, name: &str) -> Result<(), ProviderError> {
         let Some(member) = self.of(name) else { return Ok(()) };
@@ -89,7 +100,26 @@ impl Membership {
     }
 }
 
+/// Etcd decides nothing any more, and cannot be helped by new members.
+pub(crate) fn no_majority(cluster: &str, why: &str) -> ProviderError {
+    let message = format!("the etcd of `{cluster}` has no majority: {why}");
+    guard(
+        message,
+        "bring the other control planes back; where they are lost for good, `strata talos restore STACK --snapshot FILE` begins again from a copy",
+    )
+}
+
 impl Cluster {
+    /// Whether any control plane has an etcd at all, with a majority or without.
+    pub(crate) async fn has_etcd(&self) -> Result<bool, ProviderError> {
+        for node in self.control_planes() {
+            if self.talos(&node.address)?.etcd_status().await.is_ok() {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
     /// Asks the control planes. None: all that answer have no etcd.
     pub(crate) async fn membership(&self) -> Result<Option<Membership>, ProviderError> {
         let looks = self.control_planes().map(|node| async move {
@@ -195,6 +225,15 @@ mod tests {
         let two = [("a", false, true), ("b", false, true)];
         assert!(etcd(&two).may_pause("a", false).is_err());
         assert!(etcd(&two).may_pause("a", true).is_ok());
+    }
+
+    #[test]
+    fn only_a_majority_rebuilds_the_rest() {
+        let one_gone = [("a", false, false), ("b", false, true), ("c", false, true)];
+        assert!(etcd(&one_gone).may_rebuild("lab", &["a"]).is_ok());
+        let two_gone = [("a", false, false), ("b", false, false), ("c", false, true)];
+        assert!(etcd(&two_gone).may_rebuild("lab", &["a", "b"]).is_err());
+        assert!(etcd(&[("a", false, false)]).may_rebuild("lab", &["a"]).is_err());
     }
 
     #[test]

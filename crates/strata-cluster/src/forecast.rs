@@ -32,7 +32,9 @@ pub(crate) fn effect(version: &str, live: &MachineConfig, told: &MachineConfig) 
 /// For the plan: by the version that the node will have when it is told.
 pub(crate) fn of(cluster: &Cluster, operation: &Operation) -> Option<Forecast> {
     let changes = |field: &str| operation.changes.iter().any(|change| change.path.first() == Some(field));
-    if changes("version") {
+    let due =
+        || cluster.due.lock().unwrap_or_else(PoisonError::into_inner).contains(operation.address.name());
+    if changes("version") || (changes("cordoned") && due()) {
         return Some(Forecast::Restarts);
     }
     if !["config", "foreign", "address"].iter().any(|field| changes(field)) {

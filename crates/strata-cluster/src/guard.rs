@@ -61,9 +61,13 @@ impl Provider for GuardedProvider {
         let stopped = operation.observed.as_ref().is_some_and(|observed| {
             observed.spec.get("power").and_then(strata_resource::Value::as_text) == Some("stopped")
         });
-        // One that is down already is only brought back.
-        let what = if stopped { Disturbance::Light } else { Disturbance::Restart };
-        let turn = cluster.begin_turn(node, what, context).await?;
+        if stopped {
+            // What is down disturbs nobody by coming back, and may be what etcd waits for.
+            let outcome = self.inner.execute(operation, context).await?;
+            cluster.wait_answer(node, context).await?;
+            return Ok(outcome);
+        }
+        let turn = cluster.begin_turn(node, Disturbance::Restart, context).await?;
         let outcome = self.inner.execute(operation, context).await?;
         cluster.hang_up(&node.address);
         cluster.end_turn(node, context).await?;

@@ -20,6 +20,7 @@ mod observe;
 mod preflight;
 mod provider;
 mod reset;
+mod restart;
 mod restore;
 mod rolling;
 mod schematic;

@@ -1,15 +1,19 @@
 //! The life of a node's Talos: told what it is, changed, upgraded, taken out.
 
+use std::sync::PoisonError;
+
 use strata_engine::{ErrorClass, Operation, OperationContext, Outcome, ProviderError};
 use strata_resource::{Spec, Value};
 use strata_state::Action;
-use strata_talos::api::{ApplyMode, MachineStage, RebootMode, Reset, TalosError, Upgraded, Wipe};
-use strata_talos::{Contract, MachineConfig, RebootEffect};
+use strata_talos::api::{ApplyMode, MachineStage, Reset, TalosError, Wipe};
+use strata_talos::{Component, Contract, MachineConfig, RebootEffect};
 
 use crate::cluster::{Cluster, NodePlace};
 use crate::error::{guard, internal, kube, talos};
 use crate::forecast::{effect, told};
+use crate::kubernetes::version_of;
 use crate::node::{Contact, Running, stage};
+use crate::restart::{self, Ways};
 use crate::rolling::Disturbance;
 use crate::wait::{BOOT, JOIN, PULL, Seen, until};
 
@@ -35,7 +39,7 @@ pub(crate) async fn execute(
     Ok(Outcome::default())
 }
 
-fn text<'s>(spec: &'s Spec, field: &str) -> Option<&'s str> {
+pub(crate) fn text<'s>(spec: &'s Spec, field: &str) -> Option<&'s str> {
     spec.get(field).and_then(Value::as_text)
 }
 
@@ -60,6 +64,24 @@ fn config<'c>(cluster: &'c Cluster, node: &NodePlace) -> Result<&'c MachineConfi
         .ok_or_else(|| internal(format!("`{}` has no configuration", node.name)))
 }
 
+/// What a node that joins is told: with the Kubernetes that the cluster has by now, since a kubelet must not be newer than the API
+/// servers. It becomes newer together with all others.
+fn joining(cluster: &Cluster, node: &NodePlace) -> Result<MachineConfig, ProviderError> {
+    let mut joining = config(cluster, node)?.clone();
+    if !cluster.is_alive() {
+        return Ok(joining);
+    }
+    let seen = cluster.seen.lock().unwrap_or_else(PoisonError::into_inner);
+    let others = seen.iter().filter(|(name, _)| **name != node.name).map(|(_, config)| config);
+    let Some(version) = version_of(others) else { return Ok(joining) };
+    for component in
+        Component::ALL.into_iter().filter(|component| joining.runs(*component)).collect::<Vec<_>>()
+    {
+        joining.set_component_version(component, &version).map_err(|error| internal(error.to_string()))?;
+    }
+    Ok(joining)
+}
+
 async fn create(
     cluster: &Cluster,
     operation: &Operation,
@@ -71,14 +93,15 @@ async fn create(
         true => Some(cluster.begin_turn(node, Disturbance::Light, context).await?),
         false => None,
     };
-    if cluster.is_alive() {
-        forget_former(cluster, node, context).await?;
-    }
-    let wanted = config(cluster, node)?.to_yaml();
-    until(context, &format!("Talos at {}", node.address), BOOT, || async {
+    let wanted = joining(cluster, node)?.to_yaml();
+    let told = until(context, &format!("Talos at {}", node.address), BOOT, || async {
         match cluster.contact(&node.address).await? {
             Contact::Running(_) => settled(cluster, node).await,
             Contact::Maintenance => {
+                // Only now is it certain that nothing is on its disk: while it is silent, it may be a member that reboots.
+                if cluster.is_alive() {
+                    forget_former(cluster, node, context).await?;
+                }
                 context.before_write()?;
                 context.progress("is told what it is");
                 let given = cluster
@@ -94,10 +117,20 @@ async fn create(
             Contact::Stranger(who) => {
                 Err(guard(who, "give the node another address, or reset that machine by hand"))
             }
+            Contact::Silent(_) if !node.control_plane && cluster.has_no_control_plane() => {
+                let message =
+                    format!("`{}` gets its certificate from a control plane, and none came up", node.name);
+                Err(ProviderError::new(ErrorClass::Unreachable, message)
+                    .hint("`strata apply` goes on once a control plane does"))
+            }
             Contact::Silent(why) => Ok(Seen::NotYet(why)),
         }
     })
-    .await?;
+    .await;
+    if told.is_err() && node.control_plane {
+        cluster.gave_up(&node.name);
+    }
+    told?;
     eject(cluster, operation, context).await?;
     if turn.is_some() {
         cluster.end_turn(node, context).await?;
@@ -129,10 +162,6 @@ async fn forget_former(
     node: &NodePlace,
     context: &dyn OperationContext,
 ) -> Result<(), ProviderError> {
-    // One that runs with the cluster's keys is no former one: an interrupted run got that far.
-    if matches!(cluster.contact(&node.address).await?, Contact::Running(_)) {
-        return Ok(());
-    }
     if node.control_plane {
         cluster.remove_member(&node.name, context).await?;
     }
@@ -186,14 +215,19 @@ async fn update(
         true => effect(&running.version, &running.config, &told(config(cluster, node)?, &running.config)),
         false => RebootEffect::NoReboot,
     };
-    let restarts = upgrades || reboot != RebootEffect::NoReboot;
+    // A run that died may have told it, and not rebooted it.
+    let due = changes("cordoned") && cluster.due_reboot(&reached).await?.is_some();
+    let restarts = upgrades || due || reboot != RebootEffect::NoReboot;
     let what = if restarts { Disturbance::Restart } else { Disturbance::Light };
     let _turn = cluster.begin_turn(&reached, what, context).await?;
     if upgrades {
-        upgrade(cluster, operation, &reached, context).await?;
+        restart::upgrade(cluster, operation, &reached, context).await?;
     }
     if tells {
         tell(cluster, node, &reached, context).await?;
+    }
+    if due && let Some(boot) = cluster.due_reboot(node).await? {
+        Ways { node, reached: node, boot: &boot }.rebooted(cluster, context).await?;
     }
     if changes("media") {
         eject(cluster, operation, context).await?;
@@ -207,46 +241,6 @@ fn silent(node: &NodePlace) -> ProviderError {
         format!("`{}` does not answer at {}", node.name, node.address),
     )
     .hint("`strata talos health` shows every node")
-}
-
-/// Another version of Talos, and the reboot into it.
-async fn upgrade(
-    cluster: &Cluster,
-    operation: &Operation,
-    node: &NodePlace,
-    context: &dyn OperationContext,
-) -> Result<(), ProviderError> {
-    let wanted = text(&operation.spec, "version").unwrap_or_default();
-    let image = text(&operation.spec, "installer")
-        .ok_or_else(|| internal(format!("`{}` has no image to be upgraded with", node.name)))?;
-    let client = cluster.talos(&node.address)?;
-    if client.version().await.map_err(talos)?.tag == wanted {
-        return Ok(());
-    }
-    let boot = client.boot_id().await.map_err(talos)?;
-    context.before_write()?;
-    context.progress(&format!("is upgraded to {wanted}"));
-    let upgraded = client.upgrade(image, &mut |line| context.progress(line)).await;
-    match upgraded {
-        Ok(Upgraded::NeedsReboot) => reboot_node(cluster, node, context).await?,
-        Ok(Upgraded::Rebooting) => {}
-        // It may be on its way: the version tells.
-        Err(error) if is_passing(&error) => {}
-        Err(error) => return Err(talos(error)),
-    }
-    wait_reboot(cluster, node, &boot, context).await?;
-    let version = cluster.talos(&node.address)?.version().await.map_err(talos)?.tag;
-    if version == wanted {
-        return Ok(());
-    }
-    Err(ProviderError::new(
-        ErrorClass::TaskFailed,
-        format!(
-            "`{}` rebooted into {version}, not into {wanted}: Talos went back to the version before",
-            node.name
-        ),
-    )
-    .hint("the console of the node says why; `strata apply` tries again"))
 }
 
 /// The configuration, with the versions of Kubernetes that the node has: those are changed in an order of their own.
@@ -263,47 +257,27 @@ async fn tell(
     let wanted = told(config(cluster, node)?, &live);
     let reboot = effect(&version, &live, &wanted);
     let client = cluster.talos(&reached.address)?;
-    let boot = client.boot_id().await.map_err(talos)?;
     let minor = version.parse::<Contract>().map_err(|error| internal(error.to_string()))?;
-    context.before_write()?;
     context.progress("is told its new configuration");
     let text = wanted.to_yaml();
-    let moved = reached.address != node.address;
-    let reboots = match (reboot, minor >= Contract::V1_14) {
-        (RebootEffect::NoReboot, _) => {
-            match client.apply_configuration(&text, ApplyMode::NoReboot, false).await {
-                Err(error) if moved && is_passing(&error) => {}
-                other => drop(other.map_err(talos)?),
-            }
-            false
-        }
-        // From 1.14 on nothing reboots by itself: what needs it stays pending until we do it.
-        (_, true) => {
-            client.apply_configuration(&text, ApplyMode::NoReboot, false).await.map_err(talos)?;
-            reboot_node(cluster, reached, context).await?;
-            true
-        }
-        (_, false) => match client.apply_configuration(&text, ApplyMode::Auto, false).await {
-            Ok(applied) => applied.reboots,
-            Err(error) if is_passing(&error) => true,
-            Err(error) => return Err(talos(error)),
-        },
-    };
-    if reboots { wait_reboot(cluster, node, &boot, context).await } else { Ok(()) }
-}
-
-async fn reboot_node(
-    cluster: &Cluster,
-    node: &NodePlace,
-    context: &dyn OperationContext,
-) -> Result<(), ProviderError> {
-    context.before_write()?;
-    context.progress("reboots");
-    match cluster.talos(&node.address)?.reboot(RebootMode::Default).await {
-        Ok(()) => Ok(()),
-        Err(error) if is_passing(&error) => Ok(()),
-        Err(error) => Err(talos(error)),
+    if reboot == RebootEffect::NoReboot {
+        context.before_write()?;
+        let moved = reached.address != node.address;
+        return match client.apply_configuration(&text, ApplyMode::NoReboot, false).await {
+            Err(error) if moved && is_passing(&error) => Ok(()),
+            other => other.map(drop).map_err(talos),
+        };
     }
+    let boot = client.boot_id().await.map_err(talos)?;
+    let ways = Ways { node, reached, boot: &boot };
+    if minor < Contract::V1_14 {
+        return ways.told(cluster, &text, context).await;
+    }
+    // From 1.14 on nothing reboots by itself: what needs it stays pending until we do it, and nothing but this note tells.
+    cluster.note_reboot(&node.name, &boot, context).await?;
+    context.before_write()?;
+    client.apply_configuration(&text, ApplyMode::NoReboot, false).await.map_err(talos)?;
+    ways.rebooted(cluster, context).await
 }
 
 /// The node is up again, and it is another boot than before.

@@ -6,7 +6,7 @@ use strata_talos::api::{ConfigSlot, MachineStage};
 
 use crate::cluster::{Cluster, NodePlace};
 use crate::error::{internal, talos};
-use crate::wait::{JOIN, Seen, until};
+use crate::wait::{BOOT, JOIN, Seen, until};
 
 /// What answers at a node's address.
 pub(crate) enum Contact {
@@ -62,6 +62,22 @@ impl Cluster {
             internal(format!("the machine configuration of {address} cannot be read: {error}"))
         })?;
         Ok(Contact::Running(Box::new(Running { version, config })))
+    }
+
+    /// Waits until a node's Talos answers, whatever it can do yet.
+    pub(crate) async fn wait_answer(
+        &self,
+        node: &NodePlace,
+        context: &dyn OperationContext,
+    ) -> Result<(), ProviderError> {
+        until(context, &format!("Talos on `{}`", node.name), BOOT, || async {
+            self.hang_up(&node.address);
+            Ok(match self.contact(&node.address).await? {
+                Contact::Silent(why) => Seen::NotYet(why),
+                Contact::Running(_) | Contact::Maintenance | Contact::Stranger(_) => Seen::Done(()),
+            })
+        })
+        .await
     }
 
     /// Waits until a node works: Talos is up, and it does its part in the cluster if there is one.

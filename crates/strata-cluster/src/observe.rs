@@ -51,7 +51,7 @@ pub(crate) async fn observe_all(
             Kind::Machine => machine(cluster, one, &contacts, &cordoned).await?,
             Kind::Bootstrap if etcd.is_some() => ours(one, one.spec.clone()),
             Kind::Bootstrap if one.recorded.is_some() && !cluster.may_begin_again() => {
-                lost_or_silent(cluster, &contacts)?
+                lost_or_silent(cluster, &contacts).await?
             }
             Kind::Bootstrap => Sighting::Absent,
             Kind::Kubernetes => whole_kubernetes(one, &contacts, &api),
@@ -148,9 +148,21 @@ async fn machine(
         Some(Contact::Silent(why)) => Sighting::Silent(why.clone()),
         Some(Contact::Running(running)) => {
             let media = media(cluster, wanted).await?;
+            if cordoned.contains(name) {
+                note_due(cluster, name).await?;
+            }
             Sighting::Ours(observed_machine(cluster, wanted, running, media, cordoned.contains(name)))
         }
     })
+}
+
+/// Whether a run that died owes the node a reboot: for the forecast.
+async fn note_due(cluster: &Cluster, name: &str) -> Result<(), ProviderError> {
+    let Some(node) = cluster.place(name) else { return Ok(()) };
+    if cluster.due_reboot(node).await?.is_some() {
+        cluster.due.lock().unwrap_or_else(std::sync::PoisonError::into_inner).insert(name.to_owned());
+    }
+    Ok(())
 }
 
 /// Whether the drive is empty is asked only until it is known.
@@ -228,15 +240,26 @@ fn strangers(path: &str, live: &Value, mine: &[&Value], found: &mut BTreeSet<Str
         let below: Vec<&Value> = mine.iter().filter_map(|tree| tree.as_map()?.get(key)).collect();
         let own = format!("{path}{key}");
         if below.is_empty() {
-            found.insert(own);
+            // An empty section says nothing.
+            if !is_empty(value) {
+                found.insert(own);
+            }
         } else if value.as_map().is_some() {
             strangers(&format!("{own}."), value, &below, found);
         }
     }
 }
 
+fn is_empty(value: &Value) -> bool {
+    match value {
+        Value::Map(map) => map.values().all(is_empty),
+        Value::List(list) => list.is_empty(),
+        _ => false,
+    }
+}
+
 /// Etcd was begun, and nobody answers for it: is it gone, or only out of sight?
-fn lost_or_silent(
+async fn lost_or_silent(
     cluster: &Cluster,
     contacts: &BTreeMap<String, Contact>,
 ) -> Result<Sighting, ProviderError> {
@@ -244,9 +267,13 @@ fn lost_or_silent(
         Some(Contact::Silent(why)) => Some(why.clone()),
         _ => None,
     });
+    let name = cluster.name();
     match silent {
+        Some(_) if cluster.has_etcd().await? => {
+            Ok(Sighting::Silent(format!("the etcd of `{name}` has no majority")))
+        }
         // Perhaps only the network is away.
-        Some(why) => Ok(Sighting::Silent(why)),
+        Some(why) => Ok(Sighting::Silent(format!("the etcd of `{name}` does not answer: {why}"))),
         None => Err(bootstrap::lost(cluster)),
     }
 }

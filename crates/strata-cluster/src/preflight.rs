@@ -5,8 +5,10 @@ use strata_resource::{Kind, Value};
 use strata_state::Action;
 use strata_talos::{Version, check_kubernetes_upgrade, check_pair, check_talos_upgrade};
 
+use crate::bootstrap::lost;
 use crate::cluster::Cluster;
 use crate::error::guard;
+use crate::etcd::no_majority;
 
 pub(crate) async fn preflight(
     cluster: &Cluster,
@@ -18,6 +20,7 @@ pub(crate) async fn preflight(
     let mut found = versions(cluster, operations);
     found.extend(majority(cluster, operations));
     found.extend(leaving(cluster, operations).await?);
+    found.extend(rebuilding(cluster, operations).await?);
     Ok(found)
 }
 
@@ -110,4 +113,33 @@ async fn leaving(
         unwell.join("`, `")
     );
     Ok(Some(guard(message, "bring it back first, or take out the one that is not well")))
+}
+
+/// Machines of control planes are made again only into an etcd that can take them.
+async fn rebuilding(
+    cluster: &Cluster,
+    operations: &[Operation],
+) -> Result<Option<ProviderError>, ProviderError> {
+    if !cluster.options.bootstrapped || cluster.may_begin_again() {
+        return Ok(None);
+    }
+    let made = |one: &&Operation| one.action == Action::Create;
+    let known = |name: &str| cluster.options.known.iter().any(|node| node.control_plane && node.name == name);
+    let rebuilt: Vec<&str> = operations
+        .iter()
+        .filter(made)
+        .filter(|one| one.address.kind() == Kind::Machine && known(one.address.name()))
+        .map(|one| one.address.name())
+        .collect();
+    let begun = operations.iter().filter(made).any(|one| one.address.kind() == Kind::Bootstrap);
+    if rebuilt.is_empty() && !begun {
+        return Ok(None);
+    }
+    match cluster.membership().await? {
+        Some(etcd) => Ok(etcd.may_rebuild(cluster.name(), &rebuilt).err()),
+        None if cluster.has_etcd().await? => {
+            Ok(Some(no_majority(cluster.name(), "none of its members has a leader")))
+        }
+        None => Ok(Some(lost(cluster))),
+    }
 }

@@ -14,6 +14,8 @@ use crate::error::{guard, internal, kube, talos};
 
 /// On a node that we cordoned, so that a run that died is told from a person who wants it so.
 pub(crate) const CORDONED_BY: &str = "strata.dev/cordoned";
+/// On a node that was told something that only a reboot brings about: the boot in which it was told.
+const REBOOT_DUE: &str = "strata.dev/reboot-due";
 const DRAIN: Duration = Duration::from_secs(10 * 60);
 
 /// What a node is about to go through.
@@ -110,9 +112,33 @@ impl Cluster {
             return Ok(());
         }
         context.before_write()?;
-        let uncordon =
-            json!({"metadata": {"annotations": {CORDONED_BY: null}}, "spec": {"unschedulable": null}});
+        let uncordon = json!({"metadata": {"annotations": {CORDONED_BY: null, REBOOT_DUE: null}}, "spec": {"unschedulable": null}});
         self.kube().patch(&node_reference(name), &uncordon).await.map(|_| ()).map_err(kube)
+    }
+
+    /// Notes that a node is about to be told what only a reboot brings about.
+    pub(crate) async fn note_reboot(
+        &self,
+        name: &str,
+        boot: &str,
+        context: &dyn OperationContext,
+    ) -> Result<(), ProviderError> {
+        if !self.is_alive() || self.kube().node(name).await.map_err(kube)?.is_none() {
+            return Ok(());
+        }
+        context.before_write()?;
+        let note = json!({"metadata": {"annotations": {REBOOT_DUE: boot}}});
+        self.kube().patch(&node_reference(name), &note).await.map(|_| ()).map_err(kube)
+    }
+
+    /// The boot that a node is still in, though it was told what only a reboot brings about.
+    pub(crate) async fn due_reboot(&self, node: &NodePlace) -> Result<Option<String>, ProviderError> {
+        let found = self.kube().get(&node_reference(&node.name)).await.map_err(kube)?;
+        let Some(noted) = found.as_ref().and_then(|found| found.annotation(REBOOT_DUE)) else {
+            return Ok(None);
+        };
+        let boot = self.talos(&node.address)?.boot_id().await.map_err(talos)?;
+        Ok((boot == noted).then_some(boot))
     }
 
     /// A copy of etcd, once in a run, before the first control plane is touched.

@@ -220,9 +220,23 @@ mod tests {
             address("vm/cp-1"),
             serde_json::from_value(json!({"target": "t", "spec": {"vmid": 4}, "stage": "compute"})).unwrap(),
         );
-        let plan = cluster.bootstrapped(true).plan();
+        let mut cluster = cluster.bootstrapped(true);
+        let plan = cluster.plan();
         assert!(plan.problems.is_empty());
         assert!(plan.steps.iter().all(|step| step.action == StepAction::Create));
+
+        // With the machine goes what was made once on it.
+        let mut etcd = cluster.graph.get(&address("bootstrap/lab")).unwrap().clone();
+        etcd.depends_on.insert(address("machine/cp-1"));
+        let mut graph = ResourceGraph::default();
+        for name in ["vm/cp-1", "machine/cp-1"] {
+            graph.insert(cluster.graph.get(&address(name)).unwrap().clone()).unwrap();
+        }
+        graph.insert(etcd).unwrap();
+        cluster.graph = graph;
+        cluster.live.current.insert(address("bootstrap/lab"), silent());
+        let plan = cluster.plan();
+        assert_eq!(plan.problems[0].kind, ProblemKind::Lost);
 
         let mut cluster = Cluster::new();
         cluster.node("cp-1", "controlplane", vm("cp-1"), silent());

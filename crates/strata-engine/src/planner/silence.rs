@@ -1,6 +1,6 @@
 //! What does not answer: made, left for later, removed without its help, or a problem.
 
-use strata_resource::{Address, Kind, Resource, Value};
+use strata_resource::{Address, ChangeEffect, FieldPath, Kind, Resource, Value};
 use strata_state::StateResource;
 
 use super::Planner;
@@ -10,7 +10,8 @@ use crate::{Observed, Sighting};
 impl Planner<'_> {
     /// Nobody has made it yet, or what it runs on is made anew: then silence is what there should be.
     pub(super) fn silent(&mut self, resource: &Resource, recorded: Option<&StateResource>, what: &str) {
-        let remade = resource.depends_on.iter().any(|to| self.remade.contains(to));
+        let remade = resource.depends_on.iter().any(|to| self.remade.contains(to))
+            || self.runs_elsewhere(resource, recorded);
         if recorded.is_some() && remade && resource.kind() == Kind::Bootstrap {
             return self.lost(resource, what);
         }
@@ -29,6 +30,22 @@ impl Planner<'_> {
                 .to_owned(),
             origin: resource.origin.clone(),
         });
+    }
+
+    /// What it runs on is another object than the one that the state knows: an interrupted run made that anew.
+    fn runs_elsewhere(&self, resource: &Resource, recorded: Option<&StateResource>) -> bool {
+        let Some((recorded, drawn)) = recorded.zip(self.request.graph.get(&resource.address)) else {
+            return false;
+        };
+        let rules = resource.kind().rules();
+        let inputs =
+            drawn.spec.iter().filter(|(_, value)| value.unfilled().is_some()).map(|(field, _)| field);
+        let replaces =
+            |field: &&String| rules.rule(&FieldPath::root().child(field)).effect == ChangeEffect::Replace;
+        inputs.filter(replaces).any(|field| match (resource.spec.get(field), recorded.spec.get(field)) {
+            (Some(now), Some(before)) => now.unfilled().is_none() && now != before,
+            _ => false,
+        })
     }
 
     /// A worker gets its certificate from control planes: without them it says nothing, whatever it is like. That etcd is away is

@@ -5,6 +5,7 @@ mod bad_input;
 mod bare_metal;
 mod bench;
 mod breadth;
+mod cluster;
 mod collect;
 mod dead_runner;
 mod examples;

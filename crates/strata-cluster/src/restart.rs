@@ -1,0 +1,157 @@
+//! Reboots: asked for until they happen. A request that got lost is sent again; one that arrived shows in what the node does.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use strata_engine::{ErrorClass, Operation, OperationContext, ProviderError};
+use strata_secret::SecretString;
+use strata_talos::api::{ApplyMode, MachineStage, RebootMode, TalosClient, Upgraded};
+
+use crate::cluster::{Cluster, NodePlace};
+use crate::error::{internal, talos};
+use crate::machine::{is_passing, text};
+use crate::node::stage;
+use crate::wait::{PULL, Seen, until};
+
+/// A node before its reboot, and where it may answer after it.
+pub(crate) struct Ways<'n> {
+    pub(crate) node: &'n NodePlace,
+    /// Where it was last reached; its address may change with the reboot.
+    pub(crate) reached: &'n NodePlace,
+    /// The boot that it is in.
+    pub(crate) boot: &'n str,
+}
+
+/// What a node that should reboot does.
+enum Now {
+    /// It is in another boot.
+    Other,
+    /// It is up, in the boot that it was in.
+    Waits(TalosClient),
+    /// On its way.
+    Busy(String),
+}
+
+impl Ways<'_> {
+    async fn now(&self, cluster: &Cluster) -> Result<Now, ProviderError> {
+        let mut why = String::new();
+        for address in [&self.reached.address, &self.node.address] {
+            // After a reboot the old connection leads nowhere.
+            cluster.hang_up(address);
+            let client = cluster.talos(address)?;
+            let seen = match client.boot_id().await {
+                Ok(boot) if boot != self.boot => return Ok(Now::Other),
+                Ok(_) => client.machine_status().await,
+                Err(error) => Err(error),
+            };
+            match seen {
+                Ok(Some(status)) if status.stage == MachineStage::Running => return Ok(Now::Waits(client)),
+                Ok(Some(status)) => return Ok(Now::Busy(format!("it is {}", stage(status.stage)))),
+                Ok(None) => return Ok(Now::Busy("it does not say what it does".to_owned())),
+                Err(error) if is_passing(&error) => why = error.to_string(),
+                Err(error) => return Err(talos(error)),
+            }
+        }
+        Ok(Now::Busy(why))
+    }
+
+    /// Reboots it.
+    pub(crate) async fn rebooted(
+        &self,
+        cluster: &Cluster,
+        context: &dyn OperationContext,
+    ) -> Result<(), ProviderError> {
+        until(context, &format!("the reboot of `{}`", self.node.name), PULL, || async {
+            match self.now(cluster).await? {
+                Now::Other => Ok(Seen::Done(())),
+                Now::Busy(what) => Ok(Seen::NotYet(what)),
+                Now::Waits(client) => reboot(&client, context).await.map(Seen::NotYet),
+            }
+        })
+        .await
+    }
+
+    /// Gives it a configuration, up to 1.13: it reboots by itself if it has to.
+    pub(crate) async fn told(
+        &self,
+        cluster: &Cluster,
+        config: &SecretString,
+        context: &dyn OperationContext,
+    ) -> Result<(), ProviderError> {
+        until(context, &format!("the reboot of `{}`", self.node.name), PULL, || async {
+            let client = match self.now(cluster).await? {
+                Now::Other => return Ok(Seen::Done(())),
+                Now::Busy(what) => return Ok(Seen::NotYet(what)),
+                Now::Waits(client) => client,
+            };
+            context.before_write()?;
+            match client.apply_configuration(config, ApplyMode::Auto, false).await {
+                Ok(applied) if applied.reboots => Ok(Seen::NotYet("it goes down".to_owned())),
+                Ok(_) => Ok(Seen::Done(())),
+                Err(error) if is_passing(&error) => Ok(Seen::NotYet(error.to_string())),
+                Err(error) => Err(talos(error)),
+            }
+        })
+        .await
+    }
+}
+
+async fn reboot(client: &TalosClient, context: &dyn OperationContext) -> Result<String, ProviderError> {
+    context.before_write()?;
+    context.progress("reboots");
+    match client.reboot(RebootMode::Default).await {
+        Ok(()) => Ok("it goes down".to_owned()),
+        Err(error) if is_passing(&error) => Ok(error.to_string()),
+        Err(error) => Err(talos(error)),
+    }
+}
+
+/// Another version of Talos, and the reboot into it.
+pub(crate) async fn upgrade(
+    cluster: &Cluster,
+    operation: &Operation,
+    node: &NodePlace,
+    context: &dyn OperationContext,
+) -> Result<(), ProviderError> {
+    let wanted = text(&operation.spec, "version").unwrap_or_default();
+    let image = text(&operation.spec, "installer")
+        .ok_or_else(|| internal(format!("`{}` has no image to be upgraded with", node.name)))?;
+    let client = cluster.talos(&node.address)?;
+    if client.version().await.map_err(talos)?.tag == wanted {
+        return Ok(());
+    }
+    let boot = client.boot_id().await.map_err(talos)?;
+    let ways = Ways { node, reached: node, boot: &boot };
+    // From 1.13 on the node only installs it, and we reboot.
+    let installed = AtomicBool::new(false);
+    until(context, &format!("the upgrade of `{}`", node.name), PULL, || async {
+        let client = match ways.now(cluster).await? {
+            Now::Other => return Ok(Seen::Done(())),
+            Now::Busy(what) => return Ok(Seen::NotYet(what)),
+            Now::Waits(client) => client,
+        };
+        if !installed.load(Ordering::SeqCst) {
+            context.before_write()?;
+            context.progress(&format!("is upgraded to {wanted}"));
+            match client.upgrade(image, &mut |line| context.progress(line)).await {
+                Ok(Upgraded::NeedsReboot) => installed.store(true, Ordering::SeqCst),
+                Ok(Upgraded::Rebooting) => return Ok(Seen::NotYet("it goes down".to_owned())),
+                Err(error) if is_passing(&error) => return Ok(Seen::NotYet(error.to_string())),
+                Err(error) => return Err(talos(error)),
+            }
+        }
+        reboot(&client, context).await.map(Seen::NotYet)
+    })
+    .await?;
+    let version = cluster.talos(&node.address)?.version().await.map_err(talos)?.tag;
+    if version == wanted {
+        return Ok(());
+    }
+    Err(ProviderError::new(
+        ErrorClass::TaskFailed,
+        format!(
+            "`{}` rebooted into {version}, not into {wanted}: Talos went back to the version before",
+            node.name
+        ),
+    )
+    .hint("the console of the node says why; `strata apply` tries again"))
+}

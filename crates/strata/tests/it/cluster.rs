@@ -1,0 +1,12 @@
+//! Talos clusters on the simulator: from nothing to Flux in one apply, and through everything that may happen to them after that.
+
+mod boot;
+mod drills;
+mod faults;
+mod guards;
+mod kill;
+mod lab;
+mod leak;
+mod reboots;
+mod rolling;
+mod sequences;

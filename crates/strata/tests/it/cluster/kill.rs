@@ -1,0 +1,81 @@
+//! The kill test over a cold boot: SIGKILL at every request to Proxmox, Talos and Kubernetes, then `apply` again.
+
+use serde_json::{Value, json};
+
+use super::lab::{Lab, Shape};
+use crate::kill::assert_same;
+
+const APPLY: [&str; 2] = ["apply", "--yes"];
+
+/// What an undisturbed apply leads to, and how many requests it makes.
+pub(super) fn undisturbed(shape: &Shape) -> (Value, u64) {
+    let lab = Lab::new(shape);
+    lab.sim.control().reset_requests();
+    lab.apply();
+    let requests = lab.sim.requests();
+    let export = lab.export();
+    lab.assert_settled("undisturbed");
+    (export, requests)
+}
+
+/// Kills an apply at its k-th request. False if it ended before it came that far.
+pub(super) fn kill_apply(lab: &Lab, kind: &str, k: u64) -> bool {
+    let control = lab.sim.control();
+    let fault = control.fault(&json!({"kind": kind, "nth": k}));
+    let mut child = lab.strata().spawn(&APPLY);
+    let struck = loop {
+        if control.wait_fault(fault, 0.2) {
+            break true;
+        }
+        if child.try_wait().unwrap().is_some() {
+            break control.wait_fault(fault, 0.0);
+        }
+    };
+    child.kill().unwrap();
+    child.wait().unwrap();
+    control.release(fault);
+    control.clear_faults();
+    struck
+}
+
+/// Kills one cold boot at its k-th request and lets the next apply finish it.
+fn kill_at(shape: &Shape, kind: &str, k: u64, expected: &Value) -> bool {
+    let lab = Lab::new(shape);
+    let struck = kill_apply(&lab, kind, k);
+    let what = format!("{kind} {k}");
+    let again = lab.run(&APPLY);
+    assert_eq!(again.code, 0, "{what}:\n{}", again.all());
+    assert_same(&lab.export(), expected, &format!("{what}\n{}", again.all()));
+    lab.assert_sound(&what);
+    lab.assert_is(shape, &what);
+    lab.assert_settled(&what);
+    struck
+}
+
+fn kill_every(shape: &Shape, kinds: &[&str], first: usize, step: usize) {
+    let (expected, requests) = undisturbed(shape);
+    for kind in kinds {
+        let mut ks = (first as u64..).step_by(step);
+        let killed = ks.by_ref().take_while(|k| kill_at(shape, kind, *k, &expected)).count();
+        println!("{kind}: killed {killed} times, undisturbed a cold boot makes {requests} requests");
+        assert!(killed > 0);
+    }
+}
+
+#[test]
+fn a_kill_at_some_requests_of_a_cold_boot_loses_nothing() {
+    kill_every(&Shape::new(1, 1).with_gitops(), &["hold-before"], 12, 30);
+    kill_every(&Shape::new(1, 1).with_gitops(), &["hold-after"], 27, 30);
+}
+
+#[test]
+#[ignore = "takes most of an hour: just cluster-kill-test"]
+fn kill_cold_boot() {
+    kill_every(&Shape::new(1, 1).with_gitops(), &["hold-before", "hold-after"], 1, 1);
+}
+
+#[test]
+#[ignore = "takes most of an hour: just cluster-kill-test"]
+fn kill_cold_boot_of_three() {
+    kill_every(&Shape::new(3, 1).with_gitops(), &["hold-before", "hold-after"], 1, 3);
+}

@@ -1,0 +1,334 @@
+//! A cluster that tests change: its source, the datacenter it is in, and what must always be true of it.
+
+use std::sync::OnceLock;
+
+use serde_json::{Value, json};
+use strata_secrets::OsRandom;
+use strata_sim::{Pace, SimOptions};
+use strata_talos::{SecretsBundle, ServiceAccountKey};
+use strata_testkit::{Output, Repo, Strata, TestSim};
+
+use crate::world::BINARY;
+
+pub(super) const GIT_TOKEN: &str = "git-token-5d1c";
+pub(super) const STORAGE_KEY: &str = "storage-key-9b7e";
+pub(super) const FILE: &str = "clusters/lab/cluster.yaml";
+
+/// What the source asks for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Shape {
+    pub(super) control_planes: u32,
+    pub(super) workers: u32,
+    pub(super) talos: String,
+    pub(super) kubernetes: String,
+    pub(super) cores: u32,
+    /// Patches of the machine configuration of all nodes, each a YAML document.
+    pub(super) patches: Vec<String>,
+    pub(super) gitops: bool,
+}
+
+impl Shape {
+    /// Talos 1.13 and the Kubernetes that goes with it.
+    pub(super) fn new(control_planes: u32, workers: u32) -> Self {
+        Self {
+            control_planes,
+            workers,
+            talos: "v1.13.9".to_owned(),
+            kubernetes: "v1.36.3".to_owned(),
+            cores: 4,
+            patches: Vec::new(),
+            gitops: false,
+        }
+    }
+
+    pub(super) fn with_gitops(self) -> Self {
+        Self { gitops: true, ..self }
+    }
+
+    pub(super) fn versions(self, talos: &str, kubernetes: &str) -> Self {
+        Self { talos: talos.to_owned(), kubernetes: kubernetes.to_owned(), ..self }
+    }
+
+    fn yaml(&self) -> String {
+        let Self { control_planes, workers, talos, kubernetes, cores, patches, gitops } = self;
+        let mut patched = String::new();
+        if !patches.is_empty() {
+            patched.push_str("  patches:\n");
+        }
+        for patch in patches {
+            patched.push_str("    - |\n");
+            // A text over several lines is the patch itself, one line is a path.
+            for line in format!("# a patch\n{patch}").lines() {
+                patched.push_str(&format!("      {line}\n"));
+            }
+        }
+        let gitops = if *gitops { GITOPS } else { "" };
+        format!(
+            r#"
+metadata: {{name: lab, environment: test}}
+cluster:
+  talos:
+    version: {talos}
+    schematic: {{id: ce4c980550dd2ab1b17bbf2b08801c7eb59418eafe8f279833297925d67c7515}}
+    installDisk: /dev/sda
+  kubernetes: {{version: {kubernetes}}}
+  network:
+    cidr: 192.0.2.0/24
+    gateway: 192.0.2.1
+    nameservers: [192.0.2.1]
+    vip: 192.0.2.40
+    bridge: vmbr0
+  topology:
+    controlPlane: {{count: {control_planes}, resources: {{cores: {cores}, memory: 4096, disk: 20}}, addresses: 192.0.2.41-192.0.2.49}}
+    workers: {{count: {workers}, resources: {{cores: 2, memory: 4096, disk: 20}}, addresses: 192.0.2.51-192.0.2.69}}
+{patched}proxmox:
+  target: pve
+  nodes: [pve1, pve2, pve3]
+  storage: {{iso: tank, disk: local-lvm}}
+  vm: {{idBase: 800}}
+{gitops}"#
+        )
+    }
+}
+
+const GITOPS: &str = r#"gitops:
+  flux:
+    version: v2.9.4
+    repository: https://git.example/me/infra
+    path: clusters/lab
+    ageKey: {file: age.key}
+    username: git
+    password: {env: GIT_TOKEN}
+    manifests: {file: flux.yaml}
+  secrets:
+    storage-api: {namespace: storage, data: {key: {env: STORAGE_KEY}}}
+"#;
+
+/// The two kinds that Flux needs, and two controllers.
+fn flux_manifests() -> String {
+    let definition = |group: &str, plural: &str, kind: &str| {
+        json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+            "metadata": {"name": format!("{plural}.{group}")},
+            "spec": {"group": group, "scope": "Namespaced",
+                "names": {"plural": plural, "singular": kind.to_lowercase(), "kind": kind, "listKind": format!("{kind}List")},
+                "versions": [{"name": "v1", "served": true, "storage": true, "subresources": {"status": {}},
+                    "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}}}]}})
+    };
+    let controller = |name: &str| {
+        let labels = json!({"app.kubernetes.io/part-of": "flux", "app.kubernetes.io/version": "v2.9.4"});
+        let containers = json!([{"name": "manager", "image": format!("example/{name}:v1")}]);
+        json!({"apiVersion": "apps/v1", "kind": "Deployment",
+            "metadata": {"name": name, "namespace": "flux-system", "labels": labels},
+            "spec": {"replicas": 1, "selector": {"matchLabels": {"app": name}},
+                "template": {"metadata": {"labels": {"app": name}}, "spec": {"containers": containers}}}})
+    };
+    let documents = [
+        json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "flux-system"}}),
+        definition("source.toolkit.fluxcd.io", "gitrepositories", "GitRepository"),
+        definition("kustomize.toolkit.fluxcd.io", "kustomizations", "Kustomization"),
+        controller("source-controller"),
+        controller("kustomize-controller"),
+    ];
+    documents.map(|document| document.to_string()).join("\n---\n")
+}
+
+/// The keys of every lab: made once, so that two labs can be compared.
+pub(super) struct Keys {
+    pub(super) age_key: String,
+    rules: String,
+    bundle: String,
+    /// The bundle in the clear.
+    pub(super) plain: String,
+    pub(super) cluster_id: String,
+}
+
+pub(super) fn keys() -> &'static Keys {
+    static KEYS: OnceLock<Keys> = OnceLock::new();
+    KEYS.get_or_init(|| {
+        let repo = Repo::empty();
+        let strata = Strata::new(BINARY, &repo);
+        strata.run(&["init", "."]).ok();
+        let bundle =
+            SecretsBundle::generate(jiff::Timestamp::now(), ServiceAccountKey::Ecdsa, &mut OsRandom).unwrap();
+        let plain = bundle.to_yaml().expose().to_owned();
+        repo.write("talos.sops.yaml", &plain);
+        strata.run(&["secrets", "encrypt", "talos.sops.yaml"]).ok();
+        Keys {
+            age_key: repo.read("age.key"),
+            rules: repo.read(".sops.yaml"),
+            bundle: repo.read("talos.sops.yaml"),
+            plain,
+            cluster_id: bundle.cluster_id.clone(),
+        }
+    })
+}
+
+pub(super) struct Lab {
+    pub(super) sim: TestSim,
+    pub(super) repo: Repo,
+}
+
+impl Lab {
+    /// A hundred times as fast as reality: things take a moment, so that what is seen while they happen is seen too.
+    pub(super) fn new(shape: &Shape) -> Self {
+        let sim =
+            TestSim::with(SimOptions { pace: "0.01".parse::<Pace>().unwrap(), ..SimOptions::default() });
+        let repo = Repo::on(&sim);
+        let keys = keys();
+        repo.write("age.key", &keys.age_key);
+        repo.write(".sops.yaml", &keys.rules);
+        repo.write("clusters/lab/talos.sops.yaml", &keys.bundle);
+        repo.write("flux.yaml", &flux_manifests());
+        let lab = Self { sim, repo };
+        dial(&lab.sim, &lab.repo);
+        lab.source(shape);
+        lab
+    }
+
+    /// One whose cluster runs.
+    pub(super) fn booted(shape: &Shape) -> Self {
+        let lab = Self::new(shape);
+        lab.apply();
+        lab
+    }
+
+    pub(super) fn source(&self, shape: &Shape) {
+        self.repo.write(FILE, &shape.yaml());
+    }
+
+    pub(super) fn strata(&self) -> Strata {
+        Strata::new(BINARY, &self.repo)
+            .env("STRATA_DIAL", "dial.json")
+            .env("GIT_TOKEN", GIT_TOKEN)
+            .env("STORAGE_KEY", STORAGE_KEY)
+    }
+
+    pub(super) fn run(&self, arguments: &[&str]) -> Output {
+        self.strata().run(arguments)
+    }
+
+    #[track_caller]
+    pub(super) fn apply(&self) -> Output {
+        self.run(&["apply", "--yes"]).ok()
+    }
+
+    /// Asks for something else and applies it.
+    #[track_caller]
+    pub(super) fn becomes(&self, shape: &Shape) -> Output {
+        self.source(shape);
+        self.apply()
+    }
+
+    /// Applies until nothing is left to do, at most so many times; gives the words of the applies that did not get there.
+    #[track_caller]
+    pub(super) fn converges(&self, within: usize) -> Vec<String> {
+        self.converges_telling(within, "")
+    }
+
+    #[track_caller]
+    pub(super) fn converges_telling(&self, within: usize, told: &str) -> Vec<String> {
+        let mut said = Vec::new();
+        for _ in 0..within {
+            let output = self.run(&["apply", "--yes"]);
+            assert!(!output.all().contains("panicked"), "{told}\n{}", output.all());
+            if output.code == 0 && self.run(&["plan", "--detailed-exitcode"]).code == 0 {
+                return said;
+            }
+            said.push(output.all());
+        }
+        panic!("{told}\nafter {within} applies it has not converged:\n{}", said.join("\n---\n"));
+    }
+
+    pub(super) fn export(&self) -> Value {
+        self.sim.export()
+    }
+
+    /// Everything but what Kubernetes says of itself: whether a node is ready shows there by and by.
+    pub(super) fn machines(&self) -> Value {
+        let mut export = self.export();
+        export.as_object_mut().unwrap().remove("kubernetes");
+        export
+    }
+
+    /// What an apply says that it does, step by step.
+    #[track_caller]
+    pub(super) fn apply_telling(&self) -> String {
+        self.run(&["--json", "apply", "--yes"]).ok().all()
+    }
+
+    /// Machines, members of etcd, reboots and counters.
+    pub(super) fn talos(&self) -> Value {
+        self.sim.control().call("GET", "/_sim/talos", None)
+    }
+
+    pub(super) fn change(&self, change: &Value) {
+        self.sim.control().change(&json!({"talos": change}));
+    }
+
+    /// Somebody deletes a VM, running or not.
+    pub(super) fn lose(&self, node: &str, vmid: u32) {
+        let control = self.sim.control();
+        control.change(&json!({"power": {"vmid": vmid, "running": false}}));
+        let path = format!("/nodes/{node}/qemu/{vmid}");
+        let answer = control.change(&json!({"method": "DELETE", "path": path, "params": {}}));
+        assert_eq!(answer["status"], 200, "{answer}");
+    }
+
+    /// The node and the VMID that a machine is on, by its name.
+    pub(super) fn vm(&self, name: &str) -> (String, u32) {
+        let export = self.export();
+        let guests = export["guests"].as_array().unwrap();
+        let guest = guests.iter().find(|guest| guest["config"]["name"] == name);
+        let guest = guest.unwrap_or_else(|| panic!("no VM is called `{name}`: {export}"));
+        (guest["node"].as_str().unwrap().to_owned(), u32::try_from(guest["vmid"].as_u64().unwrap()).unwrap())
+    }
+
+    /// Never two clusters, never two control planes down at once, never a lost majority.
+    #[track_caller]
+    pub(super) fn assert_sound(&self, what: &str) {
+        let talos = self.talos();
+        let counters = talos["counters"].as_object().unwrap();
+        let own = &counters[&keys().cluster_id];
+        assert_eq!(counters.len(), 1, "{what}: one cluster, not {talos:#}");
+        assert_eq!(own["bootstraps"], 1, "{what}: etcd is begun once: {talos:#}");
+        assert!(
+            own["most_down"].as_u64() <= Some(1),
+            "{what}: two control planes were down at once: {talos:#}"
+        );
+        assert_eq!(own["quorum_lost"], false, "{what}: the majority was lost: {talos:#}");
+        assert_eq!(talos["etcd-clusters"].as_array().unwrap().len(), 1, "{what}: one etcd: {talos:#}");
+    }
+
+    /// Every node is there, votes if it should, and runs; nothing waits for anything.
+    #[track_caller]
+    pub(super) fn assert_is(&self, shape: &Shape, what: &str) {
+        let talos = self.talos();
+        let machines = talos["machines"].as_array().unwrap();
+        assert_eq!(machines.len() as u32, shape.control_planes + shape.workers, "{what}: {talos:#}");
+        for machine in machines {
+            assert_eq!(machine["stage"], "running", "{what}: {machine}");
+            assert_eq!(machine["reboot-pending"], false, "{what}: {machine}");
+            assert_eq!(machine["runs"]["version"], json!(shape.talos), "{what}: {machine}");
+        }
+        let members = talos["etcd-clusters"][0]["members"].as_array().unwrap();
+        assert_eq!(members.len() as u32, shape.control_planes, "{what}: {talos:#}");
+        assert!(members.iter().all(|member| member["learner"] == false && member["up"] == true), "{what}");
+    }
+
+    /// Nothing is open any more, and a second plan has nothing to do.
+    #[track_caller]
+    pub(super) fn assert_settled(&self, what: &str) {
+        let plan = self.run(&["plan", "--detailed-exitcode"]);
+        assert_eq!(plan.code, 0, "{what}\n{}", plan.all());
+        assert!(
+            !self.repo.file(".strata/state/test/lab/journal").exists(),
+            "{what}: the journal is not empty"
+        );
+    }
+}
+
+/// Leads what the model says to the simulator.
+pub(super) fn dial(sim: &TestSim, repo: &Repo) {
+    let ready: Value = serde_json::from_str(&sim.ready_line()).unwrap();
+    repo.write("dial.json", &ready["dial"].to_string());
+}
