@@ -126,7 +126,14 @@ pub(crate) fn firewall(spec: &Spec) -> Option<Expr> {
     let options = firewall.get("options").and_then(Value::as_map).unwrap_or(&empty);
     let mut reading = Reading::new(options);
     reading.put("enabled", "enable");
-    for field in ["dhcp", "macfilter", "ipfilter", "ndp", "radv", "log_level_in", "log_level_out"] {
+    // Proxmox' defaults, written out: the provider has others.
+    for (field, default) in
+        [("dhcp", false), ("macfilter", true), ("ipfilter", false), ("ndp", true), ("radv", false)]
+    {
+        let value = reading.take(field).and_then(Value::as_bool).unwrap_or(default);
+        reading.set(field, Some(Expr::Bool(value)));
+    }
+    for field in ["log_level_in", "log_level_out"] {
         reading.put(field, field);
     }
     reading.put("input_policy", "policy_in");

@@ -1,6 +1,7 @@
 //! From stacks to files: the project of each family, the modules, and the files that users of those families run them by.
 
 pub(crate) mod cluster;
+mod imports;
 mod root;
 mod stack;
 
@@ -76,8 +77,8 @@ impl Family {
     }
 }
 
-/// Renders projects, modules and runners.
-pub fn render(projects: &[Project<'_>]) -> Files {
+/// Renders projects, modules and runners; with `import_blocks` also what takes over the machines that are there.
+pub fn render(projects: &[Project<'_>], import_blocks: bool) -> Files {
     let mut files = Files::default();
     for project in projects {
         let Some(family) = Family::of(project.stack) else { continue };
@@ -85,6 +86,9 @@ pub fn render(projects: &[Project<'_>]) -> Files {
         match family {
             Family::Stack => stack::render(project, &mut files),
             Family::Cluster | Family::Template => cluster::render(project, family, &mut files),
+        }
+        if import_blocks {
+            imports::render(project, family, &mut files);
         }
         if project.connection.pinned {
             files

@@ -163,7 +163,7 @@ resource "proxmox_virtual_environment_container" "this" {
 
   # What a container is made from is of no interest afterwards: another template never replaces it.
   lifecycle {
-    ignore_changes = [operating_system[0].template_file_id, initialization[0].user_account]
+    ignore_changes = [operating_system, initialization[0].user_account]
   }
 }
 

@@ -260,9 +260,9 @@ resource "proxmox_virtual_environment_vm" "this" {
     }
   }
 
-  # What a machine is made from is of no interest afterwards: another image or template never replaces it.
+  # What a machine is made from, and told at its first boot, is of no interest afterwards: a change of it never replaces the machine.
   lifecycle {
-    ignore_changes = [clone, initialization[0].user_account[0].password]
+    ignore_changes = [clone, initialization]
   }
 }
 

@@ -18,7 +18,11 @@ pub(crate) fn container(resource: &Resource, files: &mut Files) -> Expr {
     reading.put("hostname", "name");
     reading.put("node_name", "node");
     reading.put("template_file_id", "image");
-    reading.put("os_type", "ostype");
+    let kind = reading.take("ostype").and_then(Value::as_text).or_else(|| distribution(spec));
+    if kind.is_none() {
+        files.gap(&what, "the distribution cannot be told from the template's name: set `osType`");
+    }
+    reading.set("os_type", kind.map(Expr::text));
     reading.set("description", description(spec));
     reading.put("tags", "tags");
     reading.put("pool_id", "pool");
@@ -75,6 +79,24 @@ pub(crate) fn container(resource: &Resource, files: &mut Files) -> Expr {
         files.gap(&what, format!("the provider has no field for `{field}`"));
     }
     Expr::Object(reading.entries)
+}
+
+/// Proxmox looks into the template; the provider has to be told.
+fn distribution(spec: &Spec) -> Option<&'static str> {
+    const KNOWN: [&str; 10] = [
+        "debian",
+        "devuan",
+        "ubuntu",
+        "centos",
+        "fedora",
+        "opensuse",
+        "archlinux",
+        "alpine",
+        "gentoo",
+        "nixos",
+    ];
+    let image = spec.get("image")?.as_text()?.to_ascii_lowercase();
+    KNOWN.into_iter().find(|name| image.contains(name))
 }
 
 fn options(value: Option<&Value>) -> Option<Expr> {

@@ -9,10 +9,24 @@ use crate::project::Files;
 /// Fields that only Strata's own apply uses.
 const OURS: [&str; 3] = ["mark", "notes", "timeouts"];
 
-/// The data of a VM under the names of the module's inputs.
-pub(crate) fn vm(resource: &Resource, files: &mut Files) -> Expr {
+/// Fields that a clone has of its template where it says nothing; the provider would put defaults of its own there.
+const INHERITED: [&str; 13] = [
+    "cpu", "memory", "bios", "machine", "ostype", "scsihw", "tablet", "hotplug", "agent", "vga", "serial",
+    "boot", "disks",
+];
+
+/// The data of a VM under the names of the module's inputs; `template` is what it is cloned from.
+pub(crate) fn vm(resource: &Resource, template: Option<&Resource>, files: &mut Files) -> Expr {
     let what = resource.address.to_string();
-    let spec = &resource.spec;
+    let mut whole = resource.spec.clone();
+    if let Some(template) = template {
+        for field in INHERITED {
+            let Some(below) = template.spec.get(field) else { continue };
+            let own = whole.remove(field);
+            whole.insert(field.to_owned(), inherit(own, below));
+        }
+    }
+    let spec = &whole;
     let mut reading = Reading::new(spec);
     reading.put("vm_id", "vmid");
     reading.put("name", "name");
@@ -84,6 +98,25 @@ pub(crate) fn vm(resource: &Resource, files: &mut Files) -> Expr {
         files.gap(&what, format!("the provider has no field for `{field}`"));
     }
     Expr::Object(reading.entries)
+}
+
+/// What is said, and below it what the template has; a copy is not imported again.
+fn inherit(own: Option<Value>, below: &Value) -> Value {
+    match (own, below) {
+        (Some(Value::Map(mut own)), Value::Map(below)) => {
+            for (key, value) in below.iter().filter(|(key, _)| *key != "import") {
+                let mine = own.remove(key);
+                own.insert(key.clone(), inherit(mine, value));
+            }
+            Value::Map(own)
+        }
+        (Some(own), _) => own,
+        (None, Value::Map(below)) => {
+            let kept = below.iter().filter(|(key, _)| *key != "import");
+            Value::Map(kept.map(|(key, value)| (key.clone(), inherit(None, value))).collect())
+        }
+        (None, below) => below.clone(),
+    }
 }
 
 fn clone(spec: &Spec) -> Option<Expr> {

@@ -195,7 +195,7 @@ fn data_file(
     }
     root::data(project, &mut body);
     let machines: Vec<(String, Expr)> = of_kind(project.blueprint, Kind::Vm)
-        .map(|resource| (resource.address.name().to_owned(), data::vm(resource, files)))
+        .map(|resource| (resource.address.name().to_owned(), data::vm(resource, None, files)))
         .collect();
     body.blank().attribute("nodes", Expr::Object(machines));
     let talos: Vec<(String, Expr)> = nodes

@@ -34,7 +34,7 @@ pub(super) const SHARED: &[Variable] = &[
     Variable::optional(
         "manage_images",
         Bool,
-        "Whether images are downloaded; false where they are there already",
+        "Whether images and documents of cloud-init are brought; false where they are there already",
     )
     .or(DefaultBool(true)),
     Variable::optional(
@@ -104,9 +104,13 @@ pub(super) fn prerequisites(body: &mut Body) {
             body.attribute(field, Expr::raw(format!("each.value.{field}")));
         }
         body.attribute("overwrite", false);
+        body.blank().comment("The name says what is in it: another image has another name.");
+        body.block("lifecycle", &[], |body| {
+            body.attribute("ignore_changes", Expr::raw("[url, checksum, checksum_algorithm, overwrite]"));
+        });
     });
     body.block("resource", &["proxmox_virtual_environment_file", "cloud_init"], |body| {
-        body.attribute("for_each", Expr::raw("var.cloud_init_files")).blank();
+        body.attribute("for_each", Expr::raw("var.manage_images ? var.cloud_init_files : {}")).blank();
         body.attribute("node_name", Expr::raw("each.value.node_name"))
             .attribute("datastore_id", Expr::raw("each.value.datastore_id"))
             .attribute("content_type", "snippets");

@@ -1,6 +1,6 @@
 //! The stack family: generic code that goes over data, and the data in `vms.tfvars`.
 
-use strata_resource::Kind;
+use strata_resource::{Kind, Resource};
 
 use super::{Family, Project, modules_from, of_kind, root};
 use crate::data;
@@ -133,8 +133,8 @@ fn data_file(project: &Project<'_>, files: &mut Files) -> String {
         for resource in of_kind(project.blueprint, kind) {
             let machine = match kind {
                 Kind::Container => data::container(resource, files),
-                Kind::Template => without_power(data::vm(resource, files)),
-                _ => data::vm(resource, files),
+                Kind::Template => without_power(data::vm(resource, None, files)),
+                _ => data::vm(resource, template_of(project, resource), files),
             };
             let own = resource.address.name();
             entries.push((own.to_owned(), root::with_documents(project, own, machine)));
@@ -151,6 +151,14 @@ fn data_file(project: &Project<'_>, files: &mut Files) -> String {
         body.blank().attribute("outputs", Expr::Object(outputs));
     }
     body.render()
+}
+
+/// The template of this stack that a machine is cloned from.
+fn template_of<'p>(project: &'p Project<'_>, machine: &Resource) -> Option<&'p Resource> {
+    let clone = machine.spec.get("clone")?.as_map()?;
+    let vm_id = clone.get("template")?.as_int()?;
+    of_kind(project.blueprint, Kind::Template)
+        .find(|template| template.vmid().is_some_and(|known| i64::from(known) == vm_id))
 }
 
 fn without_power(machine: Expr) -> Expr {

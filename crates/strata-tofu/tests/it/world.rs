@@ -40,7 +40,7 @@ pub(crate) fn rendered(world: &Memory) -> Files {
             world,
         })
         .collect();
-    render(&projects)
+    render(&projects, false)
 }
 
 pub(crate) fn draw(repository: &Repository, stack: &EffectiveStack) -> Blueprint {

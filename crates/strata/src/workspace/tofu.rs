@@ -29,7 +29,7 @@ impl Resolver for WithoutSecrets<'_> {
 
 impl Workspace<'_> {
     /// Everything that is generated for the stacks, in all their environments.
-    pub(crate) fn rendered(&self, stacks: &[String]) -> Result<Files, CommandError> {
+    pub(crate) fn rendered(&self, stacks: &[String], import_blocks: bool) -> Result<Files, CommandError> {
         let names = self.repository.select(stacks, None).map_err(|error| {
             let own = CommandError::failed(error.message);
             error.hint.map_or(own.clone(), |hint| own.hint(hint))
@@ -55,7 +55,7 @@ impl Workspace<'_> {
                 world: &self.disk,
             })
             .collect();
-        Ok(strata_tofu::render(&projects))
+        Ok(strata_tofu::render(&projects, import_blocks))
     }
 
     fn blueprint_without_secrets(&self, stack: &EffectiveStack) -> Result<Blueprint, CommandError> {
