@@ -107,7 +107,9 @@ impl Cluster {
             }
             Err(error) => return Err(talos(error)),
         };
-        if status.stage != MachineStage::Running {
+        // Without etcd a control plane cannot get further than booting.
+        let waits_for_etcd = node.control_plane && !self.is_alive() && status.stage == MachineStage::Booting;
+        if status.stage != MachineStage::Running && !waits_for_etcd {
             return Ok(Some(format!("it is {}", stage(status.stage))));
         }
         if !self.is_alive() {

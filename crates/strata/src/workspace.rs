@@ -2,6 +2,7 @@
 
 pub(crate) mod cluster;
 pub(crate) mod digest_key;
+mod infrastructure;
 mod resolve;
 mod store;
 mod targets;

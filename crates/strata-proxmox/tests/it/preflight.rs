@@ -63,8 +63,8 @@ async fn keys_that_a_token_cannot_set_are_named_unless_there_is_a_login() {
     assert_eq!(
         wrong(&world, &[operation]).await,
         [
-            "`web/vm/web-1`: only root@pam may set `pci.hostpci0` (`hostpci0`); an API token is never root",
             "`web/vm/web-1`: only root@pam may set `options.args` (`args`); an API token is never root",
+            "`web/vm/web-1`: only root@pam may set `pci.hostpci0` (`hostpci0`); an API token is never root",
         ]
     );
     let login = Login { user: "root@pam".to_owned(), password: SecretString::from(ROOT_PASSWORD) };

@@ -13,7 +13,7 @@ use crate::context::Context;
 use crate::style::{self, paint};
 use crate::workspace::Workspace;
 
-/// Writes everything that is generated: OpenTofu projects and modules, talconfig.yaml, Taskfile.yml, justfile
+/// Writes everything that is generated: OpenTofu projects and modules, talconfig.yaml, Taskfile.yml, justfile; begins infrastructure/
 ///
 /// Files that were written by hand are never overwritten. A generated file that somebody edited is left alone unless --force is given.
 #[derive(clap::Args)]
@@ -75,8 +75,30 @@ pub(crate) fn run(context: &Context, args: &Args) -> CommandResult {
     if args.check {
         check(context, &found)
     } else {
+        begin(context, &workspace)?;
         write(context, workspace.root(), &files, &found, args.force)
     }
+}
+
+/// The tree that Flux follows is begun here, and then belongs to its readers: what is there stays as it is.
+fn begin(context: &Context, workspace: &Workspace<'_>) -> Result<(), CommandError> {
+    for (path, text) in workspace.missing_infrastructure()? {
+        let place = workspace.root().join(&path);
+        let failed = |error: std::io::Error| {
+            CommandError::failed(format!("cannot write `{}`: {error}", path.display()))
+        };
+        if let Some(folder) = place.parent() {
+            std::fs::create_dir_all(folder).map_err(failed)?;
+        }
+        std::fs::write(&place, text).map_err(failed)?;
+        context.printer.event(&json!({"event": "file", "path": path, "status": "begun"}));
+        context.printer.line(format!(
+            "{} {}: begun, and yours from now on",
+            paint(style::CREATE, "+"),
+            path.display()
+        ));
+    }
+    Ok(())
 }
 
 fn compare(root: &Path, files: &Files, whole: bool) -> Result<Vec<(String, Status)>, CommandError> {

@@ -88,3 +88,17 @@ fn what_is_protected_is_not_destroyed() {
         world.strata().run(&["destroy", "--yes"]).ok();
     }
 }
+
+#[test]
+fn the_tree_that_flux_follows_is_begun_once() {
+    let repo = Repo::empty();
+    let strata = Strata::new(BINARY, &repo);
+    strata.run(&["init", "--example", "homelab", "."]).ok();
+    strata.run(&["sync"]).ok();
+    let overlay = "infrastructure/core/overlays/homelab/kustomization.yaml";
+    assert!(repo.read(overlay).contains("cert-manager"), "{}", repo.read(overlay));
+    repo.write(overlay, "mine\n");
+    strata.run(&["sync"]).ok();
+    strata.run(&["sync", "--check"]).ok();
+    assert_eq!(repo.read(overlay), "mine\n", "it belongs to its readers");
+}

@@ -56,7 +56,13 @@ fn kill_every(shape: &Shape, kinds: &[&str], first: usize, step: usize) {
     let (expected, requests) = undisturbed(shape);
     for kind in kinds {
         let mut ks = (first as u64..).step_by(step);
-        let killed = ks.by_ref().take_while(|k| kill_at(shape, kind, *k, &expected)).count();
+        let killed = ks
+            .by_ref()
+            .take_while(|k| {
+                println!("{kind} {k}");
+                kill_at(shape, kind, *k, &expected)
+            })
+            .count();
         println!("{kind}: killed {killed} times, undisturbed a cold boot makes {requests} requests");
         assert!(killed > 0);
     }
