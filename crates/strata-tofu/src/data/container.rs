@@ -42,7 +42,9 @@ pub(crate) fn container(resource: &Resource, files: &mut Files) -> Expr {
     let memory = reading.take("memory").and_then(Value::as_map).and_then(|spec| {
         let mut reading = Reading::new(spec);
         reading.put("dedicated", "size");
-        reading.put("swap", "swap");
+        // Proxmox' default, written out: the provider has another.
+        let swap = reading.take("swap").and_then(Value::as_int).unwrap_or(512);
+        reading.set("swap", Some(Expr::Int(swap)));
         reading.object()
     });
     reading.set("memory", memory);

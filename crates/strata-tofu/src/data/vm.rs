@@ -140,7 +140,9 @@ fn cpu(spec: &Spec) -> Option<Expr> {
 fn memory(spec: &Spec) -> Option<Expr> {
     let mut reading = Reading::new(spec);
     reading.put("dedicated", "size");
-    reading.put("floating", "balloon");
+    // Without a word on it Proxmox lets the balloon take nothing; the provider would do without one.
+    let balloon = reading.take("balloon").or_else(|| spec.get("size")).and_then(super::plain);
+    reading.set("floating", balloon);
     reading.object()
 }
 
