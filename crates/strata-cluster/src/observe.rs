@@ -298,6 +298,8 @@ fn whole_kubernetes(wanted: &Wanted<'_>, contacts: &BTreeMap<String, Contact>, a
 async fn inside(cluster: &Cluster, wanted: &Wanted<'_>, live: &LiveFlux) -> Result<Sighting, ProviderError> {
     let sighting = |spec: Option<Spec>| spec.map_or(Sighting::Absent, |spec| ours(wanted, spec));
     Ok(match wanted.address.kind() {
+        // Some controllers may be there without the others: what was begun and not ended is done again from its start.
+        Kind::Flux if wanted.recorded.is_none_or(|recorded| recorded.partial) => Sighting::Absent,
         Kind::Flux => sighting(flux::observed_controllers(live)),
         Kind::Sync => sighting(flux::observed_sync(live)),
         Kind::Secret => {

@@ -46,7 +46,7 @@ pub struct LiveKustomization {
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LiveFlux {
-    /// The release, if its objects carry the label that the releases have.
+    /// The release, if its objects carry the label that the releases have; none while some are of another release.
     pub version: Option<String>,
     pub controllers: Vec<LiveController>,
     pub source: Option<LiveSource>,
@@ -59,8 +59,10 @@ impl KubeClient {
         let selector = Selector::namespace(FLUX_SYSTEM).labels("app.kubernetes.io/part-of=flux");
         let mut deployments = self.list("apps/v1", "Deployment", &selector).await?;
         deployments.sort_by(|one, other| one.name().cmp(other.name()));
-        let version = deployments.iter().find_map(|object| object.label("app.kubernetes.io/version"));
-        let version = version.map(str::to_owned);
+        let release = |object: &Object| object.label("app.kubernetes.io/version").map(str::to_owned);
+        let version = deployments.first().and_then(release);
+        let version = version
+            .filter(|version| deployments.iter().all(|object| release(object).as_ref() == Some(version)));
         let controller = |object: &Object| LiveController {
             name: object.name().to_owned(),
             image: image(object).unwrap_or_default().to_owned(),
