@@ -8,14 +8,11 @@ use strata_state::Action;
 
 use crate::cluster::Cluster;
 use crate::error::{guarded, kube};
+use crate::machine::text;
 
 /// Controllers pull their images first.
 const PATIENCE: u64 = 15 * 60;
 const FORCE: ApplyOptions = ApplyOptions { force: true, dry_run: false };
-
-fn text<'s>(spec: &'s Spec, field: &str) -> Option<&'s str> {
-    spec.get(field).and_then(Value::as_text)
-}
 
 /// What is live of the controllers; nothing if there are none.
 pub(crate) fn observed_controllers(live: &LiveFlux) -> Option<Spec> {

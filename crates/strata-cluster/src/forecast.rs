@@ -4,21 +4,14 @@ use std::sync::PoisonError;
 
 use strata_engine::{Forecast, Operation};
 use strata_resource::Value;
-use strata_talos::{Component, Contract, MachineConfig, RebootEffect, forecast};
+use strata_talos::{Contract, MachineConfig, RebootEffect, forecast};
 
 use crate::cluster::Cluster;
 
 /// What a node is to be told: the wanted configuration with the versions of Kubernetes that the node has. Those are changed in an
 /// order of their own.
 pub(crate) fn told(wanted: &MachineConfig, live: &MachineConfig) -> MachineConfig {
-    let mut told = wanted.clone();
-    for component in Component::ALL {
-        if let Some(version) = live.component_version(component) {
-            // Where a part comes or goes with the change, the wanted version is right.
-            let _ = told.set_component_version(component, version);
-        }
-    }
-    told
+    wanted.with_components_of(live)
 }
 
 /// What it means for a node of this version to be told.

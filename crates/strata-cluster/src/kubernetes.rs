@@ -8,7 +8,7 @@ use strata_kubernetes::{ApplyOptions, Object, ObjectRef};
 use strata_resource::Value;
 use strata_state::Action;
 use strata_talos::api::{ApplyMode, ImageStore, ResourceKind};
-use strata_talos::{Component, MachineConfig};
+use strata_talos::{Component, MachineConfig, Version};
 
 use crate::cluster::{Cluster, NodePlace};
 use crate::error::{internal, kube, talos};
@@ -72,13 +72,10 @@ pub(crate) fn version_of<'c>(configs: impl Iterator<Item = &'c MachineConfig>) -
             .map(str::to_owned)
             .collect::<Vec<_>>()
     });
+    // What is no version counts as the oldest: then it is set to one.
     versions
-        .min_by_key(|version| parts(version))
+        .min_by_key(|version| version.parse::<Version>().ok())
         .map(|version| format!("v{}", version.trim_start_matches('v')))
-}
-
-fn parts(version: &str) -> Vec<u32> {
-    version.trim_start_matches('v').split(['.', '-']).map(|part| part.parse().unwrap_or(0)).collect()
 }
 
 /// The images are on the nodes before anything stops.

@@ -5,7 +5,7 @@ use std::sync::PoisonError;
 use strata_engine::{ErrorClass, Operation, OperationContext, Outcome, ProviderError};
 use strata_resource::{Spec, Value};
 use strata_state::Action;
-use strata_talos::api::{ApplyMode, MachineStage, Reset, TalosError, Wipe};
+use strata_talos::api::{ApplyMode, MachineStage, Reset, TalosClient, TalosError, Wipe};
 use strata_talos::{Component, Contract, MachineConfig, RebootEffect};
 
 use crate::cluster::{Cluster, NodePlace};
@@ -336,17 +336,26 @@ async fn reset(
     node: &NodePlace,
     context: &dyn OperationContext,
 ) -> Result<(), ProviderError> {
-    context.before_write()?;
-    context.progress("is reset");
     let wipe = Wipe::Partitions(vec!["STATE".to_owned(), "EPHEMERAL".to_owned()]);
-    let reset = Reset { wipe, graceful: false, reboot: true };
-    match cluster.talos(&node.address)?.reset(&reset).await {
-        Ok(()) => {}
-        Err(error) if is_passing(&error) => {}
-        Err(error) => return Err(talos(error)),
-    }
+    wiped(&cluster.talos(&node.address)?, wipe, "is reset", context).await?;
     cluster.hang_up(&node.address);
     Ok(())
+}
+
+/// Has a node wipe itself and reboot. An answer that was lost is none: what the node then does tells.
+pub(crate) async fn wiped(
+    client: &TalosClient,
+    wipe: Wipe,
+    doing: &str,
+    context: &dyn OperationContext,
+) -> Result<(), ProviderError> {
+    context.before_write()?;
+    context.progress(doing);
+    match client.reset(&Reset { wipe, graceful: false, reboot: true }).await {
+        Ok(()) => Ok(()),
+        Err(error) if is_passing(&error) => Ok(()),
+        Err(error) => Err(talos(error)),
+    }
 }
 
 /// The member says goodbye itself, and the others say that it has gone.

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use sha2::{Digest, Sha256};
 use strata_engine::{ErrorClass, Observed, ProviderError, Sighting, Wanted};
 use strata_kubernetes::flux::LiveFlux;
-use strata_kubernetes::{KubeError, Object, Selector};
+use strata_kubernetes::{Object, Selector};
 use strata_resource::{Kind, Spec, Value};
 use strata_talos::config_spec;
 
@@ -49,7 +49,7 @@ pub(crate) async fn observe_all(
     for one in wanted {
         sightings.push(match one.address.kind() {
             Kind::Machine => machine(cluster, one, &contacts, &cordoned).await?,
-            Kind::Bootstrap if etcd.is_some() => ours(one, one.spec.clone()),
+            Kind::Bootstrap if etcd.is_some() => ours(one.spec.clone()),
             Kind::Bootstrap if one.recorded.is_some() && !cluster.may_begin_again() => {
                 lost_or_silent(cluster, &contacts).await?
             }
@@ -68,16 +68,25 @@ pub(crate) async fn observe_all(
 }
 
 fn as_recorded(wanted: &Wanted<'_>) -> Sighting {
-    match wanted.recorded {
-        Some(recorded) => ours(wanted, recorded.spec.clone()),
-        None => Sighting::Absent,
-    }
+    wanted.recorded.map_or(Sighting::Absent, |recorded| ours(recorded.spec.clone()))
 }
 
-fn ours(_: &Wanted<'_>, spec: Spec) -> Sighting {
+fn ours(spec: Spec) -> Sighting {
     let digest =
         hex::encode(Sha256::digest(serde_json::Value::from(Value::Map(spec.clone()).stored()).to_string()));
     Sighting::Ours(Observed { spec, facts: Spec::new(), digest, pending: Vec::new() })
+}
+
+/// What is live is compared by its digests: the live values themselves go nowhere.
+fn sealed(cluster: &Cluster, wanted: &Wanted<'_>, spec: Spec) -> Sighting {
+    let value = match &cluster.options.digest_key {
+        Some(key) => Value::Map(spec).sealed(key, wanted.address),
+        None => Value::Map(spec),
+    };
+    match value {
+        Value::Map(spec) => ours(spec),
+        _ => Sighting::Absent,
+    }
 }
 
 /// Every node that is asked about, at the address where it should be, or else where the state knows it.
@@ -151,7 +160,7 @@ async fn machine(
             if cordoned.contains(name) {
                 note_due(cluster, name).await?;
             }
-            Sighting::Ours(observed_machine(cluster, wanted, running, media, cordoned.contains(name)))
+            observed_machine(cluster, wanted, running, media, cordoned.contains(name))
         }
     })
 }
@@ -180,7 +189,7 @@ fn observed_machine(
     running: &Running,
     media: Option<&'static str>,
     cordoned: bool,
-) -> Observed {
+) -> Sighting {
     let mut seen = cluster.seen.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     seen.insert(wanted.address.name().to_owned(), running.config.clone());
     let recorded = wanted.recorded.map(|recorded| &recorded.spec);
@@ -216,17 +225,7 @@ fn observed_machine(
     }
     put("foreign", Value::List(foreign.into_iter().map(Value::Text).collect()));
     put("config", Value::Map(config));
-    let sealed = match &cluster.options.digest_key {
-        Some(key) => Value::Map(spec).sealed(key, wanted.address),
-        None => Value::Map(spec),
-    };
-    let spec = match sealed {
-        Value::Map(spec) => spec,
-        _ => Spec::new(),
-    };
-    let digest =
-        hex::encode(Sha256::digest(serde_json::Value::from(Value::Map(spec.clone()).stored()).to_string()));
-    Observed { spec, facts: Spec::new(), digest, pending: Vec::new() }
+    sealed(cluster, wanted, spec)
 }
 
 /// Paths of a live tree that none of ours has.
@@ -292,47 +291,28 @@ fn whole_kubernetes(wanted: &Wanted<'_>, contacts: &BTreeMap<String, Contact>, a
     let Some(version) = kubernetes::version_of(configs) else { return Sighting::Absent };
     let mut spec = wanted.spec.clone();
     spec.insert("version".to_owned(), Value::Text(version));
-    ours(wanted, spec)
+    ours(spec)
 }
 
 async fn inside(cluster: &Cluster, wanted: &Wanted<'_>, live: &LiveFlux) -> Result<Sighting, ProviderError> {
-    let sighting = |spec: Option<Spec>| spec.map_or(Sighting::Absent, |spec| ours(wanted, spec));
+    let sighting = |spec: Option<Spec>| spec.map_or(Sighting::Absent, ours);
     Ok(match wanted.address.kind() {
         // Some controllers may be there without the others: what was begun and not ended is done again from its start.
         Kind::Flux if wanted.recorded.is_none_or(|recorded| recorded.partial) => Sighting::Absent,
         Kind::Flux => sighting(flux::observed_controllers(live)),
         Kind::Sync => sighting(flux::observed_sync(live)),
         Kind::Secret => {
-            let found = cluster.kube().get(&secret::reference(wanted.spec)).await;
+            let found = cluster.kube().get(&secret::reference(wanted.spec)).await.map_err(kube)?;
             let asked: Vec<&Spec> = [Some(wanted.spec), wanted.recorded.map(|recorded| &recorded.spec)]
                 .into_iter()
                 .flatten()
                 .collect();
-            match found {
-                Ok(Some(object)) => sealed(cluster, wanted, secret::observed(&object, &asked)),
-                Ok(None) => Sighting::Absent,
-                Err(error) => return Err(explained(error)),
-            }
+            found
+                .map_or(Sighting::Absent, |object| sealed(cluster, wanted, secret::observed(&object, &asked)))
         }
         other => {
             let message = format!("a cluster has no {other}");
             return Err(ProviderError::new(ErrorClass::Internal, message));
         }
     })
-}
-
-fn explained(error: KubeError) -> ProviderError {
-    kube(error)
-}
-
-/// What is live is compared by its digests: the live values themselves go nowhere.
-fn sealed(cluster: &Cluster, wanted: &Wanted<'_>, spec: Spec) -> Sighting {
-    let value = match &cluster.options.digest_key {
-        Some(key) => Value::Map(spec).sealed(key, wanted.address),
-        None => Value::Map(spec),
-    };
-    match value {
-        Value::Map(spec) => ours(wanted, spec),
-        _ => Sighting::Absent,
-    }
 }

@@ -1,11 +1,11 @@
 //! A node taken out of the cluster and wiped, because somebody said so.
 
 use strata_engine::{ErrorClass, OperationContext, ProviderError};
-use strata_talos::api::{Reset, Wipe};
+use strata_talos::api::Wipe;
 
 use crate::cluster::Cluster;
 use crate::error::{guard, talos};
-use crate::machine::{delete_node, is_passing, leave};
+use crate::machine::{delete_node, leave, wiped};
 use crate::node::Contact;
 use crate::rolling::Disturbance;
 use crate::wait::{PULL, Seen, until};
@@ -71,13 +71,7 @@ pub async fn reset(
     let whole_disk = !matches!(wipe, Wipe::Partitions(_));
     let client = cluster.talos(&node.address)?;
     let before = client.boot_id().await.map_err(talos)?;
-    context.before_write()?;
-    context.progress("is reset");
-    match client.reset(&Reset { wipe, graceful: false, reboot: true }).await {
-        Ok(()) => {}
-        Err(error) if is_passing(&error) => {}
-        Err(error) => return Err(talos(error)),
-    }
+    wiped(&client, wipe, "is reset", context).await?;
     let after = until(context, &format!("the reset of `{name}`"), PULL, || async {
         cluster.hang_up(&node.address);
         Ok(match cluster.contact(&node.address).await? {

@@ -2,12 +2,12 @@
 
 use strata_engine::{OperationContext, ProviderError};
 use strata_secret::SecretBytes;
-use strata_talos::api::{Reset, TalosClient, Wipe};
+use strata_talos::api::{TalosClient, Wipe};
 
 use crate::bootstrap::is_early;
 use crate::cluster::{Cluster, NodePlace};
 use crate::error::talos;
-use crate::machine::{is_passing, settled, wait_reboot};
+use crate::machine::{is_passing, settled, wait_reboot, wiped};
 use crate::wait::{BOOT, JOIN, Seen, until};
 
 /// What is left of an etcd without a majority goes: beside the one that is begun now it would be a second one. Only its data go;
@@ -22,14 +22,8 @@ pub(crate) async fn clear_remains(
             continue;
         }
         let boot = client.boot_id().await.map_err(talos)?;
-        context.before_write()?;
-        context.progress(&format!("what `{}` has left of the lost etcd is wiped", node.name));
-        let wipe = Wipe::Partitions(vec!["EPHEMERAL".to_owned()]);
-        match client.reset(&Reset { wipe, graceful: false, reboot: true }).await {
-            Ok(()) => {}
-            Err(error) if is_passing(&error) => {}
-            Err(error) => return Err(talos(error)),
-        }
+        let doing = format!("what `{}` has left of the lost etcd is wiped", node.name);
+        wiped(&client, Wipe::Partitions(vec!["EPHEMERAL".to_owned()]), &doing, context).await?;
         wait_reboot(cluster, node, &boot, context).await?;
         until(context, &format!("`{}` to be up again", node.name), BOOT, || settled(cluster, node)).await?;
     }

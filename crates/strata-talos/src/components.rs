@@ -205,9 +205,9 @@ impl MachineConfig {
         config
     }
 
-    /// This configuration with the versions that another one has: what a node is to have until somebody upgrades it.
+    /// This configuration with the versions of Kubernetes' parts that another one has.
     #[must_use]
-    pub fn with_versions_of(&self, other: &Self) -> Self {
+    pub fn with_components_of(&self, other: &Self) -> Self {
         let mut config = self.clone();
         for component in Component::ALL {
             if let Some(version) = other.component_version(component) {
@@ -215,6 +215,13 @@ impl MachineConfig {
                 let _ = config.set_component_version(component, version);
             }
         }
+        config
+    }
+
+    /// The same with its Talos, too: what a node is to have until somebody upgrades it.
+    #[must_use]
+    pub fn with_versions_of(&self, other: &Self) -> Self {
+        let mut config = self.with_components_of(other);
         if let Some(image) = other.install_image() {
             config.set_install_image(image);
         }
