@@ -23,7 +23,7 @@ kill-test:
 fault-test:
     cargo test --release -p strata --test it -- --ignored --nocapture fault_all
 
-# The same over cold boots of clusters, Talos and Kubernetes calls included
+# The same over cold boots of clusters, Talos and Kubernetes calls included. `STRATA_PART=2/4` runs the second quarter, for several processes
 cluster-kill-test:
     cargo test --release -p strata --test it -- --ignored --nocapture kill_cold
 

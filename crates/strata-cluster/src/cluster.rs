@@ -105,7 +105,7 @@ pub struct Cluster {
     pub(crate) copied: AtomicBool,
     /// What each node had when it was last looked at, by name: what a forecast is made from.
     pub(crate) seen: Mutex<BTreeMap<String, MachineConfig>>,
-    /// Control planes that this run could not bring up.
+    /// Nodes that this run could not bring up, or does not come to.
     given_up: Mutex<BTreeSet<String>>,
     /// Nodes whose reboot an interrupted run still owes.
     pub(crate) due: Mutex<BTreeSet<String>>,

@@ -75,6 +75,10 @@ impl Provider for GuardedProvider {
         Ok(outcome)
     }
 
+    fn skipped(&self, operation: &Operation) {
+        self.inner.skipped(operation);
+    }
+
     fn forecast(&self, operation: &Operation) -> Option<Forecast> {
         self.inner.forecast(operation)
     }

@@ -1,5 +1,8 @@
 //! One node: what answers at its address, and whether it is well.
 
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
 use strata_engine::{OperationContext, ProviderError};
 use strata_talos::MachineConfig;
 use strata_talos::api::{ConfigSlot, MachineStage};
@@ -7,6 +10,10 @@ use strata_talos::api::{ConfigSlot, MachineStage};
 use crate::cluster::{Cluster, NodePlace};
 use crate::error::{internal, talos};
 use crate::wait::{BOOT, JOIN, Seen, until};
+
+const UNKNOWN: &str = "Kubernetes does not know it yet";
+/// A kubelet that is healthy needs a moment until its Node is there.
+const REGISTRATION: Duration = Duration::from_secs(5);
 
 /// What answers at a node's address.
 pub(crate) enum Contact {
@@ -86,13 +93,40 @@ impl Cluster {
         node: &NodePlace,
         context: &dyn OperationContext,
     ) -> Result<(), ProviderError> {
+        // Since when Kubernetes does not know it, though everything else is well; and whether something was done about that.
+        let unknown = Mutex::new((None, false));
         until(context, &format!("`{}` to be well", node.name), JOIN, || async {
-            Ok(match self.trouble(node).await? {
-                None => Seen::Done(()),
-                Some(trouble) => Seen::NotYet(trouble),
-            })
+            let Some(trouble) = self.trouble(node).await? else { return Ok(Seen::Done(())) };
+            let overdue = {
+                let mut unknown = unknown.lock().unwrap_or_else(PoisonError::into_inner);
+                let (since, restarted) = &mut *unknown;
+                let is_unknown = trouble == UNKNOWN;
+                *since = is_unknown.then(|| since.unwrap_or_else(Instant::now));
+                let overdue = since.is_some_and(|since| since.elapsed() >= REGISTRATION) && !*restarted;
+                *restarted |= overdue;
+                overdue
+            };
+            if overdue {
+                self.register_again(node, context).await?;
+            }
+            Ok(Seen::NotYet(trouble))
         })
         .await
+    }
+
+    /// A kubelet makes its Node when it starts, and never again: not where someone deletes it, nor where etcd comes back from a copy
+    /// that is older than the node.
+    async fn register_again(
+        &self,
+        node: &NodePlace,
+        context: &dyn OperationContext,
+    ) -> Result<(), ProviderError> {
+        context.before_write()?;
+        context.progress("its kubelet is restarted, so that Kubernetes knows it again");
+        match self.talos(&node.address)?.restart_service("kubelet").await {
+            Err(error) if !(error.is_transient() || error.is_unreachable()) => Err(talos(error)),
+            _ => Ok(()),
+        }
     }
 
     /// What is wrong with a node; nothing if it is well.
@@ -130,7 +164,7 @@ impl Cluster {
         Ok(match self.kube().node(&node.name).await {
             Ok(Some(found)) if found.ready || self.options.waits_for_cni => None,
             Ok(Some(found)) => Some(found.message.unwrap_or_else(|| "its kubelet is not ready".to_owned())),
-            Ok(None) => Some("Kubernetes does not know it yet".to_owned()),
+            Ok(None) => Some(UNKNOWN.to_owned()),
             Err(error) if error.is_transient() => Some(error.to_string()),
             Err(error) => return Err(crate::error::kube(error)),
         })

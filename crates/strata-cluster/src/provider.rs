@@ -50,6 +50,13 @@ impl Provider for ClusterProvider {
         }
     }
 
+    /// Workers get their certificates from control planes: they must not wait for one that does not come.
+    fn skipped(&self, operation: &Operation) {
+        if operation.address.kind() == Kind::Machine {
+            self.cluster.gave_up(operation.address.name());
+        }
+    }
+
     fn forecast(&self, operation: &Operation) -> Option<Forecast> {
         if operation.address.kind() != Kind::Machine {
             return None;

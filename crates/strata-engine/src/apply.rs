@@ -195,7 +195,13 @@ impl LockedRun {
                     error: error.clone(),
                 });
                 for skipped in schedule.failed(index) {
-                    let skipped_address = plan.steps[skipped].address.clone();
+                    let step = &plan.steps[skipped];
+                    let skipped_address = step.address.clone();
+                    if let Ok(provider) = self.run.providers.get(&step.target) {
+                        let operation =
+                            step.operation(step.action.action(), step.spec.clone(), &plan.lineage);
+                        provider.skipped(&operation);
+                    }
                     report.skipped.push(skipped_address.clone());
                     self.run.events.emit(Event::StepSkipped {
                         step: skipped,

@@ -104,6 +104,9 @@ pub trait Provider: Send + Sync {
         context: &dyn OperationContext,
     ) -> Result<Outcome, ProviderError>;
 
+    /// An operation that this run does not come to, because what it needs failed. Others may wait for what it would have done.
+    fn skipped(&self, _operation: &Operation) {}
+
     /// Whether an update restarts the object, where only the provider can know that. None leaves it to the rules of the kind.
     fn forecast(&self, _operation: &Operation) -> Option<Forecast> {
         None

@@ -15,9 +15,11 @@ mod failure;
 mod fields;
 mod handle;
 mod managers;
+mod manifests;
 mod object;
 mod openapi;
 mod patch;
+mod protobuf;
 mod read;
 mod request;
 mod resource;
@@ -27,6 +29,7 @@ mod selector;
 mod server;
 mod shape;
 mod store;
+mod table;
 mod tls;
 mod validate;
 mod watch;
@@ -43,12 +46,17 @@ use crate::world::World;
 use cluster::{Cluster, Moment};
 
 pub use control::apply as change;
+pub use manifests::{Wanted as WantedManifests, manifests};
 pub use server::serve;
+pub use store::Contents;
 
 /// Every cluster that ever was, by its identity. One that is gone comes back with its objects if its etcd does.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Kubernetes {
     clusters: BTreeMap<String, Cluster>,
+    /// What clusters that nobody has heard of yet begin with: their etcd comes from a snapshot of somewhere else.
+    #[serde(skip)]
+    recovered: BTreeMap<String, Contents>,
 }
 
 /// From now on API servers answer, and clusters that tests put up in an earlier run do so again.
@@ -68,6 +76,49 @@ impl Kubernetes {
     pub fn mark(&self) -> u64 {
         self.clusters.values().map(|cluster| cluster.store.revision()).sum()
     }
+
+    /// The objects of a type in a cluster, by its plural.
+    pub fn list(&self, id: &str, plural: &str) -> Vec<&serde_json::Value> {
+        let prefix = resource::of(plural).prefix();
+        let cluster = self.clusters.get(id);
+        cluster
+            .into_iter()
+            .flat_map(|cluster| cluster.store.list(&prefix).map(|(_, object)| object))
+            .collect()
+    }
+
+    /// A node, in whichever cluster it is.
+    pub fn node(&self, name: &str) -> Option<&serde_json::Value> {
+        let key = resource::of("nodes").key("", name);
+        self.clusters.values().find_map(|cluster| cluster.store.get(&key))
+    }
+
+    /// A kubelet starts, and registers its node if it is not there.
+    pub fn kubelet_restarted(&mut self, node: &str) {
+        for cluster in self.clusters.values_mut() {
+            if cluster.registered.remove(node).is_some() {
+                cluster.settled = None;
+            }
+        }
+    }
+
+    /// Everything that the etcd of a cluster holds.
+    pub fn contents(&self, id: &str) -> Contents {
+        self.clusters.get(id).map(|cluster| cluster.store.contents()).unwrap_or_default()
+    }
+
+    /// An etcd that comes back from a snapshot has the objects of that time. What was made since then is gone.
+    pub fn restore(&mut self, id: &str, contents: Contents) {
+        match self.clusters.get_mut(id) {
+            Some(cluster) => {
+                cluster.store.restore(contents);
+                cluster.settled = None;
+            }
+            None => {
+                self.recovered.insert(id.to_owned(), contents);
+            }
+        }
+    }
 }
 
 impl World {
@@ -82,7 +133,12 @@ impl World {
             match self.kubernetes.clusters.get_mut(&facts.id) {
                 Some(cluster) => cluster.facts = facts,
                 None => {
-                    self.kubernetes.clusters.insert(facts.id.clone(), Cluster::new(facts));
+                    let recovered = self.kubernetes.recovered.remove(&facts.id);
+                    let mut cluster = Cluster::new(facts);
+                    if let Some(contents) = recovered {
+                        cluster.store.restore(contents);
+                    }
+                    self.kubernetes.clusters.insert(cluster.facts.id.clone(), cluster);
                 }
             }
         }

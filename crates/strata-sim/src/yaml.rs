@@ -20,6 +20,54 @@ pub fn documents(text: &str) -> Result<Vec<Value>, String> {
     Ok(reader.documents)
 }
 
+/// A value as people write it: one entry a line, indented.
+pub fn write(value: &Value) -> String {
+    let mut out = String::new();
+    write_into(value, 0, &mut out);
+    if !out.ends_with('\n') {
+        out.push('\n');
+    }
+    out.trim_start().to_owned()
+}
+
+/// After a key or a dash: what fits stays on the line, the rest goes below.
+fn write_into(value: &Value, depth: usize, out: &mut String) {
+    let indent = "    ".repeat(depth);
+    match value {
+        Value::Object(map) if !map.is_empty() => {
+            for (key, value) in map {
+                out.push_str(&format!("\n{indent}{}:", scalar(key)));
+                write_into(value, depth + 1, out);
+            }
+        }
+        Value::Array(list) if !list.is_empty() => {
+            for value in list {
+                let mut entry = String::new();
+                write_into(value, depth + 1, &mut entry);
+                // The first key of a map stands behind the dash, the others below it.
+                let entry = entry.trim_start();
+                out.push_str(&format!("\n{indent}-   {entry}"));
+            }
+        }
+        Value::Object(_) => out.push_str(" {}"),
+        Value::Array(_) => out.push_str(" []"),
+        Value::String(text) => out.push_str(&format!(" {}", scalar(text))),
+        other => out.push_str(&format!(" {other}")),
+    }
+}
+
+/// A text that means itself without quotes, or with them.
+fn scalar(text: &str) -> String {
+    let safe = |byte: u8| byte.is_ascii_alphanumeric() || b"._/-+()@".contains(&byte);
+    let begins =
+        text.bytes().next().is_some_and(|byte| byte.is_ascii_alphanumeric() || byte == b'/' || byte == b'_');
+    let words = text.split(' ').all(|word| !word.is_empty() && word.bytes().all(safe));
+    if begins && words && plain(text) == Value::String(text.to_owned()) {
+        return text.to_owned();
+    }
+    Value::String(text.to_owned()).to_string()
+}
+
 /// A collection that is not complete yet.
 enum Open {
     List(Vec<Value>),
@@ -189,6 +237,16 @@ mod tests {
         let read = documents("x: &a {k: v, l: 1}\ny: *a\nz: {<<: *a, l: 2}\n").unwrap();
         assert_eq!(read[0]["y"], json!({"k": "v", "l": 1}));
         assert_eq!(read[0]["z"], json!({"k": "v", "l": 2}));
+    }
+
+    #[test]
+    fn what_is_written_reads_the_same() {
+        let value = json!({
+            "a": {"b": [1, "2", {"c": "x: y", "d": []}, ["p", {"q": {}}]], "e": "yes", "f": null}, "g": "Talos (v1.13.9)",
+            "0x10": "- no", "h": ["192.0.2.1/24", "::1/128"], "i": "two\nlines", "j": "", "k": "1.5", "l": true,
+        });
+        assert_eq!(documents(&write(&value)).unwrap(), [value]);
+        assert_eq!(write(&json!([{"a": 1, "b": 2}])), "-   a: 1\n    b: 2\n");
     }
 
     #[test]

@@ -130,6 +130,7 @@ fn request(call: Call) -> Request {
         method: call.method,
         path: path.to_owned(),
         query: Query::parse(query),
+        accept: String::new(),
         content_type: call.content_type.unwrap_or_else(|| usual.to_owned()),
         user_agent: manager,
         body: if call.body.is_null() { Bytes::new() } else { Bytes::from(call.body.to_string()) },

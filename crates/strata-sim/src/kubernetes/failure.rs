@@ -147,3 +147,18 @@ pub fn expired(message: impl Into<String>) -> Failure {
 pub fn unavailable() -> Failure {
     Failure::new(503, "ServiceUnavailable", "etcdserver: no leader")
 }
+
+/// The reason that goes with a status of HTTP.
+pub fn reason_of(status: u16) -> &'static str {
+    match status {
+        400 => "BadRequest",
+        401 => "Unauthorized",
+        403 => "Forbidden",
+        404 => "NotFound",
+        409 => "Conflict",
+        429 => "TooManyRequests",
+        503 => "ServiceUnavailable",
+        504 => "Timeout",
+        _ => "InternalError",
+    }
+}

@@ -4,10 +4,11 @@ use serde_json::{Value, json};
 
 use super::cluster::{Cluster, Moment};
 use super::failure::{Failure, Outcome, not_allowed, not_found, unauthorized, unavailable, unknown_path};
+use super::object::{list, text};
 use super::request::{Place, Request, User};
 use super::resource::Resource;
 use super::watch::Watch;
-use super::{delete, discovery, evict, read, scale, write};
+use super::{delete, discovery, evict, read, scale, table, write};
 
 /// What is answered.
 #[derive(Debug)]
@@ -86,6 +87,13 @@ fn answer(cluster: &mut Cluster, request: &Request, moment: Moment) -> Outcome<R
     match (verb, place.sub.as_deref()) {
         ("create", Some("eviction")) => evict::evict(cluster, &ask),
         (verb, Some("scale")) => scale::answer(cluster, &ask, verb),
+        ("get", None) if request.wants_table() => {
+            let object = ask.shown(ask.object(cluster)?.clone());
+            let columns = table::columns(cluster, &ask.resource);
+            let meta = json!({ "resourceVersion": object["metadata"]["resourceVersion"] });
+            Ok(Reply::Object(200, table::table(&columns, &[object], meta, request.include(), &ask.moment)))
+        }
+        ("get", Some("log")) => logs(cluster, &ask),
         ("get", _) => ask.object(cluster).map(|object| Reply::Object(200, ask.shown(object.clone()))),
         ("list", _) => read::list(cluster, &ask),
         ("watch", _) => read::watch(cluster, &ask),
@@ -133,6 +141,30 @@ fn authorize(user: &User, resource: &Resource, place: &Place, verb: &str) -> Out
     let mut failure = Failure::new(403, "Forbidden", message);
     failure.details = Some(json!({ "name": place.name, "group": resource.group, "kind": resource.plural }));
     Err(failure)
+}
+
+/// What a container wrote, which is not much.
+fn logs(cluster: &Cluster, ask: &Ask<'_>) -> Outcome<Reply> {
+    let pod = ask.object(cluster)?;
+    let containers = list(pod, "/spec/containers");
+    let wanted = ask.request.query.get("container");
+    let found = containers.iter().find(|c| wanted.is_none_or(|wanted| c["name"] == wanted));
+    let Some(container) = found else {
+        let message = format!("container {} is not valid for pod {}", wanted.unwrap_or_default(), ask.name());
+        return Err(super::failure::bad_request(message));
+    };
+    let statuses = list(pod, "/status/containerStatuses");
+    let since =
+        statuses.iter().find(|s| s["name"] == container["name"]).map(|s| text(s, "/state/running/startedAt"));
+    match since.filter(|since| !since.is_empty()) {
+        Some(since) => Ok(Reply::Text(200, format!("{since} {} started\n", text(container, "/image")))),
+        None => {
+            let (name, container) = (ask.name(), text(container, "/name"));
+            let message =
+                format!("container {container:?} in pod {name:?} is waiting to start: ContainerCreating");
+            Err(super::failure::bad_request(message))
+        }
+    }
 }
 
 /// What the client may do, or who it is.

@@ -8,6 +8,7 @@ use super::cluster::Cluster;
 use super::failure::{Outcome, bad_request, expired};
 use super::handle::{Ask, Reply};
 use super::selector::Selector;
+use super::table;
 use super::watch::Watch;
 
 impl Ask<'_> {
@@ -51,6 +52,12 @@ pub fn list(cluster: &Cluster, ask: &Ask<'_>) -> Outcome<Reply> {
         meta["continue"] = json!(token(&revision, found[limit - 1].0));
         meta["remainingItemCount"] = json!(found.len() - limit);
         found.truncate(limit);
+    }
+    if ask.request.wants_table() {
+        let objects: Vec<Value> = found.into_iter().map(|(_, object)| ask.shown(object.clone())).collect();
+        let columns = table::columns(cluster, &ask.resource);
+        let table = table::table(&columns, &objects, meta, ask.request.include(), &ask.moment);
+        return Ok(Reply::Object(200, table));
     }
     let items: Vec<Value> = found
         .into_iter()
@@ -99,6 +106,10 @@ pub fn watch(cluster: &Cluster, ask: &Ask<'_>) -> Outcome<Reply> {
     }
     let seconds = query.get("timeoutSeconds").and_then(|t| t.parse::<u64>().ok());
     let mut watch = Watch::new(ask.resource.clone(), ask.prefix(), ask.selector()?, seconds);
+    if ask.request.wants_table() {
+        let include = ask.request.include().map(str::to_owned);
+        watch.rows = Some((table::columns(cluster, &ask.resource), include, ask.moment));
+    }
     match from {
         Some(from) => watch.revision = from,
         None => {

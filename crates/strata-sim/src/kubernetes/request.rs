@@ -5,6 +5,7 @@ use percent_encoding::percent_decode_str;
 use serde_json::Value;
 
 use super::failure::{Outcome, bad_request, unknown_path, unsupported};
+use super::protobuf;
 use super::resource::Resource;
 
 /// Who asks.
@@ -21,6 +22,8 @@ pub struct Request {
     pub path: String,
     pub query: Query,
     pub content_type: String,
+    /// What the client would like to be answered.
+    pub accept: String,
     pub user_agent: String,
     pub body: Bytes,
     /// None if the client proved nothing.
@@ -133,14 +136,27 @@ impl Request {
         self.content_type.split(';').next().unwrap_or_default().trim()
     }
 
-    /// The body as one object, from JSON or YAML.
+    /// The client prints what it gets and would rather have it in rows.
+    pub fn wants_table(&self) -> bool {
+        self.accept.split(',').next().is_some_and(|first| {
+            first.split(';').any(|part| part.trim() == "as=Table") && first.contains("application/json")
+        })
+    }
+
+    /// The body as one object, from JSON, YAML or, for the most usual kinds, protobuf.
     pub fn object(&self, accepted: &str) -> Outcome<Value> {
         match self.essence() {
-            "application/vnd.kubernetes.protobuf" | "application/cbor" => {
-                Err(unsupported(self.essence(), accepted))
+            "application/vnd.kubernetes.protobuf" => {
+                protobuf::read(&self.body).ok_or_else(|| unsupported(self.essence(), accepted))
             }
+            "application/cbor" => Err(unsupported(self.essence(), accepted)),
             _ => read(&self.body),
         }
+    }
+
+    /// What is to stand beside the cells of a table.
+    pub fn include(&self) -> Option<&str> {
+        self.query.get("includeObject")
     }
 
     /// Who owns what this request writes.

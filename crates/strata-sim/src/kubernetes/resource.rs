@@ -60,6 +60,9 @@ impl Resource {
             "name": self.plural, "singularName": self.singular, "namespaced": self.namespaced,
             "kind": self.kind, "verbs": verbs,
         });
+        if ALL.contains(&self.plural.as_str()) && !self.custom {
+            main["categories"] = json!(["all"]);
+        }
         if !self.short.is_empty() {
             main["shortNames"] = json!(self.short);
         }
@@ -85,6 +88,19 @@ pub fn api_version(group: &str, version: &str) -> String {
 
 const REVIEWS: &[&str] = &["selfsubjectaccessreviews", "selfsubjectreviews"];
 
+/// What `kubectl get all` means.
+const ALL: &[&str] = &[
+    "pods",
+    "services",
+    "daemonsets",
+    "deployments",
+    "replicasets",
+    "statefulsets",
+    "horizontalpodautoscalers",
+    "cronjobs",
+    "jobs",
+];
+
 /// Group, version, then kind, plural, whether it is in a namespace, short names, subresources.
 type Row = (&'static str, &'static str, &'static str, &'static str, bool, &'static str, &'static str);
 
@@ -97,7 +113,7 @@ const BUILTIN: &[Row] = &[
     ("", "v1", "Node", "nodes", false, "no", "status"),
     ("", "v1", "PersistentVolume", "persistentvolumes", false, "pv", "status"),
     ("", "v1", "PersistentVolumeClaim", "persistentvolumeclaims", true, "pvc", "status"),
-    ("", "v1", "Pod", "pods", true, "po", "eviction status"),
+    ("", "v1", "Pod", "pods", true, "po", "eviction log status"),
     ("", "v1", "ResourceQuota", "resourcequotas", true, "quota", "status"),
     ("", "v1", "Secret", "secrets", true, "", ""),
     ("", "v1", "Service", "services", true, "svc", "status"),

@@ -7,7 +7,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{AUTHORIZATION, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER, USER_AGENT};
+use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER, USER_AGENT};
 use http::{HeaderMap, Response, StatusCode};
 use http_body_util::{BodyExt, Either, Full, Limited};
 use hyper::body::{Body, Frame, Incoming};
@@ -105,7 +105,7 @@ async fn answer(
         Verdict::Pass(after) => after,
         Verdict::Cut => return Err(Cut),
         Verdict::Refuse(status, text) => {
-            let failure = Failure::new(status, "InternalError", text.trim_end());
+            let failure = Failure::new(status, super::failure::reason_of(status), text.trim_end());
             return Ok(object(status, &failure.to_json()));
         }
     };
@@ -140,6 +140,7 @@ async fn read(request: http::Request<Incoming>) -> Result<Request, Failure> {
         path: parts.uri.path().to_owned(),
         query: Query::parse(parts.uri.query().unwrap_or_default()),
         content_type: text(&parts.headers, CONTENT_TYPE),
+        accept: text(&parts.headers, ACCEPT),
         user_agent: text(&parts.headers, USER_AGENT),
         body,
         user: None,

@@ -21,6 +21,13 @@ pub struct Event {
     pub previous: Option<Value>,
 }
 
+/// All objects of a moment, and the revision at which they were so.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Contents {
+    pub revision: u64,
+    pub objects: BTreeMap<String, Value>,
+}
+
 /// Keys are `group/plural/namespace/name`.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Store {
@@ -36,6 +43,17 @@ pub struct Store {
 impl Store {
     pub fn revision(&self) -> u64 {
         self.revision
+    }
+
+    pub fn contents(&self) -> Contents {
+        Contents { revision: self.revision, objects: self.objects.clone() }
+    }
+
+    /// Goes back to an earlier moment. Whoever watches has to look anew; what comes next has new identities all the same.
+    pub fn restore(&mut self, contents: Contents) {
+        self.revision = contents.revision;
+        self.objects = contents.objects;
+        self.log.clear();
     }
 
     pub fn get(&self, key: &str) -> Option<&Value> {

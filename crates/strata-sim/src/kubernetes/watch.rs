@@ -4,10 +4,11 @@ use std::collections::VecDeque;
 
 use serde_json::{Value, json};
 
-use super::cluster::Cluster;
+use super::cluster::{Cluster, Moment};
 use super::failure::expired;
 use super::resource::Resource;
 use super::selector::Selector;
+use super::table::{Column, table};
 
 /// What one client follows, and the lines it has not been sent yet.
 #[derive(Debug)]
@@ -20,19 +21,42 @@ pub struct Watch {
     pub revision: u64,
     lines: VecDeque<String>,
     pub ended: bool,
+    /// Objects are sent as tables of one row: their columns, what stands beside the cells, and the time.
+    pub rows: Option<(Vec<Column>, Option<String>, Moment)>,
 }
 
 impl Watch {
     pub fn new(resource: Resource, prefix: String, selector: Selector, seconds: Option<u64>) -> Self {
-        Self { resource, prefix, selector, seconds, revision: 0, lines: VecDeque::new(), ended: false }
+        Self {
+            resource,
+            prefix,
+            selector,
+            seconds,
+            revision: 0,
+            lines: VecDeque::new(),
+            ended: false,
+            rows: None,
+        }
     }
 
     fn line(&mut self, kind: &str, object: &Value) {
         self.lines.push_back(format!("{}\n", json!({ "type": kind, "object": object })));
     }
 
+    /// A line about an object of the type.
+    fn tell(&mut self, kind: &str, object: Value) {
+        let shown = match &self.rows {
+            Some((columns, include, moment)) => {
+                let meta = json!({ "resourceVersion": object["metadata"]["resourceVersion"] });
+                table(columns, &[object], meta, include.as_deref(), moment)
+            }
+            None => object,
+        };
+        self.line(kind, &shown);
+    }
+
     pub fn add(&mut self, object: Value) {
-        self.line("ADDED", &object);
+        self.tell("ADDED", object);
     }
 
     /// Says that everything that was there has been sent.
@@ -75,7 +99,7 @@ impl Watch {
             if let Value::Object(map) = &mut object {
                 map.insert("apiVersion".to_owned(), json!(self.resource.api_version()));
             }
-            self.line(kind, &object);
+            self.tell(kind, object);
         }
         self.revision = now;
     }

@@ -3,9 +3,13 @@
 mod apply;
 mod etcd;
 mod events;
+mod files;
+mod health;
 mod kubeconfig;
 mod lifecycle;
+mod logs;
 mod power;
+mod processes;
 mod resources;
 mod services;
 mod system;
@@ -22,6 +26,7 @@ use super::version::Version;
 use super::wire::listed;
 use crate::shared::Shared;
 use crate::world::World;
+use resources::machine_status;
 
 /// Who calls.
 pub struct Caller {
@@ -95,7 +100,17 @@ const CALLS: &[(&str, Who, u32, Handler)] = &[
     ("/machine.MachineService/Version", Who::Reader, 0, system::version),
     ("/machine.MachineService/Hostname", Who::Reader, 0, system::hostname),
     ("/machine.MachineService/Events", Who::Reader, 0, events::events),
-    ("/machine.MachineService/Read", Who::Admin, 0, system::read),
+    ("/machine.MachineService/Read", Who::Admin, 0, files::read),
+    ("/machine.MachineService/List", Who::Reader, 0, files::list),
+    ("/machine.MachineService/DiskUsage", Who::Reader, 0, files::usage),
+    ("/machine.MachineService/Dmesg", Who::Reader, 0, logs::dmesg),
+    ("/machine.MachineService/Logs", Who::Reader, 0, logs::logs),
+    ("/machine.MachineService/LogsContainers", Who::Reader, 0, logs::names),
+    ("/machine.MachineService/Containers", Who::Reader, 0, processes::containers),
+    ("/machine.MachineService/Stats", Who::Reader, 0, processes::stats),
+    ("/machine.MachineService/Processes", Who::Reader, 0, processes::processes),
+    ("/machine.MachineService/ImageList", Who::Reader, 0, processes::images),
+    ("/cluster.ClusterService/HealthCheck", Who::Reader, 0, health::check),
     ("/machine.MachineService/Memory", Who::Reader, 0, system::memory),
     ("/machine.MachineService/SystemStat", Who::Reader, 0, system::statistics),
     ("/machine.MachineService/Mounts", Who::Reader, 0, system::mounts),
@@ -105,6 +120,7 @@ const CALLS: &[(&str, Who, u32, Handler)] = &[
     ("/machine.MachineService/Reboot", Who::Operator, 0, power::reboot),
     ("/machine.MachineService/Shutdown", Who::Operator, 0, power::shutdown),
     ("/machine.MachineService/Reset", Who::Admin, 0, power::reset),
+    ("/machine.MachineService/Rollback", Who::Admin, 0, lifecycle::rollback),
     ("/machine.MachineService/Upgrade", Who::Admin, 0, lifecycle::upgrade),
     ("/machine.MachineService/ImagePull", Who::Operator, 0, lifecycle::old_pull),
     ("/machine.ImageService/Pull", Who::Operator, 13, lifecycle::pull),
@@ -156,6 +172,15 @@ pub fn is_read(method: &str) -> bool {
         "Read",
         "ServiceList",
         "Kubeconfig",
+        "Containers",
+        "DiskUsage",
+        "Dmesg",
+        "HealthCheck",
+        "ImageList",
+        "Logs",
+        "LogsContainers",
+        "Processes",
+        "Stats",
     ];
     let etcd = ["EtcdMemberList", "EtcdStatus", "EtcdAlarmList", "EtcdSnapshot"];
     let name = method.rsplit('/').next().unwrap_or_default();

@@ -57,4 +57,15 @@ pub struct KubeNode {
     /// The machine runs and its kubelet reports; the network is not looked at.
     pub ready: bool,
     pub boot_id: String,
+    /// The images that it is told to run, by component.
+    #[serde(default)]
+    pub images: BTreeMap<String, String>,
+}
+
+/// What runs as static pods on control planes.
+pub const CONTROL_PLANE_PARTS: [&str; 3] = ["kube-apiserver", "kube-controller-manager", "kube-scheduler"];
+
+/// The version of what a part of the control plane was told. Its pod bears the same, so that both can be compared.
+pub fn config_version(image: &str) -> u32 {
+    image.bytes().fold(1_u32, |sum, byte| sum.wrapping_mul(31).wrapping_add(u32::from(byte))) % 100_000 + 1
 }

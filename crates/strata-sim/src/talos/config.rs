@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
+use crate::kubernetes::WantedManifests;
 use crate::yaml;
 
 /// What a machine is for.
@@ -56,6 +57,15 @@ impl From<MachineConfig> for String {
         config.text
     }
 }
+
+/// The components of Kubernetes, with the document and the place in the main one that name their images.
+const COMPONENTS: &[(&str, &str, &str)] = &[
+    ("kube-apiserver", "KubeAPIServerConfig", "/cluster/apiServer/image"),
+    ("kube-controller-manager", "KubeControllerManagerConfig", "/cluster/controllerManager/image"),
+    ("kube-scheduler", "KubeSchedulerConfig", "/cluster/scheduler/image"),
+    ("kube-proxy", "KubeProxyConfig", "/cluster/proxy/image"),
+    ("kubelet", "KubeletConfig", "/machine/kubelet/image"),
+];
 
 fn text_at<'v>(value: &'v Value, pointer: &str) -> Option<&'v str> {
     value.pointer(pointer).and_then(Value::as_str).filter(|text| !text.is_empty())
@@ -257,19 +267,39 @@ impl MachineConfig {
         own.unwrap_or_else(|| texts(self.main().and_then(|main| main.pointer("/cluster/apiServer/certSANs"))))
     }
 
-    /// The tag of an image that a document of its own or the main one names.
-    fn version(&self, kind: &str, pointer: &str) -> Option<String> {
+    /// The image of a component of Kubernetes that a document of its own or the main one names.
+    pub fn component_image(&self, component: &str) -> Option<String> {
+        let (_, kind, pointer) = COMPONENTS.iter().find(|(name, ..)| *name == component)?;
         let own = self.document(kind).and_then(|doc| text_at(doc, "/image"));
-        let image = own.or_else(|| self.main_text(pointer))?;
-        image_tag(image).map(str::to_owned)
+        own.or_else(|| self.main_text(pointer)).map(str::to_owned)
+    }
+
+    pub fn component_images(&self) -> BTreeMap<String, String> {
+        let names = COMPONENTS.iter().map(|(name, ..)| *name);
+        names.filter_map(|name| Some((name.to_owned(), self.component_image(name)?))).collect()
+    }
+
+    fn component_version(&self, component: &str) -> Option<String> {
+        image_tag(&self.component_image(component)?).map(str::to_owned)
     }
 
     pub fn kubelet_version(&self) -> Option<String> {
-        self.version("KubeletConfig", "/machine/kubelet/image")
+        self.component_version("kubelet")
     }
 
     pub fn api_server_version(&self) -> Option<String> {
-        self.version("KubeAPIServerConfig", "/cluster/apiServer/image")
+        self.component_version("kube-apiserver")
+    }
+
+    /// What Talos gives to a new cluster.
+    pub fn manifests(&self) -> WantedManifests {
+        let proxy = self.component_image("kube-proxy");
+        let usual =
+            || format!("registry.k8s.io/kube-proxy:{}", self.api_server_version().unwrap_or_default());
+        WantedManifests {
+            proxy: self.has_proxy().then(|| proxy.unwrap_or_else(usual)),
+            flannel: self.cni() == "flannel",
+        }
     }
 
     pub fn node_labels(&self) -> BTreeMap<String, String> {

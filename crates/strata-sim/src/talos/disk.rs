@@ -18,6 +18,9 @@ pub struct Disk {
     pub etcd: Option<EtcdData>,
     /// An upgrade that the next boot carries out.
     pub staged: Option<Image>,
+    /// What ran before the last upgrade.
+    #[serde(default)]
+    pub previous: Option<Image>,
     /// Made at installation; it is what a generated hostname and the node's identity come from.
     pub identity: String,
 }

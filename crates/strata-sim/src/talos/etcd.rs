@@ -1,5 +1,6 @@
 //! etcd: who is a member, who is up, and what a majority allows.
 
+mod bolt;
 mod change;
 pub mod snapshot;
 

@@ -23,6 +23,7 @@ pub enum Code {
     Ok = 0,
     Unknown = 2,
     InvalidArgument = 3,
+    DeadlineExceeded = 4,
     NotFound = 5,
     AlreadyExists = 6,
     PermissionDenied = 7,
@@ -63,8 +64,8 @@ impl Status {
 pub enum Reply {
     /// All messages, at once.
     Messages(Vec<Vec<u8>>),
-    /// Messages as they come.
-    Stream(mpsc::Receiver<Vec<u8>>),
+    /// Messages as they come; an error is the last.
+    Stream(mpsc::Receiver<Result<Vec<u8>, Status>>),
 }
 
 impl Reply {
@@ -97,7 +98,9 @@ pub async fn read(body: Incoming) -> Result<Vec<Bytes>, Status> {
 /// The body of a reply: frames, then trailers with the status.
 pub struct Frames {
     ready: VecDeque<Frame<Bytes>>,
-    stream: Option<mpsc::Receiver<Vec<u8>>>,
+    stream: Option<mpsc::Receiver<Result<Vec<u8>, Status>>>,
+    /// How it ends, if not well.
+    failed: Option<Status>,
     ended: bool,
 }
 
@@ -123,7 +126,11 @@ impl Body for Frames {
         if let Some(stream) = &mut self.stream {
             match stream.poll_recv(context) {
                 Poll::Pending => return Poll::Pending,
-                Poll::Ready(Some(message)) => return Poll::Ready(Some(Ok(framed(&message)))),
+                Poll::Ready(Some(Ok(message))) => return Poll::Ready(Some(Ok(framed(&message)))),
+                Poll::Ready(Some(Err(status))) => {
+                    self.failed = Some(status);
+                    self.stream = None;
+                }
                 Poll::Ready(None) => self.stream = None,
             }
         }
@@ -131,7 +138,8 @@ impl Body for Frames {
             return Poll::Ready(None);
         }
         self.ended = true;
-        let trailers = Status::new(Code::Ok, "").headers();
+        let status = self.failed.take().unwrap_or_else(|| Status::new(Code::Ok, ""));
+        let trailers = status.headers();
         Poll::Ready(Some(Ok(Frame::trailers(trailers))))
     }
 
@@ -149,7 +157,7 @@ pub fn response(outcome: Outcome) -> Response<Frames> {
     };
     // An error is all in the headers; there is nothing after them.
     let ended = failed.is_some();
-    let mut response = Response::new(Frames { ready, stream, ended });
+    let mut response = Response::new(Frames { ready, stream, failed: None, ended });
     *response.status_mut() = StatusCode::OK;
     if let Some(status) = failed {
         response.headers_mut().extend(status.headers());

@@ -41,6 +41,14 @@ impl World {
         })
     }
 
+    /// The identity of the Kubernetes cluster that a machine is a node of, and whether its API answers.
+    pub fn kubernetes_of(&self, key: &str) -> Option<(String, bool)> {
+        let hostname = self.talos_hostname(key);
+        let mut clusters = self.kubernetes_clusters().into_iter();
+        let own = clusters.find(|cluster| cluster.nodes.iter().any(|node| node.name == hostname))?;
+        Some((own.id, own.api_up))
+    }
+
     /// Every Kubernetes cluster whose control planes are known.
     pub fn kubernetes_clusters(&self) -> Vec<KubernetesCluster> {
         self.talos.etcd.values().filter_map(|cluster| self.kubernetes_cluster(cluster)).collect()
@@ -128,6 +136,7 @@ impl World {
             api_up: self.api_server_up(key),
             ready,
             boot_id: boot.map(|boot| boot.id.clone()).unwrap_or_default(),
+            images: config.component_images(),
         })
     }
 

@@ -196,9 +196,18 @@ fn passed_on(
 
 /// The reply is a list of messages, one for each node.
 fn is_list(method: &str) -> bool {
-    !["/EtcdSnapshot", "/Kubeconfig", "/Read", "/Events", "/Logs", "/Dmesg"]
-        .iter()
-        .any(|end| method.ends_with(end))
+    let streams = [
+        "/EtcdSnapshot",
+        "/Kubeconfig",
+        "/Read",
+        "/Events",
+        "/Logs",
+        "/Dmesg",
+        "/List",
+        "/DiskUsage",
+        "/ImageList",
+    ];
+    !streams.iter().any(|end| method.ends_with(end))
 }
 
 /// Says in each message where it comes from; an error becomes a message too.
@@ -226,14 +235,17 @@ fn marked(node: &str, outcome: Outcome, list: bool) -> Vec<Vec<u8>> {
     }
 }
 
+type Streamed = mpsc::Receiver<Result<Vec<u8>, Status>>;
+
 /// Says where messages come from as they come.
-fn marked_stream(node: &str, mut from: mpsc::Receiver<Vec<u8>>) -> mpsc::Receiver<Vec<u8>> {
+fn marked_stream(node: &str, mut from: Streamed) -> Streamed {
     let metadata = Metadata { hostname: node.to_owned(), ..Metadata::default() };
     let mark = field(1, &metadata.encode_to_vec());
     let (to, marked) = mpsc::channel(1);
     tokio::spawn(async move {
         while let Some(message) = from.recv().await {
-            if to.send([mark.clone(), message].concat()).await.is_err() {
+            let message = message.map(|message| [mark.clone(), message].concat());
+            if to.send(message).await.is_err() {
                 return;
             }
         }

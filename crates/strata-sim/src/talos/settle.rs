@@ -134,7 +134,7 @@ impl World {
     fn come_up(&mut self, key: &str, now: i64) {
         self.edit_talos_disk(key, |disk| {
             if let Some(image) = disk.staged.take() {
-                disk.image = image;
+                disk.previous = Some(std::mem::replace(&mut disk.image, image));
             }
         });
         let disk = self.talos_disk(key);
@@ -259,7 +259,7 @@ impl World {
         *number += 1;
         let number = number.to_string();
         let identity = hex::encode(&self.derive(&["identity", key, &number])[..16]);
-        let disk = Disk { image, config: Some(config), etcd: None, staged: None, identity };
+        let disk = Disk { image, config: Some(config), etcd: None, staged: None, previous: None, identity };
         if let Some(metal) = self.talos.machines.get_mut(key).and_then(|machine| machine.metal.as_mut()) {
             metal.disk = Some(Box::new(disk));
             return true;

@@ -3,6 +3,8 @@
 //! A reply of most calls is a list of messages, one for each node that was asked: `listed` makes it of one message.
 
 pub mod cosi;
+pub mod structure;
+pub mod system;
 
 use prost::Message;
 
@@ -407,6 +409,24 @@ pub struct Any {
     pub url: String,
     #[prost(bytes = "vec", tag = "2")]
     pub value: Vec<u8>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub struct EventsRequest {
+    #[prost(int32, tag = "1")]
+    pub tail_events: i32,
+    #[prost(string, tag = "2")]
+    pub tail_id: String,
+    #[prost(int32, tag = "3")]
+    pub tail_seconds: i32,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub struct TaskEvent {
+    #[prost(string, tag = "1")]
+    pub task: String,
+    #[prost(int32, tag = "2")]
+    pub action: i32,
 }
 
 #[derive(Clone, PartialEq, Message)]

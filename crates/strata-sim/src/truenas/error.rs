@@ -3,7 +3,10 @@
 use serde_json::{Value, json};
 
 pub const ENOENT: i64 = 2;
+pub const EACCES: i64 = 13;
 pub const EFAULT: i64 = 14;
+pub const EBUSY: i64 = 16;
+pub const EEXIST: i64 = 17;
 pub const EINVAL: i64 = 22;
 pub const ENOTEMPTY: i64 = 39;
 pub const ENOTAUTHENTICATED: i64 = 207;
@@ -11,7 +14,10 @@ pub const ENOTAUTHENTICATED: i64 = 207;
 fn name(errno: i64) -> &'static str {
     match errno {
         ENOENT => "ENOENT",
+        EACCES => "EACCES",
         EFAULT => "EFAULT",
+        EBUSY => "EBUSY",
+        EEXIST => "EEXIST",
         EINVAL => "EINVAL",
         ENOTEMPTY => "ENOTEMPTY",
         ENOTAUTHENTICATED => "ENOTAUTHENTICATED",

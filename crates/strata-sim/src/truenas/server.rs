@@ -9,7 +9,7 @@ use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::handshake::server::{ErrorResponse, Request, Response};
 use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
 
-use super::error::{EFAULT, Error};
+use super::error::{EACCES, EBUSY, EEXIST, EFAULT, ENOENT, Error};
 use super::rpc::{self, Call, Session};
 use crate::control::faults::Verdict;
 use crate::gateway::Visit;
@@ -64,6 +64,17 @@ fn check_path(request: &Request, response: Response) -> Result<Response, ErrorRe
     Err(refusal)
 }
 
+/// The error that stands for a status of HTTP.
+fn number_of(status: u16) -> i64 {
+    match status {
+        401 | 403 => EACCES,
+        404 => ENOENT,
+        409 => EEXIST,
+        429 | 503 => EBUSY,
+        _ => EFAULT,
+    }
+}
+
 /// None if the connection is to be cut.
 async fn answer(shared: &Arc<Shared>, host: &str, session: &mut Session, call: &Call) -> Option<Value> {
     shared.count().add(call.verb(), format!("/truenas/{{host}}/{}", call.method));
@@ -71,8 +82,8 @@ async fn answer(shared: &Arc<Shared>, host: &str, session: &mut Session, call: &
     let after = match shared.faults.arrive(call.verb(), &format!("/truenas/{host}/{}", call.method)).await {
         Verdict::Pass(after) => after,
         Verdict::Cut => return None,
-        Verdict::Refuse(_, text) => {
-            return Some(rpc::answer(&id, Err(Error::Failed(EFAULT, text.trim_end().to_owned()))));
+        Verdict::Refuse(status, text) => {
+            return Some(rpc::answer(&id, Err(Error::Failed(number_of(status), text.trim_end().to_owned()))));
         }
     };
     let outcome = {

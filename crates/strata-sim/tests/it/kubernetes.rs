@@ -3,7 +3,9 @@
 mod apply;
 pub mod client;
 mod drain;
+mod faults;
 mod flux;
 mod identity;
 mod objects;
+mod tables;
 mod watch;

@@ -174,6 +174,16 @@ async fn faults_strike_calls_and_the_export_has_the_datasets() {
         .await;
     let refused = nas.call("pool.dataset.delete", json!(["tank/a"])).await.unwrap_err();
     assert_eq!(refused["data"]["reason"], "[EFAULT] pool is busy");
+    for (status, name) in [(403, "EACCES"), (404, "ENOENT"), (409, "EEXIST"), (503, "EBUSY")] {
+        site.fault(
+            json!({ "kind": "refuse", "path": "/truenas/*/pool.query", "status": status, "text": "no" }),
+        )
+        .await;
+        let refused = nas.call("pool.query", json!([])).await.unwrap_err();
+        assert_eq!(refused["data"]["errname"], name);
+    }
+    site.fault(json!({ "kind": "cut", "method": "DELETE", "path": "/truenas/*" })).await;
+    assert_eq!(nas.try_call("pool.dataset.delete", json!(["tank/a"])).await, None);
     let export = site.export().await;
     assert_eq!(export["truenas"]["datasets"][1]["name"], "tank/a");
     assert!(!export.to_string().contains(TRUENAS_API_KEY));

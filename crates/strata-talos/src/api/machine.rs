@@ -180,6 +180,14 @@ impl TalosClient {
         Ok(list.services.into_iter().map(service).collect())
     }
 
+    /// Stops a service and starts it again.
+    pub async fn restart_service(&self, id: &str) -> Result<(), TalosError> {
+        let path = "/machine.MachineService/ServiceRestart";
+        let request = wire::ServiceRequest { id: id.to_owned() };
+        let _: wire::Begun = self.ask(path, &request, self.timeouts.call).await?;
+        Ok(())
+    }
+
     /// Begins a reboot. Whether it happened shows in [`TalosClient::boot_id`].
     pub async fn reboot(&self, mode: RebootMode) -> Result<(), TalosError> {
         let mode = match mode {

@@ -10,3 +10,4 @@ mod leak;
 mod reboots;
 mod rolling;
 mod sequences;
+mod sweep;

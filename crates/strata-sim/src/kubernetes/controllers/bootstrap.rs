@@ -1,8 +1,9 @@
 //! What a cluster has from its first moment: namespaces, roles, and the manifests that Talos applies.
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::kubernetes::cluster::{Cluster, Moment};
+use crate::kubernetes::manifests::{Wanted, manifests};
 use crate::kubernetes::resource::of;
 
 pub fn settle(cluster: &mut Cluster, moment: &Moment) {
@@ -32,45 +33,16 @@ pub fn settle(cluster: &mut Cluster, moment: &Moment) {
         "spec": { "ports": [{ "name": "https", "port": 443, "targetPort": 6443 }] },
     });
     cluster.ensure(&of("services"), service, moment);
-    if cluster.facts.proxy {
-        daemon_set(cluster, "kube-proxy", "registry.k8s.io/kube-proxy", moment);
+    let images = cluster.facts.nodes.iter().find_map(|node| node.images.get("kube-proxy"));
+    let proxy = images.cloned().unwrap_or_else(|| "registry.k8s.io/kube-proxy:sim".to_owned());
+    let wanted =
+        Wanted { proxy: cluster.facts.proxy.then_some(proxy), flannel: cluster.facts.cni == "flannel" };
+    for object in manifests(&wanted).into_iter().flat_map(|(_, objects)| objects) {
+        let plural = match object["kind"].as_str() {
+            Some("ServiceAccount") => "serviceaccounts",
+            Some("DaemonSet") => "daemonsets",
+            _ => "deployments",
+        };
+        cluster.ensure(&of(plural), object, moment);
     }
-    if cluster.facts.cni == "flannel" {
-        daemon_set(cluster, "kube-flannel", "ghcr.io/siderolabs/flannel", moment);
-    }
-    let dns = json!({
-        "metadata": { "name": "coredns", "namespace": "kube-system", "labels": { "k8s-app": "kube-dns" } },
-        "spec": {
-            "replicas": 2,
-            "selector": { "matchLabels": { "k8s-app": "kube-dns" } },
-            "template": pod_template("kube-dns", "coredns", "registry.k8s.io/coredns/coredns", false),
-        },
-    });
-    cluster.ensure(&of("deployments"), dns, moment);
-}
-
-fn pod_template(label: &str, container: &str, image: &str, host_network: bool) -> Value {
-    let tolerations = if host_network {
-        json!([{ "operator": "Exists" }])
-    } else {
-        json!([{ "key": "node-role.kubernetes.io/control-plane", "operator": "Exists", "effect": "NoSchedule" }])
-    };
-    json!({
-        "metadata": { "labels": { "k8s-app": label } },
-        "spec": {
-            "containers": [{ "name": container, "image": format!("{image}:sim") }],
-            "hostNetwork": host_network, "tolerations": tolerations,
-        },
-    })
-}
-
-fn daemon_set(cluster: &mut Cluster, name: &str, image: &str, moment: &Moment) {
-    let object = json!({
-        "metadata": { "name": name, "namespace": "kube-system", "labels": { "k8s-app": name } },
-        "spec": {
-            "selector": { "matchLabels": { "k8s-app": name } },
-            "template": pod_template(name, name, image, true),
-        },
-    });
-    cluster.ensure(&of("daemonsets"), object, moment);
 }

@@ -74,6 +74,7 @@ fn nobody(name: &str) -> KubeNode {
         api_up: false,
         ready: false,
         boot_id: String::new(),
+        images: BTreeMap::new(),
     }
 }
 

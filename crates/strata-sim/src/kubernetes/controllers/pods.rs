@@ -6,6 +6,7 @@ use super::super::object::{has_condition, is_terminating, list, member, metadata
 use crate::control::faults::matches_glob;
 use crate::kubernetes::cluster::{Cluster, Moment};
 use crate::kubernetes::resource::of;
+use crate::talos::clusters::{CONTROL_PLANE_PARTS, config_version};
 
 /// Seconds until the containers of a pod run, and until they have ended.
 const START: f64 = 2.0;
@@ -66,13 +67,17 @@ fn static_pods(cluster: &mut Cluster, moment: &Moment) {
         let Some(node) = cluster.store.get(&of("nodes").key("", &machine.name)) else { continue };
         let owner = json!([{ "apiVersion": "v1", "kind": "Node", "name": machine.name, "uid": uid(node), "controller": true }]);
         let version = machine.api_version.as_deref().unwrap_or(&machine.kubelet_version).to_owned();
-        for part in ["kube-apiserver", "kube-controller-manager", "kube-scheduler"] {
-            let image = format!("registry.k8s.io/{part}:{version}");
+        for part in CONTROL_PLANE_PARTS {
+            let usual = || format!("registry.k8s.io/{part}:{version}");
+            let image = machine.images.get(part).cloned().unwrap_or_else(usual);
             let pod = json!({
                 "metadata": {
                     "name": format!("{part}-{}", machine.name), "namespace": "kube-system",
                     "labels": { "k8s-app": part, "tier": "control-plane" },
-                    "annotations": { "kubernetes.io/config.mirror": machine.boot_id, "kubernetes.io/config.source": "file" },
+                    "annotations": {
+                        "kubernetes.io/config.mirror": machine.boot_id, "kubernetes.io/config.source": "file",
+                        "talos.dev/config-version": config_version(&image).to_string(),
+                    },
                     "ownerReferences": owner,
                 },
                 "spec": { "nodeName": machine.name, "hostNetwork": true, "priorityClassName": "system-cluster-critical",

@@ -215,7 +215,7 @@ pub(super) fn snapshot(call: &Call<'_>) -> Outcome {
             "failed reading etcd snapshot: etcdserver: rpc not supported for learner",
         ));
     }
-    let bytes = cluster.snapshot();
+    let bytes = cluster.snapshot(&world.kubernetes.contents(&cluster.id));
     let pieces = bytes.chunks(PIECE).map(|piece| wire::Data { bytes: piece.to_vec() }.encode_to_vec());
     Ok(Reply::Messages(pieces.collect()))
 }

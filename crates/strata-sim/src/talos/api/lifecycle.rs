@@ -74,6 +74,18 @@ pub(super) fn streamed_upgrade(call: &Call<'_>) -> Outcome {
     Ok(Reply::Messages(replies.to_vec()))
 }
 
+/// Back to what ran before the last upgrade.
+pub(super) fn rollback(call: &Call<'_>) -> Outcome {
+    let mut world = call.shared.world();
+    let disk = world.talos_disk(call.key);
+    let Some(previous) = disk.and_then(|disk| disk.previous.clone()) else {
+        return Err(Status::unknown("previous boot entry not found"));
+    };
+    world.edit_talos_disk(call.key, |disk| disk.staged = Some(previous));
+    world.begin_reboot(call.key, "rollback");
+    done(&wire::Nothing {})
+}
+
 fn pulled(reference: &str) -> Result<(), Status> {
     let named = reference.contains('/') && !reference.contains("/missing/");
     named.then_some(()).ok_or_else(|| Status::new(Code::NotFound, format!("{reference}: not found")))

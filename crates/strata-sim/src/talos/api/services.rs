@@ -6,11 +6,11 @@ use crate::talos::wire::{self, ServiceEvent, ServiceEvents, ServiceHealth, Servi
 use crate::world::World;
 
 /// A service, its state and health; no health where nothing checks it.
-struct Service {
-    id: &'static str,
-    state: &'static str,
-    message: String,
-    healthy: Option<bool>,
+pub(super) struct Service {
+    pub(super) id: &'static str,
+    pub(super) state: &'static str,
+    pub(super) message: String,
+    pub(super) healthy: Option<bool>,
 }
 
 fn running(id: &'static str, healthy: bool) -> Service {
@@ -46,7 +46,7 @@ fn etcd(world: &World, key: &str, stopped: bool) -> Service {
     }
 }
 
-fn services(world: &World, key: &str) -> Result<Vec<Service>, Status> {
+pub(super) fn services(world: &World, key: &str) -> Result<Vec<Service>, Status> {
     let (_, boot) = machine(world, key)?;
     let Some(config) = &boot.config else {
         return Ok(vec![running("machined", true), running("apid", true), running("containerd", true)]);
@@ -135,5 +135,12 @@ pub(super) fn stop(call: &Call<'_>) -> Outcome {
 }
 
 pub(super) fn restart(call: &Call<'_>) -> Outcome {
-    change(call, "restart", false)
+    let asked: wire::ServiceRequest = call.request()?;
+    let restarted = change(call, "restart", false)?;
+    if asked.id == "kubelet" {
+        let mut world = call.shared.world();
+        let hostname = world.talos_hostname(call.key);
+        world.kubernetes.kubelet_restarted(&hostname);
+    }
+    Ok(restarted)
 }

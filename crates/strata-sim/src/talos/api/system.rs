@@ -1,10 +1,9 @@
-//! Version, hostname, time, and the few files that are read.
+//! Version, hostname, time, memory, mounts.
 
-use super::{Call, Outcome, Reply, done, machine};
-use crate::talos::grpc::{Code, Status};
+use super::{Call, Outcome, done, machine};
+use crate::talos::grpc::Status;
 use crate::talos::{boot, wire};
 use crate::world::{Guest, World};
-use prost::Message as _;
 
 pub(super) fn version(call: &Call<'_>) -> Outcome {
     let world = call.shared.world();
@@ -42,28 +41,19 @@ pub(super) fn time(call: &Call<'_>) -> Outcome {
     })
 }
 
-pub(super) fn read(call: &Call<'_>) -> Outcome {
-    let asked: wire::ReadRequest = call.request()?;
-    let world = call.shared.world();
-    let (_, boot) = machine(&world, call.key)?;
-    if asked.path != "/proc/sys/kernel/random/boot_id" {
-        let text = format!("stat {}: no such file or directory", asked.path);
-        return Err(Status::new(Code::Unknown, text));
-    }
-    let data = wire::Data { bytes: format!("{}\n", boot.id).into_bytes() };
-    Ok(Reply::one(data.encode_to_vec()))
-}
-
 /// The VM that the machine is, if it is one.
 fn guest<'w>(world: &'w World, key: &str) -> Option<&'w Guest> {
     world.guests.get(&key.strip_prefix("vm/")?.parse().ok()?)
 }
 
+/// The memory of a machine in kB.
+pub(super) fn memory_of(world: &World, key: &str) -> u64 {
+    let configured = guest(world, key).and_then(|guest| guest.get("memory")?.split(',').next()?.parse().ok());
+    configured.unwrap_or(8192_u64) * 1024
+}
+
 pub(super) fn memory(call: &Call<'_>) -> Outcome {
-    let world = call.shared.world();
-    let configured =
-        guest(&world, call.key).and_then(|guest| guest.get("memory")?.split(',').next()?.parse().ok());
-    let total = configured.unwrap_or(8192_u64) * 1024;
+    let total = memory_of(&call.shared.world(), call.key);
     done(&wire::Memory { meminfo: Some(wire::MemInfo { total, free: total / 2, available: total / 2 }) })
 }
 

@@ -1,5 +1,6 @@
 //! What changes the membership of an etcd cluster, with the rules that protect its majority.
 
+use super::snapshot::Recovered;
 use super::{CATCH_UP, EtcdCluster, Member, majority};
 use crate::talos::disk::EtcdData;
 use crate::world::World;
@@ -16,13 +17,17 @@ pub enum Refused {
 }
 
 impl World {
-    /// Makes a cluster with this machine as its only member. Recovering keeps the identity that the snapshot has.
-    pub fn etcd_bootstrap(&mut self, key: &str, recovered: Option<String>) -> Result<(), String> {
+    /// Makes a cluster with this machine as its only member. Recovering keeps the identity that the snapshot has, and brings
+    /// back what was in it.
+    pub fn etcd_bootstrap(&mut self, key: &str, recovered: Option<Recovered>) -> Result<(), String> {
         let config = self.talos.machines.get(key).and_then(|machine| machine.config()).ok_or("no config")?;
         let talos = config.cluster_id().unwrap_or_default().to_owned();
         let authority = config.etcd_authority().unwrap_or_default();
         let id = match recovered {
-            Some(id) => id,
+            Some(Recovered { cluster, contents }) => {
+                self.kubernetes.restore(&cluster, contents);
+                cluster
+            }
             None => {
                 let counters = self.talos.counters.entry(talos.clone()).or_default();
                 counters.bootstraps += 1;

@@ -189,8 +189,65 @@ pub struct DefinitionSpec {
     pub aliases: Vec<String>,
     #[prost(string, repeated, tag = "5")]
     pub all_aliases: Vec<String>,
+    #[prost(message, repeated, tag = "6")]
+    pub columns: Vec<Column>,
     #[prost(int32, tag = "7")]
     pub sensitivity: i32,
+}
+
+/// A column of a table of resources.
+#[derive(Clone, PartialEq, Message)]
+pub struct Column {
+    #[prost(string, tag = "1")]
+    pub name: String,
+    #[prost(string, tag = "2")]
+    pub path: String,
+}
+
+/// What may be switched off: the controller manager and the scheduler.
+#[derive(Clone, PartialEq, Message)]
+pub struct SwitchedSpec {
+    #[prost(bool, tag = "1")]
+    pub enabled: bool,
+    #[prost(string, tag = "2")]
+    pub image: String,
+}
+
+/// What begins with an image: the kubelet, and the API server.
+#[derive(Clone, PartialEq, Message)]
+pub struct ImageSpec {
+    #[prost(string, tag = "1")]
+    pub image: String,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub struct NodeStatusSpec {
+    #[prost(string, tag = "1")]
+    pub nodename: String,
+    #[prost(bool, tag = "2")]
+    pub ready: bool,
+    #[prost(bool, tag = "3")]
+    pub unschedulable: bool,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub struct ManifestsConfigSpec {
+    #[prost(string, tag = "1")]
+    pub server: String,
+    #[prost(string, tag = "2")]
+    pub cluster_domain: String,
+    #[prost(string, repeated, tag = "3")]
+    pub pod_cidrs: Vec<String>,
+    #[prost(bool, tag = "4")]
+    pub proxy_enabled: bool,
+    #[prost(string, tag = "5")]
+    pub proxy_image: String,
+    #[prost(bool, tag = "7")]
+    pub dns_enabled: bool,
+    #[prost(bool, tag = "11")]
+    pub flannel_enabled: bool,
+    #[prost(string, tag = "21")]
+    pub cni: String,
 }
 
 #[derive(Clone, PartialEq, Message)]

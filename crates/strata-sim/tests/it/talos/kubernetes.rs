@@ -55,3 +55,33 @@ async fn its_objects_outlive_a_lost_control_plane_and_not_the_quorum() {
     power(&cluster.sim, 102, "stop").await;
     assert!(client.get(url("192.0.2.43")).send().await.is_err(), "one of three is no majority");
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_etcd_from_a_snapshot_has_the_objects_of_that_time() {
+    let cluster = Cluster::bootstrapped("v1.13.0").await;
+    let client = client(&cluster);
+    let maps = "https://192.0.2.41:6443/api/v1/namespaces/default/configmaps";
+    let make = async |name: &str, value: &str| {
+        let body = serde_json::json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": name }, "data": { "k": value } });
+        let request = client.post(maps).header("Content-Type", "application/json").body(body.to_string());
+        request.send().await.ok().filter(|answer| answer.status() == 201).map(|_| ())
+    };
+    eventually(async || make("before", "x").await).await;
+    let snapshot = cluster.admin("192.0.2.41").await.snapshot().await.unwrap();
+    make("after", "y").await.unwrap();
+    let gone = client.delete(format!("{maps}/before")).send().await.unwrap();
+    assert_eq!(gone.status(), 200);
+    power(&cluster.sim, 101, "stop").await;
+    super::proxmox(&cluster.sim, "DELETE", "/nodes/pve1/qemu/101", serde_json::json!({ "purge": 1 })).await;
+    let mut first = cluster.add(101, "cp-1", "192.0.2.41", true).await;
+    first.recover(&snapshot).await.unwrap();
+    first.bootstrap(true).await.unwrap();
+    let list = eventually(async || {
+        let answer = client.get(maps).send().await.ok().filter(|answer| answer.status() == 200)?;
+        answer.json::<Value>().await.ok()
+    })
+    .await;
+    let names: Vec<&str> =
+        list["items"].as_array().unwrap().iter().map(|i| i["metadata"]["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["before"]);
+}

@@ -65,7 +65,7 @@ pub(in crate::api) struct RebootRequest {
     pub(in crate::api) mode: i32,
 }
 
-/// What Reboot, Reset and Upgrade answer: only that they have begun.
+/// What Reboot, Reset, Upgrade and ServiceRestart answer: only that they have begun.
 #[derive(Clone, PartialEq, prost::Message)]
 pub(in crate::api) struct Begun {}
 
@@ -95,6 +95,12 @@ pub(in crate::api) struct ResetPartition {
 pub(in crate::api) struct UpgradeRequest {
     #[prost(string, tag = "1")]
     pub(in crate::api) image: String,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+pub(in crate::api) struct ServiceRequest {
+    #[prost(string, tag = "1")]
+    pub(in crate::api) id: String,
 }
 
 #[derive(Clone, PartialEq, prost::Message)]

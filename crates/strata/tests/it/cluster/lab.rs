@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 use serde_json::{Value, json};
 use strata_secrets::OsRandom;
-use strata_sim::{Pace, SimOptions};
+use strata_sim::{Pace, SimOptions, TRUENAS_API_KEY, TRUENAS_HOST};
 use strata_talos::{SecretsBundle, ServiceAccountKey};
 use strata_testkit::{Output, Repo, Strata, TestSim};
 
@@ -25,6 +25,8 @@ pub(super) struct Shape {
     /// Patches of the machine configuration of all nodes, each a YAML document.
     pub(super) patches: Vec<String>,
     pub(super) gitops: bool,
+    /// Asks others too: a schematic that the image factory has to be told, and a dataset on a TrueNAS.
+    pub(super) others: bool,
 }
 
 impl Shape {
@@ -38,6 +40,7 @@ impl Shape {
             cores: 4,
             patches: Vec::new(),
             gitops: false,
+            others: false,
         }
     }
 
@@ -45,12 +48,17 @@ impl Shape {
         Self { gitops: true, ..self }
     }
 
+    /// With everything that a cold boot can ask of anybody.
+    pub(super) fn whole(self) -> Self {
+        Self { gitops: true, others: true, ..self }
+    }
+
     pub(super) fn versions(self, talos: &str, kubernetes: &str) -> Self {
         Self { talos: talos.to_owned(), kubernetes: kubernetes.to_owned(), ..self }
     }
 
     fn yaml(&self) -> String {
-        let Self { control_planes, workers, talos, kubernetes, cores, patches, gitops } = self;
+        let Self { control_planes, workers, talos, kubernetes, cores, patches, gitops, others } = self;
         let mut patched = String::new();
         if !patches.is_empty() {
             patched.push_str("  patches:\n");
@@ -63,13 +71,14 @@ impl Shape {
             }
         }
         let gitops = if *gitops { GITOPS } else { "" };
+        let (schematic, storage) = if *others { (EXTENDED, STORAGE) } else { (PLAIN, "") };
         format!(
             r#"
 metadata: {{name: lab, environment: test}}
 cluster:
   talos:
     version: {talos}
-    schematic: {{id: ce4c980550dd2ab1b17bbf2b08801c7eb59418eafe8f279833297925d67c7515}}
+    schematic: {schematic}
     installDisk: /dev/sda
   kubernetes: {{version: {kubernetes}}}
   network:
@@ -86,10 +95,15 @@ cluster:
   nodes: [pve1, pve2, pve3]
   storage: {{iso: tank, disk: local-lvm}}
   vm: {{idBase: 800}}
-{gitops}"#
+{storage}{gitops}"#
         )
     }
 }
+
+const PLAIN: &str = "{id: ce4c980550dd2ab1b17bbf2b08801c7eb59418eafe8f279833297925d67c7515}";
+const EXTENDED: &str = "{extensions: [siderolabs/iscsi-tools]}";
+const STORAGE: &str =
+    "storage: {truenas: {target: nas, datasets: [{name: tank/k8s/lab, properties: {compression: LZ4}}]}}\n";
 
 const GITOPS: &str = r#"gitops:
   flux:
@@ -179,6 +193,12 @@ impl Lab {
         repo.write(".sops.yaml", &keys.rules);
         repo.write("clusters/lab/talos.sops.yaml", &keys.bundle);
         repo.write("flux.yaml", &flux_manifests());
+        repo.write("network-ca.pem", sim.network_ca_pem());
+        let nas = format!(
+            "  nas:\n    truenas: {{endpoint: \"https://{TRUENAS_HOST}\", apiKey: {{env: NAS_KEY}}, tls: {{fingerprint: \"{}\"}}}}\n",
+            sim.fingerprint()
+        );
+        repo.write("strata.yaml", &(repo.read("strata.yaml") + &nas));
         let lab = Self { sim, repo };
         dial(&lab.sim, &lab.repo);
         lab.source(shape);
@@ -201,6 +221,8 @@ impl Lab {
             .env("STRATA_DIAL", "dial.json")
             .env("GIT_TOKEN", GIT_TOKEN)
             .env("STORAGE_KEY", STORAGE_KEY)
+            .env("NAS_KEY", TRUENAS_API_KEY)
+            .env("SSL_CERT_FILE", "network-ca.pem")
     }
 
     pub(super) fn run(&self, arguments: &[&str]) -> Output {

@@ -8,8 +8,10 @@ use tokio::sync::mpsc;
 use super::{all, id_of};
 use crate::shared::Shared;
 use crate::talos::api::{Call, Outcome, Reply};
+use crate::talos::grpc::Status;
 use crate::talos::place::Presence;
 use crate::talos::version::Version;
+use crate::talos::wire::Timestamp;
 use crate::talos::wire::cosi::{self, Event, Metadata, Resource, Spec, WatchReply};
 
 /// Events of one watch that a slow reader may be behind.
@@ -22,7 +24,7 @@ struct Watch {
     asked: cosi::WatchRequest,
     version: Version,
     admin: bool,
-    to: mpsc::Sender<Vec<u8>>,
+    to: mpsc::Sender<Result<Vec<u8>, Status>>,
 }
 
 pub(super) fn begin(call: &Call<'_>) -> Outcome {
@@ -54,12 +56,29 @@ impl Watch {
         Some(found.into_iter().filter(wanted).collect())
     }
 
+    /// In the place of a resource, where there is none.
+    fn nothing(&self, id: &str) -> Resource {
+        Resource {
+            metadata: Some(Metadata {
+                namespace: self.asked.namespace.clone(),
+                kind: self.asked.kind.clone(),
+                id: id.to_owned(),
+                version: "undefined".to_owned(),
+                phase: "running".to_owned(),
+                created: Some(Timestamp::default()),
+                updated: Some(Timestamp::default()),
+                ..Metadata::default()
+            }),
+            spec: Some(Spec::default()),
+        }
+    }
+
     async fn send(&self, events: Vec<Event>) -> bool {
         let aggregated = self.asked.options.as_ref().is_some_and(|options| options.aggregated);
         let batches: Vec<Vec<Event>> =
             if aggregated { vec![events] } else { events.into_iter().map(|e| vec![e]).collect() };
         for events in batches.into_iter().filter(|events| !events.is_empty()) {
-            if self.to.send(WatchReply { events }.encode_to_vec()).await.is_err() {
+            if self.to.send(Ok(WatchReply { events }.encode_to_vec())).await.is_err() {
                 return false;
             }
         }
@@ -80,23 +99,13 @@ impl Watch {
         }
         if let (Some(id), true) = (&self.asked.id, known.is_empty()) {
             // A watch of one resource that is not there begins with its absence.
-            let gone = Resource {
-                metadata: Some(Metadata {
-                    namespace: self.asked.namespace.clone(),
-                    kind: self.asked.kind.clone(),
-                    id: id.clone(),
-                    version: "undefined".to_owned(),
-                    phase: "running".to_owned(),
-                    ..Metadata::default()
-                }),
-                spec: Some(Spec::default()),
-            };
-            first.push(event(cosi::DESTROYED, gone, None));
+            first.push(event(cosi::DESTROYED, self.nothing(id), None));
         }
         if contents && self.asked.id.is_none() {
-            first.push(Event { resource: Some(Resource::default()), kind: cosi::BOOTSTRAPPED, old: None });
+            first.push(event(cosi::BOOTSTRAPPED, self.nothing(""), None));
         }
-        if !self.send(first).await {
+        // Clients take the first message, which is empty, as the sign that the watch stands.
+        if self.to.send(Ok(WatchReply::default().encode_to_vec())).await.is_err() || !self.send(first).await {
             return;
         }
         loop {
