@@ -108,14 +108,6 @@ pub(crate) struct Decision {
     pub(crate) effect: Option<Effect>,
 }
 
-impl Command {
-    /// Whether the answer waits until it is on the disk. If the power fails, a lock that was just given back is held again and a heartbeat
-    /// is forgotten: neither makes two holders, and the next durable write takes both with it.
-    pub fn is_durable(&self) -> bool {
-        !matches!(self, Self::Unlock { .. } | Self::Heartbeat { .. })
-    }
-}
-
 impl Decision {
     fn new(outcome: Outcome, effect: Effect) -> Result<Self, Refusal> {
         Ok(Self { outcome, effect: Some(effect) })

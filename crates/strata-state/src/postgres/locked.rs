@@ -46,9 +46,9 @@ impl PostgresLock {
         work: impl AsyncFnOnce(&Transaction<'_>) -> Result<Outcome, tokio_postgres::Error>,
     ) -> Result<Outcome, StoreError> {
         self.held.check()?;
-        let mut connection = self.shared.connections.get().await?;
         let sql = "select 1 from locks where key = $1 and id = $2 and expires > clock_timestamp() for share";
-        let outcome = connection
+        let outcome = self
+            .shared
             .run(what, async |client| {
                 let transaction = client.transaction().await?;
                 if transaction.query(sql, &[&self.key, &self.owner.id]).await?.is_empty() {
@@ -115,12 +115,8 @@ async fn renew(shared: &Shared, key: &str, id: &str) -> Renewal {
     let sql =
         "update locks set expires = clock_timestamp() + make_interval(secs => $3) where key = $1 and id = $2";
     let seconds = shared.seconds();
-    let renewed = async {
-        let mut connection = shared.connections.get().await?;
-        connection
-            .run("renew the lock", async |client| client.execute(sql, &[&key, &id, &seconds]).await)
-            .await
-    };
+    let renewed =
+        shared.run("renew the lock", async |client| client.execute(sql, &[&key, &id, &seconds]).await);
     match renewed.await {
         Ok(1) => Renewal::Renewed,
         Ok(_) => Renewal::Lost,
@@ -169,10 +165,9 @@ impl LockedState for PostgresLock {
     async fn release(&self) -> Result<(), StoreError> {
         self.heart.stop();
         self.held.lose();
-        let mut connection = self.shared.connections.get().await?;
         let sql = "delete from locks where key = $1 and id = $2";
         let (key, id) = (&self.key, &self.owner.id);
-        connection
+        self.shared
             .run("release the lock", async |client| client.execute(sql, &[key, id]).await)
             .await
             .map(|_| ())
