@@ -8,7 +8,9 @@ use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, Server
 use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
-use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, OtherError, RootCertStore, SignatureScheme};
+use rustls::{
+    CertificateError, ClientConfig, DigitallySignedStruct, OtherError, RootCertStore, SignatureScheme,
+};
 
 use crate::{ClientIdentity, Fingerprint, TlsSetupError};
 
@@ -182,7 +184,8 @@ mod tests {
     #[test]
     fn a_ca_file_without_certificates_is_refused() {
         for pem in ["", "hello", "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"] {
-            let error = client_config(&TlsTrust::Ca(pem.as_bytes().to_vec()), ServerNames::Checked, None).unwrap_err();
+            let error = client_config(&TlsTrust::Ca(pem.as_bytes().to_vec()), ServerNames::Checked, None)
+                .unwrap_err();
             assert!(error.to_string().starts_with("the CA file holds no certificate"), "{error}");
         }
     }

@@ -162,6 +162,10 @@ impl Store for PostgresStore {
         format!("postgres, {}", self.shared.connections.place())
     }
 
+    fn kept(&self) -> Option<usize> {
+        Some(self.shared.kept)
+    }
+
     async fn keys(&self) -> Result<Vec<String>, StoreError> {
         let sql = "select key from (select key from states union select key from journal) as known \
                    where key <> $1 order by key collate \"C\"";

@@ -147,7 +147,7 @@ fn usual_mode(config: &Config, trust: Option<&TlsTrust>) -> TlsMode {
     if trust.is_none() && is_on_this_machine(config, Reach::Loopback) {
         TlsMode::Prefer
     } else {
-        TlsMode::VerifyFull
+        TlsMode::Require
     }
 }
 

@@ -65,7 +65,8 @@ impl TlsWords {
         let mut kept = Vec::new();
         for pair in query[1..].split('&') {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-            let value = percent_decode_str(value).decode_utf8().map_err(|_| format!("`{pair}` is no text"))?;
+            let value =
+                percent_decode_str(value).decode_utf8().map_err(|_| format!("`{pair}` is no text"))?;
             if !self.take(name, &value)? {
                 kept.push(pair);
             }

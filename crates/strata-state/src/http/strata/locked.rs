@@ -103,6 +103,20 @@ impl LockedState for StrataLock {
         self.put(document, Replaces::Nothing).await
     }
 
+    async fn adopt_version(&self, document: &StateDocument) -> Result<(), StoreError> {
+        let bytes = self.server.codec.encode(document)?;
+        // Sent twice it would be there twice.
+        let call = Call::new(Method::PUT, self.server.at("versions", &self.key))
+            .header("content-md5", md5_of(&bytes))
+            .json(bytes)
+            .once();
+        let answer = self.send(call).await?;
+        match Refusal::of(&answer).serial.filter(|_| answer.status != 200) {
+            Some(serial) => Err(StoreError::Exists { key: self.key.clone(), serial }),
+            None => Ok(()),
+        }
+    }
+
     async fn append_journal(&self, records: &[JournalRecord]) -> Result<(), StoreError> {
         let lines = self.server.codec.encode_journal(&self.key, records)?;
         // Sent twice, a record says the same twice: the journal means the same.

@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use strata_net::TlsTrust;
 use strata_secret::SecretString;
+use strata_server::storage::Storage;
 use strata_server::storage::embedded::CommitStats;
 use strata_server::storage::postgres::{DEFAULT_SCHEMA, PostgresStorage};
 use strata_server::storage::s3::S3Storage;
-use strata_server::storage::Storage;
 use strata_server::{Config, PostgresSettings, S3Settings, TlsFiles, read_config};
 use strata_state::{DatabaseOptions, S3StoreOptions};
 
