@@ -49,7 +49,7 @@ impl Call<'_> {
         self.require_unlock(name)?;
         let id = match self.lock_info().await? {
             Some(info) => read_id(&info)?,
-            None => self.query("ID").filter(|id| !id.is_empty()).map(str::to_owned),
+            None => self.query("ID").filter(|id| !id.is_empty()).map(check_id).transpose()?,
         };
         self.unlock(name, id).await.map(|_| answer::ok())
     }
