@@ -105,12 +105,18 @@ impl LockedState for StrataLock {
 
     async fn adopt_version(&self, document: &StateDocument) -> Result<(), StoreError> {
         let bytes = self.server.codec.encode(document)?;
-        // Sent twice it would be there twice.
         let call = Call::new(Method::PUT, self.server.at("versions", &self.key))
             .header("content-md5", md5_of(&bytes))
-            .json(bytes)
+            .json(bytes.clone())
             .once();
-        let answer = self.send(call).await?;
+        let answer = match self.send(call).await {
+            // Sent twice it would be there twice: if the answer was lost, what is there says what became of it.
+            Err(error @ StoreError::Remote { .. }) => {
+                let there = self.server.bytes_of(&self.key, document.serial).await?;
+                return if there.is_some_and(|there| there.body == bytes) { Ok(()) } else { Err(error) };
+            }
+            answer => answer?,
+        };
         match Refusal::of(&answer).serial.filter(|_| answer.status != 200) {
             Some(serial) => Err(StoreError::Exists { key: self.key.clone(), serial }),
             None => Ok(()),
