@@ -60,7 +60,7 @@ async fn a_project_that_may_not_be_seen_is_not_taken_for_an_empty_state() {
             Some(user) => store(&url, user),
             None => HttpStore::new(HttpStoreOptions::new(&url)).unwrap(),
         };
-        let error = store.read("dev/web").await.err().expect("nothing can be known of the state");
+        let error = store.read("dev/web").await.expect_err("nothing can be known of the state");
         let StoreError::Remote { hint, reason, .. } = error else { panic!("{error}") };
         assert!(reason.contains("404 Project Not Found") || reason.contains("401"), "{reason}");
         assert!(hint.is_some(), "{reason}");

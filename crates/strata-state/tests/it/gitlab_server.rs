@@ -53,15 +53,15 @@ fn told(status: StatusCode, message: &str) -> Response {
     (status, json!({"message": message}).to_string()).into_response()
 }
 
-fn user(headers: &HeaderMap) -> Result<&'static str, Response> {
+fn user(headers: &HeaderMap) -> Result<&'static str, (StatusCode, &'static str)> {
     let Some(given) = headers.get("authorization") else {
-        return Err(told(StatusCode::NOT_FOUND, "404 Project Not Found"));
+        return Err((StatusCode::NOT_FOUND, "404 Project Not Found"));
     };
     let known = [USER, READER].into_iter().find(|(name, token)| {
         let pair = base64::engine::general_purpose::STANDARD.encode(format!("{name}:{token}"));
         *given == format!("Basic {pair}")
     });
-    known.map(|(name, _)| name).ok_or_else(|| told(StatusCode::UNAUTHORIZED, "401 Unauthorized"))
+    known.map(|(name, _)| name).ok_or((StatusCode::UNAUTHORIZED, "401 Unauthorized"))
 }
 
 /// What a request has as JSON; GitLab takes parameters from there, and only if it is said to be JSON.
@@ -101,7 +101,7 @@ async fn answer(
 ) -> Response {
     let user = match user(&headers) {
         Ok(user) => user,
-        Err(response) => return response,
+        Err((status, message)) => return told(status, message),
     };
     let Some(place) = uri.path().strip_prefix(PROJECT) else {
         return told(StatusCode::NOT_FOUND, "404 Project Not Found");
