@@ -12,7 +12,7 @@ use strata_talos::{Component, MachineConfig, Version};
 
 use crate::cluster::{Cluster, NodePlace};
 use crate::error::{internal, kube, talos};
-use crate::node::Contact;
+use crate::node::{Contact, Registration};
 use crate::rolling::Disturbance;
 use crate::wait::{JOIN, PULL, Seen, until};
 
@@ -149,8 +149,13 @@ async fn runs(
         // A DaemonSet: its manifest comes at the end.
         Component::Proxy => Ok(()),
         Component::Kubelet => {
+            let registration = Registration::default();
             until(context, &what, PULL, || async {
-                Ok(match cluster.kube().node(&node.name).await {
+                let found = cluster.kube().node(&node.name).await;
+                if registration.is_overdue(matches!(found, Ok(None))) {
+                    cluster.register_again(node, context).await?;
+                }
+                Ok(match found {
                     Ok(Some(found)) if found.kubelet_version.as_deref() == Some(tag.as_str()) => {
                         Seen::Done(())
                     }

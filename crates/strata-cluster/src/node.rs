@@ -15,6 +15,22 @@ const UNKNOWN: &str = "Kubernetes does not know it yet";
 /// A kubelet that is healthy needs a moment until its Node is there.
 const REGISTRATION: Duration = Duration::from_secs(5);
 
+/// Since when Kubernetes does not know a node, though everything else is well; and whether something was done about that.
+#[derive(Default)]
+pub(crate) struct Registration(Mutex<(Option<Instant>, bool)>);
+
+impl Registration {
+    /// Whether something is to be done about it now; true once.
+    pub(crate) fn is_overdue(&self, unknown: bool) -> bool {
+        let mut own = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let (since, restarted) = &mut *own;
+        *since = unknown.then(|| since.unwrap_or_else(Instant::now));
+        let overdue = since.is_some_and(|since| since.elapsed() >= REGISTRATION) && !*restarted;
+        *restarted |= overdue;
+        overdue
+    }
+}
+
 /// What answers at a node's address.
 pub(crate) enum Contact {
     /// Talos with the cluster's keys.
@@ -93,20 +109,10 @@ impl Cluster {
         node: &NodePlace,
         context: &dyn OperationContext,
     ) -> Result<(), ProviderError> {
-        // Since when Kubernetes does not know it, though everything else is well; and whether something was done about that.
-        let unknown = Mutex::new((None, false));
+        let registration = Registration::default();
         until(context, &format!("`{}` to be well", node.name), JOIN, || async {
             let Some(trouble) = self.trouble(node).await? else { return Ok(Seen::Done(())) };
-            let overdue = {
-                let mut unknown = unknown.lock().unwrap_or_else(PoisonError::into_inner);
-                let (since, restarted) = &mut *unknown;
-                let is_unknown = trouble == UNKNOWN;
-                *since = is_unknown.then(|| since.unwrap_or_else(Instant::now));
-                let overdue = since.is_some_and(|since| since.elapsed() >= REGISTRATION) && !*restarted;
-                *restarted |= overdue;
-                overdue
-            };
-            if overdue {
+            if registration.is_overdue(trouble == UNKNOWN) {
                 self.register_again(node, context).await?;
             }
             Ok(Seen::NotYet(trouble))
@@ -116,7 +122,7 @@ impl Cluster {
 
     /// A kubelet makes its Node when it starts, and never again: not where someone deletes it, nor where etcd comes back from a copy
     /// that is older than the node.
-    async fn register_again(
+    pub(crate) async fn register_again(
         &self,
         node: &NodePlace,
         context: &dyn OperationContext,

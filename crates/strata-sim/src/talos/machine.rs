@@ -80,6 +80,9 @@ pub struct Machine {
     pub expired: bool,
     /// Nothing reaches it, though it runs.
     pub cut_off: bool,
+    /// How often its kubelet was restarted without a reboot.
+    #[serde(default)]
+    pub kubelet_restarts: u32,
 }
 
 impl Machine {

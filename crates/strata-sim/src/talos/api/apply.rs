@@ -140,8 +140,11 @@ fn again(call: &Call<'_>, asked: ApplyRequest) -> Outcome {
             let kept = config.clone();
             world.edit_talos_disk(call.key, |disk| disk.config = Some(kept));
             if mode == NO_REBOOT
-                && let Some(boot) = world.talos.machines.get_mut(call.key).and_then(|m| m.boot.as_mut())
+                && let Some(machine) = world.talos.machines.get_mut(call.key)
+                && let Some(boot) = machine.boot.as_mut()
             {
+                let before = boot.config.as_ref().and_then(|before| before.component_image("kubelet"));
+                machine.kubelet_restarts += u32::from(before != config.component_image("kubelet"));
                 boot.config = Some(config);
             }
             if mode == REBOOT {

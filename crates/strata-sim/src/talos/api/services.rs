@@ -141,6 +141,9 @@ pub(super) fn restart(call: &Call<'_>) -> Outcome {
         let mut world = call.shared.world();
         let hostname = world.talos_hostname(call.key);
         world.kubernetes.kubelet_restarted(&hostname);
+        if let Some(machine) = world.talos.machines.get_mut(call.key) {
+            machine.kubelet_restarts += 1;
+        }
     }
     Ok(restarted)
 }

@@ -204,6 +204,16 @@ pub struct Column {
     pub path: String,
 }
 
+#[derive(Clone, PartialEq, Message)]
+pub struct ServiceSpec {
+    #[prost(bool, tag = "1")]
+    pub running: bool,
+    #[prost(bool, tag = "2")]
+    pub healthy: bool,
+    #[prost(bool, tag = "3")]
+    pub unknown: bool,
+}
+
 /// What may be switched off: the controller manager and the scheduler.
 #[derive(Clone, PartialEq, Message)]
 pub struct SwitchedSpec {

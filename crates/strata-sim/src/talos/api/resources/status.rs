@@ -63,12 +63,21 @@ pub(super) fn resource(world: &World, key: &str) -> Resource {
     super::resource("runtime", MACHINE_STATUS, "machine", &content, yaml::write(&spec))
 }
 
-/// The services as resources: those that run.
+/// The services as resources: those that run. One that was restarted is another one than before.
 pub(super) fn services(world: &World, key: &str) -> Result<Vec<Resource>, Status> {
+    let restarts = world.talos.machines.get(key).map_or(0, |machine| machine.kubelet_restarts);
     let running = services::services(world, key)?.into_iter().filter(|service| service.state == "Running");
     let shown = running.map(|service| {
         let (healthy, unknown) = (service.healthy == Some(true), service.healthy.is_none());
-        super::shown(SERVICE, service.id, json!({ "running": true, "healthy": healthy, "unknown": unknown }))
+        let spec = json!({ "running": true, "healthy": healthy, "unknown": unknown });
+        let content = cosi::ServiceSpec { running: true, healthy, unknown };
+        let mut shown = super::resource("runtime", SERVICE, service.id, &content, yaml::write(&spec));
+        if service.id == "kubelet"
+            && let Some(created) = shown.metadata.as_mut().and_then(|metadata| metadata.created.as_mut())
+        {
+            created.seconds += i64::from(restarts);
+        }
+        shown
     });
     Ok(shown.collect())
 }

@@ -44,6 +44,10 @@ pub(super) fn begin(call: &Call<'_>) -> Outcome {
     Ok(Reply::Stream(from))
 }
 
+fn created(resource: &Resource) -> Option<i64> {
+    Some(resource.metadata.as_ref()?.created.as_ref()?.seconds)
+}
+
 impl Watch {
     fn look(&self) -> Option<Vec<Resource>> {
         let world = self.shared.world();
@@ -117,6 +121,11 @@ impl Watch {
             for resource in &now {
                 match known.iter().find(|old| id_of(old) == id_of(resource)) {
                     None => events.push(event(cosi::CREATED, resource.clone(), None)),
+                    // It went and came again in between.
+                    Some(old) if created(old) != created(resource) => {
+                        events.push(event(cosi::DESTROYED, old.clone(), None));
+                        events.push(event(cosi::CREATED, resource.clone(), None));
+                    }
                     Some(old) if old != resource => {
                         events.push(event(cosi::UPDATED, resource.clone(), Some(old.clone())));
                     }
