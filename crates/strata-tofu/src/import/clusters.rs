@@ -5,7 +5,7 @@ use serde_json::{Value as Json, json};
 use super::files::folder_of;
 use super::output::{self, Object, Put};
 use super::tree::{Content, Place, Tree};
-use super::{Import, is_version, name, with_v};
+use super::{Import, is_version, name, talos, with_v};
 
 pub(super) fn import(import: &mut Import<'_>) {
     for path in import.files.named("cluster.yaml") {
@@ -68,7 +68,7 @@ fn cluster(import: &mut Import<'_>, folder: &str, tree: &Tree) {
     document.insert("metadata".into(), Json::Object(written));
     let Some(spec) = tree.get("cluster") else { return };
     let mut cluster = Object::new();
-    talos(import, spec, &mut cluster);
+    versions(import, spec, &mut cluster);
     if let Some(kubernetes) = spec.get("kubernetes") {
         let version = kubernetes.as_text_if(is_version).or_else(|| kubernetes.text_if("version", is_version));
         cluster.put("kubernetes", version.map(|version| json!({"version": with_v(version)})));
@@ -103,6 +103,10 @@ fn cluster(import: &mut Import<'_>, folder: &str, tree: &Tree) {
             topology.insert(key.into(), Json::Object(written));
         }
     }
+    // Addresses are left to DHCP there; Strata has to know them.
+    let nodes =
+        stand_ins(import, &stack, &topology, spec.get("topology").map_or(&tree.place, |found| &found.place));
+    cluster.put_full("nodes", Json::Object(nodes));
     cluster.insert("topology".into(), Json::Object(topology));
     document.insert("cluster".into(), Json::Object(cluster));
     if let Some(found) = tree.get("proxmox") {
@@ -113,6 +117,21 @@ fn cluster(import: &mut Import<'_>, folder: &str, tree: &Tree) {
     }
     import.write(format!("clusters/{last}/cluster.yaml"), document, &tree.place);
     secrets(import, folder, last);
+}
+
+/// An address for each machine, to be replaced.
+fn stand_ins(import: &mut Import<'_>, stack: &str, topology: &Object, place: &Place) -> Object {
+    let mut nodes = Object::new();
+    for (pool, role) in [("controlPlane", "cp"), ("workers", "worker")] {
+        let count = topology.get(pool).and_then(|pool| pool["count"].as_u64()).unwrap_or(0);
+        for number in 1..=count {
+            let own = format!("{stack}-{role}{number}");
+            let address = talos::stand_in(nodes.len());
+            import.note(Some(place), talos::no_address(&own, &address));
+            nodes.insert(own, json!({"address": address}));
+        }
+    }
+    nodes
 }
 
 /// The keys of the cluster, as talhelper keeps them.
@@ -134,7 +153,7 @@ fn secrets(import: &mut Import<'_>, folder: &str, last: &str) {
     }
 }
 
-fn talos(import: &mut Import<'_>, spec: &Tree, cluster: &mut Object) {
+fn versions(import: &mut Import<'_>, spec: &Tree, cluster: &mut Object) {
     let mut written = Object::new();
     let found = spec.get("talos");
     let version = found.and_then(|talos| talos.text_if("version", is_version));

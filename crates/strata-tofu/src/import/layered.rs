@@ -7,7 +7,7 @@ use super::hcl::Block;
 use super::output::{self, Object, Put};
 use super::roots::{self, Root};
 use super::tree::{Content, Place, Tree};
-use super::{Import, is_version, name, with_v};
+use super::{Import, is_version, name, talos as machines, with_v};
 
 /// The call of the module that makes the cluster.
 fn call<'r>(root: &'r Root<'_>) -> Option<&'r Block> {
@@ -72,9 +72,6 @@ pub(super) fn import(import: &mut Import<'_>, root: &Root<'_>, values: &Tree) {
         }
         _ => {}
     }
-    if network.contains_key("cidr") {
-        cluster.insert("network".into(), Json::Object(network));
-    }
     let asked = said.get("nodes_count", "nodes_count").and_then(|tree| tree.as_int_in(1..=500));
     if asked.is_none() && nodes.is_empty() {
         import.note(
@@ -87,8 +84,21 @@ pub(super) fn import(import: &mut Import<'_>, root: &Root<'_>, values: &Tree) {
     let mut pool = Object::new();
     pool.insert("count".into(), json!(count));
     pool.insert("resources".into(), json!({"cores": 4, "memory": 8192, "disk": 20}));
-    if gateway.is_some() && addresses.len() as i64 >= count {
+    let has_addresses = gateway.is_some() && addresses.len() as i64 >= count;
+    if has_addresses {
         pool.insert("addresses".into(), json!(addresses));
+    }
+    // Stand-ins lie in no network.
+    if network.contains_key("cidr") && has_addresses {
+        cluster.insert("network".into(), Json::Object(network));
+    } else if network.contains_key("cidr") {
+        import.note(
+            Some(&place),
+            "the network was left out with its gateway and name servers: no file says the addresses in it",
+        );
+        if let Some(vip) = &vip {
+            cluster.insert("endpoint".into(), json!(format!("https://{vip}:6443")));
+        }
     }
     let mut topology = Object::new();
     topology.insert("controlPlane".into(), Json::Object(pool));
@@ -98,15 +108,23 @@ pub(super) fn import(import: &mut Import<'_>, root: &Root<'_>, values: &Tree) {
             .note(Some(&place), format!("{count} control planes have no better majority than {}", count - 1));
     }
     cluster.insert("topology".into(), Json::Object(topology));
-    let macs: Object = nodes
-        .iter()
-        .take(usize::try_from(count).unwrap_or(0))
-        .enumerate()
-        .filter_map(|(index, (_, _, mac))| {
-            Some((format!("{stack}-cp-{}", index + 1), json!({"mac": mac.clone()?})))
-        })
-        .collect();
-    cluster.put_full("nodes", Json::Object(macs));
+    let mut written = Object::new();
+    for index in 0..usize::try_from(count).unwrap_or(0) {
+        let own = format!("{stack}-cp-{}", index + 1);
+        let mut node = Object::new();
+        node.put("mac", nodes.get(index).and_then(|(_, _, mac)| mac.clone()));
+        if !has_addresses {
+            let address = nodes.get(index).map(|(_, ip, _)| ip.clone()).unwrap_or_else(|| {
+                let address = machines::stand_in(index);
+                import.note(Some(&place), machines::no_address(&own, &address));
+                address
+            });
+            node.insert("address".into(), json!(address));
+        }
+        written.insert(own, Json::Object(node));
+    }
+    written.retain(|_, node| node.as_object().is_some_and(|node| !node.is_empty()));
+    cluster.put_full("nodes", Json::Object(written));
     let mut document = Object::new();
     let mut metadata = Object::new();
     metadata.insert("name".into(), json!(stack));

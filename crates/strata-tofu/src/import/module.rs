@@ -114,6 +114,11 @@ pub(super) struct Resource {
 }
 
 impl Resource {
+    /// The block that it is made by, for all that are.
+    pub(super) fn block(&self) -> String {
+        format!("{}.{}", self.kind, self.name)
+    }
+
     pub(super) fn address(&self) -> String {
         match &self.key {
             Some(key) => format!("{}.{}[{key}]", self.kind, self.name),

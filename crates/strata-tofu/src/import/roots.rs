@@ -125,16 +125,27 @@ fn one(import: &mut Import<'_>, kind: Kind, root: &Root<'_>, several: bool) {
         return;
     }
     let expansion = root.module.expand();
-    let known = expansion.resources.iter().any(|resource| is_guest(resource) || host::is_host(resource));
+    // A machine that Proxmox numbers itself cannot be told from others.
+    let numbered = |resource: &Resource| {
+        is_guest(resource)
+            && resource.body.get("vm_id").is_some_and(|tree| !matches!(tree.content, Content::Unknown(_)))
+    };
+    let known = expansion.resources.iter().any(|resource| numbered(resource) || host::is_host(resource));
+    let unnumbered = expansion.resources.iter().any(is_guest) && !known;
     if known {
         kind.found(import);
         native(import, kind, root, &expansion, several);
         finish(import, root, &values);
-    } else if kind == Kind::Other {
+    } else if kind == Kind::Other && !unnumbered {
         elsewhere(import, root, &expansion);
     } else {
         kind.found(import);
-        by_hand::keep(import, root);
+        let why = if unnumbered {
+            "its machines have no `vm_id` that is known here"
+        } else {
+            "it makes nothing of Proxmox that Strata knows"
+        };
+        by_hand::keep(import, root, why);
     }
 }
 
@@ -258,7 +269,7 @@ fn native(import: &mut Import<'_>, kind: Kind, root: &Root<'_>, expansion: &Expa
                 Some(&resource.place),
                 format!(
                     "the resource `{}` has no place in Strata and was not carried over",
-                    resource.address()
+                    resource.block()
                 ),
             );
         }

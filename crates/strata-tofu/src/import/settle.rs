@@ -1,9 +1,11 @@
 //! The result is loaded as Strata loads any repository: what that refuses is left out, and reported.
 
+mod drawing;
+
 use std::collections::BTreeSet;
 
 use serde_json::Value as Json;
-use strata_diagnostics::{Diagnostics, SourceMap, Span};
+use strata_diagnostics::{Diagnostic, Diagnostics, SourceMap, Span};
 use strata_source::Repository;
 use strata_source::world::Memory;
 use strata_yaml::{Node, Parsed};
@@ -66,9 +68,11 @@ fn refused(import: &Import<'_>) -> Vec<Refused> {
     let names: String = import.imported.secrets.keys().map(|name| format!("{name}: ENC[x]\n")).collect();
     world = world.file("secrets.sops.yaml", format!("{names}sops: {{version: 3.9.0}}\n"));
     let (repository, diagnostics) = Repository::load(&world);
-    let mut found: Vec<Refused> = diagnostics
+    let errors: Vec<Diagnostic> = diagnostics.iter().filter(|problem| problem.is_error()).cloned().collect();
+    // What cannot be read cannot be drawn.
+    let errors = if errors.is_empty() { drawing::problems(&repository) } else { errors };
+    let mut found: Vec<Refused> = errors
         .iter()
-        .filter(|problem| problem.is_error())
         .filter_map(|problem| {
             let span = problem.primary.as_ref()?.span;
             let at = repository.sources.location(span);

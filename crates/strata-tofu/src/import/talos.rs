@@ -77,8 +77,18 @@ impl Cluster {
         self.nodes.insert(own.to_owned(), Json::Object(node));
     }
 
-    pub(super) fn write(self, import: &mut Import<'_>) {
+    pub(super) fn write(mut self, import: &mut Import<'_>) {
         let (path, place) = (self.document(), self.place.clone());
+        for (index, (own, node)) in self.nodes.iter_mut().enumerate() {
+            if let Some(node) = node.as_object_mut().filter(|node| !node.contains_key("address")) {
+                let address = stand_in(index);
+                let at = import.origins.get(&(path.clone(), "nodes".to_owned(), own.clone())).cloned();
+                import.note(Some(&at.unwrap_or_else(|| place.clone())), no_address(own, &address));
+                node.insert("address".into(), json!(address));
+                // It lies in no network of the cluster.
+                self.network.remove("cidr");
+            }
+        }
         let masters =
             self.nodes.values().filter(|node| node["role"].as_str() == Some("controlPlane")).count();
         let mut spec = Object::new();
@@ -240,6 +250,18 @@ pub(super) fn schematic(tree: &Tree) -> Option<Json> {
 pub(super) fn words(tree: &Tree, key: &str) -> Json {
     let entries = tree.map(key).iter();
     Json::Object(entries.filter_map(|(key, value)| Some((key.clone(), json!(value.as_word()?)))).collect())
+}
+
+/// An address for documents, where nobody says the real one.
+pub(super) fn stand_in(index: usize) -> String {
+    let networks = ["192.0.2", "198.51.100", "203.0.113"];
+    format!("{}.{}", networks[(index / 250) % networks.len()], index % 250 + 1)
+}
+
+pub(super) fn no_address(own: &str, address: &str) -> String {
+    format!(
+        "no file says the address of `{own}`, which Strata has to know: `{address}` stands in for it, write the real one"
+    )
 }
 
 /// A file beside another one.

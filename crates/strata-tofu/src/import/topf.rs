@@ -90,6 +90,7 @@ fn schematic(import: &mut Import<'_>, path: &str, tree: &Tree) -> Option<Json> {
     let file = found.peek().filter(|text| text.starts_with('@'))?;
     let there = talos::beside(path, file.trim_start_matches('@'));
     if !import.files.has(&there) {
+        found.take_all();
         import
             .note(Some(&found.place), format!("the schematic `{there}` is not there: the plain one is used"));
         return None;

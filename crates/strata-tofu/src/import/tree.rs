@@ -300,6 +300,16 @@ impl Tree {
         }
     }
 
+    /// Whether nothing of it can be told.
+    fn all_unknown(&self) -> bool {
+        match &self.content {
+            Content::List(items) => items.iter().all(Self::all_unknown),
+            Content::Map(entries) => entries.iter().all(|(_, tree)| tree.all_unknown()),
+            Content::Unknown(_) | Content::Null => true,
+            _ => false,
+        }
+    }
+
     /// What nobody took: the topmost of it, with its path.
     pub(super) fn left(&self) -> Vec<Left> {
         let mut found = Vec::new();
@@ -313,7 +323,7 @@ impl Tree {
         if self.says_nothing() {
             return;
         }
-        if !self.any_taken() {
+        if !self.any_taken() && !(self.all_unknown() && !matches!(self.content, Content::Unknown(_))) {
             let unknown = match &self.content {
                 Content::Unknown(expression) => Some(expression.clone()),
                 // Filled in by another tool; what stands around it may be secret.

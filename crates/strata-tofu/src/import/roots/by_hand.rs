@@ -9,7 +9,7 @@ use super::super::module::resolve;
 use super::super::tree::Place;
 use super::Root;
 
-pub(super) fn keep(import: &mut Import<'_>, root: &Root<'_>) {
+pub(super) fn keep(import: &mut Import<'_>, root: &Root<'_>, why: &str) {
     let rest = match root.folder.split_once("stacks/") {
         Some((_, rest)) => rest.to_owned(),
         None => super::own_name(root),
@@ -24,10 +24,7 @@ pub(super) fn keep(import: &mut Import<'_>, root: &Root<'_>) {
     let mut copied: BTreeSet<String> = BTreeSet::new();
     folder(import, &root.folder, &target, &mut copied);
     let place = Place::new(&root.folder, 1);
-    import.note(
-        Some(&place),
-        format!("it makes nothing of Proxmox that Strata knows: it is kept as `{target}`, written by hand, for `strata tofu`"),
-    );
+    import.note(Some(&place), format!("{why}: it is kept as `{target}`, written by hand, for `strata tofu`"));
 }
 
 /// Copies a folder, and the modules that it calls to `modules/`.
