@@ -3,6 +3,8 @@
 //! What is there is read in its own words; what cannot be carried over is reported with file and line, and the rest is imported. The
 //! result is loaded as Strata loads any repository, and what that refuses is left out and reported as well.
 
+mod backend;
+mod claims;
 mod clusters;
 mod environments;
 mod eval;
@@ -58,9 +60,6 @@ pub struct Imported {
     pub found: Vec<&'static str>,
 }
 
-/// What stands for an API token that nobody wrote down.
-const NO_TOKEN: &str = "user@realm!name=00000000-0000-0000-0000-000000000000";
-
 /// Opens a file that ansible-vault encrypted.
 pub type OpenVault<'w> = &'w dyn Fn(&str, &[u8]) -> Result<Vec<u8>, String>;
 
@@ -88,6 +87,8 @@ struct Import<'w> {
     addresses: BTreeMap<(String, String), String>,
     /// Names of machines, by endpoint.
     names: BTreeSet<(String, String)>,
+    /// How many addresses stand in for real ones.
+    stand_ins: usize,
     /// Names of stacks.
     stacks: BTreeSet<String>,
     /// Templates by endpoint and VMID: `stack/template`.
@@ -113,6 +114,7 @@ pub fn import<'w>(world: &'w dyn World, repository: &str, open: Option<OpenVault
         taken: BTreeMap::new(),
         addresses: BTreeMap::new(),
         names: BTreeSet::new(),
+        stand_ins: 0,
         stacks: BTreeSet::new(),
         templates: BTreeMap::new(),
         pending: Vec::new(),
@@ -322,160 +324,6 @@ impl<'w> Import<'w> {
         json!({"secret": unique})
     }
 
-    /// The target at an endpoint; made if there is none yet.
-    fn target(&mut self, endpoint: &str, insecure: bool, token: Option<&str>) -> String {
-        let endpoint = base(endpoint);
-        for (name, target) in &mut self.targets {
-            let proxmox = &mut target["proxmox"];
-            if proxmox["endpoint"].as_str() != Some(endpoint.as_str()) {
-                continue;
-            }
-            if insecure {
-                proxmox["tls"] = json!({"insecure": true});
-            }
-            // Another part of the repository may know the token.
-            let secret = proxmox["token"]["secret"].as_str().unwrap_or_default();
-            if let (Some(token), Some(known)) = (token, self.imported.secrets.get_mut(secret))
-                && known == NO_TOKEN
-            {
-                token.clone_into(known);
-            }
-            return name.clone();
-        }
-        let mut name = "pve".to_owned();
-        let mut number = 2;
-        while self.targets.contains_key(&name) {
-            name = format!("pve{number}");
-            number += 1;
-        }
-        let secret = match name.strip_prefix("pve") {
-            Some("") | None => "proxmox_api_token".to_owned(),
-            Some(number) => format!("proxmox_api_token_{number}"),
-        };
-        let token = self.secret(&secret, token.unwrap_or(NO_TOKEN));
-        let mut proxmox = Object::new();
-        proxmox.insert("endpoint".into(), json!(endpoint));
-        proxmox.insert("token".into(), token);
-        if insecure {
-            proxmox.insert("tls".into(), json!({"insecure": true}));
-        }
-        self.targets.insert(name.clone(), json!({"proxmox": proxmox}));
-        name
-    }
-
-    /// A target whose endpoint nobody wrote down: the only one there is, or a place for it.
-    fn some_target(&mut self, place: &Place, what: &str) -> (String, String) {
-        let mut known = self.targets.iter();
-        if let (Some((name, target)), None) = (known.next(), known.next()) {
-            let endpoint = target["proxmox"]["endpoint"].as_str().unwrap_or_default().to_owned();
-            return (name.clone(), endpoint);
-        }
-        self.note(
-            Some(place),
-            format!("{what} is in no file that could be read: set the endpoint of the target in strata.yaml"),
-        );
-        let endpoint = "https://proxmox.invalid:8006".to_owned();
-        (self.target(&endpoint, false, None), endpoint)
-    }
-
-    /// Whether a VMID is still free; if not, that is reported.
-    fn claim(&mut self, endpoint: &str, vm_id: i64, what: &str, place: &Place) -> bool {
-        if !(100..=999_999_999).contains(&vm_id) {
-            let message =
-                format!("`{what}` has the VMID {vm_id}, which Proxmox does not take: it was left out");
-            self.note(Some(place), message);
-            return false;
-        }
-        let key = (base(endpoint), vm_id);
-        if let Some(other) = self.taken.get(&key) {
-            let message =
-                format!("`{what}` has the VMID {vm_id}, which `{other}` has already: it was left out");
-            self.note(Some(place), message);
-            return false;
-        }
-        self.taken.insert(key, what.to_owned());
-        true
-    }
-
-    /// A name for a machine that no other on the same Proxmox has.
-    fn unique(&mut self, endpoint: &str, wanted: &str, stack: &str, place: &Place) -> String {
-        let own = name(wanted);
-        if own != wanted {
-            self.note(Some(place), format!("`{wanted}` is no name for a machine: it becomes `{own}`"));
-        }
-        let mut unique = own.clone();
-        let mut number = 2;
-        while !self.names.insert((base(endpoint), unique.clone())) {
-            unique = if number == 2 { format!("{own}-{stack}") } else { format!("{own}-{stack}-{number}") };
-            number += 1;
-        }
-        if unique != own {
-            let message = format!("another machine is called `{own}` too: this one becomes `{unique}`");
-            self.note(Some(place), message);
-        }
-        unique
-    }
-
-    /// A name for a stack that no other has.
-    fn stack_name(&mut self, wanted: &str, place: &Place) -> String {
-        let own = name(wanted);
-        let mut unique = own.clone();
-        let mut number = 2;
-        while !self.stacks.insert(unique.clone()) {
-            unique = format!("{own}-{number}");
-            number += 1;
-        }
-        if unique != own {
-            self.note(
-                Some(place),
-                format!("another stack is called `{own}` too: this one becomes `{unique}`"),
-            );
-        }
-        unique
-    }
-
-    /// Takes fixed addresses that another machine has away again.
-    fn settle_addresses(&mut self, endpoint: &str, guest: &mut Object, what: &str, place: &Place) {
-        let Some(nics) = guest.get_mut("network").and_then(Json::as_array_mut) else { return };
-        let mut clashes = Vec::new();
-        for nic in nics.iter_mut().filter_map(Json::as_object_mut) {
-            for (ip, gateway) in [("ip", "gateway"), ("ip6", "gateway6")] {
-                let Some(address) = nic.get(ip).and_then(Json::as_str).and_then(|text| text.split_once('/'))
-                else {
-                    continue;
-                };
-                let key = (base(endpoint), address.0.to_owned());
-                match self.addresses.get(&key) {
-                    Some(other) if other != what => {
-                        clashes.push(format!(
-                            "`{what}` has the address {}, which `{other}` has already: it was left without one",
-                            address.0
-                        ));
-                        nic.remove(ip);
-                        nic.remove(gateway);
-                    }
-                    _ => {
-                        self.addresses.insert(key, what.to_owned());
-                    }
-                }
-            }
-        }
-        for message in clashes {
-            self.note(Some(place), message);
-        }
-    }
-
-    /// Names the tokens that nobody wrote down.
-    fn tokens(&mut self) {
-        for target in self.targets.clone().values() {
-            let secret = target["proxmox"]["token"]["secret"].as_str().unwrap_or_default();
-            if self.imported.secrets.get(secret).is_some_and(|token| token == NO_TOKEN) {
-                let endpoint = target["proxmox"]["endpoint"].as_str().unwrap_or_default();
-                self.note(None, format!("the API token of `{endpoint}` is not known: set `{secret}` with `strata secrets edit secrets.sops.yaml`"));
-            }
-        }
-    }
-
     fn settings(&mut self, repository: &str) {
         self.tokens();
         let mut settings = Object::new();
@@ -492,79 +340,6 @@ impl<'w> Import<'w> {
             settings.insert("targets".into(), Json::Object(self.targets.clone()));
         }
         self.write("strata.yaml".to_owned(), settings, &Place::new("strata.yaml", 1));
-    }
-
-    /// The state of others, where it can be Strata's too: from a `backend` block or a file that says the same.
-    fn backend(&mut self, kind: &str, tree: &Tree) {
-        if self.state.is_some() {
-            tree.take_all();
-            return;
-        }
-        let mut state = Object::new();
-        match kind {
-            "s3" => {
-                let Some(bucket) = tree.text("bucket") else {
-                    // Filled in from outside, by `-backend-config`.
-                    tree.take_all();
-                    self.note(Some(&tree.place), "the backend `s3` has no `bucket` here: the state is kept in the repository until strata.yaml says otherwise");
-                    return;
-                };
-                state.insert("backend".into(), json!("s3"));
-                state.insert("bucket".into(), json!(bucket));
-                if let Some(region) = tree.text("region") {
-                    state.insert("region".into(), json!(region));
-                }
-                let endpoint = tree.text("endpoint").or_else(|| tree.at(&["endpoints", "s3"])?.as_text());
-                if let Some(endpoint) = endpoint {
-                    state.insert("endpoint".into(), json!(endpoint));
-                }
-                if let Some(table) = tree.text("dynamodb_table") {
-                    state.insert("lockTable".into(), json!(table));
-                }
-                self.needless(tree, &["key"], "Strata's states have names of their own");
-                self.needless(
-                    tree,
-                    &[
-                        "encrypt",
-                        "use_lockfile",
-                        "skip_credentials_validation",
-                        "skip_metadata_api_check",
-                        "skip_region_validation",
-                        "skip_requesting_account_id",
-                        "skip_s3_checksum",
-                        "use_path_style",
-                        "force_path_style",
-                        "type",
-                    ],
-                    "Strata finds out how a bucket is reached",
-                );
-            }
-            "http" => {
-                let Some(address) = tree.text("address") else { return };
-                let server = address.split("/states/").next().unwrap_or(&address).to_owned();
-                state.insert("backend".into(), json!("http"));
-                state.insert("url".into(), json!(server));
-                self.needless(
-                    tree,
-                    &["lock_address", "unlock_address", "lock_method", "unlock_method"],
-                    "Strata knows how to lock there",
-                );
-                self.note(
-                    Some(&tree.place),
-                    "the state's server is taken over; Strata's states get names of their own there",
-                );
-            }
-            "local" => {
-                tree.take_all();
-                return;
-            }
-            other => {
-                self.note(Some(&tree.place), format!("the backend `{other}` is none of Strata's: the state is kept in the repository until strata.yaml says otherwise"));
-                tree.take_all();
-                return;
-            }
-        }
-        self.state = Some(Json::Object(state));
     }
 }
 

@@ -73,8 +73,8 @@ fn cluster(import: &mut Import<'_>, folder: &str, tree: &Tree) {
         let version = kubernetes.as_text_if(is_version).or_else(|| kubernetes.text_if("version", is_version));
         cluster.put("kubernetes", version.map(|version| json!({"version": with_v(version)})));
     }
-    // Names there have no dash before the number.
-    cluster.insert("naming".into(), json!("{cluster}-{role}{n}"));
+    // Names there have no dash before the number, and the name of the stack whatever Talos calls the cluster.
+    cluster.insert("naming".into(), json!(format!("{stack}-{{role}}{{n}}")));
     let mut topology = Object::new();
     if let Some(found) = spec.get("topology") {
         for (key, needed) in [("controlPlane", 1), ("workers", 0)] {
@@ -126,7 +126,7 @@ fn stand_ins(import: &mut Import<'_>, stack: &str, topology: &Object, place: &Pl
         let count = topology.get(pool).and_then(|pool| pool["count"].as_u64()).unwrap_or(0);
         for number in 1..=count {
             let own = format!("{stack}-{role}{number}");
-            let address = talos::stand_in(nodes.len());
+            let address = talos::stand_in(import);
             import.note(Some(place), talos::no_address(&own, &address));
             nodes.insert(own, json!({"address": address}));
         }

@@ -270,31 +270,37 @@ fn cloud_init(import: &mut Import<'_>, around: &Around<'_>, body: &Tree, own: &s
     addresses(found, &mut nics);
     vm.put_full("network", Json::Array(nics.into_iter().map(Json::Object).collect()));
     let mut written = Object::new();
-    if let Some(user) = found.one("user_account") {
-        written.put("user", user.text("username"));
-        written.put_full("sshKeys", json!(keys(user, "keys")));
-        if let Some(password) = user.text("password") {
-            let secret = format!("{}_password", name(own).replace('-', "_"));
-            written.insert("password".into(), import.secret(&secret, &password));
-        }
-    }
-    name_servers(found, &mut written);
     for (key, there) in [
         ("userData", "user_data_file_id"),
         ("vendorData", "vendor_data_file_id"),
         ("networkData", "network_data_file_id"),
         ("metaData", "meta_data_file_id"),
     ] {
-        let document = found.get(there).and_then(|tree| around.document(import, tree));
-        if matches!(key, "userData" | "vendorData") {
-            written.put(key, document);
-        }
+        written.put(key, found.get(there).and_then(|tree| around.document(import, tree)));
     }
-    import.needless(
-        found,
-        &["datastore_id", "interface", "type"],
-        "Strata decides where the drive of cloud-init is",
-    );
+    match found.one("user_account") {
+        // The provider does not look at the account where there is a document.
+        Some(user) if written.contains_key("userData") => {
+            user.take_all();
+            let message = format!("the account of `{own}` was left out: its user-data says who may log in");
+            import.note(Some(&user.place), message);
+        }
+        Some(user) => {
+            written.put("user", user.text("username"));
+            written.put_full("sshKeys", json!(keys(user, "keys")));
+            if let Some(password) = user.text("password") {
+                let secret = format!("{}_password", name(own).replace('-', "_"));
+                written.insert("password".into(), import.secret(&secret, &password));
+            }
+        }
+        None => {}
+    }
+    name_servers(found, &mut written);
+    written.put("upgrade", found.bool("upgrade"));
+    let known = ["nocloud", "configdrive2", "opennebula"];
+    written.put("type", found.text_if("type", |text| known.contains(&text)));
+    written.put("storage", found.text("datastore_id"));
+    import.needless(found, &["interface"], "Strata decides which slot the drive of cloud-init has");
     vm.put_full("cloudInit", Json::Object(written));
 }
 

@@ -115,7 +115,7 @@ pub(super) fn import(import: &mut Import<'_>, root: &Root<'_>, values: &Tree) {
         node.put("mac", nodes.get(index).and_then(|(_, _, mac)| mac.clone()));
         if !has_addresses {
             let address = nodes.get(index).map(|(_, ip, _)| ip.clone()).unwrap_or_else(|| {
-                let address = machines::stand_in(index);
+                let address = machines::stand_in(import);
                 import.note(Some(&place), machines::no_address(&own, &address));
                 address
             });

@@ -79,9 +79,9 @@ impl Cluster {
 
     pub(super) fn write(mut self, import: &mut Import<'_>) {
         let (path, place) = (self.document(), self.place.clone());
-        for (index, (own, node)) in self.nodes.iter_mut().enumerate() {
+        for (own, node) in &mut self.nodes {
             if let Some(node) = node.as_object_mut().filter(|node| !node.contains_key("address")) {
-                let address = stand_in(index);
+                let address = stand_in(import);
                 let at = import.origins.get(&(path.clone(), "nodes".to_owned(), own.clone())).cloned();
                 import.note(Some(&at.unwrap_or_else(|| place.clone())), no_address(own, &address));
                 node.insert("address".into(), json!(address));
@@ -252,9 +252,11 @@ pub(super) fn words(tree: &Tree, key: &str) -> Json {
     Json::Object(entries.filter_map(|(key, value)| Some((key.clone(), json!(value.as_word()?)))).collect())
 }
 
-/// An address for documents, where nobody says the real one.
-pub(super) fn stand_in(index: usize) -> String {
+/// An address for documents, where nobody says the real one; another one each time.
+pub(super) fn stand_in(import: &mut Import<'_>) -> String {
     let networks = ["192.0.2", "198.51.100", "203.0.113"];
+    let index = import.stand_ins;
+    import.stand_ins += 1;
     format!("{}.{}", networks[(index / 250) % networks.len()], index % 250 + 1)
 }
 

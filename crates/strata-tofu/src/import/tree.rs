@@ -323,7 +323,8 @@ impl Tree {
         if self.says_nothing() {
             return;
         }
-        if !self.any_taken() && !(self.all_unknown() && !matches!(self.content, Content::Unknown(_))) {
+        let is_leaf = matches!(self.content, Content::Unknown(_));
+        if !self.any_taken() && (is_leaf || !self.all_unknown()) {
             let unknown = match &self.content {
                 Content::Unknown(expression) => Some(expression.clone()),
                 // Filled in by another tool; what stands around it may be secret.

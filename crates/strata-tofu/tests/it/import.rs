@@ -68,7 +68,10 @@ fn layered_terraform() {
     let folder = "infrastructure/02-platforms/k8s-prod";
     assert!(has_note(&imported, &format!("{folder}/main.tf:25"), "unusual_argument"));
     assert!(has_note(&imported, &format!("{folder}/main.tf:28"), "time_sleep.before_flux"));
-    assert!(imported.files["stacks/legacy/main.tf"].contains("pihole"), "without a number it stays OpenTofu's");
+    assert!(
+        imported.files["stacks/legacy/main.tf"].contains("pihole"),
+        "without a number it stays OpenTofu's"
+    );
     assert!(has_note(&imported, "infrastructure/03-legacy:1", "no `vm_id`"));
 }
 
