@@ -33,4 +33,4 @@ pub use request::{Body, Request, Response};
 pub use retry::{Random, RetryPolicy, Verdict, retry};
 pub use streamed::Streamed;
 pub use trace::{Exchange, TraceSink};
-pub use trust::{TlsTrust, client_config};
+pub use trust::{ServerNames, TlsTrust, client_config};

@@ -7,7 +7,7 @@ use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::ServerCertVerifier;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
-use rustls::{ClientConfig, OtherError, RootCertStore};
+use rustls::{CertificateError, ClientConfig, OtherError, RootCertStore};
 
 use crate::judge::{Judge, Shown, judged_by, refusal};
 use crate::{ClientIdentity, Fingerprint, TlsSetupError};
@@ -52,21 +52,31 @@ impl RefusedCertificate {
     }
 }
 
+/// Whether the name in a certificate must be the one that was dialled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ServerNames {
+    Checked,
+    /// Whoever the authority vouches for will do, as with PostgreSQL's `verify-ca`.
+    Any,
+}
+
 /// How rustls is to be set up for such a server; for clients of other protocols than HTTP.
 pub fn client_config(
     trust: &TlsTrust,
+    names: ServerNames,
     identity: Option<&ClientIdentity>,
 ) -> Result<ClientConfig, TlsSetupError> {
     let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
     let rule = match trust {
-        TlsTrust::System => Rule::Chain(Arc::new(
-            rustls_platform_verifier::Verifier::new(provider.clone())
-                .map_err(|error| TlsSetupError::SystemRoots(error.to_string()))?,
-        )),
+        TlsTrust::System => {
+            let verifier = rustls_platform_verifier::Verifier::new(provider.clone())
+                .map_err(|error| TlsSetupError::SystemRoots(error.to_string()))?;
+            Rule::Chain(Arc::new(verifier), names)
+        }
         TlsTrust::Ca(pem) => {
             let roots = Arc::new(roots_of(pem)?);
             let verifier = WebPkiServerVerifier::builder_with_provider(roots, provider.clone()).build();
-            Rule::Chain(verifier.map_err(|error| TlsSetupError::Ca(error.to_string()))?)
+            Rule::Chain(verifier.map_err(|error| TlsSetupError::Ca(error.to_string()))?, names)
         }
         TlsTrust::Fingerprint(pinned) => Rule::Pin(*pinned),
         TlsTrust::Insecure => Rule::Anything,
@@ -98,7 +108,7 @@ fn roots_of(pem: &[u8]) -> Result<RootCertStore, TlsSetupError> {
 /// What decides on a certificate.
 #[derive(Debug)]
 enum Rule {
-    Chain(Arc<dyn ServerCertVerifier>),
+    Chain(Arc<dyn ServerCertVerifier>, ServerNames),
     Pin(Fingerprint),
     Anything,
 }
@@ -111,10 +121,14 @@ impl Judge for Rule {
             Self::Anything => Ok(()),
             Self::Pin(pinned) if *pinned == presented => Ok(()),
             Self::Pin(pinned) => refuse(Some(*pinned), "it is not the pinned one".to_owned()),
-            Self::Chain(chain) => {
+            Self::Chain(chain, names) => {
                 let Shown { certificate, intermediates, name, ocsp_response, now } = *shown;
                 match chain.verify_server_cert(certificate, intermediates, name, ocsp_response, now) {
                     Ok(_) => Ok(()),
+                    // The name is looked at last: all else was right.
+                    Err(rustls::Error::InvalidCertificate(
+                        CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
+                    )) if *names == ServerNames::Any => Ok(()),
                     Err(error) => refuse(None, error.to_string()),
                 }
             }
@@ -129,7 +143,8 @@ mod tests {
     #[test]
     fn a_ca_file_without_certificates_is_refused() {
         for pem in ["", "hello", "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"] {
-            let error = client_config(&TlsTrust::Ca(pem.as_bytes().to_vec()), None).unwrap_err();
+            let error = client_config(&TlsTrust::Ca(pem.as_bytes().to_vec()), ServerNames::Checked, None)
+                .unwrap_err();
             assert!(error.to_string().starts_with("the CA file holds no certificate"), "{error}");
         }
     }
