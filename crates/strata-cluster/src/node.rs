@@ -5,11 +5,11 @@ use std::time::{Duration, Instant};
 
 use strata_engine::{OperationContext, ProviderError};
 use strata_talos::MachineConfig;
-use strata_talos::api::{ConfigSlot, MachineStage};
+use strata_talos::api::{ConfigSlot, MachineStage, TalosError, TalosReason, TlsProblem};
 
 use crate::cluster::{Cluster, NodePlace};
 use crate::error::{internal, talos};
-use crate::wait::{BOOT, JOIN, Seen, until};
+use crate::wait::{Seen, until};
 
 const UNKNOWN: &str = "Kubernetes does not know it yet";
 /// A kubelet that is healthy needs a moment until its Node is there.
@@ -61,6 +61,15 @@ impl Cluster {
                 Err(error) if error.is_unreachable() || error.is_transient() => {
                     Contact::Silent(error.to_string())
                 }
+                Err(TalosError {
+                    reason: TalosReason::Tls(problem @ TlsProblem::PinMismatch { .. }),
+                    ..
+                }) => {
+                    let hint = problem.hint().unwrap_or_default();
+                    Contact::Stranger(format!(
+                        "the machine at {address} is not the pinned one: {problem}; {hint}"
+                    ))
+                }
                 Err(_) => {
                     Contact::Stranger(format!("a Talos machine of another cluster answers at {address}"))
                 }
@@ -93,7 +102,7 @@ impl Cluster {
         node: &NodePlace,
         context: &dyn OperationContext,
     ) -> Result<(), ProviderError> {
-        until(context, &format!("Talos on `{}`", node.name), BOOT, || async {
+        until(context, &format!("Talos on `{}`", node.name), self.options.deadlines.boot, || async {
             self.hang_up(&node.address);
             Ok(match self.contact(&node.address).await? {
                 Contact::Silent(why) => Seen::NotYet(why),
@@ -110,7 +119,7 @@ impl Cluster {
         context: &dyn OperationContext,
     ) -> Result<(), ProviderError> {
         let registration = Registration::default();
-        until(context, &format!("`{}` to be well", node.name), JOIN, || async {
+        until(context, &format!("`{}` to be well", node.name), self.options.deadlines.join, || async {
             let Some(trouble) = self.trouble(node).await? else { return Ok(Seen::Done(())) };
             if registration.is_overdue(trouble == UNKNOWN) {
                 self.register_again(node, context).await?;
