@@ -68,6 +68,7 @@ impl Import<'_> {
                 );
             }
             "local" => {
+                self.needless(tree, &["path", "workspace_dir"], "Strata's states have names of their own");
                 tree.take_all();
                 return;
             }

@@ -160,11 +160,21 @@ fn finish(import: &mut Import<'_>, root: &Root<'_>, values: &Tree) {
     for block in root.module.blocks.iter() {
         match block.kind.as_str() {
             "terraform" => {
+                let versions = block.blocks.iter().any(|inner| inner.kind == "required_providers");
+                if versions || block.attribute("required_version").is_some() {
+                    let message = "the versions of OpenTofu and its providers are not needed: Strata needs none of them";
+                    import.note(Some(&block.place), message);
+                }
                 for backend in block.blocks.iter().filter(|inner| inner.kind == "backend") {
                     let tree = frame.block(backend);
                     import.backend(backend.label(0), &tree);
                     import.watch("backend.", &tree);
                 }
+            }
+            "provider" if block.label(0) != "proxmox" => {
+                let message =
+                    format!("the provider `{}` is not needed: what it makes is reported", block.label(0));
+                import.note(Some(&block.place), message);
             }
             "output" => {
                 outputs += 1;

@@ -80,7 +80,10 @@ fn machinery(import: &mut Import<'_>, root: &Root<'_>) {
         .module
         .blocks
         .iter()
-        .filter(|block| matches!(block.kind.as_str(), "resource" | "module"))
+        .filter(|block| {
+            matches!(block.kind.as_str(), "resource" | "module")
+                || block.kind == "provider" && block.label(0) == "proxmox"
+        })
         .map(|block| (block.place.clone(), format!("{} `{}`", block.kind, block.labels.join("."))))
         .collect();
     for (place, what) in blocks {
