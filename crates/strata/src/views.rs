@@ -1,6 +1,7 @@
 //! How things look: text from values, without doing anything.
 
 pub(crate) mod drift;
+pub(crate) mod driven;
 pub(crate) mod graph;
 pub(crate) mod health;
 pub(crate) mod plan;
