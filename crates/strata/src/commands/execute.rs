@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io::{BufRead, IsTerminal, Write};
 use std::sync::Arc;
 
-use strata_engine::{ApplyOptions, ApplyReport, LockedRun, Plan, PlanFile, StopSignal};
+use strata_engine::{ApplyOptions, ApplyReport, LockedRun, Plan, PlanFile, StopSignal, Summary};
 use strata_secret::SecretBytes;
 
 use super::planned::{Planned, show};
@@ -12,6 +12,7 @@ use crate::command_error::{CommandError, ErrorKind};
 use crate::printer::Printer;
 use crate::style::{self, paint};
 use crate::tofu::{Applied, Driven, DrivenPlan};
+use crate::views;
 use crate::workspace::cluster::Keys;
 use crate::workspace::{Opened, Opening, StackSession, Workspace};
 
@@ -329,7 +330,9 @@ fn tell(printer: Printer, reports: &[Report], planned: &[Planned<'_>]) -> Result
     let begun = planned.iter().filter(|one| !matches!(one, Planned::Deferred { .. })).count();
     if reports.len() == begun && reports.iter().all(Report::is_success) {
         if done > 0 {
-            printer.line(format!("{} {done} done", paint(style::CREATE, "applied:")));
+            let mut total = Summary::default();
+            planned.iter().for_each(|one| total += one.summary());
+            printer.line(views::plan::render_applied(&total));
         }
         return Ok(());
     }

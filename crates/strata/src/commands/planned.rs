@@ -70,7 +70,7 @@ impl<'w> Planned<'w> {
         }
     }
 
-    fn summary(&self) -> Summary {
+    pub(crate) fn summary(&self) -> Summary {
         match self {
             Self::Native(_, plan) => plan.summary(),
             Self::Driven(_, plan) => plan.summary(),
@@ -122,7 +122,7 @@ impl<'w> Planned<'w> {
 
     fn render(&self, printer: Printer) -> String {
         match self {
-            Self::Native(_, plan) => views::plan::render(plan, printer.columns()),
+            Self::Native(_, plan) => views::plan::render(plan, printer.columns(), printer.is_verbose()),
             Self::Driven(driven, plan) => views::driven::render(&plan.changes, &driven.prefix),
             Self::Deferred { needs, .. } => {
                 let sign = paint(style::WARNING, "!");
