@@ -93,6 +93,8 @@ fn cluster(import: &mut Import<'_>, folder: &str, tree: &Tree) {
                 );
             }
             written.insert("count".into(), json!(count));
+            // Addresses are left to DHCP there.
+            written.insert("dhcp".into(), json!(true));
             if let Some(resources) = pool.get("resources") {
                 let mut sizes = Object::new();
                 for size in ["cores", "memory", "disk"] {
@@ -103,7 +105,7 @@ fn cluster(import: &mut Import<'_>, folder: &str, tree: &Tree) {
             topology.insert(key.into(), Json::Object(written));
         }
     }
-    // Addresses are left to DHCP there; Strata has to know them.
+    // Strata has to know what DHCP will say.
     let nodes =
         stand_ins(import, &stack, &topology, spec.get("topology").map_or(&tree.place, |found| &found.place));
     cluster.put_full("nodes", Json::Object(nodes));

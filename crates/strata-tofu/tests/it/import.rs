@@ -170,6 +170,9 @@ fn one_cluster_yaml_for_each_cluster() {
         Some("https://garage.example")
     );
     assert!(has_note(&imported, "clusters/homelab/cluster.yaml:31", "colour"));
+    let text = &imported.files["clusters/homelab/cluster.yaml"];
+    assert!(text.contains("dhcp: true") && text.contains("address: \"192.0.2.1\""), "{text}");
+    assert!(imported.notes.iter().any(|note| note.message.contains("the address of `homelab-worker2`")));
 }
 
 #[test]
