@@ -10,6 +10,10 @@ mod collect;
 mod dead_runner;
 mod examples;
 mod faults;
+/// The one that the stores are tried on.
+#[path = "../../../strata-state/tests/it/gitlab_server.rs"]
+#[allow(dead_code)]
+mod gitlab_server;
 mod interrupts;
 mod kill;
 mod leak;
