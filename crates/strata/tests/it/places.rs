@@ -12,7 +12,10 @@ use crate::world::{BINARY, STACK};
 pub(crate) enum Place {
     Serve(StateServer),
     /// A server that answers as GitLab does, at this address for as long as the runtime lives.
-    GitLab(String, tokio::runtime::Runtime),
+    GitLab {
+        url: String,
+        _runtime: tokio::runtime::Runtime,
+    },
     /// A server that is there already, as settings of strata.yaml without the braces.
     Elsewhere(String),
 }
@@ -26,7 +29,7 @@ impl Place {
         let runtime =
             tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
         let url = runtime.block_on(GitLabServer::default().start());
-        Self::GitLab(url, runtime)
+        Self::GitLab { url, _runtime: runtime }
     }
 
     pub(crate) fn s3(name: &str) -> Option<Self> {
@@ -57,7 +60,7 @@ impl Place {
     pub(crate) fn settings(&self) -> String {
         match self {
             Self::Serve(server) => server.settings(),
-            Self::GitLab(url, _) => {
+            Self::GitLab { url, .. } => {
                 let user = USER.0;
                 format!(
                     "{{backend: http, url: \"{url}\", username: {user}, password: {{file: gitlab-token}}}}"
