@@ -3,9 +3,11 @@
 //! Nothing here runs OpenTofu, reads secrets or writes files: text goes in, text comes out.
 
 mod backend;
+pub mod changes;
 mod data;
 pub mod hcl;
 pub mod import;
+mod message;
 mod module;
 mod overview;
 pub mod policy;
@@ -19,6 +21,7 @@ mod variable;
 mod yaml;
 
 pub use backend::{HttpAddresses, is_encrypted, state_name};
+pub use message::{Diagnosis, Message};
 pub use module::FOLDER as MODULES;
 pub use overview::Overview;
 pub use project::{Files, Found, Gap, Style, found};

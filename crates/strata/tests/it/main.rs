@@ -8,6 +8,7 @@ mod breadth;
 mod cluster;
 mod collect;
 mod dead_runner;
+mod driven;
 mod examples;
 mod faults;
 /// The one that the stores are tried on.
