@@ -39,6 +39,10 @@ bench: && bench-server
     cargo build --release
     cargo test --release -p strata --test it -- --ignored --nocapture bench_
 
+# How long the OpenTofu projects of 100 clusters of 10 nodes take to render
+bench-render:
+    cargo test --release -p strata-tofu --test it -- --ignored --nocapture bench_render
+
 # The same beside OpenTofu with bpg/proxmox, for 10 to 1,000 guests on the same simulator
 bench-peers:
     bash tests/interop/run bench-peers
