@@ -34,8 +34,8 @@ cluster-fault-test:
 cluster-histories:
     cargo test --release -p strata --test it -- --ignored --nocapture histories_from_a_seed
 
-# Requests, time, processor time and memory of a plan of 10 to 10,000 guests
-bench:
+# Requests, time, processor time and memory of a plan of 10 to 10,000 guests; then the state server
+bench: && bench-server
     cargo build --release
     cargo test --release -p strata --test it -- --ignored --nocapture bench_
 

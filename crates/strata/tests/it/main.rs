@@ -11,6 +11,10 @@ mod dead_runner;
 mod driven;
 mod examples;
 mod faults;
+/// The one that the stores are tried on.
+#[path = "../../../strata-state/tests/it/gitlab_server.rs"]
+#[allow(dead_code)]
+mod gitlab_server;
 mod interrupts;
 mod kill;
 mod leak;
