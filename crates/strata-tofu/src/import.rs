@@ -6,7 +6,7 @@ mod clusters;
 mod environments;
 mod flat;
 mod layered;
-mod output;
+pub(crate) mod output;
 mod stacks;
 mod talconfig;
 mod tree;
@@ -332,7 +332,7 @@ fn join(folder: &str, name: &str) -> String {
 }
 
 /// A name that Strata takes: lower case, digits and dashes.
-fn name(text: &str) -> String {
+pub(crate) fn name(text: &str) -> String {
     let plain: String = text
         .chars()
         .map(|letter| if letter.is_ascii_alphanumeric() { letter.to_ascii_lowercase() } else { '-' })

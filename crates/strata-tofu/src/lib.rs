@@ -2,6 +2,7 @@
 //!
 //! Nothing here runs OpenTofu, reads secrets or writes files: text goes in, text comes out.
 
+pub mod arrival;
 mod backend;
 mod data;
 pub mod hcl;
@@ -15,6 +16,7 @@ mod readme;
 mod render;
 mod runner;
 mod talconfig;
+mod tfstate;
 mod variable;
 mod yaml;
 
@@ -24,3 +26,4 @@ pub use overview::Overview;
 pub use project::{Files, Found, Gap, Style, found};
 pub use provider::REQUIRED_VERSION;
 pub use render::{Connection, Family, Project, render, secret_variables};
+pub use tfstate::{TofuState, TofuStateError};

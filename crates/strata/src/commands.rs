@@ -50,7 +50,7 @@ pub(crate) async fn run(cli: Cli, printer: Printer) -> CommandResult {
         Command::Output(args) => output::run(&context, &args).await,
         Command::Graph(args) => graph::run(&context, &args),
         Command::State(args) => state::run(&context, &args).await,
-        Command::Import(args) => import::run(&context, &args),
+        Command::Import(args) => import::run(&context, &args).await,
         Command::Policy(args) => policy::run(&context, &args),
         Command::Sync(args) => sync::run(&context, &args),
         Command::Tofu(args) => tofu::run(&context, &args).await,

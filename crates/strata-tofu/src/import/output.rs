@@ -4,7 +4,7 @@ use serde_json::{Map, Value as Json, json};
 
 use super::tree::Tree;
 
-pub(super) type Object = Map<String, Json>;
+pub(crate) type Object = Map<String, Json>;
 
 /// The machines of a stack, by kind.
 #[derive(Default)]
@@ -31,7 +31,7 @@ impl Guests {
 }
 
 /// Puts values where there are some.
-pub(super) trait Put {
+pub(crate) trait Put {
     fn put(&mut self, key: &str, value: Option<impl Into<Json>>);
     /// Not an empty list, mapping or text.
     fn put_full(&mut self, key: &str, value: Json);
@@ -59,7 +59,7 @@ impl Put for Object {
 }
 
 /// Tags as Strata takes them.
-pub(super) fn tags(list: &[String]) -> Json {
+pub(crate) fn tags(list: &[String]) -> Json {
     let fit = |tag: &String| {
         let tag = tag.to_ascii_lowercase().replace([' ', ',', ';'], "-");
         tag.starts_with(|first: char| first.is_ascii_alphanumeric() || first == '_').then_some(tag)
@@ -78,7 +78,7 @@ pub(super) fn vlan(tree: &Tree, key: &str) -> Option<i64> {
 }
 
 /// `algorithm:hex`, where there is a checksum.
-pub(super) fn checksum(hex: Option<String>, algorithm: Option<String>) -> Option<String> {
+pub(crate) fn checksum(hex: Option<String>, algorithm: Option<String>) -> Option<String> {
     let hex = hex.filter(|hex| hex.len() >= 32 && hex.bytes().all(|byte| byte.is_ascii_hexdigit()))?;
     Some(format!("{}:{}", algorithm.unwrap_or_else(|| "sha256".to_owned()), hex.to_ascii_lowercase()))
 }

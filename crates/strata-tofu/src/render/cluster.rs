@@ -208,8 +208,9 @@ fn data_file(
             entries
                 .extend(node.install_disk.clone().map(|disk| ("install_disk".to_owned(), Expr::Text(disk))));
             entries.push(("install_image".to_owned(), Expr::text(&node.installer)));
-            if !node.patches.is_empty() {
-                entries.push(("patches".to_owned(), Expr::texts(&node.patches)));
+            let patches: Vec<String> = node.machine_patch().into_iter().chain(node.patches.clone()).collect();
+            if !patches.is_empty() {
+                entries.push(("patches".to_owned(), Expr::texts(&patches)));
             }
             Some((node.name.clone(), Expr::Object(entries)))
         })

@@ -58,7 +58,10 @@ impl Workspace<'_> {
         Ok(strata_tofu::render(&projects, import_blocks))
     }
 
-    fn blueprint_without_secrets(&self, stack: &EffectiveStack) -> Result<Blueprint, CommandError> {
+    pub(super) fn blueprint_without_secrets(
+        &self,
+        stack: &EffectiveStack,
+    ) -> Result<Blueprint, CommandError> {
         let outside = WithoutSecrets(Outside::new(self, &stack.folder));
         self.draw_with(stack, &self.repository.shared_storages(), None, &outside)
     }
