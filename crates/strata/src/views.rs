@@ -1,5 +1,6 @@
 //! How things look: text from values, without doing anything.
 
+mod configuration;
 pub(crate) mod drift;
 pub(crate) mod graph;
 pub(crate) mod health;

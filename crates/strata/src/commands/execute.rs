@@ -3,12 +3,13 @@
 use std::io::{BufRead, IsTerminal, Write};
 use std::sync::Arc;
 
-use strata_engine::{ApplyOptions, ApplyReport, LockedRun, Plan, PlanFile, StopSignal};
+use strata_engine::{ApplyOptions, ApplyReport, LockedRun, Plan, PlanFile, StopSignal, Summary};
 use strata_secret::SecretBytes;
 
 use crate::command_error::{CommandError, ErrorKind};
 use crate::printer::Printer;
 use crate::style::{self, paint};
+use crate::views;
 use crate::workspace::cluster::Keys;
 use crate::workspace::{Opening, StackSession, Workspace};
 
@@ -204,7 +205,9 @@ fn tell(
     let all: usize = planned.iter().map(|(_, plan)| plan.steps.len()).sum();
     if done == all && failed.is_empty() {
         if done > 0 {
-            printer.line(format!("{} {done} done", paint(style::CREATE, "applied:")));
+            let mut total = Summary::default();
+            planned.iter().for_each(|(_, plan)| total += plan.summary());
+            printer.line(views::plan::render_applied(&total));
         }
         return Ok(());
     }

@@ -86,7 +86,7 @@ pub(crate) fn show(printer: Printer, planned: &[(StackSession, Plan)]) {
         for problem in &plan.problems {
             printer.event(&json!({"event": "problem", "problem": problem}));
         }
-        let text = views::plan::render(plan, printer.columns());
+        let text = views::plan::render(plan, printer.columns(), printer.is_verbose());
         if !text.is_empty() {
             printer.line(format!(
                 "{} {}",

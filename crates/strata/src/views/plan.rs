@@ -1,18 +1,23 @@
 //! A plan that reads like a good diff.
 
 use std::borrow::Cow;
+use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
 
+use anstream::adapter::strip_str;
 use serde::Serialize;
 use strata_engine::{Plan, Problem, Step, StepAction, Summary};
 use strata_resource::{Address, ChangeEffect, FieldChange, FieldPath, Kind, Spec, Value};
 
-use super::value;
+use super::{configuration, value};
 use crate::style::{self, paint};
 
-/// The steps of a plan, one block each, then what stands in the way. Lines are folded to fit `columns`.
-pub(crate) fn render(plan: &Plan, columns: usize) -> String {
+/// The steps of a plan, one block each, then what stands in the way. Lines are folded to fit `columns`. Changes of many
+/// fields are told in a few lines, and those that several objects share once, unless `whole`.
+pub(crate) fn render(plan: &Plan, columns: usize, whole: bool) -> String {
     let mut text = String::new();
+    let mut page = Page::new(plan, columns, whole);
     for entry in &plan.open {
         let _ = writeln!(
             text,
@@ -23,7 +28,7 @@ pub(crate) fn render(plan: &Plan, columns: usize) -> String {
         );
     }
     for step in &plan.steps {
-        text.push_str(&block(step, columns));
+        text.push_str(&block(step, &mut page));
     }
     for (address, what) in &plan.unseen {
         let _ = writeln!(
@@ -39,20 +44,61 @@ pub(crate) fn render(plan: &Plan, columns: usize) -> String {
     text
 }
 
-fn block(step: &Step, columns: usize) -> String {
+/// One row under a step: what, its value or change, and a note about it.
+type Row = (String, String, String);
+
+/// What the blocks of one plan have in common.
+struct Page<'a> {
+    columns: usize,
+    whole: bool,
+    /// What is made anew before the old one goes.
+    made_first: HashSet<&'a Address>,
+    /// The changes that were shown already, and of which object.
+    told: HashMap<(Kind, Vec<Row>), &'a Address>,
+}
+
+impl<'a> Page<'a> {
+    /// Fewer rows are read faster than a reference to them.
+    const WORTH_IT: usize = 4;
+
+    fn new(plan: &'a Plan, columns: usize, whole: bool) -> Self {
+        let formers =
+            plan.steps.iter().filter(|step| step.action == StepAction::DeleteFormer && step.replacement);
+        let made_first = formers.map(|step| &step.address).collect();
+        Self { columns, whole, made_first, told: HashMap::new() }
+    }
+
+    /// Who has just the same changes, further up.
+    fn told_before(&mut self, address: &'a Address, rows: &[Row]) -> Option<&'a Address> {
+        if self.whole || rows.len() < Self::WORTH_IT {
+            return None;
+        }
+        match self.told.entry((address.kind(), rows.to_vec())) {
+            Entry::Occupied(entry) => Some(entry.get()),
+            Entry::Vacant(entry) => {
+                entry.insert(address);
+                None
+            }
+        }
+    }
+}
+
+fn block<'a>(step: &'a Step, page: &mut Page<'a>) -> String {
+    let made_first = page.made_first.contains(&step.address);
     let (symbol, colour) = match step.action {
         // Shown with the create that belongs to it.
         StepAction::Delete | StepAction::DeleteFormer if step.replacement => return String::new(),
         StepAction::Record => return String::new(),
+        StepAction::Create if step.replacement && made_first => ("+/-", style::REPLACE),
         StepAction::Create if step.replacement => ("-/+", style::REPLACE),
         StepAction::Create => ("  +", style::CREATE),
         StepAction::Update => ("  ~", style::CHANGE),
         StepAction::Delete | StepAction::DeleteFormer => ("  -", style::DESTROY),
         StepAction::Forget => ("  ·", style::FAINT),
     };
-    let (address, headline) = (step.address.to_string(), headline(step));
+    let (address, headline) = (step.address.to_string(), headline(step, made_first));
     // What does not fit beside the address goes under it.
-    let fits = 6 + address.chars().count() + headline.chars().count() <= columns;
+    let fits = 6 + address.chars().count() + headline.chars().count() <= page.columns;
     let gap = if fits { "  " } else { "\n      " };
     let mut text = format!(
         "{} {}{gap}{}\n",
@@ -64,18 +110,29 @@ fn block(step: &Step, columns: usize) -> String {
         let _ = writeln!(text, "      {}", paint(style::FAINT, reason));
     }
     let rules = step.address.kind().rules();
-    let rows: Vec<(String, String, String)> = match step.action {
+    let rows: Vec<Row> = match step.action {
         StepAction::Create if !step.replacement => value::rows(rules, &shown_of_new(step))
             .into_iter()
             .filter(|(path, shown)| path != "name" || shown != step.address.name())
             .map(|(path, shown)| (path, shown, String::new()))
             .collect(),
-        _ => step.changes.iter().flat_map(|change| change_rows(step, change)).collect(),
+        _ => {
+            let (mut rows, rest) = match step.address.kind() {
+                Kind::Machine if !page.whole => configuration::rows(&step.changes),
+                _ => (Vec::new(), step.changes.iter().collect()),
+            };
+            rows.extend(rest.into_iter().flat_map(|change| change_rows(step, change)));
+            rows
+        }
     };
+    if let Some(like) = page.told_before(&step.address, &rows) {
+        let _ = writeln!(text, "      {}", paint(style::FAINT, format!("the same as {like} above")));
+        return text;
+    }
     let width = rows.iter().map(|(path, ..)| path.chars().count()).max().unwrap_or(0).min(28);
     for (path, shown, note) in rows {
         let note = if note.is_empty() { note } else { format!("  {}", paint(style::FAINT, note)) };
-        let shown = if step.changes.is_empty() { folded(&shown, 8 + width, columns) } else { shown };
+        let shown = folded(&shown, 8 + path.chars().count().max(width), page.columns);
         let _ = writeln!(text, "      {path:width$}  {shown}{note}");
     }
     text
@@ -103,7 +160,7 @@ fn folded(text: &str, indent: usize, columns: usize) -> String {
     let mut lines: Vec<String> = vec![String::new()];
     for part in text.split_inclusive(", ") {
         let line = lines.last_mut().expect("there is always a line");
-        if !line.is_empty() && line.chars().count() + part.trim_end().chars().count() > room {
+        if !line.is_empty() && seen(line) + seen(part.trim_end()) > room {
             lines.push(part.to_owned());
         } else {
             line.push_str(part);
@@ -112,10 +169,18 @@ fn folded(text: &str, indent: usize, columns: usize) -> String {
     lines.iter().map(|line| line.trim_end()).collect::<Vec<_>>().join(&format!("\n{}", " ".repeat(indent)))
 }
 
+/// How many characters of a painted text are seen.
+fn seen(painted: &str) -> usize {
+    strip_str(painted).map(|part| part.chars().count()).sum()
+}
+
 /// What the object is and what happens to it as a whole.
-fn headline(step: &Step) -> String {
+fn headline(step: &Step, made_first: bool) -> String {
     let mut text = describe(&step.address, &step.spec);
     match step.action {
+        StepAction::Create if step.replacement && made_first => {
+            text.push_str(", replaced: made anew, then the old one deleted");
+        }
         StepAction::Create if step.replacement => text.push_str(", replaced: destroyed and made anew"),
         StepAction::Delete | StepAction::DeleteFormer if step.address.kind().is_guest() => {
             text.push_str(", destroyed with its disks");
@@ -156,7 +221,7 @@ pub(crate) fn describe(address: &Address, spec: &Spec) -> String {
     }
 }
 
-fn change_rows(step: &Step, change: &FieldChange) -> Vec<(String, String, String)> {
+fn change_rows(step: &Step, change: &FieldChange) -> Vec<Row> {
     let rules = step.address.kind().rules();
     let rule = rules.rule(&change.path);
     let mut notes = Vec::new();
@@ -201,12 +266,7 @@ fn is_disk(path: &FieldPath) -> bool {
 }
 
 /// Items of a list that come and go, such as firewall rules.
-fn list_rows(
-    path: &FieldPath,
-    before: &[Value],
-    after: &[Value],
-    note: &str,
-) -> Vec<(String, String, String)> {
+fn list_rows(path: &FieldPath, before: &[Value], after: &[Value], note: &str) -> Vec<Row> {
     let mut rows = Vec::new();
     for item in before.iter().filter(|item| !after.contains(item)) {
         let shown = value::show(item, strata_resource::Unit::None);
@@ -254,6 +314,23 @@ pub(crate) fn render_summary(summary: &Summary) -> String {
         return format!("{} {} unchanged", paint(style::CREATE, "nothing to do:"), summary.unchanged);
     }
     parts.join(", ")
+}
+
+/// `applied: 2 created, 1 changed`, in the numbers of the plan.
+pub(crate) fn render_applied(summary: &Summary) -> String {
+    let counts = [
+        (summary.create, "created"),
+        (summary.update, "changed"),
+        (summary.replace, "replaced"),
+        (summary.delete, "destroyed"),
+    ];
+    let parts: Vec<String> = counts
+        .iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, what)| format!("{count} {what}"))
+        .collect();
+    let what = if parts.is_empty() { "the state is up to date".to_owned() } else { parts.join(", ") };
+    format!("{} {what}", paint(style::CREATE, "applied:"))
 }
 
 /// One step as JSON: address, action and planned identity first.

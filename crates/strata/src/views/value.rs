@@ -47,6 +47,7 @@ pub(crate) fn show(value: &Value, unit: Unit) -> String {
             let items: Vec<String> = list.iter().map(|item| show(item, unit)).collect();
             if items.is_empty() { "(none)".to_owned() } else { items.join(", ") }
         }
+        Value::Map(map) if map.is_empty() => "(empty)".to_owned(),
         Value::Map(map) => parts(map),
         Value::Secret(_) => "(secret)".to_owned(),
         Value::Input { address, output } => format!("(known after `{address}`: {output})"),
