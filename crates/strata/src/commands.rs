@@ -52,7 +52,7 @@ pub(crate) async fn run(cli: Cli, printer: Printer) -> CommandResult {
         Command::State(args) => state::run(&context, &args).await,
         Command::Import(args) => import::run(&context, &args).await,
         Command::Policy(args) => policy::run(&context, &args),
-        Command::Sync(args) => sync::run(&context, &args),
+        Command::Sync(args) => sync::run(&context, &args).await,
         Command::Tofu(args) => tofu::run(&context, &args).await,
         Command::Secrets(args) => secrets::run(&context, &args).await,
         Command::Talos(args) => talos::run(&context, &args).await,

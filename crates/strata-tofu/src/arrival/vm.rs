@@ -304,8 +304,17 @@ fn cloud_init(
         own.put("user", account.text("username"));
         let keys: Vec<&str> = account.texts("keys").into_iter().map(str::trim).collect();
         own.put_full("sshKeys", json!(keys));
-        if let Some(password) = account.text("password") {
-            own.insert("password".into(), writing.secret(&format!("password_{vm_id}"), password));
+        // Proxmox shows stars for a password, and so does a state that was refreshed.
+        match account.text("password") {
+            Some(stars) if stars.bytes().all(|byte| byte == b'*') => {
+                let message =
+                    "the state does not know its password any more: the one that is set stays".to_owned();
+                writing.notes.push(StateNote::new(&resource.address, message));
+            }
+            Some(password) => {
+                own.insert("password".into(), writing.secret(&format!("password_{vm_id}"), password));
+            }
+            None => {}
         }
     }
     vm.insert("cloudInit".into(), Json::Object(own));

@@ -142,8 +142,9 @@ fn main(modules: &str) -> String {
         body.blank().attribute("depends_on", Expr::raw(root::NEEDED));
     });
     body.block("module", &["talos"], |body| {
+        // A cluster that Strata began has secrets that the provider does not know: it would make others.
         body.attribute("source", Expr::text(format!("{modules}/talos_cluster")))
-            .attribute("count", Expr::raw("var.talos ? 1 : 0"))
+            .attribute("count", Expr::raw("var.talos && !var.taken_over ? 1 : 0"))
             .blank();
         for field in ["cluster_name", "cluster_endpoint", "talos_version", "kubernetes_version"] {
             body.attribute(field, Expr::raw(format!("var.{field}")));

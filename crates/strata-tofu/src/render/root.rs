@@ -38,6 +38,18 @@ pub(super) const SHARED: &[Variable] = &[
     )
     .or(DefaultBool(true)),
     Variable::optional(
+        "manage_documents",
+        Bool,
+        "Whether documents of cloud-init are brought, by SSH; false where somebody else puts them there",
+    )
+    .or(DefaultBool(true)),
+    Variable::optional(
+        "taken_over",
+        Bool,
+        "Whether the machines are there already and imports.tf takes them over; what cannot be imported is then left alone",
+    )
+    .or(DefaultBool(false)),
+    Variable::optional(
         "images",
         Map(&Object(&[
             must("node_name", Text),
@@ -110,7 +122,11 @@ pub(super) fn prerequisites(body: &mut Body) {
         });
     });
     body.block("resource", &["proxmox_virtual_environment_file", "cloud_init"], |body| {
-        body.attribute("for_each", Expr::raw("var.manage_images ? var.cloud_init_files : {}")).blank();
+        body.attribute(
+            "for_each",
+            Expr::raw("var.manage_images && var.manage_documents ? var.cloud_init_files : {}"),
+        )
+        .blank();
         body.attribute("node_name", Expr::raw("each.value.node_name"))
             .attribute("datastore_id", Expr::raw("each.value.datastore_id"))
             .attribute("content_type", "snippets");

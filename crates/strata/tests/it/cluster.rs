@@ -1,5 +1,6 @@
 //! Talos clusters on the simulator: from nothing to Flux in one apply, and through everything that may happen to them after that.
 
+mod arrival;
 mod boot;
 mod drills;
 mod faults;
