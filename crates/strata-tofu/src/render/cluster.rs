@@ -194,7 +194,7 @@ fn data_file(
     if let Some(version) = spec.kubernetes.as_ref().and_then(|kubernetes| kubernetes.version.as_ref()) {
         body.attribute("kubernetes_version", Expr::text(version.trim_start_matches('v')));
     }
-    root::data(project, &mut body);
+    root::data(project, &mut body, files);
     let machines: Vec<(String, Expr)> = of_kind(project.blueprint, Kind::Vm)
         .map(|resource| (resource.address.name().to_owned(), data::vm(resource, None, files)))
         .collect();
