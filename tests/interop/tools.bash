@@ -4,6 +4,8 @@
 # Each tool, and the variable that names it.
 declare -A tools=(
   [tofu]=STRATA_TOFU
+  [terraform]=STRATA_TERRAFORM
+  [terraform-1.5]=STRATA_TERRAFORM_1_5
   [bpg]=STRATA_BPG_MIRROR
   [talos-provider]=STRATA_TALOS_MIRROR
   [talhelper]=STRATA_TALHELPER
@@ -71,6 +73,28 @@ install_tofu() {
   local module=github.com/opentofu/opentofu
   build_go $module v1.12.6 ./cmd/tofu "$kept/tofu" "-X $module/version.dev=no"
 }
+
+# The other backends are modules of their own, which only the repository has: the program is built without them.
+install_terraform() {
+  local copy folder module=github.com/hashicorp/terraform version=v1.14.3 part edits=()
+  copy=$(mktemp -d "$kept/build.XXXXXX")
+  folder=$(module_folder $module $version)
+  cp -r "$folder/." "$copy"
+  chmod -R u+w "$copy"
+  (
+    cd "$copy"
+    export GOTOOLCHAIN=local GOWORK=off GOFLAGS=-mod=mod CGO_ENABLED=0
+    for part in $(sed -n 's|^replace \(.*\) => ./.*|\1|p' go.mod); do edits+=(-droprequire "$part" -dropreplace "$part"); done
+    go mod edit "${edits[@]}"
+    sed -i -E '/backend(Azure|Consul|Cos|GCS|Kubernetes|OCI|OSS|Pg|S3)\b/d' internal/backend/init/init.go
+    go build -trimpath -ldflags "-s -w -X $module/version.dev=no" -o "$kept/terraform.new" .
+  )
+  mv "$kept/terraform.new" "$kept/terraform"
+  rm -rf "$copy"
+}
+
+# The last one under its former licence, which many stayed with.
+install_terraform-1.5() { build_go github.com/hashicorp/terraform v1.5.7 . "$kept/terraform-1.5" "-X github.com/hashicorp/terraform/version.dev=no"; }
 
 # A mirror has the full address of the provider, which OpenTofu knows; it is there by now.
 install_bpg() {

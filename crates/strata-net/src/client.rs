@@ -13,7 +13,7 @@ use rustls::pki_types::ServerName;
 use url::Url;
 
 use crate::connector::Connector;
-use crate::trust::client_config;
+use crate::trust::{ServerNames, client_config};
 use crate::{
     Body, ClientIdentity, Clock, DialMap, Exchange, NetError, Request, Response, Streamed, SystemClock,
     TlsSetupError, TlsTrust, TraceSink,
@@ -94,7 +94,7 @@ impl HttpClient {
         let tls = if secure {
             let name = host.trim_start_matches('[').trim_end_matches(']').to_owned();
             Some((
-                client_config(&options.tls, options.identity.as_ref())?,
+                client_config(&options.tls, ServerNames::Checked, options.identity.as_ref())?,
                 ServerName::try_from(name).map_err(|_| wrong())?,
             ))
         } else {

@@ -8,7 +8,7 @@ use tokio_rustls::client::TlsStream;
 use url::Url;
 
 use crate::connector::Connector;
-use crate::trust::client_config;
+use crate::trust::{ServerNames, client_config};
 use crate::{ClientIdentity, DialMap, NetError, TlsSetupError, TlsTrust};
 
 /// Opens TLS connections to one endpoint.
@@ -33,7 +33,7 @@ impl TlsDialer {
         let name = host.trim_start_matches('[').trim_end_matches(']').to_owned();
         let name = ServerName::try_from(name).map_err(|_| wrong())?;
         let place = format!("{host}:{}", url.port_or_known_default().ok_or_else(wrong)?);
-        let config = client_config(trust, identity)?;
+        let config = client_config(trust, ServerNames::Checked, identity)?;
         let connector = Connector::new(place.clone(), Some((config, name)), dial, connect_timeout);
         Ok(Self { connector, endpoint: place })
     }

@@ -4,12 +4,12 @@ use std::fmt;
 use std::sync::Arc;
 
 use rustls::client::WebPkiServerVerifier;
-use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
+use rustls::client::danger::ServerCertVerifier;
+use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
-use rustls::{ClientConfig, DigitallySignedStruct, OtherError, RootCertStore, SignatureScheme};
+use rustls::{CertificateError, ClientConfig, OtherError, RootCertStore};
 
+use crate::judge::{Judge, Shown, judged_by, refusal};
 use crate::{ClientIdentity, Fingerprint, TlsSetupError};
 
 /// What a server must show to be talked to.
@@ -52,26 +52,36 @@ impl RefusedCertificate {
     }
 }
 
+/// Whether the name in a certificate must be the one that was dialled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ServerNames {
+    Checked,
+    /// Whoever the authority vouches for will do, as with PostgreSQL's `verify-ca`.
+    Any,
+}
+
 /// How rustls is to be set up for such a server; for clients of other protocols than HTTP.
 pub fn client_config(
     trust: &TlsTrust,
+    names: ServerNames,
     identity: Option<&ClientIdentity>,
 ) -> Result<ClientConfig, TlsSetupError> {
     let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
     let rule = match trust {
-        TlsTrust::System => Rule::Chain(Arc::new(
-            rustls_platform_verifier::Verifier::new(provider.clone())
-                .map_err(|error| TlsSetupError::SystemRoots(error.to_string()))?,
-        )),
+        TlsTrust::System => {
+            let verifier = rustls_platform_verifier::Verifier::new(provider.clone())
+                .map_err(|error| TlsSetupError::SystemRoots(error.to_string()))?;
+            Rule::Chain(Arc::new(verifier), names)
+        }
         TlsTrust::Ca(pem) => {
             let roots = Arc::new(roots_of(pem)?);
             let verifier = WebPkiServerVerifier::builder_with_provider(roots, provider.clone()).build();
-            Rule::Chain(verifier.map_err(|error| TlsSetupError::Ca(error.to_string()))?)
+            Rule::Chain(verifier.map_err(|error| TlsSetupError::Ca(error.to_string()))?, names)
         }
         TlsTrust::Fingerprint(pinned) => Rule::Pin(*pinned),
         TlsTrust::Insecure => Rule::Anything,
     };
-    let verifier = Arc::new(Verifier { rule, provider: provider.clone() });
+    let verifier = judged_by(rule, provider.clone());
     let config = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
         .expect("aws-lc-rs has the cipher suites of both TLS versions")
@@ -95,69 +105,34 @@ fn roots_of(pem: &[u8]) -> Result<RootCertStore, TlsSetupError> {
     Ok(roots)
 }
 
+/// What decides on a certificate.
 #[derive(Debug)]
 enum Rule {
-    Chain(Arc<dyn ServerCertVerifier>),
+    Chain(Arc<dyn ServerCertVerifier>, ServerNames),
     Pin(Fingerprint),
     Anything,
 }
 
-/// Decides on certificates. That the server holds the certificate's key is proved in every case.
-#[derive(Debug)]
-struct Verifier {
-    rule: Rule,
-    provider: Arc<CryptoProvider>,
-}
-
-impl ServerCertVerifier for Verifier {
-    fn verify_server_cert(
-        &self,
-        end_entity: &CertificateDer<'_>,
-        intermediates: &[CertificateDer<'_>],
-        server_name: &ServerName<'_>,
-        ocsp_response: &[u8],
-        now: UnixTime,
-    ) -> Result<ServerCertVerified, rustls::Error> {
-        let presented = Fingerprint::of(end_entity);
-        let refuse = |pinned, reason: String| {
-            let refused = RefusedCertificate { presented, pinned, reason };
-            Err(rustls::Error::Other(OtherError(Arc::new(refused))))
-        };
-        match &self.rule {
-            Rule::Anything => Ok(ServerCertVerified::assertion()),
-            Rule::Pin(pinned) if *pinned == presented => Ok(ServerCertVerified::assertion()),
-            Rule::Pin(pinned) => refuse(Some(*pinned), "it is not the pinned one".to_owned()),
-            Rule::Chain(chain) => {
-                match chain.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now) {
-                    Ok(verified) => Ok(verified),
+impl Judge for Rule {
+    fn judge(&self, shown: &Shown<'_>) -> Result<(), rustls::Error> {
+        let presented = Fingerprint::of(shown.certificate);
+        let refuse = |pinned, reason: String| Err(refusal(RefusedCertificate { presented, pinned, reason }));
+        match self {
+            Self::Anything => Ok(()),
+            Self::Pin(pinned) if *pinned == presented => Ok(()),
+            Self::Pin(pinned) => refuse(Some(*pinned), "it is not the pinned one".to_owned()),
+            Self::Chain(chain, names) => {
+                let Shown { certificate, intermediates, name, ocsp_response, now } = *shown;
+                match chain.verify_server_cert(certificate, intermediates, name, ocsp_response, now) {
+                    Ok(_) => Ok(()),
+                    // The name is looked at last: all else was right.
+                    Err(rustls::Error::InvalidCertificate(
+                        CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
+                    )) if *names == ServerNames::Any => Ok(()),
                     Err(error) => refuse(None, error.to_string()),
                 }
             }
         }
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        let algorithms = &self.provider.signature_verification_algorithms;
-        verify_tls12_signature(message, certificate, signature, algorithms)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        let algorithms = &self.provider.signature_verification_algorithms;
-        verify_tls13_signature(message, certificate, signature, algorithms)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.provider.signature_verification_algorithms.supported_schemes()
     }
 }
 
@@ -168,7 +143,8 @@ mod tests {
     #[test]
     fn a_ca_file_without_certificates_is_refused() {
         for pem in ["", "hello", "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"] {
-            let error = client_config(&TlsTrust::Ca(pem.as_bytes().to_vec()), None).unwrap_err();
+            let error = client_config(&TlsTrust::Ca(pem.as_bytes().to_vec()), ServerNames::Checked, None)
+                .unwrap_err();
             assert!(error.to_string().starts_with("the CA file holds no certificate"), "{error}");
         }
     }

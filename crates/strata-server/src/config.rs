@@ -51,10 +51,12 @@ record! {
 record! {
     /// A PostgreSQL database.
     pub struct PostgresSettings [shorthand("connection")] {
-        /// the connection, without the password: it is in the variable `PGPASSWORD` or in `passwordFile`
+        /// the connection, without the password: it is in the variable `PGPASSWORD` or in `passwordFile`; `sslrootcert`, `sslcert` and `sslkey` in it are files, from the folder of this one
         "connection" connection: String;
         /// a file with nothing but the password
         "passwordFile" password_file: Option<String>;
+        /// the schema of the tables, made if need be; `strata_server` if not given
+        "schema" schema: Option<String>;
     }
 }
 

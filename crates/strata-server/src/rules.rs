@@ -47,6 +47,8 @@ pub struct Write {
     pub lock: Option<String>,
     /// The serial that the writer believes to replace; 0 for none.
     pub replaces: Option<u64>,
+    /// Into the history of a state that is not there, and no further.
+    pub past: bool,
     pub force: bool,
     pub by: String,
     pub written: i64,
@@ -97,6 +99,8 @@ pub(crate) enum Effect {
     SetLock(Option<Lock>),
     /// Becomes the current version, with the content of the command.
     PutVersion(Version),
+    /// Joins the history of a state that has no current version.
+    AddVersion(Version),
     RemoveCurrent,
     AppendJournal(Bytes),
     ClearJournal,
@@ -106,14 +110,6 @@ pub(crate) enum Effect {
 pub(crate) struct Decision {
     pub(crate) outcome: Outcome,
     pub(crate) effect: Option<Effect>,
-}
-
-impl Command {
-    /// Whether the answer waits until it is on the disk. If the power fails, a lock that was just given back is held again and a heartbeat
-    /// is forgotten: neither makes two holders, and the next durable write takes both with it.
-    pub fn is_durable(&self) -> bool {
-        !matches!(self, Self::Unlock { .. } | Self::Heartbeat { .. })
-    }
 }
 
 impl Decision {
@@ -197,6 +193,14 @@ fn check_lock(head: &Head, id: Option<&str>) -> Result<(), Refusal> {
 }
 
 fn decide_write(head: &Head, write: &Write) -> Result<Decision, Refusal> {
+    if write.past {
+        check_lock(head, write.lock.as_deref())?;
+        if let Some(current) = &head.current {
+            return Err(Refusal::Moved { expected: 0, found: current.serial.unwrap_or(0) });
+        }
+        let version = next_version(head, write, false);
+        return Decision::new(Outcome::Written(version.clone()), Effect::AddVersion(version));
+    }
     let broken = check_lock(head, write.lock.as_deref()).err().or_else(|| check_content(head, write).err());
     let forced = match broken {
         Some(refusal) if !write.force => return Err(refusal),
@@ -205,7 +209,12 @@ fn decide_write(head: &Head, write: &Write) -> Result<Decision, Refusal> {
     if let Some(current) = head.current.as_ref().filter(|current| is_same(current, write)) {
         return Decision::nothing(Outcome::Unchanged(current.clone()));
     }
-    let version = Version {
+    let version = next_version(head, write, forced);
+    Decision::new(Outcome::Written(version.clone()), Effect::PutVersion(version))
+}
+
+fn next_version(head: &Head, write: &Write, forced: bool) -> Version {
+    Version {
         version: head.last_version + 1,
         serial: write.serial,
         lineage: write.lineage.clone(),
@@ -214,8 +223,7 @@ fn decide_write(head: &Head, write: &Write) -> Result<Decision, Refusal> {
         written: write.written,
         by: write.by.clone(),
         forced,
-    };
-    Decision::new(Outcome::Written(version.clone()), Effect::PutVersion(version))
+    }
 }
 
 fn is_same(current: &Version, write: &Write) -> bool {

@@ -24,7 +24,12 @@ impl StateService {
         clock: Arc<dyn Clock>,
     ) -> Result<Self, StorageError> {
         let service = Self { storage, leases: Leases::default(), clock };
-        for (name, head) in service.storage.heads().await? {
+        let heads = match service.storage.heads().await {
+            // One state that cannot be read does not keep the others from being served. Their leases are seen when they are asked for.
+            Err(StorageError::Damaged(_)) => Vec::new(),
+            heads => heads?,
+        };
+        for (name, head) in heads {
             service.leases.see(&name, head.lock.as_ref(), service.monotonic());
         }
         Ok(service)

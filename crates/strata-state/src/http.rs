@@ -149,6 +149,10 @@ impl Store for HttpStore {
         self.server.get().and_then(|server| server.caveat())
     }
 
+    fn kept(&self) -> Option<usize> {
+        self.server.get().and_then(|server| server.kept())
+    }
+
     async fn keys(&self) -> Result<Vec<String>, StoreError> {
         self.server().await?.keys().await
     }

@@ -147,6 +147,15 @@ impl Folder {
     }
 }
 
+impl Folder {
+    /// Into the history only.
+    fn write_version(&self, document: &StateDocument) -> Result<(), StoreError> {
+        Replaces::Nothing.check(&self.key, document, self.serial()?)?;
+        durable::make_folder(&self.history())?;
+        durable::replace(&self.version(document.serial), &self.codec.encode(document)?)
+    }
+}
+
 fn io(what: &str, path: &Path, source: std::io::Error) -> StoreError {
     StoreError::Io { what: format!("{what} `{}`", path.display()), source }
 }
@@ -171,6 +180,10 @@ fn list_if_there(path: &Path) -> Result<Vec<PathBuf>, StoreError> {
 impl Store for LocalStore {
     fn describe(&self) -> String {
         format!("local, {}", self.root.display())
+    }
+
+    fn kept(&self) -> Option<usize> {
+        Some(self.kept)
     }
 
     async fn keys(&self) -> Result<Vec<String>, StoreError> {

@@ -52,7 +52,10 @@ impl fmt::Display for LockOwner {
         if self.pid != 0 {
             write!(f, " (pid {})", self.pid)?;
         }
-        write!(f, " for `{}` since {}", self.operation, self.since)
+        if !matches!(self.operation.as_str(), "" | "?") {
+            write!(f, " for `{}`", self.operation)?;
+        }
+        write!(f, " since {}", self.since)
     }
 }
 

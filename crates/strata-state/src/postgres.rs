@@ -1,33 +1,41 @@
 //! States in PostgreSQL: tables for documents, versions, journal and locks. Every write is one transaction that checks the lock, by
 //! the clock of the database, and the serial it replaces.
 
-mod connection;
+mod connections;
+mod database;
 mod locked;
 mod schema;
+mod words;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use strata_net::TlsTrust;
 use strata_secret::SecretString;
-use tokio_postgres::Row;
+use tokio::sync::OnceCell;
+use tokio_postgres::{Client, Row};
 
 use crate::store::KEPT_VERSIONS;
 use crate::{
     Codec, Holder, JournalRecord, Lease, LeaseTerms, LockOwner, LockedState, StateDocument, Store,
     StoreError, Version,
 };
-use connection::Connections;
 use locked::PostgresLock;
 
+pub use connections::{Connection, Connections, DatabaseError};
+pub use database::DatabaseOptions;
+
 pub struct PostgresStoreOptions {
-    /// `postgres://user@host:port/database`, or `host=… dbname=…`.
+    /// As [`DatabaseOptions`] has it.
     pub connection: String,
     pub password: Option<SecretString>,
     /// Where the tables are; made if it is not there.
     pub schema: String,
     pub tls: TlsTrust,
+    /// Where the files are found from that the connection names.
+    pub folder: PathBuf,
     pub codec: Codec,
     pub lease: LeaseTerms,
     pub kept: usize,
@@ -40,6 +48,7 @@ impl PostgresStoreOptions {
             password: None,
             schema: "strata".to_owned(),
             tls: TlsTrust::System,
+            folder: PathBuf::new(),
             codec: Codec::plain(),
             lease: LeaseTerms::default(),
             kept: KEPT_VERSIONS,
@@ -53,6 +62,8 @@ pub struct PostgresStore {
 
 struct Shared {
     connections: Connections,
+    /// The tables are there.
+    ready: OnceCell<()>,
     codec: Codec,
     lease: LeaseTerms,
     kept: usize,
@@ -61,23 +72,49 @@ struct Shared {
 impl PostgresStore {
     /// Connects at the first question.
     pub fn new(options: PostgresStoreOptions) -> Result<Self, StoreError> {
-        let connections = Connections::new(
-            &options.connection,
-            options.password.as_ref(),
-            &options.schema,
-            &options.tls,
-            options.lease.request_timeout(),
-        )?;
-        let shared =
-            Shared { connections, codec: options.codec, lease: options.lease, kept: options.kept.max(1) };
+        let connections = Connections::new(&DatabaseOptions {
+            connection: options.connection,
+            password: options.password,
+            schema: options.schema,
+            tls: options.tls,
+            folder: options.folder,
+            timeout: options.lease.request_timeout(),
+            application: "strata",
+        })
+        .map_err(|error| failed("be used", error))?;
+        let shared = Shared {
+            connections,
+            ready: OnceCell::new(),
+            codec: options.codec,
+            lease: options.lease,
+            kept: options.kept.max(1),
+        };
         Ok(Self { shared: Arc::new(shared) })
     }
 }
 
 impl Shared {
+    /// Does one piece of work on a connection whose tables are there.
+    async fn run<T>(
+        &self,
+        what: &str,
+        work: impl AsyncFnOnce(&mut Client) -> Result<T, tokio_postgres::Error>,
+    ) -> Result<T, StoreError> {
+        let mut connection = self.connections.get().await.map_err(|error| failed(what, error))?;
+        self.ready.get_or_try_init(|| self.make_tables(&mut connection)).await?;
+        connection.run(work).await.map_err(|error| failed(what, error))
+    }
+
+    async fn make_tables(&self, connection: &mut Connection) -> Result<(), StoreError> {
+        let schema = self.connections.schema();
+        connection
+            .run(async |client| schema::make_tables(client, schema).await)
+            .await
+            .map_err(|error| failed("make the tables", error))
+    }
+
     async fn rows(&self, what: &str, sql: &str, key: &str) -> Result<Vec<Row>, StoreError> {
-        let mut connection = self.connections.get().await?;
-        connection.run(what, async |client| client.query(sql, &[&key]).await).await
+        self.run(what, async |client| client.query(sql, &[&key]).await).await
     }
 
     fn seconds(&self) -> f64 {
@@ -110,8 +147,7 @@ impl Shared {
                    set id = excluded.id, owner = excluded.owner, expires = excluded.expires \
                    where locks.expires <= clock_timestamp() or locks.id in ($2, $5)";
         let seconds = self.seconds();
-        let mut connection = self.connections.get().await?;
-        let taken = connection
+        let taken = self
             .run("take the lock", async |client| {
                 client.execute(sql, &[&key, &owner.id, &text, &seconds, &gone]).await
             })
@@ -124,6 +160,10 @@ impl Shared {
 impl Store for PostgresStore {
     fn describe(&self) -> String {
         format!("postgres, {}", self.shared.connections.place())
+    }
+
+    fn kept(&self) -> Option<usize> {
+        Some(self.shared.kept)
     }
 
     async fn keys(&self) -> Result<Vec<String>, StoreError> {
@@ -184,9 +224,9 @@ impl Store for PostgresStore {
     }
 
     async fn break_lock(&self, key: &str, id: &str) -> Result<(), StoreError> {
-        let mut connection = self.shared.connections.get().await?;
         let sql = "delete from locks where key = $1 and id = $2";
-        let broken = connection
+        let broken = self
+            .shared
             .run("take the lock away", async |client| client.execute(sql, &[&key, &id]).await)
             .await?;
         if broken == 1 {
@@ -212,8 +252,8 @@ impl Store for PostgresStore {
         let missing = || StoreError::NoVersion { key: key.to_owned(), serial };
         let number = i64::try_from(serial).map_err(|_| missing())?;
         let sql = "select document from versions where key = $1 and serial = $2";
-        let mut connection = self.shared.connections.get().await?;
-        let rows = connection
+        let rows = self
+            .shared
             .run("read the version", async |client| client.query(sql, &[&key, &number]).await)
             .await?;
         self.shared.codec.decode(key, rows.first().ok_or_else(missing)?.get(0))
@@ -229,6 +269,21 @@ impl PostgresStore {
         }
         None
     }
+}
+
+fn failed(what: &str, error: DatabaseError) -> StoreError {
+    let hint = match &error {
+        DatabaseError::Unusable(_) => Some("`state.connection` is `postgres://user@host:5432/database`"),
+        DatabaseError::Unreachable { .. } => {
+            Some("check `state.connection`, `state.password` and `state.tls` in strata.yaml")
+        }
+        DatabaseError::Failed(_) | DatabaseError::Silent(_) => None,
+    };
+    let (what, reason) = match error {
+        DatabaseError::Unusable(reason) => ("the connection to PostgreSQL cannot be used".to_owned(), reason),
+        error => (format!("cannot {what} in PostgreSQL"), error.to_string()),
+    };
+    StoreError::Remote { what, reason, hint: hint.map(str::to_owned) }
 }
 
 /// The database counts in signed numbers.

@@ -179,6 +179,10 @@ impl Store for S3Store {
         self.shared.place.clone()
     }
 
+    fn kept(&self) -> Option<usize> {
+        Some(self.shared.kept)
+    }
+
     async fn keys(&self) -> Result<Vec<String>, StoreError> {
         let objects = self.shared.objects.list("").await?;
         let key_of = |path: &str| -> Option<String> {

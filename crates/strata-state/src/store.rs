@@ -92,6 +92,10 @@ pub trait Store: Send + Sync {
     fn caveat(&self) -> Option<String> {
         None
     }
+    /// How many versions it keeps; none where its server decides.
+    fn kept(&self) -> Option<usize> {
+        None
+    }
     async fn keys(&self) -> Result<Vec<String>, StoreError>;
     async fn read(&self, key: &str) -> Result<Option<StateDocument>, StoreError>;
     async fn read_journal(&self, key: &str) -> Result<Vec<JournalRecord>, StoreError>;
@@ -116,6 +120,9 @@ pub trait LockedState: Send + Sync {
     async fn write(&self, document: &StateDocument) -> Result<(), StoreError>;
     /// Takes a state over from another store, whatever its serial; refused if there is one already.
     async fn adopt(&self, document: &StateDocument) -> Result<(), StoreError>;
+    /// Adds an older version to the history of a state that is not there yet: what [`adopt`](Self::adopt) takes over next is newer. A
+    /// version with its serial that is there already is replaced.
+    async fn adopt_version(&self, document: &StateDocument) -> Result<(), StoreError>;
     /// Appends and makes durable before it returns.
     async fn append_journal(&self, records: &[JournalRecord]) -> Result<(), StoreError>;
     /// Empties the journal; the document holds all of it.

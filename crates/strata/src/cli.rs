@@ -39,6 +39,17 @@ pub(crate) struct Global {
     /// A file with the password of vaults, or a program that prints it; `prompt` asks; can be given more than once
     #[arg(long, value_name = "[ID@]FILE", global = true)]
     pub(crate) vault_password_file: Vec<String>,
+    /// Waits this long for a state that somebody else has locked, such as `10m`; without it a lock is an error at once
+    #[arg(
+        long,
+        value_name = "DURATION",
+        env = "STRATA_LOCK_TIMEOUT",
+        global = true,
+        value_parser = crate::workspace::read_duration,
+        default_value = "0s",
+        hide_default_value = true
+    )]
+    pub(crate) lock_timeout: std::time::Duration,
     /// Connects elsewhere: a JSON file that maps `host:port` of the model to `host:port` to dial
     #[arg(long, value_name = "FILE", env = "STRATA_DIAL", global = true, hide_env_values = true)]
     pub(crate) dial: Option<PathBuf>,

@@ -37,10 +37,15 @@ impl Context {
             who: format!("{}@{host}", user.unwrap_or_else(|| "somebody".to_owned())),
             pid: std::process::id(),
             operation: operation.to_owned(),
-            since: jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+            since: timestamp(),
             process: ProcessMark::of(std::process::id()),
         }
     }
+}
+
+/// Now, in RFC 3339.
+pub(crate) fn timestamp() -> String {
+    jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 
 pub(crate) fn random_hex(bytes: usize) -> String {

@@ -8,6 +8,7 @@ mod resolve;
 mod store;
 mod targets;
 mod tofu;
+mod waiting;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -35,6 +36,9 @@ use crate::views::progress::Progress;
 use cluster::{Connecting, Keys};
 use resolve::Outside;
 use targets::Targets;
+use waiting::WaitingStore;
+
+pub(crate) use waiting::read_duration;
 
 /// The folder of Strata's own files in a repository.
 pub(crate) const OWN_FOLDER: &str = ".strata";
@@ -216,6 +220,7 @@ impl<'c> Workspace<'c> {
             return Ok(store.clone());
         }
         let opened = store::open(self, self.repository.settings.state.as_ref(), &self.repository.sources)?;
+        let opened = self.waiting(opened);
         Ok(self.store.get_or_init(|| opened).clone())
     }
 
@@ -225,7 +230,12 @@ impl<'c> Workspace<'c> {
         state: &State,
         sources: &SourceMap,
     ) -> Result<Arc<dyn Store>, CommandError> {
-        store::open(self, Some(state), sources)
+        Ok(self.waiting(store::open(self, Some(state), sources)?))
+    }
+
+    fn waiting(&self, store: Arc<dyn Store>) -> Arc<dyn Store> {
+        let (patience, printer) = (self.context.global.lock_timeout, self.context.printer);
+        if patience.is_zero() { store } else { Arc::new(WaitingStore { store, patience, printer }) }
     }
 
     /// The state of a stack with its journal, without looking at anything remote.

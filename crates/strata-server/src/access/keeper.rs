@@ -108,7 +108,9 @@ impl AccessKeeper {
         if self.path.is_none() {
             return Ok(Arc::new(User::anybody()));
         }
-        let Some(header) = headers.get(AUTHORIZATION) else { return Err(Denied::Nobody) };
+        // Of two names a proxy may have looked at the other one.
+        let mut given = headers.get_all(AUTHORIZATION).iter();
+        let (Some(header), None) = (given.next(), given.next()) else { return Err(Denied::Nobody) };
         let claim = header.to_str().ok().and_then(Claim::read);
         let name = claim.as_ref().map_or("", Claim::name).to_owned();
         if let Some(claim) = &claim

@@ -54,6 +54,7 @@ impl<'s> Call<'s> {
             (Target::List, Verb::List) => self.list().await,
             (Target::Versions(name), Verb::Versions) => self.versions(name).await,
             (Target::Diff(name), Verb::Diff) => self.diff(name).await,
+            (Target::Versions(name), Verb::AddVersion) => self.add_version(name).await,
             (Target::Restore(name), Verb::Restore) => self.restore(name).await,
             _ => Err(Problem::unknown_method()),
         }

@@ -61,7 +61,8 @@ impl Call<'_> {
 
     pub(super) async fn heartbeat(&mut self, name: &StateName) -> Result<Answer, Problem> {
         self.require(Action::Lock, name)?;
-        let id = self.query("id").ok_or_else(|| Problem::bad("a heartbeat names its `id`"))?.to_owned();
+        let id = self.query("id").ok_or_else(|| Problem::bad("a heartbeat names its `id`"))?;
+        let id = check_id(id)?;
         self.audit.lock = Some(id.clone());
         match self.shared.service.execute(name, Command::Heartbeat { id }).await? {
             Ok(Outcome::Renewed(lock)) => Ok(answer::json(&json!({"ttl": lock.ttl}))),
@@ -72,7 +73,7 @@ impl Call<'_> {
 
     pub(super) async fn release_lease(&mut self, name: &StateName) -> Result<Answer, Problem> {
         self.require_unlock(name)?;
-        let id = self.query("id").map(str::to_owned);
+        let id = self.query("id").map(check_id).transpose()?;
         let taken = self.unlock(name, id).await?;
         let taken = taken.map(|lock| lock.describe(false));
         Ok(answer::json(&json!({"taken": taken})))

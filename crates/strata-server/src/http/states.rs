@@ -25,6 +25,17 @@ use crate::storage::{CHUNK, ContentStream, Which};
 
 const CONTENT_MD5: &str = "content-md5";
 
+/// What a write takes the place of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Replaces {
+    /// What is there, if its serial is lower.
+    Whatever,
+    /// What has this serial; 0 for none.
+    Serial(u64),
+    /// It joins the history of a state that is not there.
+    Nothing,
+}
+
 impl Call<'_> {
     pub(super) async fn read(&mut self, name: &StateName) -> Result<Answer, Problem> {
         self.require(Action::Read, name)?;
@@ -89,7 +100,7 @@ impl Call<'_> {
         name: &StateName,
         received: Received,
         lock: Option<String>,
-        replaces: Option<u64>,
+        replaces: Replaces,
     ) -> Result<Version, Problem> {
         let write = Write {
             content: received.content,
@@ -98,7 +109,11 @@ impl Call<'_> {
             size: received.size,
             md5: hex::encode(received.md5),
             lock: lock.clone(),
-            replaces,
+            replaces: match replaces {
+                Replaces::Serial(serial) => Some(serial),
+                Replaces::Whatever | Replaces::Nothing => None,
+            },
+            past: replaces == Replaces::Nothing,
             force: self.force(name)?,
             by: self.user.name.clone(),
             written: self.shared.service.unix(),
@@ -120,8 +135,10 @@ impl Call<'_> {
     pub(super) async fn write_native(&mut self, name: &StateName) -> Result<Answer, Problem> {
         self.require(Action::Write, name)?;
         let replaces = match self.header("if-serial") {
-            Some(text) => Some(text.parse().map_err(|_| Problem::bad("`If-Serial` is a number"))?),
-            None => None,
+            Some(text) => {
+                Replaces::Serial(text.parse().map_err(|_| Problem::bad("`If-Serial` is a number"))?)
+            }
+            None => Replaces::Whatever,
         };
         let lock = self.lock_header();
         let received = self.receive(name).await?;

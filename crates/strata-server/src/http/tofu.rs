@@ -6,6 +6,7 @@ use serde_json::Value;
 use super::answer::{self, Answer, Problem};
 use super::body;
 use super::call::Call;
+use super::states::Replaces;
 use crate::access::Action;
 use crate::lock::{Lock, LockKind};
 use crate::name::StateName;
@@ -20,7 +21,7 @@ impl Call<'_> {
         self.require(Action::Write, name)?;
         let lock = self.query("ID").filter(|id| !id.is_empty()).map(str::to_owned);
         let received = self.receive(name).await?;
-        match self.store(name, received, lock, None).await {
+        match self.store(name, received, lock, Replaces::Whatever).await {
             Ok(_) => Ok(answer::ok()),
             Err(problem) => Err(problem.for_tofu()),
         }
@@ -48,7 +49,7 @@ impl Call<'_> {
         self.require_unlock(name)?;
         let id = match self.lock_info().await? {
             Some(info) => read_id(&info)?,
-            None => self.query("ID").filter(|id| !id.is_empty()).map(str::to_owned),
+            None => self.query("ID").filter(|id| !id.is_empty()).map(check_id).transpose()?,
         };
         self.unlock(name, id).await.map(|_| answer::ok())
     }

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::answer::{self, Answer, Problem};
 use super::call::Call;
+use super::states::Replaces;
 use crate::access::Action;
 use crate::diff::Inventory;
 use crate::head::Version;
@@ -112,8 +113,17 @@ impl Call<'_> {
         let (_, stream) = self.open(name, Which::Version(number)).await?;
         let received = self.renumbered(name, stream, &outline, newest + 1).await?;
         let lock = self.lock_header();
-        let written = self.store(name, received, lock, Some(replaces.unwrap_or(0))).await?;
+        let written = self.store(name, received, lock, Replaces::Serial(replaces.unwrap_or(0))).await?;
         Ok(answer::json(&json!({"version": written.version, "serial": written.serial})))
+    }
+
+    /// A version that is older than what will be the current one, from a store that a state moves away from.
+    pub(super) async fn add_version(&mut self, name: &StateName) -> Result<Answer, Problem> {
+        self.require(Action::Write, name)?;
+        let lock = self.lock_header().ok_or_else(|| Problem::bad("`Strata-Lock` names the lock"))?;
+        let received = self.receive(name).await?;
+        let added = self.store(name, received, Some(lock), Replaces::Nothing).await?;
+        Ok(answer::json(&json!({"version": added.version, "serial": added.serial})))
     }
 
     async fn renumbered(

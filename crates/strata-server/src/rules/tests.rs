@@ -31,6 +31,7 @@ fn write(serial: u64) -> Write {
         md5: format!("md5-{serial}"),
         lock: None,
         replaces: None,
+        past: false,
         force: false,
         by: "ci".into(),
         written: 0,

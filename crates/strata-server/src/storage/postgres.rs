@@ -1,69 +1,83 @@
 //! States in PostgreSQL, for teams that outgrow one machine: several servers may share it. A state's row is locked while it is decided.
 
-mod connections;
 mod rows;
 mod schema;
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
 use futures::StreamExt as _;
-use strata_net::TlsTrust;
-use strata_secret::SecretString;
+use strata_state::{DatabaseConnections, DatabaseError, DatabaseOptions};
+use tokio_postgres::Client;
 
 use crate::head::{Head, Version};
 use crate::name::StateName;
 use crate::rules::{Command, Content, Effect, Outcome, Refusal, decide};
 use crate::storage::{CHUNK, ContentStream, Retention, Staging, Storage, StorageError, Which};
-use connections::Connections;
 
 /// Where the tables are unless said otherwise.
 pub const DEFAULT_SCHEMA: &str = "strata_server";
 
-pub struct PostgresOptions {
-    /// `postgres://user@host:5432/database`, without the password.
-    pub connection: String,
-    pub password: Option<SecretString>,
-    /// The schema of the tables, made if need be.
-    pub schema: String,
-    pub tls: TlsTrust,
-    pub retention: Retention,
-    pub timeout: Duration,
-}
-
 pub struct PostgresStorage {
-    connections: Arc<Connections>,
+    database: Arc<Database>,
     retention: Retention,
 }
 
+/// The database, with errors as storages have them.
+struct Database(DatabaseConnections);
+
+impl Database {
+    /// Does one piece of work. Whoever asked may ask again if it fails: a write that is there already is answered like the first time.
+    async fn run<T>(
+        &self,
+        work: impl AsyncFnOnce(&mut Client) -> Result<T, tokio_postgres::Error>,
+    ) -> Result<T, StorageError> {
+        self.0.get().await.map_err(failed)?.run(work).await.map_err(failed)
+    }
+}
+
+fn failed(error: DatabaseError) -> StorageError {
+    let code = match &error {
+        DatabaseError::Failed(error) => error.code().map(tokio_postgres::error::SqlState::code),
+        _ => None,
+    };
+    match code {
+        Some("53100") => StorageError::Full,
+        // Another transaction was in the way.
+        Some("40001" | "40P01" | "55P03") => StorageError::Busy,
+        // A page or an index is not what was written.
+        Some("XX001" | "XX002") => StorageError::Damaged(error.to_string()),
+        _ => StorageError::Failed(error.to_string()),
+    }
+}
+
 impl PostgresStorage {
-    pub async fn open(options: &PostgresOptions) -> Result<Self, StorageError> {
-        let connections = Arc::new(Connections::new(options)?);
-        connections.get().await?.run(async |db| schema::make_tables(db, &options.schema).await).await?;
-        Ok(Self { connections, retention: options.retention })
+    /// Makes the tables if need be.
+    pub async fn open(options: &DatabaseOptions, retention: Retention) -> Result<Self, StorageError> {
+        let database = Database(DatabaseConnections::new(options).map_err(failed)?);
+        database.run(async |db| schema::make_tables(db, &options.schema).await).await?;
+        Ok(Self { database: Arc::new(database), retention })
     }
 }
 
 #[async_trait]
 impl Storage for PostgresStorage {
     fn describe(&self) -> String {
-        format!("PostgreSQL at {}", self.connections.place())
+        format!("PostgreSQL at {}", self.database.0.place())
     }
 
     async fn ready(&self) -> Result<(), StorageError> {
-        self.connections.get().await?.run(async |db| db.execute("SELECT 1", &[]).await.map(|_| ())).await
+        self.database.run(async |db| db.execute("SELECT 1", &[]).await.map(|_| ())).await
     }
 
     async fn heads(&self) -> Result<Vec<(StateName, Head)>, StorageError> {
-        let found = self.connections.get().await?.run(async |db| rows::heads(db).await).await?;
+        let found = self.database.run(async |db| rows::heads(db).await).await?;
         Ok(found.into_iter().filter_map(|(name, head)| Some((StateName::parse(&name).ok()?, head))).collect())
     }
 
     async fn head(&self, name: &StateName) -> Result<Head, StorageError> {
-        let mut connection = self.connections.get().await?;
-        connection.run(async |db| Ok(rows::head(db, name).await?.unwrap_or_default())).await
+        self.database.run(async |db| Ok(rows::head(db, name).await?.unwrap_or_default())).await
     }
 
     async fn execute(
@@ -71,9 +85,8 @@ impl Storage for PostgresStorage {
         name: &StateName,
         command: Command,
     ) -> Result<Result<Outcome, Refusal>, StorageError> {
-        let mut connection = self.connections.get().await?;
         let count = self.retention.count.max(1);
-        connection
+        self.database
             .run(async |db| {
                 let work = db.transaction().await?;
                 let (state, head) = rows::lock_state(&work, name).await?;
@@ -90,13 +103,17 @@ impl Storage for PostgresStorage {
                         return Ok(Ok(decision.outcome));
                     }
                     (Some(Effect::SetLock(lock)), _) => rows::set_lock(&work, state, lock.as_ref()).await?,
-                    (Some(Effect::PutVersion(version)), Command::Write(write)) => {
+                    (
+                        Some(effect @ (Effect::PutVersion(version) | Effect::AddVersion(version))),
+                        Command::Write(write),
+                    ) => {
                         let content = rows::take_content(&work, &write.content).await?;
                         rows::add_version(&work, state, version, content).await?;
-                        rows::set_current(&work, state, Some(version.version), version.version).await?;
+                        let current = matches!(effect, Effect::PutVersion(_)).then_some(version.version);
+                        rows::set_current(&work, state, current, version.version).await?;
                         rows::forget(&work, state, version.version.saturating_sub(count), None).await?;
                     }
-                    (Some(Effect::PutVersion(_)), _) => {}
+                    (Some(Effect::PutVersion(_) | Effect::AddVersion(_)), _) => {}
                     (Some(Effect::RemoveCurrent), _) => {
                         rows::set_current(&work, state, None, head.last_version).await?;
                     }
@@ -112,8 +129,8 @@ impl Storage for PostgresStorage {
     }
 
     async fn stage(&self, _: &StateName) -> Result<Box<dyn Staging>, StorageError> {
-        let content = self.connections.get().await?.run(async |db| rows::new_content(db).await).await?;
-        Ok(Box::new(Staged { connections: Arc::clone(&self.connections), content, part: 0 }))
+        let content = self.database.run(async |db| rows::new_content(db).await).await?;
+        Ok(Box::new(Staged { database: Arc::clone(&self.database), content, part: 0 }))
     }
 
     async fn read(
@@ -121,29 +138,27 @@ impl Storage for PostgresStorage {
         name: &StateName,
         which: Which,
     ) -> Result<Option<(Version, ContentStream)>, StorageError> {
-        let mut connection = self.connections.get().await?;
-        let found = connection.run(async |db| rows::version(db, name, which).await).await?;
-        drop(connection);
+        let found = self.database.run(async |db| rows::version(db, name, which).await).await?;
         let Some((version, content)) = found else { return Ok(None) };
         let pieces = i32::try_from(version.size.div_ceil(CHUNK as u64)).unwrap_or(i32::MAX);
-        let connections = Arc::clone(&self.connections);
-        let stream = futures::stream::unfold((connections, 0), move |(connections, part)| async move {
+        let database = Arc::clone(&self.database);
+        let stream = futures::stream::unfold((database, 0), move |(database, part)| async move {
             if part >= pieces {
                 return None;
             }
-            let piece = piece(&connections, content, part).await;
+            let piece = piece(&database, content, part).await;
             let next = if piece.is_ok() { part + 1 } else { pieces };
-            Some((piece, (connections, next)))
+            Some((piece, (database, next)))
         });
         Ok(Some((version, stream.boxed())))
     }
 
     async fn versions(&self, name: &StateName) -> Result<Vec<Version>, StorageError> {
-        self.connections.get().await?.run(async |db| rows::versions(db, name).await).await
+        self.database.run(async |db| rows::versions(db, name).await).await
     }
 
     async fn journal(&self, name: &StateName) -> Result<Bytes, StorageError> {
-        self.connections.get().await?.run(async |db| rows::journal(db, name).await).await
+        self.database.run(async |db| rows::journal(db, name).await).await
     }
 
     async fn sweep(&self, now: Option<i64>) -> Result<(), StorageError> {
@@ -151,7 +166,7 @@ impl Storage for PostgresStorage {
             (Some(age), Some(now)) => Some(now.saturating_sub(age.try_into().unwrap_or(i64::MAX))),
             _ => None,
         };
-        self.connections.get().await?.run(async |db| rows::sweep(db, before).await).await
+        self.database.run(async |db| rows::sweep(db, before).await).await
     }
 
     async fn import_version(
@@ -161,8 +176,7 @@ impl Storage for PostgresStorage {
         content: Content,
         current: bool,
     ) -> Result<(), StorageError> {
-        let mut connection = self.connections.get().await?;
-        connection
+        self.database
             .run(async |db| {
                 let work = db.transaction().await?;
                 let (state, _) = rows::lock_state(&work, name).await?;
@@ -175,8 +189,7 @@ impl Storage for PostgresStorage {
     }
 
     async fn import_head(&self, name: &StateName, head: Head, journal: Bytes) -> Result<(), StorageError> {
-        let mut connection = self.connections.get().await?;
-        connection
+        self.database
             .run(async |db| {
                 let work = db.transaction().await?;
                 let (state, _) = rows::lock_state(&work, name).await?;
@@ -192,15 +205,14 @@ impl Storage for PostgresStorage {
     }
 }
 
-async fn piece(connections: &Connections, content: i64, part: i32) -> Result<Bytes, StorageError> {
-    let mut connection = connections.get().await?;
-    let piece = connection.run(async |db| rows::piece(db, content, part).await).await?;
+async fn piece(database: &Database, content: i64, part: i32) -> Result<Bytes, StorageError> {
+    let piece = database.run(async |db| rows::piece(db, content, part).await).await?;
     piece.ok_or_else(|| StorageError::Damaged("a part of a state is missing".to_owned()))
 }
 
 /// Pieces that no version names are swept after a while, so nothing need be done if this is dropped.
 struct Staged {
-    connections: Arc<Connections>,
+    database: Arc<Database>,
     content: i64,
     part: i32,
 }
@@ -210,8 +222,7 @@ impl Staging for Staged {
     async fn push(&mut self, piece: Bytes) -> Result<(), StorageError> {
         let (content, part) = (self.content, self.part);
         self.part += 1;
-        let mut connection = self.connections.get().await?;
-        connection.run(async |db| rows::add_piece(db, content, part, &piece).await).await
+        self.database.run(async |db| rows::add_piece(db, content, part, &piece).await).await
     }
 
     async fn finish(&mut self) -> Result<String, StorageError> {

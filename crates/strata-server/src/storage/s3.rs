@@ -7,9 +7,12 @@
 //! journals/<id>              lines of a journal, never changed
 //! ```
 
+mod leftovers;
 mod record;
 
-use std::time::Duration;
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use bytes::{Bytes, BytesMut};
@@ -20,6 +23,7 @@ use crate::head::{Head, Version};
 use crate::name::StateName;
 use crate::rules::{Command, Content, Decision, Effect, Outcome, Refusal, decide};
 use crate::storage::{ContentStream, Retention, Staging, Storage, StorageError, Which};
+use leftovers::Leftovers;
 use record::{Kept, Record, head_path};
 
 /// A part of a content. Larger than a piece, since every request to a bucket takes its time.
@@ -28,21 +32,38 @@ const PART: usize = 4 * 1024 * 1024;
 const ATTEMPTS: u32 = 40;
 /// A journal of more parts than this is put together.
 const MAX_PARTS: usize = 32;
+/// What nothing has named for this long goes.
+const LEFT_OVER_AFTER: Duration = Duration::from_secs(2 * 3600);
 
 pub struct S3Storage {
     objects: Objects,
     place: String,
     retention: Retention,
+    leftovers: Arc<Leftovers>,
 }
 
 fn failed(error: StoreError) -> StorageError {
-    StorageError::Failed(error.to_string())
+    let text = error.to_string();
+    // MinIO and Ceph have no room, or no more of it for this bucket; Amazon's is endless.
+    match ["XMinioStorageFull", "QuotaExceeded", "507 Insufficient"].iter().any(|sign| text.contains(sign)) {
+        true => StorageError::Full,
+        false => StorageError::Failed(text),
+    }
 }
 
 fn new_id() -> Result<String, StorageError> {
     let mut bits = [0; 16];
     getrandom::fill(&mut bits).map_err(|error| StorageError::Failed(error.to_string()))?;
     Ok(hex::encode(bits))
+}
+
+fn journal_part(journal: &str) -> String {
+    format!("journals/{journal}")
+}
+
+/// How many objects a content of this size has.
+fn parts(size: u64) -> u64 {
+    size.div_ceil(PART as u64).max(1)
 }
 
 fn content_part(content: &str, part: u64) -> String {
@@ -61,7 +82,13 @@ impl S3Storage {
     pub async fn open(options: &S3StoreOptions, retention: Retention) -> Result<Self, StorageError> {
         let objects = conditional_objects(options).await.map_err(failed)?;
         let place = format!("s3://{}/{}", options.bucket, options.prefix);
-        Ok(Self { objects, place, retention })
+        Ok(Self { objects, place, retention, leftovers: Arc::new(Leftovers::after(LEFT_OVER_AFTER)) })
+    }
+
+    /// What nothing has named for this long goes with a sweep, and no upload may take longer than half of it.
+    #[must_use]
+    pub fn with_leftovers_after(self, after: Duration) -> Self {
+        Self { leftovers: Arc::new(Leftovers::after(after)), ..self }
     }
 
     async fn record(&self, name: &StateName) -> Result<(Record, Option<String>), StorageError> {
@@ -112,14 +139,52 @@ impl S3Storage {
             self.drop_content(&kept.content, kept.version.size).await;
         }
         for journal in litter.journals {
-            let _ = self.objects.delete(&format!("journals/{journal}")).await;
+            let _ = self.objects.delete(&journal_part(&journal)).await;
         }
     }
 
     async fn drop_content(&self, content: &str, size: u64) {
-        for part in 0..size.div_ceil(PART as u64).max(1) {
+        for part in 0..parts(size) {
             let _ = self.objects.delete(&content_part(content, part)).await;
         }
+    }
+
+    /// All records; fails if one of them cannot be read.
+    async fn records(&self) -> Result<Vec<(StateName, Record)>, StorageError> {
+        let listed = self.objects.list("heads").await.map_err(failed)?;
+        let read = futures::stream::iter(listed).map(async |object| {
+            let found = self.objects.get(&object.path).await.map_err(failed)?;
+            found.map(|found| Record::named(&object.path, &found.bytes)).transpose()
+        });
+        let mut records = Vec::new();
+        let mut read = read.buffer_unordered(16);
+        while let Some(found) = read.next().await {
+            records.extend(found?);
+        }
+        Ok(records)
+    }
+
+    async fn drop_leftovers(&self) -> Result<(), StorageError> {
+        // Listed before the records are read: what is named in between is in them.
+        let mut unnamed = HashSet::new();
+        for folder in ["contents", "journals"] {
+            let listed = self.objects.list(folder).await.map_err(failed)?;
+            unnamed.extend(listed.into_iter().map(|object| object.path));
+        }
+        for (_, record) in self.records().await? {
+            for kept in &record.versions {
+                for part in 0..parts(kept.version.size) {
+                    unnamed.remove(&content_part(&kept.content, part));
+                }
+            }
+            for journal in &record.journal {
+                unnamed.remove(&journal_part(journal));
+            }
+        }
+        for path in self.leftovers.ripe(unnamed, Instant::now()) {
+            self.objects.delete(&path).await.map_err(failed)?;
+        }
+        Ok(())
     }
 
     async fn put_content(&self, content: Content) -> Result<String, StorageError> {
@@ -144,7 +209,7 @@ impl S3Storage {
     async fn lines(&self, parts: &[String]) -> Result<BytesMut, StorageError> {
         let mut lines = BytesMut::new();
         for part in parts {
-            let found = self.objects.get(&format!("journals/{part}")).await.map_err(failed)?;
+            let found = self.objects.get(&journal_part(part)).await.map_err(failed)?;
             let found =
                 found.ok_or_else(|| StorageError::Damaged("a part of a journal is missing".to_owned()))?;
             lines.extend_from_slice(&found.bytes);
@@ -160,7 +225,7 @@ impl S3Storage {
         }
         let all = self.lines(&parts).await?.freeze();
         let id = new_id()?;
-        self.objects.put(&format!("journals/{id}"), all).await.map_err(failed)?;
+        self.objects.put(&journal_part(&id), all).await.map_err(failed)?;
         let used = self
             .change(name, |record| {
                 if !record.journal.starts_with(&parts) {
@@ -193,16 +258,8 @@ impl Storage for S3Storage {
     }
 
     async fn heads(&self) -> Result<Vec<(StateName, Head)>, StorageError> {
-        let listed = self.objects.list("heads").await.map_err(failed)?;
-        let read = futures::stream::iter(listed).map(async |object| {
-            let found = self.objects.get(&object.path).await.map_err(failed)?;
-            Ok::<_, StorageError>(found.and_then(|found| Record::named(&found.bytes)))
-        });
-        let mut heads = Vec::new();
-        let mut read = read.buffer_unordered(16);
-        while let Some(found) = read.next().await {
-            heads.extend(found?.map(|(name, record)| (name, record.head)));
-        }
+        let records = self.records().await?;
+        let mut heads: Vec<_> = records.into_iter().map(|(name, record)| (name, record.head)).collect();
         heads.sort_by(|(one, _), (other, _)| one.cmp(other));
         Ok(heads)
     }
@@ -238,7 +295,7 @@ impl Storage for S3Storage {
         let journal = match &command {
             Command::AppendJournal { lines, .. } => {
                 let id = new_id()?;
-                self.objects.put(&format!("journals/{id}"), lines.clone()).await.map_err(failed)?;
+                self.objects.put(&journal_part(&id), lines.clone()).await.map_err(failed)?;
                 Some(id)
             }
             _ => None,
@@ -259,10 +316,16 @@ impl Storage for S3Storage {
                         record.put(version, content.clone());
                         litter.contents = record.forget(last, i64::MAX);
                     }
+                    (Some(Effect::AddVersion(version)), Some(content), _) => {
+                        let last = version.version.saturating_sub(count);
+                        record.put(version, content.clone());
+                        record.head.current = None;
+                        litter.contents = record.forget(last, i64::MAX);
+                    }
                     (Some(Effect::AppendJournal(_)), _, Some(added)) => record.journal.push(added.clone()),
                     (Some(Effect::RemoveCurrent), ..) => record.head.current = None,
                     (Some(Effect::ClearJournal), ..) => litter.journals = std::mem::take(&mut record.journal),
-                    (Some(Effect::PutVersion(_) | Effect::AppendJournal(_)), ..) => {}
+                    (Some(Effect::PutVersion(_) | Effect::AddVersion(_) | Effect::AppendJournal(_)), ..) => {}
                 }
                 Step::Changed((Ok(decision.outcome), record.journal.len()), litter)
             })
@@ -283,7 +346,8 @@ impl Storage for S3Storage {
 
     async fn stage(&self, _: &StateName) -> Result<Box<dyn Staging>, StorageError> {
         let (objects, content) = (self.objects.clone(), new_id()?);
-        Ok(Box::new(Staged { objects, content, part: 0, buffer: BytesMut::new() }))
+        let until = Instant::now() + self.leftovers.longest_upload();
+        Ok(Box::new(Staged { objects, content, part: 0, buffer: BytesMut::new(), until }))
     }
 
     async fn read(
@@ -320,20 +384,23 @@ impl Storage for S3Storage {
     }
 
     async fn sweep(&self, now: Option<i64>) -> Result<(), StorageError> {
-        let (Some(age), Some(now)) = (self.retention.age, now) else { return Ok(()) };
-        let before = now.saturating_sub(age.try_into().unwrap_or(i64::MAX));
-        for (name, _) in self.heads().await? {
-            self.change(&name, |record| {
-                let last = record.head.last_version.saturating_sub(Retention::SPARED);
-                let contents = record.forget(last, before);
-                if contents.is_empty() {
-                    return Step::Nothing(());
-                }
-                Step::Changed((), Litter { contents, ..Litter::default() })
-            })
-            .await?;
+        // Both look at every record, which takes its time in a bucket.
+        let Some(now) = now else { return Ok(()) };
+        if let Some(age) = self.retention.age {
+            let before = now.saturating_sub(age.try_into().unwrap_or(i64::MAX));
+            for (name, _) in self.records().await? {
+                self.change(&name, |record| {
+                    let last = record.head.last_version.saturating_sub(Retention::SPARED);
+                    let contents = record.forget(last, before);
+                    if contents.is_empty() {
+                        return Step::Nothing(());
+                    }
+                    Step::Changed((), Litter { contents, ..Litter::default() })
+                })
+                .await?;
+            }
         }
-        Ok(())
+        self.drop_leftovers().await
     }
 
     async fn import_version(
@@ -358,7 +425,7 @@ impl Storage for S3Storage {
         let mut parts = Vec::new();
         if !journal.is_empty() {
             let id = new_id()?;
-            self.objects.put(&format!("journals/{id}"), journal).await.map_err(failed)?;
+            self.objects.put(&journal_part(&id), journal).await.map_err(failed)?;
             parts.push(id);
         }
         self.change(name, |record| {
@@ -389,10 +456,20 @@ struct Staged {
     content: String,
     part: u64,
     buffer: BytesMut,
+    /// Later its parts could be taken for leftovers.
+    until: Instant,
 }
 
 impl Staged {
+    fn in_time(&self) -> Result<(), StorageError> {
+        match Instant::now() > self.until {
+            true => Err(StorageError::Failed("the state took too long to arrive".to_owned())),
+            false => Ok(()),
+        }
+    }
+
     async fn flush(&mut self) -> Result<(), StorageError> {
+        self.in_time()?;
         let bytes = self.buffer.split().freeze();
         self.objects.put(&content_part(&self.content, self.part), bytes).await.map_err(failed)?;
         self.part += 1;
@@ -412,6 +489,7 @@ impl Staging for Staged {
         if !self.buffer.is_empty() {
             self.flush().await?;
         }
+        self.in_time()?;
         Ok(self.content.clone())
     }
 }

@@ -39,6 +39,42 @@ fn a_full_disk_loses_nothing() {
     assert_eq!(client.send("POST", "/states/large", &state(last + 1, "l", 200_000)).status, 200);
 }
 
+/// A storage with little room, as `STRATA_TEST_STORAGE` where `STRATA_TEST_FULL` is set.
+#[test]
+fn a_full_storage_loses_nothing() {
+    if std::env::var_os("STRATA_TEST_FULL").is_none() {
+        return;
+    }
+    let mut world = World::started();
+    let mut client = world.root();
+    assert_eq!(client.send("POST", "/states/small", &state(1, "l", 10)).status, 200);
+    let mut last = 0;
+    let full = (1..500).find_map(|serial| {
+        let answer = client.send("POST", "/states/large", &state(serial, "l", 900_000));
+        if answer.status == 200 {
+            last = serial;
+        }
+        (answer.status != 200).then_some(answer)
+    });
+    let full = full.expect("there was room for all of it");
+    assert_eq!(full.status, 507, "{}", String::from_utf8_lossy(&full.body));
+    assert!(full.json()["error"].as_str().unwrap().contains("no space left"), "{}", full.json());
+    assert!(last > 2);
+    let lock = client.send("LOCK", "/states/small", &lock_info("one")).status;
+    assert!(matches!(lock, 200 | 507), "{lock}");
+    for again in [false, true] {
+        if again {
+            world.stop();
+            world.start();
+            client = world.root();
+        }
+        assert!(client.send("GET", "/states/large", b"").body == state(last, "l", 900_000));
+        assert_eq!(client.send("GET", "/states/small", b"").body, state(1, "l", 10));
+        let versions = client.send("GET", "/v1/versions/large", b"").json();
+        assert_eq!(versions[0]["serial"], last);
+    }
+}
+
 fn open(world: &World) -> Result<EmbeddedStorage, StorageError> {
     EmbeddedStorage::open(&world.data.path().join(FILE), &EmbeddedOptions::default())
 }

@@ -4,6 +4,7 @@ use std::io::{BufReader, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
+use base64::Engine as _;
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom as _;
 use rand::{Rng as _, SeedableRng as _};
@@ -62,6 +63,26 @@ fn odd_requests_are_refused() {
         "/v1/versions/a?version=-1",
         "/v1/versions/a?version=99999999999999999999",
         "/v1/diff/a?from=1%00",
+        "/states/%e0%80%af/a",
+        "/states/%u002e%u002e",
+        "/states/a%09b",
+        "/states/a%0a",
+        "/states/a%7f",
+        "/states/%c2%85",
+        "/states/a/%2e",
+        "/states/%2E%2E/a",
+        "/states/a%2fb",
+        "/states/lock/lock",
+        "/tfstate/..",
+        "/tfstate/%2e%2e%2f",
+        "/v1/leases/%2e%2e",
+        "/v1/journal/a/..",
+        "/v1/versions/../a",
+        "/v1/restore/a?version=%31%00",
+        "/v1/diff/%ff?from=1",
+        "/v1/states/a/%00?prefix=x",
+        "/../states/a",
+        "/states/a/b/c/d/e/f/g/h/i/j/k/l/m/n/o/p/q/r",
     ];
     for path in odd_paths {
         for method in
@@ -72,8 +93,13 @@ fn odd_requests_are_refused() {
         }
     }
     let long = "a".repeat(100_000);
+    let many = "a/".repeat(300);
     for bytes in [
         good(&format!("/states/{long}"), "GET"),
+        good(&format!("/states/{many}a"), "DELETE"),
+        good(&format!("/states/{}", "%61".repeat(513)), "DELETE"),
+        good(&format!("/states/a?ID={long}"), "POST"),
+        good(&format!("/v1/leases/a?id={}", "%41".repeat(5000)), "DELETE"),
         format!("GET /states/a HTTP/1.1\r\nHost: x\r\nX: {long}\r\n\r\n"),
         format!("GET /states/a HTTP/1.1\r\nHost: x\r\n{}\r\n", "X: y\r\n".repeat(10_000)),
         format!("{long} /states/a HTTP/1.1\r\n\r\n"),
@@ -99,6 +125,73 @@ fn odd_requests_are_refused() {
     }
     assert_eq!(world.root().send("GET", "/states/a", b"").status, 404, "nothing was written");
     assert_eq!(world.root().send("GET", "/v1/states", b"").body, b"[]");
+}
+
+/// Every address with every method, under names that are none.
+#[test]
+fn nobody_comes_in_without_a_name() {
+    let world = World::started();
+    world.root().send("POST", "/states/prod/a", &state(1, "l", 10));
+    let base64 = |text: &[u8]| base64::engine::general_purpose::STANDARD.encode(text);
+    let names: Vec<Vec<u8>> = [
+        "".to_owned(),
+        "Bearer".to_owned(),
+        "Bearer  ".to_owned(),
+        "Bearer root-toke".to_owned(),
+        "Bearer root-token,".to_owned(),
+        "Bearer root-tokenx".to_owned(),
+        "Bearer ROOT-TOKEN".to_owned(),
+        "Token root-token".to_owned(),
+        "root-token".to_owned(),
+        "Digest username=\"root\"".to_owned(),
+        "Negotiate root-token".to_owned(),
+        "Basic".to_owned(),
+        "Basic !!!".to_owned(),
+        format!("Basic {}", base64(b"")),
+        format!("Basic {}", base64(b":")),
+        format!("Basic {}", base64(b"root")),
+        format!("Basic {}", base64(b"root:")),
+        format!("Basic {}", base64(b":root-token")),
+        format!("Basic {}", base64(b"ci:root-token")),
+        format!("Basic {}", base64(b"root:root-token\0")),
+        format!("Basic {}", base64(b"ro\xffot:root-token")),
+        format!("Basic {}", base64("x".repeat(20_000).as_bytes())),
+        format!("Bearer {}", "x".repeat(20_000)),
+        format!("Bearer {}", "x".repeat(200_000)),
+    ]
+    .into_iter()
+    .map(String::into_bytes)
+    .chain([b"Bearer \xff\xfe".to_vec(), b"Bearer root-token\r\nAuthorization: Bearer x".to_vec()])
+    .collect();
+    let places = [
+        "/states/prod/a",
+        "/tfstate/prod/a/lock",
+        "/v1/states",
+        "/v1/states/prod/a",
+        "/v1/versions/prod/a",
+        "/v1/diff/prod/a?from=1",
+        "/v1/restore/prod/a?version=1",
+        "/v1/leases/prod/a",
+        "/v1/journal/prod/a",
+        "/metrics",
+    ];
+    let methods = ["GET", "HEAD", "POST", "PUT", "DELETE", "LOCK", "UNLOCK"];
+    for name in &names {
+        for (place, method) in places.iter().flat_map(|place| methods.map(|method| (place, method))) {
+            let mut bytes =
+                format!("{method} {place} HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\nAuthorization: ")
+                    .into_bytes();
+            bytes.extend_from_slice(name);
+            bytes.extend_from_slice(b"\r\n\r\n");
+            let Some(answer) = raw(world.address(), &bytes) else { continue };
+            let shown = String::from_utf8_lossy(&bytes[..bytes.len().min(200)]).into_owned();
+            // 429 once too many passwords were tried.
+            assert!(matches!(answer.status, 400 | 401 | 405 | 429 | 431), "{} for {shown:?}", answer.status);
+            assert!(!String::from_utf8_lossy(&answer.body).contains("hunter2"), "{shown:?}");
+        }
+    }
+    assert_eq!(world.root().send("GET", "/states/prod/a", b"").body, state(1, "l", 10));
+    assert_eq!(world.root().send("GET", "/v1/leases/prod/a", b"").status, 404);
 }
 
 #[test]
@@ -174,5 +267,6 @@ fn random_requests_do_no_harm() {
             );
         }
     }
-    assert_eq!(client.send("GET", "/states/kept", b"").body, state(1, "l", 10));
+    // Of a connection that was silent for so long the server may have had enough.
+    assert_eq!(world.root().send("GET", "/states/kept", b"").body, state(1, "l", 10));
 }

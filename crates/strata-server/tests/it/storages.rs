@@ -1,17 +1,17 @@
 //! The storage that the larger tests run on: the embedded one, or what `STRATA_TEST_STORAGE` names: `postgres://…`, or
 //! `s3:BUCKET@http://HOST:PORT` with AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use strata_net::TlsTrust;
 use strata_secret::SecretString;
 use strata_server::storage::embedded::{EmbeddedOptions, EmbeddedStorage, FILE};
-use strata_server::storage::postgres::{PostgresOptions, PostgresStorage};
+use strata_server::storage::postgres::PostgresStorage;
 use strata_server::storage::s3::S3Storage;
 use strata_server::storage::{Retention, Storage};
-use strata_state::S3StoreOptions;
+use strata_state::{DatabaseOptions, S3StoreOptions};
 
 fn named() -> String {
     std::env::var("STRATA_TEST_STORAGE").unwrap_or_default()
@@ -42,15 +42,16 @@ pub(crate) fn bucket(data: &Path) -> Option<S3StoreOptions> {
 }
 
 async fn postgres(connection: &str, schema: String, retention: Retention) -> PostgresStorage {
-    let options = PostgresOptions {
+    let options = DatabaseOptions {
         connection: connection.to_owned(),
         password: std::env::var("PGPASSWORD").ok().map(SecretString::from),
         tls: TlsTrust::System,
+        folder: PathBuf::new(),
         schema,
-        retention,
         timeout: Duration::from_secs(30),
+        application: "strata serve",
     };
-    PostgresStorage::open(&options).await.unwrap()
+    PostgresStorage::open(&options, retention).await.unwrap()
 }
 
 fn s3(bucket: &str, endpoint: &str, prefix: String) -> S3StoreOptions {

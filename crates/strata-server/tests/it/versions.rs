@@ -102,3 +102,55 @@ fn old_versions_go_and_the_newest_stay() {
     assert_eq!(client.send("GET", "/states/a", b"").body, state(30, "l", 10));
     assert_eq!(client.send("GET", "/v1/versions/a?version=28", b"").body, state(28, "l", 600_000));
 }
+
+#[test]
+fn a_clock_that_goes_back_loses_and_reorders_nothing() {
+    let mut world = World::new();
+    world.retention = Retention { count: 100, age: Some(1000) };
+    world.start();
+    let mut client = world.root();
+    for serial in 1..=15 {
+        assert_eq!(client.send("POST", "/states/a", &state(serial, "l", 10)).status, 200);
+        world.clock.set_back(10_000_000);
+    }
+    assert_eq!(client.send("LOCK", "/states/a", &lock_info("one")).status, 200);
+    world.stop();
+    world.start();
+    let mut client = world.root();
+    assert_eq!(client.send("GET", "/states/a/lock", b"").json()["ID"], "one");
+    let versions = client.send("GET", "/v1/versions/a", b"").json();
+    let numbers: Vec<u64> =
+        versions.as_array().unwrap().iter().map(|version| version["version"].as_u64().unwrap()).collect();
+    assert_eq!(numbers, (1..=15).rev().collect::<Vec<_>>());
+    assert_eq!(client.send("GET", "/states/a", b"").body, state(15, "l", 10));
+    assert_eq!(client.send("POST", "/states/a?ID=one", &state(16, "l", 10)).status, 200);
+}
+
+#[test]
+fn a_history_joins_a_state_that_is_not_there_yet() {
+    let world = World::started();
+    let mut client = world.root();
+    let ours = [("Strata-Lock", "one")];
+    assert_eq!(client.send("PUT", "/v1/versions/a", &state(3, "l", 10)).status, 400);
+    assert_eq!(client.send_with("PUT", "/v1/versions/a", &ours, &state(3, "l", 10)).status, 409);
+    client.send("LOCK", "/states/a", &lock_info("one"));
+    let other = [("Strata-Lock", "two")];
+    assert_eq!(client.send_with("PUT", "/v1/versions/a", &other, &state(3, "l", 10)).status, 423);
+    for (serial, size) in [(3, 10), (5, 700_000)] {
+        assert_eq!(client.send_with("PUT", "/v1/versions/a", &ours, &state(serial, "l", size)).status, 200);
+    }
+    // Until the state itself comes there is none.
+    assert_eq!(client.send("GET", "/states/a", b"").status, 404);
+    assert_eq!(client.send("GET", "/v1/versions/a?serial=3", b"").body, state(3, "l", 10));
+    assert!(client.send("GET", "/v1/versions/a?serial=5", b"").body == state(5, "l", 700_000));
+    let put = [("Strata-Lock", "one"), ("If-Serial", "0")];
+    assert_eq!(client.send_with("PUT", "/v1/states/a", &put, &state(7, "l", 10)).status, 200);
+    let late = client.send_with("PUT", "/v1/versions/a", &ours, &state(6, "l", 10));
+    assert_eq!((late.status, &late.json()["serial"]), (412, &json!(7)));
+    let versions = client.send("GET", "/v1/versions/a", b"").json();
+    let serials: Vec<u64> =
+        versions.as_array().unwrap().iter().map(|version| version["serial"].as_u64().unwrap()).collect();
+    assert_eq!(serials, [7, 5, 3]);
+    let mut eve = world.client("Bearer eve-token");
+    assert_eq!(eve.send_with("PUT", "/v1/versions/prod/a", &ours, &state(3, "l", 10)).status, 403);
+}

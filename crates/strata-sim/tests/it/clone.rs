@@ -66,7 +66,8 @@ async fn while_a_clone_runs_its_target_shows_nothing_but_the_lock() {
 
 #[tokio::test]
 async fn while_a_create_runs_the_vm_shows_nothing_but_the_lock() {
-    let site = Site::single_at(Pace::FAST).await;
+    // Slow enough to be seen by a machine that is busy with other tests.
+    let site = Site::single_at(Pace::REAL).await;
     let upid = site.post("/nodes/pve/qemu", &[("vmid", "100"), ("name", "x")]).await.text().to_owned();
     let config = site.get("/nodes/pve/qemu/100/config").await;
     assert_eq!(config["lock"], "create");

@@ -95,7 +95,7 @@ record! {
         "secretAccessKey" secret_access_key: Option<Value<String>> [secret];
         /// s3: a DynamoDB table in which locks are entered too
         "lockTable" lock_table: Option<LockTable>;
-        /// postgres: the connection, `postgres://user@host/database`, without the password
+        /// postgres: the connection, `postgres://user@host/database`, without the password; with `sslmode` and so on, files from the root of the repository
         "connection" connection: Option<Value<String>> [secret];
         /// postgres: the schema that the tables are in; `strata` if not given
         "schema" schema: Option<String>;

@@ -11,7 +11,7 @@ use async_trait::async_trait;
 use http::Method;
 use strata_net::Response;
 
-use super::lock_info::LockInfo;
+use super::lock_info::{LockInfo, marked_id};
 use super::place::Place;
 use super::wire::{Call, Wire};
 use crate::{
@@ -53,6 +53,8 @@ impl ForeignServer {
         match answer.status {
             200 if answer.body.is_empty() => Ok(None),
             200 => Envelope::parse(key, &answer.body).map(Some),
+            // GitLab says this of a project that does not exist, and of one that we may not see.
+            404 if is_about_project(&answer) => Err(self.wire.unexpected(&call, &answer)),
             204 | 404 => Ok(None),
             _ => Err(self.wire.unexpected(&call, &answer)),
         }
@@ -72,7 +74,7 @@ impl ForeignServer {
             409 | 423 => {
                 let holder = holder_in(&answer);
                 // The answer to a request that arrived can be lost, and the server asked again by a proxy.
-                if holder.owner.id == info.id { Ok(Ok(())) } else { Ok(Err(holder)) }
+                if marked_id(&holder.owner) == info.id { Ok(Ok(())) } else { Ok(Err(holder)) }
             }
             _ => Err(self.wire.unexpected(&call, &answer)),
         }
@@ -94,6 +96,14 @@ fn json_of(info: &LockInfo) -> Vec<u8> {
     serde_json::to_vec(info).expect("texts are JSON")
 }
 
+fn is_about_project(answer: &Response) -> bool {
+    #[derive(serde::Deserialize)]
+    struct Told {
+        message: String,
+    }
+    serde_json::from_slice(&answer.body).is_ok_and(|told: Told| told.message.contains("Project"))
+}
+
 fn holder_in(answer: &Response) -> Holder {
     let info: LockInfo = serde_json::from_slice(&answer.body).unwrap_or_default();
     Holder::endless(info.owner())
@@ -110,6 +120,10 @@ impl Store for ForeignServer {
             "this server cannot compare and swap: a write is safe only while everyone respects the lock"
                 .to_owned(),
         )
+    }
+
+    fn kept(&self) -> Option<usize> {
+        Some(self.kept)
     }
 
     async fn keys(&self) -> Result<Vec<String>, StoreError> {
@@ -138,12 +152,12 @@ impl Store for ForeignServer {
     }
 
     async fn lock(&self, key: &str, owner: LockOwner) -> Result<Box<dyn LockedState>, StoreError> {
-        let info = LockInfo::of(&owner, key);
+        let info = LockInfo::marked(&owner, key);
         let mut asked = self.ask_for_lock(key, &info).await?;
         if let Err(holder) = &asked
             && holder.is_gone()
         {
-            match self.unlock(key, &LockInfo::of(&holder.owner, key)).await {
+            match self.unlock(key, &LockInfo::marked(&holder.owner, key)).await {
                 Ok(()) | Err(StoreError::OtherLock { .. }) => {}
                 Err(error) => return Err(error),
             }
@@ -172,12 +186,12 @@ impl Store for ForeignServer {
             what: "no random numbers".to_owned(),
             source: std::io::Error::other(error.to_string()),
         })?;
-        let asking = LockInfo {
+        let asking = LockOwner {
             id: hex::encode(id),
             operation: "asking who holds the lock".to_owned(),
-            path: key.to_owned(),
-            ..LockInfo::default()
+            ..LockOwner::unknown()
         };
+        let asking = LockInfo::of(&asking, key);
         match self.ask_for_lock(key, &asking).await? {
             Ok(()) => self.unlock(key, &asking).await.map(|()| None),
             Err(holder) => Ok(Some(holder)),
@@ -187,7 +201,7 @@ impl Store for ForeignServer {
     async fn break_lock(&self, key: &str, id: &str) -> Result<(), StoreError> {
         match self.holder(key).await? {
             Some(holder) if holder.owner.id == id => {
-                self.unlock(key, &LockInfo::of(&holder.owner, key)).await
+                self.unlock(key, &LockInfo::marked(&holder.owner, key)).await
             }
             _ => Err(StoreError::OtherLock { key: key.to_owned(), id: id.to_owned() }),
         }

@@ -124,8 +124,10 @@ impl Wire {
 
     /// What an answer that was not expected says.
     pub(super) fn unexpected(&self, call: &Call, answer: &Response) -> StoreError {
+        /// As `strata serve` says it, or GitLab.
         #[derive(serde::Deserialize)]
         struct Told {
+            #[serde(alias = "message")]
             error: String,
             hint: Option<String>,
         }
@@ -133,6 +135,10 @@ impl Wire {
         let hint = match answer.status {
             401 => Some("check `username` and `password`, or `token`, of `state` in strata.yaml".to_owned()),
             403 => Some("this user may not do that on the server".to_owned()),
+            404 => Some(
+                "check `url` of `state` in strata.yaml, and whether this user may see what is there"
+                    .to_owned(),
+            ),
             _ => None,
         };
         let mut reason = format!("it answered {} {}", answer.status, answer.reason);

@@ -179,6 +179,11 @@ impl LockedState for LocalLock {
         self.work(move |folder, _| folder.write(&document, Replaces::Nothing)).await
     }
 
+    async fn adopt_version(&self, document: &StateDocument) -> Result<(), StoreError> {
+        let document = document.clone();
+        self.work(move |folder, _| folder.write_version(&document)).await
+    }
+
     async fn append_journal(&self, records: &[JournalRecord]) -> Result<(), StoreError> {
         let Held { folder, .. } = &*self.held;
         let bytes = folder.codec.encode_journal(&folder.key, records)?;

@@ -11,6 +11,10 @@ use crate::lease::{Heartbeat, Held, Renewal};
 use crate::store::Replaces;
 use crate::{JournalRecord, LockOwner, LockedState, StateDocument, StoreError};
 
+/// Keeps a version.
+const KEEP: &str = "insert into versions (key, serial, document) values ($1, $2, $3) \
+                    on conflict (key, serial) do update set document = $3, written = clock_timestamp()";
+
 pub(super) struct PostgresLock {
     shared: Arc<Shared>,
     key: String,
@@ -46,9 +50,9 @@ impl PostgresLock {
         work: impl AsyncFnOnce(&Transaction<'_>) -> Result<Outcome, tokio_postgres::Error>,
     ) -> Result<Outcome, StoreError> {
         self.held.check()?;
-        let mut connection = self.shared.connections.get().await?;
         let sql = "select 1 from locks where key = $1 and id = $2 and expires > clock_timestamp() for share";
-        let outcome = connection
+        let outcome = self
+            .shared
             .run(what, async |client| {
                 let transaction = client.transaction().await?;
                 if transaction.query(sql, &[&self.key, &self.owner.id]).await?.is_empty() {
@@ -69,27 +73,18 @@ impl PostgresLock {
 
     async fn put(&self, document: &StateDocument, replaces: Replaces) -> Result<(), StoreError> {
         let bytes = self.shared.codec.encode(document)?;
-        let too_large = || StoreError::Damaged {
-            key: self.key.clone(),
-            reason: "its serial is too large".to_owned(),
-            newest_good: None,
-        };
-        let serial = i64::try_from(document.serial).map_err(|_| too_large())?;
+        let serial = self.number(document)?;
         let oldest = serial - i64::try_from(self.shared.kept).unwrap_or(i64::MAX);
         let outcome = self
             .under_lock("write the state", async |transaction| {
-                let sql = "select serial from states where key = $1 for update";
-                let stored = transaction.query(sql, &[&self.key]).await?;
-                let stored = stored.first().map(|row| serial_of(row.get(0)));
+                let stored = stored(transaction, &self.key).await?;
                 if replaces.check(&self.key, document, stored).is_err() {
                     return Ok(Outcome::Stored(stored));
                 }
                 let sql = "insert into states (key, serial, document) values ($1, $2, $3) \
                            on conflict (key) do update set serial = $2, document = $3, written = clock_timestamp()";
                 transaction.execute(sql, &[&self.key, &serial, &bytes]).await?;
-                let sql = "insert into versions (key, serial, document) values ($1, $2, $3) \
-                           on conflict (key, serial) do update set document = $3, written = clock_timestamp()";
-                transaction.execute(sql, &[&self.key, &serial, &bytes]).await?;
+                transaction.execute(KEEP, &[&self.key, &serial, &bytes]).await?;
                 let sql = "delete from versions where key = $1 and serial <= $2";
                 transaction.execute(sql, &[&self.key, &oldest]).await?;
                 Ok(Outcome::Done)
@@ -104,6 +99,14 @@ impl PostgresLock {
         }
     }
 
+    fn number(&self, document: &StateDocument) -> Result<i64, StoreError> {
+        i64::try_from(document.serial).map_err(|_| StoreError::Damaged {
+            key: self.key.clone(),
+            reason: "its serial is too large".to_owned(),
+            newest_good: None,
+        })
+    }
+
     async fn is_stored(&self, bytes: &[u8]) -> bool {
         let sql = "select document from states where key = $1";
         let rows = self.shared.rows("read the state", sql, &self.key).await;
@@ -111,16 +114,18 @@ impl PostgresLock {
     }
 }
 
+/// The serial that is stored, which stays so until the transaction ends.
+async fn stored(transaction: &Transaction<'_>, key: &str) -> Result<Option<u64>, tokio_postgres::Error> {
+    let sql = "select serial from states where key = $1 for update";
+    Ok(transaction.query(sql, &[&key]).await?.first().map(|row| serial_of(row.get(0))))
+}
+
 async fn renew(shared: &Shared, key: &str, id: &str) -> Renewal {
     let sql =
         "update locks set expires = clock_timestamp() + make_interval(secs => $3) where key = $1 and id = $2";
     let seconds = shared.seconds();
-    let renewed = async {
-        let mut connection = shared.connections.get().await?;
-        connection
-            .run("renew the lock", async |client| client.execute(sql, &[&key, &id, &seconds]).await)
-            .await
-    };
+    let renewed =
+        shared.run("renew the lock", async |client| client.execute(sql, &[&key, &id, &seconds]).await);
     match renewed.await {
         Ok(1) => Renewal::Renewed,
         Ok(_) => Renewal::Lost,
@@ -146,6 +151,23 @@ impl LockedState for PostgresLock {
         self.put(document, Replaces::Nothing).await
     }
 
+    async fn adopt_version(&self, document: &StateDocument) -> Result<(), StoreError> {
+        let (bytes, serial) = (self.shared.codec.encode(document)?, self.number(document)?);
+        let outcome = self
+            .under_lock("keep the version", async |transaction| {
+                if let Some(stored) = stored(transaction, &self.key).await? {
+                    return Ok(Outcome::Stored(Some(stored)));
+                }
+                transaction.execute(KEEP, &[&self.key, &serial, &bytes]).await?;
+                Ok(Outcome::Done)
+            })
+            .await?;
+        match outcome {
+            Outcome::Stored(stored) => Replaces::Nothing.check(&self.key, document, stored),
+            _ => Ok(()),
+        }
+    }
+
     async fn append_journal(&self, records: &[JournalRecord]) -> Result<(), StoreError> {
         let lines = self.shared.codec.encode_journal(&self.key, records)?;
         self.under_lock("write the journal", async |transaction| {
@@ -169,10 +191,9 @@ impl LockedState for PostgresLock {
     async fn release(&self) -> Result<(), StoreError> {
         self.heart.stop();
         self.held.lose();
-        let mut connection = self.shared.connections.get().await?;
         let sql = "delete from locks where key = $1 and id = $2";
         let (key, id) = (&self.key, &self.owner.id);
-        connection
+        self.shared
             .run("release the lock", async |client| client.execute(sql, &[key, id]).await)
             .await
             .map(|_| ())

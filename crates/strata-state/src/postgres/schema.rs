@@ -1,7 +1,9 @@
-//! The tables.
+//! The tables, in a schema of their own.
+
+use tokio_postgres::{Client, Error};
 
 /// Made once, whoever comes first; changes to come are further steps after this one.
-pub(super) const TABLES: &str = "
+const TABLES: &str = "
 create table if not exists states (
     key text primary key,
     serial bigint not null,
@@ -30,4 +32,17 @@ create table if not exists locks (
 ";
 
 /// Two that begin at the same time would both make the tables: this lock keeps the second one waiting.
-pub(super) const MAKING: i64 = 0x7374_7261_7461;
+const MAKING: i64 = 0x7374_7261_7461;
+
+pub(super) async fn make_tables(client: &mut Client, schema: &str) -> Result<(), Error> {
+    // Who may only write to the tables need not be able to make them.
+    let sql = "select count(*) from pg_tables where schemaname = $1 and tablename in ('states', 'versions', 'journal', 'locks')";
+    if client.query_one(sql, &[&schema]).await?.get::<_, i64>(0) == 4 {
+        return Ok(());
+    }
+    let transaction = client.transaction().await?;
+    transaction.execute("select pg_advisory_xact_lock($1)", &[&MAKING]).await?;
+    transaction.batch_execute(&format!("create schema if not exists {schema}")).await?;
+    transaction.batch_execute(TABLES).await?;
+    transaction.commit().await
+}

@@ -202,6 +202,15 @@ impl LockedState for S3Lock {
         self.put(document, Replaces::Nothing).await
     }
 
+    async fn adopt_version(&self, document: &StateDocument) -> Result<(), StoreError> {
+        let bytes = self.shared.codec.encode(document)?;
+        let written = self.written.lock().await;
+        self.still_ours().await?;
+        let stored = written.document.as_ref().map(|(_, serial)| *serial);
+        Replaces::Nothing.check(&self.key, document, stored)?;
+        self.shared.objects.put(&version_at(&self.key, document.serial), bytes.into()).await
+    }
+
     async fn append_journal(&self, records: &[JournalRecord]) -> Result<(), StoreError> {
         let lines = self.shared.codec.encode_journal(&self.key, records)?;
         let mut written = self.written.lock().await;

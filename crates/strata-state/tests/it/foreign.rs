@@ -18,12 +18,6 @@ async fn a_server_with_lock_and_unlock_keeps_the_promises() {
 }
 
 #[tokio::test]
-async fn gitlab_keeps_the_promises() {
-    let url = TofuServer::default().start().await;
-    conformance::run(&store(format!("{url}/api/v4/projects/42/terraform/state/{{state}}"))).await;
-}
-
-#[tokio::test]
 async fn an_unknown_user_is_told_so() {
     let url = TofuServer::default().start().await;
     let store = HttpStore::new(HttpStoreOptions::new(url)).unwrap();

@@ -4,8 +4,11 @@
 
 mod conformance;
 mod foreign;
+mod gitlab;
+mod gitlab_server;
 mod local;
 mod postgres;
+mod postgres_tls;
 mod s3;
 mod s3_server;
 mod serve;

@@ -1,4 +1,4 @@
-//! A small server that speaks the protocol of OpenTofu's backend `http` and nothing else, as strict as GitLab's is.
+//! A small server that speaks the protocol of OpenTofu's backend `http` and nothing else.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex};

@@ -3,14 +3,10 @@
 use std::io;
 use std::sync::Arc;
 
-use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{Resumption, WebPkiServerVerifier};
-use rustls::crypto::{CryptoProvider, aws_lc_rs, verify_tls12_signature, verify_tls13_signature};
-use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
-use rustls::{
-    AlertDescription, CertificateError, ClientConfig, DigitallySignedStruct, OtherError, RootCertStore,
-    SignatureScheme,
-};
+use rustls::crypto::{CryptoProvider, aws_lc_rs};
+use rustls::{AlertDescription, CertificateError, ClientConfig, OtherError, RootCertStore};
+use strata_net::{Judge, Shown, judged_by, refusal};
 
 use super::credentials::Credentials;
 use super::error::TlsProblem;
@@ -37,7 +33,7 @@ pub(super) fn mutual(credentials: &Credentials) -> Result<ClientConfig, String> 
 /// as there is nothing yet that could vouch for it. Whoever can answer at the node's address then gets the configuration.
 pub(super) fn maintenance(pin: Option<SpkiPin>) -> ClientConfig {
     let provider = Arc::new(aws_lc_rs::default_provider());
-    let verifier = Arc::new(Pinned { pin, provider: provider.clone() });
+    let verifier = judged_by(Pinned(pin), provider.clone());
     finish(builder(provider).dangerous().with_custom_certificate_verifier(verifier).with_no_client_auth())
 }
 
@@ -54,12 +50,9 @@ fn finish(mut config: ClientConfig) -> ClientConfig {
     config
 }
 
-/// Accepts one key, or any. That the node holds the key is proved in both cases.
+/// Accepts one key, or any.
 #[derive(Debug)]
-struct Pinned {
-    pin: Option<SpkiPin>,
-    provider: Arc<CryptoProvider>,
-}
+struct Pinned(Option<SpkiPin>);
 
 /// Travels inside of a rustls error.
 #[derive(Debug, thiserror::Error)]
@@ -69,44 +62,13 @@ struct Mismatch {
     pinned: SpkiPin,
 }
 
-impl ServerCertVerifier for Pinned {
-    fn verify_server_cert(
-        &self,
-        end_entity: &CertificateDer<'_>,
-        _: &[CertificateDer<'_>],
-        _: &ServerName<'_>,
-        _: &[u8],
-        _: UnixTime,
-    ) -> Result<ServerCertVerified, rustls::Error> {
-        let presented = SpkiPin::of(end_entity).ok_or(CertificateError::BadEncoding)?;
-        match self.pin.filter(|pinned| *pinned != presented) {
-            Some(pinned) => Err(rustls::Error::Other(OtherError(Arc::new(Mismatch { presented, pinned })))),
-            None => Ok(ServerCertVerified::assertion()),
+impl Judge for Pinned {
+    fn judge(&self, shown: &Shown<'_>) -> Result<(), rustls::Error> {
+        let presented = SpkiPin::of(shown.certificate).ok_or(CertificateError::BadEncoding)?;
+        match self.0.filter(|pinned| *pinned != presented) {
+            Some(pinned) => Err(refusal(Mismatch { presented, pinned })),
+            None => Ok(()),
         }
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        let algorithms = &self.provider.signature_verification_algorithms;
-        verify_tls12_signature(message, certificate, signature, algorithms)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        let algorithms = &self.provider.signature_verification_algorithms;
-        verify_tls13_signature(message, certificate, signature, algorithms)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.provider.signature_verification_algorithms.supported_schemes()
     }
 }
 

@@ -172,6 +172,7 @@ impl Opening<'_> {
         let mut options = PostgresStoreOptions {
             password: self.resolved(&state.password)?,
             tls: self.tls()?,
+            folder: self.workspace.root().to_owned(),
             codec: self.codec()?,
             lease: self.lease(),
             ..PostgresStoreOptions::new(connection.expose())

@@ -97,6 +97,56 @@ fn states_move_to_a_server_and_back() {
 }
 
 #[test]
+fn the_history_moves_along() {
+    let server = StateServer::start();
+    let world = world("{backend: local}");
+    run(&world, &["apply", "--yes"]).ok();
+    for (from, to) in [("1024", "2048"), ("2048", "3072"), ("3072", "4096")] {
+        let memory = |size: &str| format!("a: {{vmId: 9100, memory: {size}");
+        world.repo.edit("stacks/web/stack.yaml", &memory(from), &memory(to));
+        run(&world, &["apply", "--yes"]).ok();
+    }
+    let there = |output: Output| -> Vec<String> {
+        let serial = |line: &str| line.split_whitespace().next().unwrap().to_owned();
+        output.ok().stdout.lines().map(serial).collect()
+    };
+    let before = there(run(&world, &["state", "history", "web"]));
+    assert_eq!(before, ["4", "3", "2", "1"]);
+    // A version that cannot be read stays behind, and that is told.
+    world.repo.write(".strata/state/test/web/history/00000002.json", "{");
+    let moved = run(&world, &["state", "migrate", "--to", &server.settings()]).ok();
+    assert!(moved.stdout.contains("copied `test/web`, serial 4, with 2 older versions"), "{}", moved.all());
+    assert!(moved.stderr.contains("cannot be read: serial 2"), "{}", moved.all());
+    set_state(&world.repo, &server.settings());
+    assert_eq!(there(run(&world, &["state", "history", "web"])), ["4", "3", "1"]);
+    let diff = run(&world, &["state", "diff", "web", "1", "4"]).ok().stdout;
+    assert!(diff.contains("memory"), "{diff}");
+    run(&world, &["state", "rollback", "web", "3"]).ok();
+    assert_eq!(there(run(&world, &["state", "history", "web"])), ["5", "4", "3", "1"]);
+
+    // A store that keeps fewer keeps the newest; and who wants none of it says so.
+    let fewer = run(&world, &["state", "migrate", "--to", "{backend: local, path: few, history: 2}"]).ok();
+    assert!(fewer.stdout.contains("serial 5, with 1 older version\n"), "{}", fewer.all());
+    assert!(
+        fewer.stderr.contains("2 older versions of `test/web` stay in the old store only"),
+        "{}",
+        fewer.all()
+    );
+    let none =
+        run(&world, &["state", "migrate", "--without-history", "--to", "{backend: local, path: none}"]).ok();
+    assert!(none.stdout.contains("copied `test/web`, serial 5\n"), "{}", none.all());
+    assert!(
+        none.stderr.contains("3 older versions of `test/web` stay in the old store only"),
+        "{}",
+        none.all()
+    );
+    for (path, serials) in [("few", ["5", "4"].as_slice()), ("none", &["5"])] {
+        set_state(&world.repo, &format!("{{backend: local, path: {path}}}"));
+        assert_eq!(there(run(&world, &["state", "history", "web"])), serials);
+    }
+}
+
+#[test]
 fn a_state_that_differs_is_not_overwritten_by_a_migration() {
     let server = StateServer::start();
     let world = world(&server.settings());

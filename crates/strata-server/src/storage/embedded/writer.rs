@@ -153,13 +153,12 @@ impl Worker {
     }
 
     fn attempt(&mut self, batch: &[Job]) -> Result<Vec<Given>, Failure> {
-        let durable = batch.iter().any(|job| match job {
-            Job::Execute { command, .. } => command.is_durable(),
-            Job::Piece { .. } | Job::Stage { .. } | Job::Discard { .. } | Job::Nothing { .. } => false,
-            Job::Sweep { .. } | Job::ImportVersion { .. } | Job::ImportHead { .. } => true,
+        // Everything that is promised to somebody is on the disk before it is answered. Pieces of a content promise nothing until a
+        // version names them, and the commit that does so syncs the whole log, with them.
+        let durable = !batch.iter().all(|job| {
+            matches!(job, Job::Piece { .. } | Job::Stage { .. } | Job::Discard { .. } | Job::Nothing { .. })
         });
         if self.lazy == durable {
-            // A synced commit syncs the whole log, so what was lazy before is durable with it.
             let level = if durable { "full" } else { "normal" };
             self.db.pragma_update(None, "synchronous", level).map_err(undone)?;
             self.lazy = !durable;
@@ -269,14 +268,15 @@ impl Worker {
     ) -> rusqlite::Result<()> {
         match (effect, command) {
             (Effect::SetLock(lock), _) => tables::set_lock(&self.db, state, lock.as_ref()),
-            (Effect::PutVersion(version), Command::Write(write)) => {
+            (Effect::PutVersion(version) | Effect::AddVersion(version), Command::Write(write)) => {
                 let content = self.content(&write.content)?;
                 tables::add_version(&self.db, state, version, content)?;
-                tables::set_current(&self.db, state, Some(version.version), version.version)?;
+                let current = matches!(effect, Effect::PutVersion(_)).then_some(version.version);
+                tables::set_current(&self.db, state, current, version.version)?;
                 let last = version.version.saturating_sub(self.retention.count.max(1));
                 self.forget(state, last, None)
             }
-            (Effect::PutVersion(_), _) => Ok(()),
+            (Effect::PutVersion(_) | Effect::AddVersion(_), _) => Ok(()),
             (Effect::RemoveCurrent, _) => tables::set_current(&self.db, state, None, head.last_version),
             (Effect::AppendJournal(lines), _) => tables::append_journal(&self.db, state, lines),
             (Effect::ClearJournal, _) => tables::clear_journal(&self.db, state),

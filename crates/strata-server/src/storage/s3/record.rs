@@ -46,14 +46,20 @@ impl Record {
     }
 
     pub(super) fn parse(name: &StateName, bytes: &[u8]) -> Result<Self, StorageError> {
-        serde_json::from_slice(bytes)
-            .map_err(|error| StorageError::Damaged(format!("`{}` cannot be read: {error}", head_path(name))))
+        Self::read(&head_path(name), bytes)
     }
 
-    /// One whose name is not known yet; none if it is not one.
-    pub(super) fn named(bytes: &[u8]) -> Option<(StateName, Self)> {
-        let record: Self = serde_json::from_slice(bytes).ok()?;
-        Some((StateName::parse(&record.name).ok()?, record))
+    fn read(path: &str, bytes: &[u8]) -> Result<Self, StorageError> {
+        serde_json::from_slice(bytes)
+            .map_err(|error| StorageError::Damaged(format!("`{path}` cannot be read: {error}")))
+    }
+
+    /// One whose name is not known yet.
+    pub(super) fn named(path: &str, bytes: &[u8]) -> Result<(StateName, Self), StorageError> {
+        let record = Self::read(path, bytes)?;
+        let name = StateName::parse(&record.name)
+            .map_err(|error| StorageError::Damaged(format!("`{path}` cannot be read: {error}")))?;
+        Ok((name, record))
     }
 
     pub(super) fn to_bytes(&self) -> Result<Bytes, StorageError> {

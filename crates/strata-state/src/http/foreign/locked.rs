@@ -5,6 +5,8 @@ use tokio::sync::Mutex;
 
 use super::envelope::{Content, Envelope, KeptVersion, bytes_of};
 use super::{ForeignServer, LockInfo};
+use crate::http::lock_info::marked_id;
+use crate::http::place::segments;
 use crate::http::wire::Call;
 use crate::store::Replaces;
 use crate::{JournalRecord, LockOwner, LockedState, StateDocument, StoreError};
@@ -16,6 +18,12 @@ pub(super) struct ForeignLock {
     /// What the server had when we last looked or wrote.
     last: Mutex<Envelope>,
     lost: std::sync::atomic::AtomicBool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Into {
+    Document,
+    HistoryOnly,
 }
 
 impl ForeignLock {
@@ -73,7 +81,7 @@ impl ForeignLock {
             source: error.into(),
         })?;
         let (path, query) = self.server.place.state(&self.key);
-        let id = crate::http::place::segments(&self.owner.id);
+        let id = segments(&marked_id(&self.owner));
         let query = if query.is_empty() { format!("ID={id}") } else { format!("{query}&ID={id}") };
         let sum = base64::engine::general_purpose::STANDARD.encode(md5::Md5::digest(&bytes));
         let call = Call::new(self.server.place.update_method.clone(), path)
@@ -89,7 +97,7 @@ impl ForeignLock {
         }
     }
 
-    async fn put(&self, document: &StateDocument, replaces: Replaces) -> Result<(), StoreError> {
+    async fn put(&self, document: &StateDocument, replaces: Replaces, place: Into) -> Result<(), StoreError> {
         let bytes = self.server.codec.encode(document)?;
         let value: serde_json::Value = serde_json::from_slice(&bytes).map_err(|error| StoreError::Io {
             what: "cannot write the state".to_owned(),
@@ -106,9 +114,13 @@ impl ForeignLock {
                 written: self.owner.since.clone(),
                 document: value.clone(),
             };
-            content.versions.insert(0, kept);
+            content.versions.retain(|version| version.serial != kept.serial);
+            content.versions.push(kept);
+            content.versions.sort_by_key(|version| std::cmp::Reverse(version.serial));
             content.versions.truncate(self.server.kept);
-            content.document = Some(value);
+            if place == Into::Document {
+                content.document = Some(value);
+            }
             Ok(())
         })
         .await
@@ -129,11 +141,15 @@ impl LockedState for ForeignLock {
     }
 
     async fn write(&self, document: &StateDocument) -> Result<(), StoreError> {
-        self.put(document, Replaces::Former).await
+        self.put(document, Replaces::Former, Into::Document).await
     }
 
     async fn adopt(&self, document: &StateDocument) -> Result<(), StoreError> {
-        self.put(document, Replaces::Nothing).await
+        self.put(document, Replaces::Nothing, Into::Document).await
+    }
+
+    async fn adopt_version(&self, document: &StateDocument) -> Result<(), StoreError> {
+        self.put(document, Replaces::Nothing, Into::HistoryOnly).await
     }
 
     async fn append_journal(&self, records: &[JournalRecord]) -> Result<(), StoreError> {
@@ -160,7 +176,7 @@ impl LockedState for ForeignLock {
         if !ours {
             return Ok(());
         }
-        match self.server.unlock(&self.key, &LockInfo::of(&self.owner, &self.key)).await {
+        match self.server.unlock(&self.key, &LockInfo::marked(&self.owner, &self.key)).await {
             Ok(()) | Err(StoreError::OtherLock { .. }) => Ok(()),
             Err(error) => Err(error),
         }

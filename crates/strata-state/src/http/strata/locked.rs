@@ -103,6 +103,26 @@ impl LockedState for StrataLock {
         self.put(document, Replaces::Nothing).await
     }
 
+    async fn adopt_version(&self, document: &StateDocument) -> Result<(), StoreError> {
+        let bytes = self.server.codec.encode(document)?;
+        let call = Call::new(Method::PUT, self.server.at("versions", &self.key))
+            .header("content-md5", md5_of(&bytes))
+            .json(bytes.clone())
+            .once();
+        let answer = match self.send(call).await {
+            // Sent twice it would be there twice: if the answer was lost, what is there says what became of it.
+            Err(error @ StoreError::Remote { .. }) => {
+                let there = self.server.bytes_of(&self.key, document.serial).await?;
+                return if there.is_some_and(|there| there.body == bytes) { Ok(()) } else { Err(error) };
+            }
+            answer => answer?,
+        };
+        match Refusal::of(&answer).serial.filter(|_| answer.status != 200) {
+            Some(serial) => Err(StoreError::Exists { key: self.key.clone(), serial }),
+            None => Ok(()),
+        }
+    }
+
     async fn append_journal(&self, records: &[JournalRecord]) -> Result<(), StoreError> {
         let lines = self.server.codec.encode_journal(&self.key, records)?;
         // Sent twice, a record says the same twice: the journal means the same.

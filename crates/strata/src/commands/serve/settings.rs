@@ -7,12 +7,12 @@ use std::time::Duration;
 
 use strata_net::TlsTrust;
 use strata_secret::SecretString;
+use strata_server::storage::Storage;
 use strata_server::storage::embedded::CommitStats;
-use strata_server::storage::postgres::{DEFAULT_SCHEMA, PostgresOptions, PostgresStorage};
+use strata_server::storage::postgres::{DEFAULT_SCHEMA, PostgresStorage};
 use strata_server::storage::s3::S3Storage;
-use strata_server::storage::{Retention, Storage};
 use strata_server::{Config, PostgresSettings, S3Settings, TlsFiles, read_config};
-use strata_state::S3StoreOptions;
+use strata_state::{DatabaseOptions, S3StoreOptions};
 
 use super::{ServerArgs, open_embedded};
 use crate::command_error::{CommandError, ErrorKind};
@@ -87,8 +87,8 @@ impl Settings {
         let retention = self.config.retention();
         let opened: Result<Arc<dyn Storage>, _> = match (&kept.postgres, &kept.s3) {
             (Some(postgres), _) => {
-                let options = self.postgres(context, postgres, retention)?;
-                PostgresStorage::open(&options).await.map(|storage| Arc::new(storage) as _)
+                let options = self.postgres(context, postgres)?;
+                PostgresStorage::open(&options, retention).await.map(|storage| Arc::new(storage) as _)
             }
             (None, Some(s3)) => {
                 S3Storage::open(&bucket(context, s3), retention).await.map(|storage| Arc::new(storage) as _)
@@ -103,8 +103,7 @@ impl Settings {
         &self,
         context: &Context,
         settings: &PostgresSettings,
-        retention: Retention,
-    ) -> Result<PostgresOptions, CommandError> {
+    ) -> Result<DatabaseOptions, CommandError> {
         let password = match &settings.password_file {
             Some(name) => {
                 let path = self.folder.join(name);
@@ -115,13 +114,14 @@ impl Settings {
             }
             None => context.environment.get("PGPASSWORD").map(|text| SecretString::from(text.as_str())),
         };
-        Ok(PostgresOptions {
+        Ok(DatabaseOptions {
             connection: settings.connection.clone(),
             password,
-            schema: DEFAULT_SCHEMA.to_owned(),
+            schema: settings.schema.clone().unwrap_or_else(|| DEFAULT_SCHEMA.to_owned()),
             tls: TlsTrust::System,
-            retention,
+            folder: self.folder.clone(),
             timeout: DATABASE_TIMEOUT,
+            application: "strata serve",
         })
     }
 }

@@ -23,28 +23,29 @@ pub(crate) struct Args {
 pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
     let workspace = Workspace::load(context)?;
     let (store, key) = (workspace.store()?, workspace.state_key(&args.stack)?);
-    // A damaged document cannot be opened as a state; its lock can be taken all the same.
-    let current = match store.read(&key).await {
-        Ok(document) => document.map_or(0, |document| document.serial),
-        Err(StoreError::Damaged { newest_good, .. }) => newest_good.unwrap_or(0),
-        Err(error) => return Err(error.into()),
-    };
-    let to = match args.serial {
-        Some(serial) => serial,
-        None => current.checked_sub(1).filter(|serial| *serial > 0).ok_or_else(|| {
-            CommandError::failed("there is no version before this one")
-                .hint("`strata state history` lists them")
-        })?,
-    };
     let lock = store.lock(&key, context.lock_owner("state rollback")).await?;
     let outcome = async {
+        // A damaged document cannot be opened as a state; its lock can be taken all the same.
+        let current = match store.read(&key).await {
+            Ok(document) => document.map_or(0, |document| document.serial),
+            Err(StoreError::Damaged { newest_good, .. }) => newest_good.unwrap_or(0),
+            Err(error) => return Err(error.into()),
+        };
+        let to = match args.serial {
+            Some(serial) => serial,
+            None => current.checked_sub(1).filter(|serial| *serial > 0).ok_or_else(|| {
+                CommandError::failed("there is no version before this one")
+                    .hint("`strata state history` lists them")
+            })?,
+        };
         let document = store.read_version(&key, to).await?;
         // The journal stays: what it holds is newer than any version and is applied on top.
-        lock.write(&StateDocument { serial: current + 1, ..document }).await
+        lock.write(&StateDocument { serial: current + 1, ..document }).await?;
+        Ok::<_, CommandError>((to, current + 1))
     }
     .await;
     lock.release().await?;
-    outcome?;
-    context.printer.line(format!("`{key}` is back at serial {to}, as serial {}", current + 1));
+    let (to, serial) = outcome?;
+    context.printer.line(format!("`{key}` is back at serial {to}, as serial {serial}"));
     Ok(ExitCode::SUCCESS)
 }

@@ -1,0 +1,89 @@
+//! Where states outlive the runner: `strata serve` inside of the test, and servers that are there already where variables name them:
+//! STRATA_TEST_S3_ENDPOINT (with STRATA_TEST_S3_BUCKET and the usual AWS_… variables, and STRATA_TEST_DYNAMODB_ENDPOINT with
+//! STRATA_TEST_DYNAMODB_TABLE for the locks) and STRATA_TEST_POSTGRES.
+
+use strata_sim::{Pace, SimOptions};
+use strata_testkit::{Repo, Strata, TestSim};
+
+use crate::state_server::{StateServer, TOKEN};
+use crate::world::{BINARY, STACK};
+
+pub(crate) enum Place {
+    Serve(StateServer),
+    /// A server that is there already, as settings of strata.yaml without the braces.
+    Elsewhere(String),
+}
+
+impl Place {
+    pub(crate) fn serve() -> Self {
+        Self::Serve(StateServer::start())
+    }
+
+    pub(crate) fn s3(name: &str) -> Option<Self> {
+        let variable = |name| std::env::var(name).ok();
+        let endpoint = variable("STRATA_TEST_S3_ENDPOINT")?;
+        let bucket = variable("STRATA_TEST_S3_BUCKET").unwrap_or_else(|| "strata".into());
+        let table = variable("STRATA_TEST_DYNAMODB_ENDPOINT").zip(variable("STRATA_TEST_DYNAMODB_TABLE"));
+        let table = table.map_or_else(String::new, |(endpoint, name)| {
+            format!(", lockTable: {{name: {name}, endpoint: \"{endpoint}\"}}")
+        });
+        let prefix = unique(name);
+        Some(Self::Elsewhere(format!(
+            "backend: s3, endpoint: \"{endpoint}\", bucket: {bucket}, prefix: {prefix}{table}"
+        )))
+    }
+
+    pub(crate) fn postgres(name: &str) -> Option<Self> {
+        let connection = std::env::var("STRATA_TEST_POSTGRES").ok()?;
+        let schema = unique(name);
+        Some(Self::Elsewhere(format!("backend: postgres, connection: \"{connection}\", schema: {schema}")))
+    }
+
+    /// All that there are now.
+    pub(crate) fn all(name: &str) -> Vec<Self> {
+        std::iter::once(Self::serve()).chain(Self::s3(name)).chain(Self::postgres(name)).collect()
+    }
+
+    pub(crate) fn settings(&self) -> String {
+        match self {
+            Self::Serve(server) => server.settings(),
+            Self::Elsewhere(settings) => format!("{{{settings}}}"),
+        }
+    }
+}
+
+/// Names that no other run and no other test has.
+fn unique(name: &str) -> String {
+    use std::sync::atomic::{AtomicU32, Ordering};
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    format!("{name}_{}_{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed))
+}
+
+/// A fresh checkout of the repository, on a machine that has never seen it.
+pub(crate) fn machine(sim: &TestSim, settings: &str) -> Repo {
+    let repo = Repo::on(sim);
+    let general = repo.read("strata.yaml");
+    repo.write("strata.yaml", &format!("{general}state: {settings}\n"));
+    repo.write("state-token", TOKEN);
+    repo.write("stacks/web/stack.yaml", STACK);
+    repo.write("stacks/web/own.yaml", "#cloud-config\npackages: [postgresql]\n");
+    repo
+}
+
+pub(crate) fn strata(repo: &Repo) -> Strata {
+    strata_as(BINARY, repo)
+}
+
+pub(crate) fn strata_as(binary: &str, repo: &Repo) -> Strata {
+    let mut strata = Strata::new(binary, repo).env("APP_PASSWORD", "correct-horse-battery");
+    for name in ["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_REGION"] {
+        if let Ok(value) = std::env::var(name) {
+            strata = strata.env(name, &value);
+        }
+    }
+    strata
+}
+
+pub(crate) fn datacenter() -> TestSim {
+    TestSim::with(SimOptions { pace: Pace::FAST, ..SimOptions::default() })
+}
