@@ -161,7 +161,7 @@ impl Workspace<'_> {
         });
         let by_name = || {
             clusters()
-                .find(|(stack, written)| cluster.name.as_deref() == Some(&written.cluster_name(&stack.name)))
+                .find(|(stack, written)| cluster.name.as_deref() == Some(written.cluster_name(&stack.name)))
         };
         by_machine.or_else(by_name).map(|(stack, _)| stack)
     }
