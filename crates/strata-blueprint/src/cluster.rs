@@ -5,7 +5,7 @@ mod gitops;
 mod machine;
 mod schematic;
 
-pub use self::machine::ClusterPlan;
+pub use self::machine::{ClusterPlan, NodePlan};
 
 use std::collections::BTreeSet;
 
@@ -244,9 +244,13 @@ fn schematic_id(cluster: &Cluster, node: &Node<'_>) -> String {
     }
 }
 
-/// The address is known before the first boot: Talos reads it from Proxmox' cloud-init drive.
+/// The address is known before the first boot: Talos reads it from Proxmox' cloud-init drive. Without one it asks DHCP, which knows
+/// the card.
 fn addresses(cluster: &Cluster, node: &Node<'_>, storages: Storages<'_>, spec: &mut Spec) {
     let (Some(network), Some(address)) = (&cluster.cluster.network, &node.address) else { return };
+    if cluster.asks_dhcp(node) {
+        return;
+    }
     let mut drive = Spec::new();
     drive.put("slot", ADDRESS_DRIVE);
     drive.put("storage", storages.of_disks());

@@ -19,6 +19,6 @@ mod template;
 mod vm;
 mod written;
 
-pub use cluster::{ClusterPlan, cluster_target, draw_cluster};
+pub use cluster::{ClusterPlan, NodePlan, cluster_target, draw_cluster};
 pub use site::{Blueprint, ForeignTemplate, Resolver, Site};
 pub use stack::draw_stack;

@@ -7,7 +7,7 @@ use crate::cluster::{Cluster, NodePlace};
 use crate::error::{guard, talos};
 use crate::node::Contact;
 use crate::restore;
-use crate::wait::{JOIN, Seen, until};
+use crate::wait::{Seen, until, until_done};
 
 pub(crate) async fn execute(
     cluster: &Cluster,
@@ -27,7 +27,7 @@ pub(crate) async fn execute(
 async fn begin(cluster: &Cluster, context: &dyn OperationContext) -> Result<(), ProviderError> {
     if cluster.membership().await?.is_none() {
         certainly_none(cluster).await?;
-        let first = first(cluster)?;
+        let first = &first(cluster)?;
         if cluster.may_begin_again() {
             restore::clear_remains(cluster, context).await?;
         }
@@ -39,15 +39,15 @@ async fn begin(cluster: &Cluster, context: &dyn OperationContext) -> Result<(), 
     cluster.now_alive();
     // The others were told where to join and do so by themselves, one after the other: etcd takes one learner at a time.
     for node in cluster.control_planes() {
-        until(context, &format!("etcd on `{}`", node.name), JOIN, || async {
-            Ok(match cluster.voter_trouble(node).await? {
+        until(context, &format!("etcd on `{}`", node.name), cluster.options.deadlines.join, || async {
+            Ok(match cluster.voter_trouble(&node).await? {
                 None => Seen::Done(()),
                 Some(trouble) => Seen::NotYet(trouble),
             })
         })
         .await?;
     }
-    until(context, "the Kubernetes API", JOIN, || async {
+    until(context, "the Kubernetes API", cluster.options.deadlines.join, || async {
         Ok(match cluster.kube().ready().await {
             Ok(()) => Seen::Done(()),
             Err(error) if error.is_transient() => Seen::NotYet(error.to_string()),
@@ -62,7 +62,8 @@ async fn from_nothing(
     first: &NodePlace,
     context: &dyn OperationContext,
 ) -> Result<(), ProviderError> {
-    until(context, &format!("`{}` to take the bootstrap", first.name), JOIN, || async {
+    let waiting_for = format!("`{}` to take the bootstrap", first.name);
+    until_done(context, &waiting_for, cluster.options.deadlines.join, || async {
         context.before_write()?;
         match cluster.talos(&first.address)?.bootstrap().await {
             Ok(()) => Ok(Seen::Done(())),
@@ -82,8 +83,9 @@ pub(crate) fn is_early(error: &strata_talos::api::TalosError) -> bool {
     matches!(error.reason, strata_talos::api::TalosReason::FailedPrecondition(_))
 }
 
-fn first(cluster: &Cluster) -> Result<&NodePlace, ProviderError> {
-    cluster.options.nodes.iter().find(|node| node.control_plane).ok_or_else(|| {
+fn first(cluster: &Cluster) -> Result<NodePlace, ProviderError> {
+    let first = cluster.options.nodes.iter().find(|node| node.control_plane);
+    first.map(|node| cluster.now(node)).ok_or_else(|| {
         guard("the cluster has no control plane", "give `topology.controlPlane` a `count` of 1, 3 or 5")
     })
 }
@@ -114,8 +116,11 @@ pub(crate) fn lost(cluster: &Cluster) -> ProviderError {
         "the etcd of `{}` is lost: it was begun, and no control plane has it any more",
         cluster.name()
     );
+    let stack = &cluster.options.stack;
     guard(
         message,
-        "`strata talos restore STACK --snapshot FILE` brings it back from a copy; `--new-cluster` begins another one, with nothing in it",
+        format!(
+            "`strata talos restore {stack} --snapshot FILE` brings it back from a copy; `--new-cluster` begins another one, with nothing in it"
+        ),
     )
 }

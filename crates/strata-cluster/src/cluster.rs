@@ -11,10 +11,11 @@ use strata_kubernetes::{KubeClient, KubeOptions};
 use strata_net::{DialMap, TlsTrust};
 use strata_secret::{DigestKey, Redactor};
 use strata_secrets::OsRandom;
-use strata_talos::api::{Credentials, TalosClient, Timeouts};
+use strata_talos::api::{Credentials, SpkiPin, TalosClient, Timeouts};
 use strata_talos::{MachineConfig, SecretsBundle};
 
 use crate::error::{internal, talos};
+use crate::wait::Deadlines;
 
 /// The port of the Talos API.
 const TALOS_PORT: u16 = 50000;
@@ -28,6 +29,16 @@ pub struct NodePlace {
     pub name: String,
     pub address: String,
     pub control_plane: bool,
+    /// Its address is given by DHCP, to this card where it is known.
+    pub lease: Option<Lease>,
+    /// The key that it must show while it waits for a configuration.
+    pub pin: Option<SpkiPin>,
+}
+
+/// An address that a DHCP server keeps for a card.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Lease {
+    pub mac: Option<String>,
 }
 
 /// The drive that a node was installed from.
@@ -54,6 +65,8 @@ pub trait SnapshotSink: Send + Sync {
 }
 
 pub struct ClusterOptions {
+    /// The stack that it is, for messages.
+    pub stack: String,
     /// As Talos and Kubernetes call it.
     pub name: String,
     /// The URL of the Kubernetes API.
@@ -79,6 +92,7 @@ pub struct ClusterOptions {
     pub new_cluster: bool,
     /// A copy of etcd that it begins from, where it was lost.
     pub restoring: Option<std::sync::Arc<strata_secret::SecretBytes>>,
+    pub deadlines: Deadlines,
     pub dial: DialMap,
     pub redactor: Redactor,
     pub digest_key: Option<DigestKey>,
@@ -109,6 +123,8 @@ pub struct Cluster {
     given_up: Mutex<BTreeSet<String>>,
     /// Nodes whose reboot an interrupted run still owes.
     pub(crate) due: Mutex<BTreeSet<String>>,
+    /// Where nodes answer that are not at their address yet, by name.
+    elsewhere: Mutex<BTreeMap<String, String>>,
 }
 
 impl Cluster {
@@ -120,6 +136,7 @@ impl Cluster {
         // Where etcd may be begun again there is none to look after, until somebody is seen who has it.
         let lost = options.new_cluster || options.restoring.is_some();
         let alive = AtomicBool::new(options.bootstrapped && !lost);
+        let elsewhere = Mutex::new(former_addresses(&options));
         Ok(Self {
             options,
             credentials,
@@ -131,6 +148,7 @@ impl Cluster {
             seen: Mutex::default(),
             given_up: Mutex::default(),
             due: Mutex::default(),
+            elsewhere,
         })
     }
 
@@ -154,7 +172,7 @@ impl Cluster {
     /// This run tried to bring up every control plane, and failed each time.
     pub(crate) fn has_no_control_plane(&self) -> bool {
         let given_up = self.given_up.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        self.control_planes().all(|node| given_up.contains(&node.name))
+        self.control_planes().iter().all(|node| given_up.contains(&node.name))
     }
 
     /// The user said that etcd is begun again where it was lost.
@@ -181,7 +199,8 @@ impl Cluster {
 
     /// A node that has no configuration yet.
     pub(crate) fn maintenance(&self, address: &str) -> Result<TalosClient, ProviderError> {
-        let client = TalosClient::maintenance(&place(address), &self.options.dial, None).map_err(talos)?;
+        let pin = self.options.nodes.iter().find(|node| node.address == address).and_then(|node| node.pin);
+        let client = TalosClient::maintenance(&place(address), &self.options.dial, pin).map_err(talos)?;
         Ok(client.with_timeouts(timeouts()).with_redactor(self.options.redactor.clone()))
     }
 
@@ -191,21 +210,44 @@ impl Cluster {
     }
 
     /// The control planes that should be there, by the source; or, where it names none, by the state.
-    pub(crate) fn control_planes(&self) -> impl Iterator<Item = &NodePlace> {
-        self.places().filter(|node| node.control_plane)
+    pub(crate) fn control_planes(&self) -> Vec<NodePlace> {
+        self.places().into_iter().filter(|node| node.control_plane).collect()
     }
 
-    /// All nodes: those that the source asks for, then those that only the state knows.
-    pub(crate) fn places(&self) -> impl Iterator<Item = &NodePlace> {
+    /// All nodes: those that the source asks for, then those that only the state knows. Each where it answers now.
+    pub(crate) fn places(&self) -> Vec<NodePlace> {
         let wanted = &self.options.nodes;
         let left =
             self.options.known.iter().filter(|known| wanted.iter().all(|node| node.name != known.name));
-        wanted.iter().chain(left)
+        wanted.iter().chain(left).map(|node| self.now(node)).collect()
     }
 
-    pub(crate) fn place(&self, name: &str) -> Option<&NodePlace> {
-        self.places().find(|node| node.name == name)
+    pub(crate) fn place(&self, name: &str) -> Option<NodePlace> {
+        self.places().into_iter().find(|node| node.name == name)
     }
+
+    /// The node where it answers now, if it is not at its address yet.
+    pub(crate) fn now(&self, node: &NodePlace) -> NodePlace {
+        let elsewhere = self.elsewhere.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let address = elsewhere.get(&node.name).unwrap_or(&node.address).clone();
+        NodePlace { address, ..node.clone() }
+    }
+
+    /// A node was seen at an address: from now on it is asked there.
+    pub(crate) fn answers_at(&self, name: &str, address: &str) {
+        self.elsewhere
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner)
+            .insert(name.to_owned(), address.to_owned());
+    }
+}
+
+/// Nodes that the state knows at another address than the source gives them: they answer there until they have moved.
+fn former_addresses(options: &ClusterOptions) -> BTreeMap<String, String> {
+    let known = options.known.iter().filter(|known| {
+        options.nodes.iter().any(|node| node.name == known.name && node.address != known.address)
+    });
+    known.map(|known| (known.name.clone(), known.address.clone())).collect()
 }
 
 fn timeouts() -> Timeouts {
@@ -229,13 +271,17 @@ fn kube_client(options: &ClusterOptions, now: Timestamp) -> Result<KubeClient, P
     let key = admin.key.clone().into_string().map_err(|_| internal("the key of Kubernetes is no text"))?;
     let mut kube = KubeOptions::new(options.endpoint.clone(), ca, admin.certificate.clone(), key);
     // Until the shared address answers, the API is reached at the nodes; their addresses are in its certificate.
-    let nodes = options.nodes.iter().filter(|node| node.control_plane).map(|node| {
+    // One whose address changes answers at the one that it has.
+    let nodes = options.nodes.iter().chain(&options.known).filter(|node| node.control_plane).map(|node| {
         let host =
             if node.address.contains(':') { format!("[{}]", node.address) } else { node.address.clone() };
         format!("https://{host}:{KUBERNETES_PORT}")
     });
-    let more: Vec<String> = nodes.filter(|endpoint| *endpoint != options.endpoint).collect();
-    kube.endpoints.extend(more);
+    for endpoint in nodes {
+        if !kube.endpoints.contains(&endpoint) {
+            kube.endpoints.push(endpoint);
+        }
+    }
     kube.dial = options.dial.clone();
     kube.redactor = options.redactor.clone();
     KubeClient::new(kube).map_err(crate::error::kube)

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use async_trait::async_trait;
 use sha2::{Digest, Sha256};
 use strata_engine::{
-    ErrorClass, Observed, Operation, OperationContext, Outcome, Provider, ProviderError, Sighting, Wanted,
+    ErrorClass, Objection, Observed, Operation, OperationContext, Outcome, Provider, ProviderError, Sighting,
+    Wanted,
 };
 use strata_resource::{Address, Lineage, Spec, Value};
 use strata_state::{Action, OpenEntry};
@@ -89,29 +90,33 @@ impl Provider for DatasetProvider {
         futures::future::try_join_all(wanted.iter().map(|one| self.sight(one))).await
     }
 
+    async fn objections(&self, operations: &[Operation]) -> Result<Vec<Objection>, ProviderError> {
+        let mut found = Vec::new();
+        for operation in operations.iter().filter(|one| one.action == Action::Delete) {
+            let name = name_of(&operation.spec)?;
+            let Some(dataset) = self.client.dataset(&name).await.map_err(explained)? else { continue };
+            if let Some(contents) = self.client.contents(&dataset, &name).await.map_err(explained)? {
+                found.push(Objection {
+                    address: operation.address.clone(),
+                    message: format!("dataset `{name}` would be deleted, and it is not empty: {contents}"),
+                    hint: "move or remove what is in it; `strata state rm` forgets it and leaves it alone"
+                        .to_owned(),
+                });
+            }
+        }
+        Ok(found)
+    }
+
     async fn preflight(&self, operations: &[Operation]) -> Result<Vec<ProviderError>, ProviderError> {
         let mut found = Vec::new();
-        for operation in operations {
+        for operation in operations.iter().filter(|one| one.action == Action::Create) {
             let name = name_of(&operation.spec)?;
-            if operation.action == Action::Create
-                && !self.client.has_pool(name.pool()).await.map_err(explained)?
-            {
+            if !self.client.has_pool(name.pool()).await.map_err(explained)? {
                 let message = format!("there is no pool `{}` for dataset `{name}`", name.pool());
                 found.push(
                     ProviderError::new(ErrorClass::Missing, message)
                         .hint("make the pool on the TrueNAS first"),
                 );
-            }
-            if operation.action != Action::Delete {
-                continue;
-            }
-            let Some(dataset) = self.client.dataset(&name).await.map_err(explained)? else { continue };
-            if let Some(contents) = self.client.contents(&dataset, &name).await.map_err(explained)? {
-                let message = format!("dataset `{name}` would be deleted, and it is not empty: {contents}");
-                found.push(crate::error::guard(
-                    message,
-                    "move or remove what is in it; `strata state rm` forgets it and leaves it alone",
-                ));
             }
         }
         Ok(found)

@@ -68,14 +68,15 @@ impl Membership {
     }
 
     /// Whether members whose machines are gone can be taken out and made again: the others must be a majority.
-    pub(crate) fn may_rebuild(&self, cluster: &str, gone: &[&str]) -> Result<(), ProviderError> {
+    /// Otherwise says how many there are.
+    pub(crate) fn may_rebuild(&self, gone: &[&str]) -> Result<(), String> {
         let others = |member: &&EtcdMember| !gone.contains(&member.hostname.as_str());
         let well = self.voters().filter(others).filter(|member| self.well.contains(&member.id)).count();
         let voters = self.voters().count();
         if well >= Self::quorum(voters) {
             return Ok(());
         }
-        Err(no_majority(cluster, &format!("{well} of its {voters} voting members are well")))
+        Err(format!("{well} of its {voters} voting members are well"))
     }
 
     /// Whether a member may leave for good.
@@ -101,11 +102,14 @@ impl Membership {
 }
 
 /// Etcd decides nothing any more, and cannot be helped by new members.
-pub(crate) fn no_majority(cluster: &str, why: &str) -> ProviderError {
-    let message = format!("the etcd of `{cluster}` has no majority: {why}");
+pub(crate) fn no_majority(cluster: &Cluster, why: &str) -> ProviderError {
+    let message = format!("the etcd of `{}` has no majority: {why}", cluster.name());
+    let stack = &cluster.options.stack;
     guard(
         message,
-        "bring the other control planes back; where they are lost for good, `strata talos restore STACK --snapshot FILE` begins again from a copy",
+        format!(
+            "bring the other control planes back; where they are lost for good, `strata talos restore {stack} --snapshot FILE` begins again from a copy"
+        ),
     )
 }
 
@@ -122,7 +126,7 @@ impl Cluster {
 
     /// Asks the control planes. None: all that answer have no etcd.
     pub(crate) async fn membership(&self) -> Result<Option<Membership>, ProviderError> {
-        let looks = self.control_planes().map(|node| async move {
+        let looks = self.control_planes().into_iter().map(|node| async move {
             let client = self.talos(&node.address)?;
             let members = client.etcd_members().await;
             let status = client.etcd_status().await;
@@ -180,7 +184,7 @@ impl Cluster {
         let etcd = self.etcd().await?;
         let Some(member) = etcd.of(name) else { return Ok(()) };
         etcd.may_leave(name)?;
-        let helpers = self.control_planes().filter(|node| node.name != name);
+        let helpers = self.control_planes().into_iter().filter(|node| node.name != name);
         let mut last = None;
         for helper in helpers {
             context.before_write()?;
@@ -230,10 +234,10 @@ mod tests {
     #[test]
     fn only_a_majority_rebuilds_the_rest() {
         let one_gone = [("a", false, false), ("b", false, true), ("c", false, true)];
-        assert!(etcd(&one_gone).may_rebuild("lab", &["a"]).is_ok());
+        assert!(etcd(&one_gone).may_rebuild(&["a"]).is_ok());
         let two_gone = [("a", false, false), ("b", false, false), ("c", false, true)];
-        assert!(etcd(&two_gone).may_rebuild("lab", &["a", "b"]).is_err());
-        assert!(etcd(&[("a", false, false)]).may_rebuild("lab", &["a"]).is_err());
+        assert!(etcd(&two_gone).may_rebuild(&["a", "b"]).is_err());
+        assert!(etcd(&[("a", false, false)]).may_rebuild(&["a"]).is_err());
     }
 
     #[test]

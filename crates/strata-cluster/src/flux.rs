@@ -9,9 +9,8 @@ use strata_state::Action;
 use crate::cluster::Cluster;
 use crate::error::{guarded, kube};
 use crate::machine::text;
+use crate::wait::{Seen, cut, go_on, until};
 
-/// Controllers pull their images first.
-const PATIENCE: u64 = 15 * 60;
 const FORCE: ApplyOptions = ApplyOptions { force: true, dry_run: false };
 
 /// What is live of the controllers; nothing if there are none.
@@ -58,16 +57,47 @@ pub(crate) async fn controllers(
         return Ok(Outcome::default());
     }
     let manifests = manifests(cluster, &operation.spec).await?;
+    if cluster.options.waits_for_cni {
+        pod_network(cluster, context).await?;
+    }
     let install = FluxInstall::parse(&manifests)
         .map_err(|error| ProviderError::new(ErrorClass::BadInput, error.to_string()).field("source"))?;
-    let before = || context.before_write();
+    let before = || go_on(context, "Flux");
     let progress = |progress: &strata_kubernetes::Progress<'_>| {
         context.progress(&format!("waits for {}: {}", progress.waiting_for, progress.seen));
     };
-    let patience = Patience::seconds(PATIENCE);
+    let patience = Patience::seconds(cluster.options.deadlines.flux.as_secs());
     cluster.kube().install_flux(&install, FORCE, patience, &before, &progress).await.map_err(guarded)?;
-    cluster.kube().wait_for_phase(&install, Phase::Rest, patience, &progress).await.map_err(kube)?;
+    let controllers = async {
+        cluster.kube().wait_for_phase(&install, Phase::Rest, patience, &progress).await.map_err(kube)
+    };
+    cut(context, "the controllers of Flux", controllers).await?;
     Ok(Outcome::default())
+}
+
+/// With `cni: none` somebody else installs the network plug-in. Until it is there no pod of Flux can start.
+async fn pod_network(cluster: &Cluster, context: &dyn OperationContext) -> Result<(), ProviderError> {
+    let within = cluster.options.deadlines.flux;
+    let waited = until(context, "the network plug-in that you install (`cni: none`)", within, || async {
+        Ok(match cluster.kube().nodes().await {
+            Ok(nodes) => match nodes.into_iter().find(|node| !node.ready) {
+                None => Seen::Done(()),
+                Some(node) => {
+                    let why = node.message.unwrap_or_else(|| "its kubelet is not ready".to_owned());
+                    Seen::NotYet(format!("`{}` is not ready: {why}", node.name))
+                }
+            },
+            Err(error) if error.is_transient() => Seen::NotYet(error.to_string()),
+            Err(error) => return Err(kube(error)),
+        })
+    });
+    waited.await.map_err(|error| match error.class {
+        ErrorClass::Unreachable => error.hint(format!(
+            "`strata talos kubeconfig {}` gives you access: install it, then `strata apply` goes on from here",
+            cluster.options.stack
+        )),
+        _ => error,
+    })
 }
 
 async fn manifests(cluster: &Cluster, spec: &Spec) -> Result<Vec<u8>, ProviderError> {

@@ -14,6 +14,11 @@ pub(crate) fn told(wanted: &MachineConfig, live: &MachineConfig) -> MachineConfi
     wanted.with_components_of(live)
 }
 
+/// Whether a node has to be told anything.
+pub(crate) fn differs(live: &MachineConfig, told: &MachineConfig) -> bool {
+    live.to_yaml().expose() != told.to_yaml().expose()
+}
+
 /// What it means for a node of this version to be told.
 pub(crate) fn effect(version: &str, live: &MachineConfig, told: &MachineConfig) -> RebootEffect {
     match version.parse::<Contract>() {
@@ -28,6 +33,13 @@ pub(crate) fn of(cluster: &Cluster, operation: &Operation) -> Option<Forecast> {
     let due =
         || cluster.due.lock().unwrap_or_else(PoisonError::into_inner).contains(operation.address.name());
     if changes("version") || (changes("cordoned") && due()) {
+        return Some(Forecast::Restarts);
+    }
+    let moves = || {
+        let node = cluster.options.nodes.iter().find(|node| node.name == operation.address.name());
+        node.is_some_and(|node| node.lease.is_some())
+    };
+    if changes("address") && moves() {
         return Some(Forecast::Restarts);
     }
     if !["config", "foreign", "address"].iter().any(|field| changes(field)) {

@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use strata_engine::{
-    Forecast, Operation, OperationContext, Outcome, Provider, ProviderError, Sighting, Wanted,
+    Forecast, Objection, Operation, OperationContext, Outcome, Provider, ProviderError, Sighting, Wanted,
 };
 use strata_resource::Kind;
 use strata_state::{Action, OpenEntry};
 
 use crate::cluster::Cluster;
+use crate::moving;
 use crate::rolling::Disturbance;
 
 /// A provider of VMs that knows which of them are nodes.
@@ -43,6 +44,10 @@ impl Provider for GuardedProvider {
         self.inner.observe_all(wanted).await
     }
 
+    async fn objections(&self, operations: &[Operation]) -> Result<Vec<Objection>, ProviderError> {
+        self.inner.objections(operations).await
+    }
+
     async fn preflight(&self, operations: &[Operation]) -> Result<Vec<ProviderError>, ProviderError> {
         self.inner.preflight(operations).await
     }
@@ -58,19 +63,23 @@ impl Provider for GuardedProvider {
         let Some((cluster, node)) = place.filter(|(cluster, _)| cluster.is_alive()) else {
             return self.inner.execute(operation, context).await;
         };
+        let wanted = cluster.wanted(&node);
         let stopped = operation.observed.as_ref().is_some_and(|observed| {
             observed.spec.get("power").and_then(strata_resource::Value::as_text) == Some("stopped")
         });
         if stopped {
             // What is down disturbs nobody by coming back, and may be what etcd waits for.
             let outcome = self.inner.execute(operation, context).await?;
-            cluster.wait_answer(node, context).await?;
+            cluster.wait_answer(&wanted, context).await?;
             return Ok(outcome);
         }
-        let turn = cluster.begin_turn(node, Disturbance::Restart, context).await?;
+        let turn = cluster.begin_turn(&node, Disturbance::Restart, context).await?;
+        if moving::rewrites_drive(operation) {
+            moving::tell_ahead(cluster, &wanted, context).await?;
+        }
         let outcome = self.inner.execute(operation, context).await?;
-        cluster.hang_up(&node.address);
-        cluster.end_turn(node, context).await?;
+        let node = moving::comes_up(cluster, &wanted, context).await?;
+        cluster.end_turn(&node, context).await?;
         drop(turn);
         Ok(outcome)
     }

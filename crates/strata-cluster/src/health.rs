@@ -53,7 +53,8 @@ impl ClusterHealth {
 pub async fn health(cluster: &Cluster) -> ClusterHealth {
     // First: whoever has etcd shows that the cluster lives, whatever the state says.
     let (members, etcd_trouble) = etcd(cluster).await;
-    let nodes = futures::future::join_all(cluster.places().map(|node| node_health(cluster, node)));
+    let places = cluster.places();
+    let nodes = futures::future::join_all(places.iter().map(|node| node_health(cluster, node)));
     let (nodes, (kubernetes, kubernetes_trouble)) = futures::future::join(nodes, kubernetes(cluster)).await;
     ClusterHealth { nodes, members, etcd_trouble, kubernetes, kubernetes_trouble }
 }

@@ -14,7 +14,7 @@ use crate::cluster::{Cluster, NodePlace};
 use crate::error::{internal, kube, talos};
 use crate::node::Contact;
 use crate::rolling::Disturbance;
-use crate::wait::{JOIN, PULL, Seen, until};
+use crate::wait::{Seen, cut, go_on, until};
 
 pub(crate) async fn execute(
     cluster: &Cluster,
@@ -27,7 +27,7 @@ pub(crate) async fn execute(
     let version = operation.spec.get("version").and_then(Value::as_text).unwrap_or_default();
     if operation.action == Action::Create {
         // Where control planes were away, workers come back when they get their certificates again.
-        for node in cluster.places() {
+        for node in &cluster.places() {
             answers(cluster, node, context).await?;
         }
     }
@@ -38,11 +38,12 @@ pub(crate) async fn execute(
         if component == Component::Kubelet && changed {
             manifests(cluster, context).await?;
         }
-        for node in cluster.places().filter(|node| node.control_plane || component == Component::Kubelet) {
+        let runs_it = |node: &&NodePlace| node.control_plane || component == Component::Kubelet;
+        for node in cluster.places().iter().filter(runs_it) {
             changed |= set(cluster, node, component, version, context).await?;
         }
     }
-    for node in cluster.places() {
+    for node in &cluster.places() {
         cluster.wait_well(node, context).await?;
     }
     Ok(Outcome::default())
@@ -53,7 +54,7 @@ async fn answers(
     node: &NodePlace,
     context: &dyn OperationContext,
 ) -> Result<(), ProviderError> {
-    until(context, &format!("Talos on `{}`", node.name), JOIN, || async {
+    until(context, &format!("Talos on `{}`", node.name), cluster.options.deadlines.join, || async {
         Ok(match cluster.contact(&node.address).await? {
             Contact::Running(_) => Seen::Done(()),
             Contact::Silent(why) => Seen::NotYet(why),
@@ -88,12 +89,14 @@ async fn pull(cluster: &Cluster, version: &str, context: &dyn OperationContext) 
             if wanted == image || (!node.control_plane && component != Component::Kubelet) {
                 continue;
             }
-            context.before_write()?;
+            go_on(context, "images")?;
             context.progress(&format!("`{}` pulls {wanted}", node.name));
             let store =
                 if component == Component::Kubelet { ImageStore::System } else { ImageStore::Kubernetes };
             // A node that cannot pull it now can later: the component's own start tells.
-            if let Err(error) = cluster.talos(&node.address)?.pull_image(&wanted, store).await {
+            let client = cluster.talos(&node.address)?;
+            let pulled = cut(context, "an image", async { Ok(client.pull_image(&wanted, store).await) });
+            if let Err(error) = pulled.await? {
                 context.progress(&format!("`{}`: {error}", node.name));
             }
         }
@@ -149,7 +152,7 @@ async fn runs(
         // A DaemonSet: its manifest comes at the end.
         Component::Proxy => Ok(()),
         Component::Kubelet => {
-            until(context, &what, PULL, || async {
+            until(context, &what, cluster.options.deadlines.reboot, || async {
                 Ok(match cluster.kube().node(&node.name).await {
                     Ok(Some(found)) if found.kubelet_version.as_deref() == Some(tag.as_str()) => {
                         Seen::Done(())
@@ -171,7 +174,7 @@ async fn runs(
                 "kube-system",
                 &format!("{}-{}", component.name(), node.name),
             );
-            until(context, &what, JOIN, || async {
+            until(context, &what, cluster.options.deadlines.join, || async {
                 Ok(match cluster.kube().get(&pod).await {
                     Ok(Some(pod)) if image_of(&pod) == Some(image) && is_ready(&pod) => Seen::Done(()),
                     Ok(Some(pod)) => {
@@ -221,7 +224,7 @@ fn json(value: &strata_talos::Value) -> Json {
 
 /// What Talos gives to Kubernetes at bootstrap, in its newest form: kube-proxy, the network plug-in, the cluster's DNS.
 async fn manifests(cluster: &Cluster, context: &dyn OperationContext) -> Result<(), ProviderError> {
-    let Some(node) = cluster.control_planes().next() else { return Ok(()) };
+    let Some(node) = cluster.control_planes().into_iter().next() else { return Ok(()) };
     let resources = match cluster.talos(&node.address)?.list(ResourceKind::MANIFESTS).await {
         Ok(resources) => resources,
         // A Talos that gives none.

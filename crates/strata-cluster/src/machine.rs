@@ -1,6 +1,7 @@
 //! The life of a node's Talos: told what it is, changed, upgraded, taken out.
 
 use std::sync::PoisonError;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use strata_engine::{ErrorClass, Operation, OperationContext, Outcome, ProviderError};
 use strata_resource::{Spec, Value};
@@ -12,10 +13,11 @@ use crate::cluster::{Cluster, NodePlace};
 use crate::error::{guard, internal, kube, talos};
 use crate::forecast::{effect, told};
 use crate::kubernetes::version_of;
+use crate::moving;
 use crate::node::{Contact, Running, stage};
 use crate::restart::{self, Ways};
 use crate::rolling::Disturbance;
-use crate::wait::{BOOT, JOIN, PULL, Seen, until};
+use crate::wait::{Seen, cut, until, until_done};
 
 pub(crate) async fn execute(
     cluster: &Cluster,
@@ -47,16 +49,19 @@ pub(crate) fn text<'s>(spec: &'s Spec, field: &str) -> Option<&'s str> {
 fn place(cluster: &Cluster, operation: &Operation) -> Result<NodePlace, ProviderError> {
     let name = operation.address.name();
     let known = cluster.place(name);
-    let address = text(&operation.spec, "address").or(known.map(|node| node.address.as_str()));
+    let address = text(&operation.spec, "address").or(known.as_ref().map(|node| node.address.as_str()));
     let address = address.ok_or_else(|| internal(format!("`{name}` has no address")))?;
+    let asked = cluster.options.nodes.iter().find(|node| node.name == name);
     Ok(NodePlace {
         name: name.to_owned(),
         address: address.to_owned(),
         control_plane: text(&operation.spec, "role") == Some("controlplane"),
+        lease: asked.and_then(|node| node.lease.clone()),
+        pin: asked.and_then(|node| node.pin),
     })
 }
 
-fn config<'c>(cluster: &'c Cluster, node: &NodePlace) -> Result<&'c MachineConfig, ProviderError> {
+pub(crate) fn config<'c>(cluster: &'c Cluster, node: &NodePlace) -> Result<&'c MachineConfig, ProviderError> {
     cluster
         .options
         .configs
@@ -94,8 +99,12 @@ async fn create(
         false => None,
     };
     let wanted = joining(cluster, node)?.to_yaml();
-    let told = until(context, &format!("Talos at {}", node.address), BOOT, || async {
-        match cluster.contact(&node.address).await? {
+    let answered = AtomicBool::new(false);
+    let waiting_for = format!("Talos at {}", node.address);
+    let told = until_done(context, &waiting_for, cluster.options.deadlines.boot, || async {
+        let contact = cut(context, &waiting_for, cluster.contact(&node.address)).await?;
+        answered.fetch_or(!matches!(contact, Contact::Silent(_)), Ordering::SeqCst);
+        match contact {
             Contact::Running(_) => settled(cluster, node).await,
             Contact::Maintenance => {
                 // Only now is it certain that nothing is on its disk: while it is silent, it may be a member that reboots.
@@ -130,12 +139,26 @@ async fn create(
     if told.is_err() && node.control_plane {
         cluster.gave_up(&node.name);
     }
-    told?;
+    told.map_err(|error| match error.class {
+        ErrorClass::Unreachable if !answered.into_inner() => unreachable(node, error),
+        _ => error,
+    })?;
+    cluster.answers_at(&node.name, &node.address);
     eject(cluster, operation, context).await?;
     if turn.is_some() {
         cluster.end_turn(node, context).await?;
     }
     Ok(())
+}
+
+/// Nobody answered at the node's address in all that time.
+fn unreachable(node: &NodePlace, error: ProviderError) -> ProviderError {
+    let message = format!("node `{}` is unreachable: {}", node.name, error.message);
+    let error = ProviderError { message, ..error };
+    match &node.lease {
+        Some(lease) => error.hint(moving::reservation(&node.address, lease.mac.as_deref())),
+        None => error,
+    }
 }
 
 /// Whether a node that has its configuration runs from its disk: while it still installs itself, it will reboot.
@@ -199,16 +222,10 @@ async fn update(
 ) -> Result<(), ProviderError> {
     let changes = |field: &str| operation.changes.iter().any(|change| change.path.first() == Some(field));
     // It still answers where it was; the new address is part of what it is told.
-    let before = operation.recorded.as_ref().and_then(|recorded| text(&recorded.spec, "address"));
-    let reached = NodePlace { address: before.unwrap_or(&node.address).to_owned(), ..node.clone() };
-    let at = match cluster.contact(&reached.address).await? {
-        Contact::Running(running) => (reached, running),
-        _ => match cluster.contact(&node.address).await? {
-            Contact::Running(running) => (node.clone(), running),
-            _ => return Err(silent(node)),
-        },
-    };
-    let (reached, running) = at;
+    let Some((reached, running)) = cluster.locate(node).await? else { return Err(silent(node)) };
+    let moves = reached.address != node.address;
+    // What DHCP gives is asked for again when the machine starts.
+    let asks_again = moves && node.lease.is_some();
     let upgrades = changes("version");
     let tells = ["config", "foreign", "address"].iter().any(|field| changes(field));
     let reboot = match tells {
@@ -217,7 +234,7 @@ async fn update(
     };
     // A run that died may have told it, and not rebooted it.
     let due = changes("cordoned") && cluster.due_reboot(&reached).await?.is_some();
-    let restarts = upgrades || due || reboot != RebootEffect::NoReboot;
+    let restarts = upgrades || due || asks_again || reboot != RebootEffect::NoReboot;
     let what = if restarts { Disturbance::Restart } else { Disturbance::Light };
     let _turn = cluster.begin_turn(&reached, what, context).await?;
     if upgrades {
@@ -225,6 +242,13 @@ async fn update(
     }
     if tells {
         tell(cluster, node, &reached, context).await?;
+    }
+    if asks_again && let Some((at, _)) = cluster.locate(node).await? {
+        let boot = cluster.talos(&at.address)?.boot_id().await.map_err(talos)?;
+        Ways { node, reached: &at, boot: &boot }.rebooted(cluster, context).await?;
+    }
+    if moves {
+        moving::arrives(cluster, node, &reached, context).await?;
     }
     if due && let Some(boot) = cluster.due_reboot(node).await? {
         Ways { node, reached: node, boot: &boot }.rebooted(cluster, context).await?;
@@ -287,7 +311,8 @@ pub(crate) async fn wait_reboot(
     before: &str,
     context: &dyn OperationContext,
 ) -> Result<(), ProviderError> {
-    until(context, &format!("the reboot of `{}`", node.name), PULL, || async {
+    let within = cluster.options.deadlines.reboot;
+    until(context, &format!("the reboot of `{}`", node.name), within, || async {
         cluster.hang_up(&node.address);
         Ok(match cluster.talos(&node.address)?.boot_id().await {
             Ok(boot) if boot != before => Seen::Done(()),
@@ -312,7 +337,7 @@ async fn delete(
     let _turn = if answers {
         Some(cluster.begin_turn(node, Disturbance::Leave, context).await?)
     } else {
-        Some(cluster.turn.lock().await)
+        Some(cluster.turn(context).await?)
     };
     if node.control_plane {
         if answers {
@@ -365,7 +390,7 @@ pub(crate) async fn leave(
     context: &dyn OperationContext,
 ) -> Result<(), ProviderError> {
     let client = cluster.talos(&node.address)?;
-    until(context, &format!("`{}` to leave etcd", node.name), JOIN, || async {
+    until_done(context, &format!("`{}` to leave etcd", node.name), cluster.options.deadlines.join, || async {
         let etcd = cluster.etcd().await?;
         if etcd.of(&node.name).is_none() {
             return Ok(Seen::Done(()));

@@ -2,11 +2,11 @@
 
 use strata_engine::{OperationContext, ProviderError};
 use strata_talos::MachineConfig;
-use strata_talos::api::{ConfigSlot, MachineStage};
+use strata_talos::api::{ConfigSlot, MachineStage, TalosError, TalosReason, TlsProblem};
 
 use crate::cluster::{Cluster, NodePlace};
 use crate::error::{internal, talos};
-use crate::wait::{BOOT, JOIN, Seen, until};
+use crate::wait::{Seen, until};
 
 /// What answers at a node's address.
 pub(crate) enum Contact {
@@ -37,6 +37,15 @@ impl Cluster {
                 Ok(_) => Contact::Maintenance,
                 Err(error) if error.is_unreachable() || error.is_transient() => {
                     Contact::Silent(error.to_string())
+                }
+                Err(TalosError {
+                    reason: TalosReason::Tls(problem @ TlsProblem::PinMismatch { .. }),
+                    ..
+                }) => {
+                    let hint = problem.hint().unwrap_or_default();
+                    Contact::Stranger(format!(
+                        "the machine at {address} is not the pinned one: {problem}; {hint}"
+                    ))
                 }
                 Err(_) => {
                     Contact::Stranger(format!("a Talos machine of another cluster answers at {address}"))
@@ -70,7 +79,7 @@ impl Cluster {
         node: &NodePlace,
         context: &dyn OperationContext,
     ) -> Result<(), ProviderError> {
-        until(context, &format!("Talos on `{}`", node.name), BOOT, || async {
+        until(context, &format!("Talos on `{}`", node.name), self.options.deadlines.boot, || async {
             self.hang_up(&node.address);
             Ok(match self.contact(&node.address).await? {
                 Contact::Silent(why) => Seen::NotYet(why),
@@ -86,7 +95,7 @@ impl Cluster {
         node: &NodePlace,
         context: &dyn OperationContext,
     ) -> Result<(), ProviderError> {
-        until(context, &format!("`{}` to be well", node.name), JOIN, || async {
+        until(context, &format!("`{}` to be well", node.name), self.options.deadlines.join, || async {
             Ok(match self.trouble(node).await? {
                 None => Seen::Done(()),
                 Some(trouble) => Seen::NotYet(trouble),

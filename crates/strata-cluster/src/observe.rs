@@ -98,21 +98,29 @@ async fn contacts(
     for one in wanted.iter().filter(|one| one.address.kind() == Kind::Machine) {
         let of = |spec: &Spec| spec.get("address").and_then(Value::as_text).map(str::to_owned);
         let known = one.recorded.and_then(|recorded| of(&recorded.spec));
-        let place = cluster.place(one.address.name()).map(|node| node.address.clone());
+        let place = cluster.place(one.address.name()).map(|node| node.address);
         let mut places: Vec<String> = known.into_iter().chain(of(one.spec)).chain(place).collect();
         places.dedup();
         addresses.insert(one.address.name().to_owned(), places);
     }
-    // Kubernetes is asked of all nodes, whichever machines are.
-    if wanted.iter().any(|one| one.address.kind() == Kind::Kubernetes) {
+    // Kubernetes and etcd are asked of all nodes, whichever machines are.
+    if wanted.iter().any(|one| matches!(one.address.kind(), Kind::Kubernetes | Kind::Bootstrap)) {
         for node in cluster.places() {
-            addresses.entry(node.name.clone()).or_insert_with(|| vec![node.address.clone()]);
+            let should = cluster.wanted(&node).address;
+            addresses.entry(node.name).or_insert_with(|| {
+                let mut places = vec![node.address, should];
+                places.dedup();
+                places
+            });
         }
     }
     let looks = addresses.into_iter().map(|(name, places)| async move {
         let mut seen = Contact::Silent(format!("`{name}` has no address"));
         for address in places {
             seen = cluster.contact(&address).await?;
+            if let Contact::Running(_) | Contact::Maintenance = seen {
+                cluster.answers_at(&name, &address);
+            }
             if !matches!(seen, Contact::Silent(_)) {
                 break;
             }
@@ -168,7 +176,7 @@ async fn machine(
 /// Whether a run that died owes the node a reboot: for the forecast.
 async fn note_due(cluster: &Cluster, name: &str) -> Result<(), ProviderError> {
     let Some(node) = cluster.place(name) else { return Ok(()) };
-    if cluster.due_reboot(node).await?.is_some() {
+    if cluster.due_reboot(&node).await?.is_some() {
         cluster.due.lock().unwrap_or_else(std::sync::PoisonError::into_inner).insert(name.to_owned());
     }
     Ok(())
@@ -262,7 +270,7 @@ async fn lost_or_silent(
     cluster: &Cluster,
     contacts: &BTreeMap<String, Contact>,
 ) -> Result<Sighting, ProviderError> {
-    let silent = cluster.control_planes().find_map(|node| match contacts.get(&node.name) {
+    let silent = cluster.control_planes().iter().find_map(|node| match contacts.get(&node.name) {
         Some(Contact::Silent(why)) => Some(why.clone()),
         _ => None,
     });

@@ -8,7 +8,7 @@ use crate::error::{guard, talos};
 use crate::machine::{delete_node, leave, wiped};
 use crate::node::Contact;
 use crate::rolling::Disturbance;
-use crate::wait::{PULL, Seen, until};
+use crate::wait::{Seen, until};
 
 /// What a node is after its reset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,9 +44,9 @@ pub async fn check_reset(cluster: &Cluster, name: &str) -> Result<(), ProviderEr
     Ok(())
 }
 
-fn place<'c>(cluster: &'c Cluster, name: &str) -> Result<&'c crate::cluster::NodePlace, ProviderError> {
+fn place(cluster: &Cluster, name: &str) -> Result<crate::cluster::NodePlace, ProviderError> {
     cluster.place(name).ok_or_else(|| {
-        let names: Vec<&str> = cluster.places().map(|node| node.name.as_str()).collect();
+        let names: Vec<String> = cluster.places().into_iter().map(|node| node.name).collect();
         ProviderError::new(ErrorClass::BadInput, format!("`{}` has no node `{name}`", cluster.name()))
             .hint(format!("there are: {}", names.join(", ")))
     })
@@ -60,7 +60,7 @@ pub async fn reset(
     context: &dyn OperationContext,
 ) -> Result<AfterReset, ProviderError> {
     check_reset(cluster, name).await?;
-    let node = place(cluster, name)?;
+    let node = &place(cluster, name)?;
     let _turn = cluster.begin_turn(node, Disturbance::Leave, context).await?;
     if cluster.is_alive() {
         if node.control_plane {
@@ -72,7 +72,8 @@ pub async fn reset(
     let client = cluster.talos(&node.address)?;
     let before = client.boot_id().await.map_err(talos)?;
     wiped(&client, wipe, "is reset", context).await?;
-    let after = until(context, &format!("the reset of `{name}`"), PULL, || async {
+    let within = cluster.options.deadlines.reboot;
+    let after = until(context, &format!("the reset of `{name}`"), within, || async {
         cluster.hang_up(&node.address);
         Ok(match cluster.contact(&node.address).await? {
             Contact::Maintenance => Seen::Done(AfterReset::Maintenance),

@@ -10,7 +10,7 @@ use crate::cluster::{Cluster, NodePlace};
 use crate::error::{internal, talos};
 use crate::machine::{is_passing, text};
 use crate::node::stage;
-use crate::wait::{PULL, Seen, until};
+use crate::wait::{Seen, cut, until_done};
 
 /// A node before its reboot, and where it may answer after it.
 pub(crate) struct Ways<'n> {
@@ -39,7 +39,10 @@ impl Ways<'_> {
             cluster.hang_up(address);
             let client = cluster.talos(address)?;
             let seen = match client.boot_id().await {
-                Ok(boot) if boot != self.boot => return Ok(Now::Other),
+                Ok(boot) if boot != self.boot => {
+                    cluster.answers_at(&self.node.name, address);
+                    return Ok(Now::Other);
+                }
                 Ok(_) => client.machine_status().await,
                 Err(error) => Err(error),
             };
@@ -63,8 +66,9 @@ impl Ways<'_> {
         cluster: &Cluster,
         context: &dyn OperationContext,
     ) -> Result<(), ProviderError> {
-        until(context, &format!("the reboot of `{}`", self.node.name), PULL, || async {
-            match self.now(cluster).await? {
+        let within = cluster.options.deadlines.reboot;
+        until_done(context, &format!("the reboot of `{}`", self.node.name), within, || async {
+            match cut(context, "the reboot", self.now(cluster)).await? {
                 Now::Other => Ok(Seen::Done(())),
                 Now::Busy(what) => Ok(Seen::NotYet(what)),
                 Now::Waits(client) => reboot(&client, context).await.map(Seen::NotYet),
@@ -80,8 +84,9 @@ impl Ways<'_> {
         config: &SecretString,
         context: &dyn OperationContext,
     ) -> Result<(), ProviderError> {
-        until(context, &format!("the reboot of `{}`", self.node.name), PULL, || async {
-            let client = match self.now(cluster).await? {
+        let within = cluster.options.deadlines.reboot;
+        until_done(context, &format!("the reboot of `{}`", self.node.name), within, || async {
+            let client = match cut(context, "the reboot", self.now(cluster)).await? {
                 Now::Other => return Ok(Seen::Done(())),
                 Now::Busy(what) => return Ok(Seen::NotYet(what)),
                 Now::Waits(client) => client,
@@ -126,8 +131,9 @@ pub(crate) async fn upgrade(
     let ways = Ways { node, reached: node, boot: &boot };
     // From 1.13 on the node only installs it, and we reboot.
     let installed = AtomicBool::new(false);
-    until(context, &format!("the upgrade of `{}`", node.name), PULL, || async {
-        let client = match ways.now(cluster).await? {
+    let within = cluster.options.deadlines.reboot;
+    until_done(context, &format!("the upgrade of `{}`", node.name), within, || async {
+        let client = match cut(context, "the upgrade", ways.now(cluster)).await? {
             Now::Other => return Ok(Seen::Done(())),
             Now::Busy(what) => return Ok(Seen::NotYet(what)),
             Now::Waits(client) => client,

@@ -8,7 +8,7 @@ use crate::bootstrap::is_early;
 use crate::cluster::{Cluster, NodePlace};
 use crate::error::talos;
 use crate::machine::{is_passing, settled, wait_reboot, wiped};
-use crate::wait::{BOOT, JOIN, Seen, until};
+use crate::wait::{Seen, until, until_done};
 
 /// What is left of an etcd without a majority goes: beside the one that is begun now it would be a second one. Only its data go;
 /// the machine keeps its configuration.
@@ -24,8 +24,9 @@ pub(crate) async fn clear_remains(
         let boot = client.boot_id().await.map_err(talos)?;
         let doing = format!("what `{}` has left of the lost etcd is wiped", node.name);
         wiped(&client, Wipe::Partitions(vec!["EPHEMERAL".to_owned()]), &doing, context).await?;
-        wait_reboot(cluster, node, &boot, context).await?;
-        until(context, &format!("`{}` to be up again", node.name), BOOT, || settled(cluster, node)).await?;
+        wait_reboot(cluster, &node, &boot, context).await?;
+        let waiting_for = format!("`{}` to be up again", node.name);
+        until(context, &waiting_for, cluster.options.deadlines.boot, || settled(cluster, &node)).await?;
     }
     Ok(())
 }
@@ -44,7 +45,8 @@ pub(crate) async fn from_copy(
     copy: &SecretBytes,
     context: &dyn OperationContext,
 ) -> Result<(), ProviderError> {
-    until(context, &format!("`{}` to begin etcd from the copy", first.name), JOIN, || async {
+    let waiting_for = format!("`{}` to begin etcd from the copy", first.name);
+    until_done(context, &waiting_for, cluster.options.deadlines.join, || async {
         context.before_write()?;
         let client = cluster.talos(&first.address)?;
         context.progress(&format!("the copy of etcd goes to `{}`", first.name));

@@ -11,6 +11,7 @@ use tokio::sync::MutexGuard;
 
 use crate::cluster::{Cluster, NodePlace};
 use crate::error::{guard, internal, kube, talos};
+use crate::wait::{cut, go_on};
 
 /// On a node that we cordoned, so that a run that died is told from a person who wants it so.
 pub(crate) const CORDONED_BY: &str = "strata.dev/cordoned";
@@ -37,7 +38,7 @@ impl Cluster {
         what: Disturbance,
         context: &dyn OperationContext,
     ) -> Result<MutexGuard<'_, ()>, ProviderError> {
-        let turn = self.turn.lock().await;
+        let turn = self.turn(context).await?;
         if !self.is_alive() {
             return Ok(turn);
         }
@@ -64,6 +65,16 @@ impl Cluster {
         Ok(turn)
     }
 
+    /// Waits until nobody else is disturbed.
+    pub(crate) async fn turn(
+        &self,
+        context: &dyn OperationContext,
+    ) -> Result<MutexGuard<'_, ()>, ProviderError> {
+        let turn = cut(context, "its turn", async { Ok(self.turn.lock().await) }).await;
+        // Nothing was begun yet.
+        turn.map_err(|error| ProviderError { nothing_done: true, ..error })
+    }
+
     /// The node is well again and takes pods.
     pub(crate) async fn end_turn(
         &self,
@@ -84,7 +95,7 @@ impl Cluster {
             json!({"metadata": {"annotations": {CORDONED_BY: "true"}}, "spec": {"unschedulable": true}});
         self.kube().patch(&node_reference(name), &cordon).await.map_err(kube)?;
         let options = DrainOptions::new(Patience::seconds(DRAIN.as_secs()));
-        let before = || context.before_write();
+        let before = || go_on(context, "the pods of the node to leave");
         let drained =
             self.kube().drain(name, &options, &before, &|progress| context.progress(progress.seen)).await;
         drained.map(|_| ()).map_err(|error| {

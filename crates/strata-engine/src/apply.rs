@@ -37,7 +37,8 @@ pub struct ApplyReport {
     pub skipped: Vec<Address>,
     /// Not begun because the user said stop.
     pub left: usize,
-    /// Begun and not ended because the user said stop now. The journal has them; the next apply looks what became of them.
+    /// Begun and not ended because the user said stop: now, or while they only waited. The journal has them; the next apply looks
+    /// what became of them.
     pub unfinished: Vec<Address>,
     pub interrupted: bool,
 }
@@ -132,9 +133,9 @@ impl LockedRun {
             }
         }
         report.interrupted = stop.stopping();
-        report.left = schedule.left();
-        report.unfinished =
-            schedule.running().into_iter().map(|index| plan.steps[index].address.clone()).collect();
+        report.left += schedule.left();
+        let running = schedule.running().into_iter().map(|index| plan.steps[index].address.clone());
+        report.unfinished.extend(running);
         broken.map_or(Ok(report), Err)
     }
 
@@ -186,6 +187,16 @@ impl LockedRun {
                 schedule.done(index);
                 report.done += 1;
                 self.run.events.emit(Event::StepDone { step: index, address, action });
+            }
+            Some(error) if finished.given_up => {
+                // What needs it is left for the next run, like everything else that was not begun.
+                report.left += schedule.failed(index).len();
+                match error.nothing_done {
+                    true => report.left += 1,
+                    false => report.unfinished.push(address.clone()),
+                }
+                let waited = error.message;
+                self.run.events.emit(Event::StepStopped { step: index, address, action, waited });
             }
             Some(error) => {
                 self.run.events.emit(Event::StepFailed {

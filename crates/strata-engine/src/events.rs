@@ -49,6 +49,13 @@ pub enum Event {
         action: StepAction,
         error: ProviderError,
     },
+    /// It only waited when the user said stop. The journal has it; the next apply goes on with it.
+    StepStopped {
+        step: usize,
+        address: Address,
+        action: StepAction,
+        waited: String,
+    },
     /// Not begun because something it needs failed.
     StepSkipped {
         step: usize,

@@ -123,6 +123,8 @@ pub enum ProblemKind {
     Silent,
     /// It was begun once and cannot be begun again: it must be restored.
     Lost,
+    /// It would do harm, by what its provider sees.
+    Harmful,
 }
 
 /// Why the plan cannot run.

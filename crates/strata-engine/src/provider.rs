@@ -73,6 +73,15 @@ pub enum Forecast {
     MayRestart,
 }
 
+/// What must not be done, whoever asks for it. The plan tells it, and does not run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Objection {
+    /// The object of one of the operations.
+    pub address: Address,
+    pub message: String,
+    pub hint: String,
+}
+
 /// What an operation made: recorded in the state beside the spec.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Outcome {
@@ -88,6 +97,14 @@ pub trait OperationContext: Send + Sync {
     async fn task_started(&self, task: &str) -> Result<(), ProviderError>;
     /// What it does at the moment, for people.
     fn progress(&self, doing: &str);
+    /// Whether the user said stop: what is being written is finished, and nobody waits for anything any more.
+    fn stopping(&self) -> bool {
+        false
+    }
+    /// Returns once the user said stop.
+    async fn stopped(&self) {
+        std::future::pending().await
+    }
 }
 
 #[async_trait]
@@ -95,7 +112,12 @@ pub trait Provider: Send + Sync {
     /// Looks at all of them, bulk first; the answers stand in the order of the questions.
     async fn observe_all(&self, wanted: &[Wanted<'_>]) -> Result<Vec<Sighting>, ProviderError>;
 
-    /// Whether the operations can be done at all: privileges, storages, bridges. Everything that is wrong, not only the first.
+    /// What of the operations would do harm: told in the plan, before anybody agrees to it. Only looks.
+    async fn objections(&self, _operations: &[Operation]) -> Result<Vec<Objection>, ProviderError> {
+        Ok(Vec::new())
+    }
+
+    /// Whether this run can do the operations: privileges, storages, bridges. Everything that is wrong, not only the first.
     async fn preflight(&self, operations: &[Operation]) -> Result<Vec<ProviderError>, ProviderError>;
 
     async fn execute(

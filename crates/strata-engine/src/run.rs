@@ -8,10 +8,10 @@ use strata_secret::DigestKey;
 use strata_state::{Action, LockOwner, LockedState, ReplayedState, StateDocument, Store, StoreError, replay};
 
 use crate::events::{Event, EventSink};
-use crate::plan::{Plan, StepAction};
+use crate::plan::{Plan, Problem, ProblemKind, StepAction};
 use crate::planner::{PlanRequest, make_plan};
 use crate::refresh::{Live, refresh};
-use crate::{Drift, Forecast, Provider, ProviderError, ResolvedEntry};
+use crate::{Drift, Forecast, Objection, Provider, ProviderError, ResolvedEntry};
 
 /// The time, passed in.
 pub trait Clock: Send + Sync {
@@ -106,7 +106,7 @@ impl Run {
         Ok(crate::drift::compare(&state.document, &live))
     }
 
-    /// Asks the providers whether the plan can be done at all. Gives everything that stands in its way.
+    /// Asks the providers whether this run can do what the plan says. Gives everything that stands in its way.
     pub async fn preflight(&self, plan: &Plan) -> Result<Vec<ProviderError>, EngineError> {
         let mut found = Vec::new();
         for (target, operations) in plan.operations() {
@@ -135,6 +135,28 @@ impl Run {
         Ok(())
     }
 
+    /// What would do harm becomes a problem of the plan.
+    async fn object(&self, plan: &mut Plan) -> Result<(), EngineError> {
+        let mut found = Vec::new();
+        for (target, operations) in plan.operations() {
+            match self.providers.get(target)?.objections(&operations).await {
+                Ok(objections) => found.extend(objections),
+                // What does not answer is a problem of the plan already.
+                Err(_) if !plan.problems.is_empty() => {}
+                Err(error) => {
+                    let (target, error) = (target.to_owned(), Box::new(error));
+                    return Err(EngineError::Observe { target, error });
+                }
+            }
+        }
+        for Objection { address, message, hint } in found {
+            let step = plan.steps.iter().find(|step| step.address == address);
+            let origin = step.and_then(|step| step.origin.clone());
+            plan.problems.push(Problem { kind: ProblemKind::Harmful, address, message, hint, origin });
+        }
+        Ok(())
+    }
+
     pub(crate) async fn plan_from(
         &self,
         stack: &StackView,
@@ -149,6 +171,7 @@ impl Run {
             live: &live,
         });
         self.forecast(&mut plan)?;
+        self.object(&mut plan).await?;
         match plan.lint().first() {
             Some(defect) => Err(EngineError::Lint(defect.clone())),
             None => Ok(plan),

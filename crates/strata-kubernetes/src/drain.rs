@@ -157,7 +157,8 @@ impl KubeClient {
         }
     }
 
-    /// Evicts pods until only those are left that stay. The node should be cordoned. `before_write` is asked before each write.
+    /// Evicts pods until only those are left that stay. The node should be cordoned. `before_write` is asked before each
+    /// write, and at each look while it waits.
     pub async fn drain<G>(
         &self,
         node: &str,
@@ -169,6 +170,7 @@ impl KubeClient {
         let mut waiting = options.patience.begin(self.clock(), &waiting_for, progress);
         let mut asked = BTreeMap::new();
         loop {
+            before_write().map_err(DrainError::Stopped)?;
             let plan = match self.plan_drain(node, options).await {
                 Ok(plan) => plan,
                 // The API may be away for a moment: on a control plane, because of this very node.

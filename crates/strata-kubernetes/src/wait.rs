@@ -1,11 +1,12 @@
 //! Waiting for readiness instead of for time: conditions, a deadline, and a word now and then on what is still missing.
 
+use std::convert::Infallible;
 use std::time::Duration;
 
 use serde_json::Value;
 use strata_net::Clock;
 
-use crate::{KubeClient, KubeError, Object, ObjectRef, Trouble};
+use crate::{Guarded, KubeClient, KubeError, Object, ObjectRef, Trouble};
 
 /// How long to wait, and how often to look.
 #[derive(Debug, Clone, Copy)]
@@ -104,25 +105,43 @@ impl KubeClient {
         patience: Patience,
         progress: &(dyn Fn(&Progress<'_>) + Send + Sync),
     ) -> Result<Option<Object>, KubeError> {
+        let free = || Ok::<(), Infallible>(());
+        match self.wait_guarded(what, until, patience, &free, progress).await {
+            Ok(object) => Ok(object),
+            Err(Guarded::Kube(error)) => Err(error),
+            Err(Guarded::Stopped(never)) => match never {},
+        }
+    }
+
+    /// As [`Self::wait_until`], as long as `go_on` lets it: asked at each look.
+    pub async fn wait_guarded<G>(
+        &self,
+        what: &ObjectRef,
+        until: &Until,
+        patience: Patience,
+        go_on: &(dyn Fn() -> Result<(), G> + Send + Sync),
+        progress: &(dyn Fn(&Progress<'_>) + Send + Sync),
+    ) -> Result<Option<Object>, Guarded<G>> {
         let waiting_for = what.to_string();
         let mut waiting = patience.begin(self.clock(), &waiting_for, progress);
         let action = || format!("wait for {waiting_for}");
         loop {
+            go_on().map_err(Guarded::Stopped)?;
             let seen = match self.get(what).await {
                 Ok(object) => match until.standing(object.as_ref()) {
                     Standing::Met => return Ok(object),
                     Standing::NotYet(seen) => seen,
                     Standing::Never(seen) => {
-                        return Err(KubeError::new(Trouble::NotReady, action(), self.endpoint(), seen));
+                        return Err(KubeError::new(Trouble::NotReady, action(), self.endpoint(), seen).into());
                     }
                 },
                 Err(error) if error.is_transient() => error.reason().to_owned(),
-                Err(error) => return Err(error),
+                Err(error) => return Err(error.into()),
             };
             if !waiting.again(&seen).await {
                 let seconds = patience.deadline.as_secs();
                 let reason = format!("not within {seconds} s; last seen: {seen}");
-                return Err(KubeError::new(Trouble::NotReady, action(), self.endpoint(), reason));
+                return Err(KubeError::new(Trouble::NotReady, action(), self.endpoint(), reason).into());
             }
         }
     }

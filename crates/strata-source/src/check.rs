@@ -1,6 +1,7 @@
 //! Checks across files: what no single file can know.
 
 mod collisions;
+mod gitops;
 mod guests;
 mod images;
 mod layers;
@@ -12,6 +13,8 @@ mod secrets;
 mod storages;
 mod targets;
 mod templates;
+
+pub use gitops::FLUX_HOMELESS;
 
 use strata_diagnostics::Diagnostics;
 
@@ -27,6 +30,7 @@ pub(crate) fn check(repository: &Repository, world: &dyn World, diagnostics: &mu
     machines::check(repository, diagnostics);
     network::check(repository, diagnostics);
     outputs::check(repository, diagnostics);
+    gitops::check(repository, diagnostics);
     let guests = guests::all(repository, diagnostics);
     collisions::check(&guests, diagnostics);
     ranges::check(repository, &guests, diagnostics);

@@ -16,6 +16,7 @@ use crate::stack::output::OutputPath;
 use crate::stack::{Metadata, StorageDefaults};
 use crate::value::address::{Cidr, Ip};
 use crate::value::document::Document;
+use crate::value::duration::Seconds;
 use crate::value::name::{HOST, ID, NAME, TAG, URL, VERSION};
 
 const SCHEMATIC_ID: TextRule = TextRule {
@@ -106,6 +107,8 @@ record! {
         "nameservers" nameservers: Vec<Spanned<Ip>>;
         /// time servers
         "timeServers" time_servers: Vec<String>;
+        /// a DHCP server gives the machines their addresses: each must be reserved there for the machine's `mac`
+        "dhcp" dhcp: bool = false;
         /// the address that the control planes share
         "vip" vip: Option<Spanned<Ip>>;
         /// other names and addresses of the Kubernetes API
@@ -142,6 +145,20 @@ record! {
 }
 
 record! {
+    /// How long the steps of a machine's life may take.
+    pub struct ClusterTimeouts {
+        /// from being switched on to answering; 15 minutes unless said otherwise
+        "boot" boot: Option<Seconds>;
+        /// from having a configuration to being well in the cluster; 10 minutes unless said otherwise
+        "join" join: Option<Seconds>;
+        /// a reboot, with the images that are pulled for it; 20 minutes unless said otherwise
+        "reboot" reboot: Option<Seconds>;
+        /// the network of pods, then the controllers of Flux; 15 minutes unless said otherwise
+        "flux" flux: Option<Seconds>;
+    }
+}
+
+record! {
     /// The cluster.
     pub struct ClusterSpec {
         /// the operating system
@@ -160,6 +177,8 @@ record! {
         "patches" patches: Vec<Document>;
         /// how machines are called, from `{cluster}`, `{role}` and `{n}`
         "naming" naming: Option<Spanned<String>>;
+        /// how long the steps of a machine's life may take
+        "timeouts" timeouts: Option<ClusterTimeouts>;
         /// the address of the Kubernetes API, where it is neither the virtual one nor the first control plane's
         "endpoint" endpoint: Option<Spanned<String>> [text(URL)];
     }

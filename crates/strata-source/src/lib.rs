@@ -12,6 +12,7 @@ pub mod stack;
 pub mod value;
 pub mod world;
 
+pub use check::FLUX_HOMELESS;
 pub use repository::{
     DEFAULT_ENVIRONMENT, EffectiveStack, Model, Repository, SelectError, StackEntry, StackKind,
 };

@@ -151,14 +151,17 @@ fn network(
         Some(mac) => link.insert("deviceSelector".into(), json!({"hardwareAddr": mac.to_lowercase()})),
         None => link.insert("interface".into(), json!("eth0")),
     };
-    link.insert("dhcp".into(), json!(false));
+    let fixed = !cluster.asks_dhcp(machine);
+    link.insert("dhcp".into(), json!(!fixed && network.guest_vlan.is_none()));
     let mtu = machine.setting(|settings| settings.mtu).or(network.mtu);
     if let Some(mtu) = mtu {
         link.insert("mtu".into(), json!(mtu));
     }
     let mut inner = JsonMap::new();
-    inner.insert("addresses".into(), json!([network.cidr.with_address(address.value).to_string()]));
-    if let Some(gateway) = &network.gateway {
+    if fixed {
+        inner.insert("addresses".into(), json!([network.cidr.with_address(address.value).to_string()]));
+    }
+    if let Some(gateway) = network.gateway.as_ref().filter(|_| fixed) {
         let all = if gateway.0.is_ipv6() { "::/0" } else { "0.0.0.0/0" };
         inner.insert("routes".into(), json!([{"network": all, "gateway": gateway.0.to_string()}]));
     }
@@ -168,6 +171,9 @@ fn network(
     match network.guest_vlan {
         Some(vlan) => {
             inner.insert("vlanId".into(), json!(vlan));
+            if !fixed {
+                inner.insert("dhcp".into(), json!(true));
+            }
             link.insert("vlans".into(), json!([Json::Object(inner)]));
         }
         None => link.extend(inner),

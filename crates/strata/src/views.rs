@@ -2,6 +2,7 @@
 
 mod configuration;
 pub(crate) mod drift;
+mod farewell;
 pub(crate) mod graph;
 pub(crate) mod health;
 pub(crate) mod plan;

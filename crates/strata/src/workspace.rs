@@ -135,16 +135,19 @@ impl StackSession {
 impl<'c> Workspace<'c> {
     /// Finds and reads the repository. Every mistake in it is shown; with one of them the command ends here.
     pub(crate) fn load(context: &'c Context) -> Result<Self, CommandError> {
-        Self::read(context, false)
+        Self::read(context, |_| false)
     }
 
-    /// The same, with warnings shown too.
-    pub(crate) fn read(context: &'c Context, warnings: bool) -> Result<Self, CommandError> {
+    /// The same, with some warnings shown too.
+    pub(crate) fn read(
+        context: &'c Context,
+        tells: impl Fn(&Diagnostic) -> bool,
+    ) -> Result<Self, CommandError> {
         let root = find_root(&context.start())?;
         let disk = Disk::new(&root, context.environment.clone());
         let (repository, diagnostics) = Repository::load(&disk);
         let shown: Vec<&Diagnostic> =
-            diagnostics.iter().filter(|found| warnings || found.is_error()).collect();
+            diagnostics.iter().filter(|found| found.is_error() || tells(found)).collect();
         show(context.printer, &shown, &repository.sources);
         if diagnostics.has_errors() {
             if !context.printer.is_json() {

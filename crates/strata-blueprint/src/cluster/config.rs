@@ -162,10 +162,14 @@ fn node_input(cluster: &Cluster, node: &Node<'_>, mac: Option<String>) -> NodeIn
     input.hostname = Some(node.name.clone());
     if let (Some(network), Some(address)) = (&cluster.cluster.network, &node.address) {
         let vip = network.vip.as_ref().filter(|_| node.role == NodeRole::ControlPlane);
+        // Who asks DHCP gets its router there, too.
+        let fixed = !cluster.asks_dhcp(node);
+        let own = network.cidr.with_address(address.value).to_string();
+        let gateway = network.gateway.as_ref().filter(|_| fixed);
         input.network = Some(NodeNetwork {
             link: mac.map_or(Link::Only, |mac| Link::Mac(mac.to_ascii_lowercase())),
-            addresses: vec![network.cidr.with_address(address.value).to_string()],
-            gateway: network.gateway.as_ref().map(|gateway| gateway.0.to_string()),
+            addresses: fixed.then_some(own).into_iter().collect(),
+            gateway: gateway.map(|gateway| gateway.0.to_string()),
             vlan: network.guest_vlan,
             mtu: node.setting(|settings| settings.mtu).or(network.mtu).map(u32::from),
             vip: vip.map(|vip| vip.0.to_string()),

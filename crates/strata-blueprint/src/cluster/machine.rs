@@ -26,10 +26,24 @@ pub struct ClusterPlan {
     /// Somebody else installs the network plug-in.
     pub waits_for_cni: bool,
     pub allow_even: bool,
-    /// Where each node's Talos answers: name, address, whether it is a control plane.
-    pub nodes: Vec<(String, String, bool)>,
+    /// Where each node's Talos answers.
+    pub nodes: Vec<NodePlan>,
     /// What each node is told, by name. Empty where the cluster's keys are not there.
     pub configs: BTreeMap<String, MachineConfig>,
+}
+
+/// One node, as it is reached.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NodePlan {
+    pub name: String,
+    pub address: String,
+    pub control_plane: bool,
+    /// A DHCP server gives it the address.
+    pub dhcp: bool,
+    /// The hardware address of its card, where it is known.
+    pub mac: Option<String>,
+    /// The key that it shows in maintenance mode, as the console of the node prints it.
+    pub fingerprint: Option<String>,
 }
 
 impl fmt::Debug for ClusterPlan {
@@ -67,12 +81,25 @@ impl Draft<'_> {
                 continue;
             };
             let control_plane = node.role == NodeRole::ControlPlane;
-            plan.nodes.push((node.name.clone(), address.value.to_string(), control_plane));
+            plan.nodes.push(NodePlan {
+                name: node.name.clone(),
+                address: address.value.to_string(),
+                control_plane,
+                dhcp: cluster.asks_dhcp(node),
+                mac: self.card(node),
+                fingerprint: node.fingerprint.map(|fingerprint| fingerprint.value.clone()),
+            });
             let own = self.machine(cluster, nodes, node, &address.value.to_string(), &mut plan);
             machines.insert(own, control_plane);
         }
         self.once(cluster, &machines, &plan);
         self.blueprint.cluster = Some(plan);
+    }
+
+    /// The hardware address of a node's card: the one of its VM, or the one that is written.
+    fn card(&self, node: &Node<'_>) -> Option<String> {
+        let vm = self.blueprint.graph.get(&self.address(Kind::Vm, &node.name));
+        vm.map_or_else(|| node.mac.map(|mac| mac.value.to_string()), |vm| mac_of(&vm.spec))
     }
 
     fn machine(
@@ -85,7 +112,7 @@ impl Draft<'_> {
     ) -> Address {
         let vm = self.address(Kind::Vm, &node.name);
         let on_vm = self.blueprint.graph.get(&vm);
-        let mac = on_vm.map_or_else(|| node.mac.map(|mac| mac.value.to_string()), |vm| mac_of(&vm.spec));
+        let mac = self.card(node);
         let is_vm = on_vm.is_some();
         let protect = on_vm.is_some_and(|vm| vm.protect);
         // A machine of metal is installed with the image of its schematic, too.

@@ -23,6 +23,8 @@ pub(super) struct Finished {
     pub(super) id: u64,
     pub(super) effect: StepEffect,
     pub(super) error: Option<ProviderError>,
+    /// It did not fail: the user said stop while it waited.
+    pub(super) given_up: bool,
 }
 
 pub(super) struct Worker<'a> {
@@ -52,10 +54,16 @@ impl Worker<'_> {
             action,
             stage: self.step.stage,
         });
+        let mut given_up = false;
         let (effect, error) = if action.is_remote() {
             match self.operate().await {
                 Ok(outcome) => (Some(self.success(outcome)), None),
-                Err(error) => (self.after_failure(&error).await, Some(error)),
+                Err(error) => {
+                    given_up = error.class == ErrorClass::Stopped && self.stop.stopping();
+                    // Looking what came of it takes time that the user does not want to give: the entry stays open.
+                    let looks = !given_up || error.nothing_done;
+                    (if looks { self.after_failure(&error).await } else { None }, Some(error))
+                }
             }
         } else {
             (Some(self.recorded_only()), None)
@@ -63,7 +71,7 @@ impl Worker<'_> {
         if let Some(effect) = effect.clone() {
             self.journal.append(JournalRecord::End { id: self.entry.id, address, effect }).await?;
         }
-        Ok(Finished { index: self.index, id: self.entry.id, effect, error })
+        Ok(Finished { index: self.index, id: self.entry.id, effect, error, given_up })
     }
 
     async fn operate(&self) -> Result<Outcome, ProviderError> {
@@ -132,6 +140,14 @@ impl OperationContext for Worker<'_> {
     async fn task_started(&self, task: &str) -> Result<(), ProviderError> {
         let record = JournalRecord::Task { id: self.entry.id, task: task.to_owned() };
         self.journal.append(record).await.map_err(journal_failed)
+    }
+
+    fn stopping(&self) -> bool {
+        self.stop.stopping()
+    }
+
+    async fn stopped(&self) {
+        self.stop.called(1).await;
     }
 
     fn progress(&self, doing: &str) {

@@ -10,4 +10,5 @@ mod recovery;
 mod saved_plans;
 mod scenarios;
 mod scheduling;
+mod waiting;
 mod world;

@@ -131,7 +131,7 @@ impl KubeClient {
 
     /// Applies all of a release, phase by phase, and waits for its definitions but not for its controllers.
     ///
-    /// Many writes: `before_write` is asked before each. Can be repeated after any failure.
+    /// Many writes: `before_write` is asked before each, and at each look while it waits. Can be repeated after any failure.
     pub async fn install_flux<G>(
         &self,
         install: &FluxInstall,
@@ -146,7 +146,9 @@ impl KubeClient {
                 self.apply(object, options).await?;
             }
             if phase != Phase::Rest {
-                self.wait_for_phase(install, phase, patience, progress).await?;
+                for (what, until) in install.awaited(phase) {
+                    self.wait_guarded(&what, &until, patience, before_write, progress).await?;
+                }
             }
         }
         Ok(())

@@ -103,7 +103,11 @@ pub(super) async fn carry_out(
 ) -> Result<Outcome, ProviderError> {
     let steps = Steps::of(&changes);
     let spec = &work.operation.spec;
-    if steps.power == Some(false) && target.running {
+    // Proxmox writes what cloud-init reads when the guest starts, and nothing shows that it has not done so yet. Changed while the
+    // guest is down, it cannot be forgotten: whoever finds it down starts it.
+    let rewrites = |change: &FieldChange| change.path.first() == Some("cloudinit");
+    let offline = restart && target.running && changes.iter().any(rewrites);
+    if (steps.power == Some(false) || offline) && target.running {
         power::shut_down(work, &target.guest, power::Insist::No).await?;
         target.running = false;
     }
@@ -130,7 +134,7 @@ pub(super) async fn carry_out(
         Some(false) => return Err(template::cannot_unmake(&target.guest)),
         None => {}
     }
-    if steps.power == Some(true) && !target.running {
+    if (steps.power == Some(true) || offline) && !target.running {
         power::start(work, &target.guest).await?;
     } else if restart && target.running {
         power::restart(work, &target.guest).await?;

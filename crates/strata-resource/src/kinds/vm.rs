@@ -108,6 +108,7 @@ pub(super) fn rules() -> KindRules {
         FieldRule::new("cloudinit.password", Restart).write_only(),
         FieldRule::new("cloudinit.content", Restart).write_only(),
         FieldRule::new("cloudinit.ipconfig.*", Restart),
+        FieldRule::new("cloudinit.ipconfig.*.*", Restart),
         FieldRule::new("cloudinit.upgrade", Restart).on_by_default(),
         FieldRule::new("cloudinit.*", Restart),
         FieldRule::new("arch", Replace).because("the processor architecture is fixed at creation"),

@@ -53,8 +53,8 @@ impl World {
         None
     }
 
-    /// Addresses from the address drive that Proxmox makes, where the image reads it, or else from DHCP.
-    fn platform_addresses(&self, guest: &Guest, image: &Image) -> Vec<String> {
+    /// The cards of a VM that are plugged in, each with its settings on the address drive, where the image reads that.
+    fn cards(&self, guest: &Guest, image: &Image) -> Vec<(String, Option<String>)> {
         let has_drive = drive::drives(&guest.config).any(|drive| drive.is_cloudinit());
         let reads = has_drive && image.platform == "nocloud";
         let Some(host) = self.nodes.get(&guest.node) else { return Vec::new() };
@@ -67,30 +67,34 @@ impl World {
                 }
                 let ipconfig = guest.get(&format!("ipconfig{}", key.trim_start_matches("net")));
                 let fixed = ipconfig.filter(|_| reads).map(schema::parse_ipconfig);
-                match fixed.as_ref().and_then(|fixed| fixed.get("ip")) {
-                    Some("dhcp") | None => {
-                        let mac = card.get("macaddr").unwrap_or_default().to_uppercase();
-                        self.talos.reservations.get(&mac).cloned()
-                    }
-                    Some(cidr) => cidr.split('/').next().map(str::to_owned),
-                }
+                let ip = fixed.as_ref().and_then(|fixed| fixed.get("ip")).filter(|ip| *ip != "dhcp");
+                let address = ip.and_then(|cidr| cidr.split('/').next()).map(str::to_owned);
+                Some((card.get("macaddr").unwrap_or_default().to_uppercase(), address))
             })
             .collect()
+    }
+
+    /// What DHCP gives to those cards that have no address otherwise.
+    pub fn leases_of(&self, guest: &Guest, image: &Image) -> Vec<String> {
+        let asking = self.cards(guest, image).into_iter().filter(|(_, fixed)| fixed.is_none());
+        asking.filter_map(|(mac, _)| self.talos.reservations.get(&mac).cloned()).collect()
     }
 
     /// Switches a machine on, or lets it boot again. Nothing if there is no Talos to boot.
     pub fn talos_boot(&mut self, key: &str, now: i64) {
         let vmid = key.strip_prefix("vm/").and_then(|vmid| vmid.parse::<u32>().ok());
-        let (source, platform) = match vmid {
+        let (source, platform, leases) = match vmid {
             Some(vmid) => {
                 let Some(guest) = self.guests.get(&vmid) else { return };
                 let source = self.talos_source(guest);
-                let platform = source.as_ref().map(|s| self.platform_addresses(guest, &s.image));
-                (source, platform.unwrap_or_default())
+                let image = source.as_ref().map(|source| &source.image);
+                let cards = image.map(|image| self.cards(guest, image)).unwrap_or_default();
+                let leases = image.map(|image| self.leases_of(guest, image)).unwrap_or_default();
+                (source, cards.into_iter().filter_map(|(_, fixed)| fixed).collect(), leases)
             }
             None => {
                 let Some(metal) = self.talos.machines.get(key).and_then(|m| m.metal.as_ref()) else { return };
-                (Some(metal_source(metal)), metal.addresses.clone())
+                (Some(metal_source(metal)), metal.addresses.clone(), Vec::new())
             }
         };
         // Proxmox writes its address drive when the VM starts, and a guest's own reboot does not.
@@ -112,6 +116,7 @@ impl World {
             from_disk: source.as_ref().is_some_and(|source| source.from_disk),
             image: source.map(|source| source.image),
             platform,
+            leases,
             config: None,
             booted_config: None,
             trial: None,

@@ -9,7 +9,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use rcgen::{
     CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, Issuer, KeyPair, KeyUsagePurpose,
-    SanType,
+    PublicKeyData as _, SanType,
 };
 use rustls::RootCertStore;
 use rustls::ServerConfig;
@@ -19,8 +19,10 @@ use rustls::pki_types::{
 };
 use rustls::server::WebPkiClientVerifier;
 use rustls::time_provider::TimeProvider;
+use sha2::{Digest as _, Sha256};
 use time::OffsetDateTime;
 
+use super::machine::Stage;
 use super::place::Presence;
 use crate::world::World;
 
@@ -152,10 +154,21 @@ fn facts(world: &World, presence: &Presence) -> Option<Facts> {
     Some(Facts { id, names, authority, accepted, skew: machine.skew, expired: machine.expired, secret })
 }
 
+/// What the console of a machine in maintenance mode shows: the SHA-256 of its public key, in base64.
+pub fn console_fingerprint(world: &World, machine: &str) -> Option<String> {
+    let boot =
+        world.talos.machines.get(machine)?.boot.as_ref().filter(|boot| boot.stage == Stage::Maintenance)?;
+    let key = KeyPair::try_from(&private_key(&world.derive(&["talos-key", machine, &boot.id]))).ok()?;
+    Some(STANDARD.encode(Sha256::digest(key.subject_public_key_info())))
+}
+
+fn private_key(secret: &[u8; 32]) -> PrivatePkcs8KeyDer<'static> {
+    PrivatePkcs8KeyDer::from([&ED25519_HEAD[..], &secret[..]].concat())
+}
+
 impl Facts {
     fn server_config(&self) -> Option<ServerConfig> {
-        let der = [&ED25519_HEAD[..], &self.secret[..]].concat();
-        let private = PrivatePkcs8KeyDer::from(der);
+        let private = private_key(&self.secret);
         let key = KeyPair::try_from(&private).ok()?;
         let now = OffsetDateTime::now_utc() + time::Duration::seconds(self.skew);
         let (not_before, not_after) = match (self.expired, &self.authority) {

@@ -218,6 +218,12 @@ impl MachineConfig {
         found.iter().map(|cidr| cidr.split('/').next().unwrap_or_default().to_owned()).collect()
     }
 
+    /// Whether the machine asks DHCP: it is told to, or nothing is said about its addresses.
+    pub fn asks_dhcp(&self) -> bool {
+        let told = self.interfaces().any(|card| card.get("dhcp").and_then(Value::as_bool) == Some(true));
+        told || self.document("DHCPv4Config").is_some() || self.addresses().is_empty()
+    }
+
     /// The address that control planes share.
     pub fn vip(&self) -> Option<&str> {
         let old = self.interfaces().find_map(|card| text_at(card, "/vip/ip"));

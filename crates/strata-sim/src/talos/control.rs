@@ -70,6 +70,7 @@ pub fn apply(world: &mut World, change: &Value) -> Result<Value, String> {
     match change {
         Change::Reserve { mac, address } => {
             world.talos.reservations.insert(mac.to_uppercase(), address);
+            world.answer_dhcp();
         }
         Change::Metal { name, addresses, version, schematic } => {
             Version::parse(&version).ok_or("no such version")?;
@@ -132,6 +133,27 @@ pub fn apply(world: &mut World, change: &Value) -> Result<Value, String> {
     }
     world.settle();
     Ok(json!({ "status": 200 }))
+}
+
+impl World {
+    /// Machines that ask and got no answer so far get one; the others keep what they have until they boot again.
+    fn answer_dhcp(&mut self) {
+        let given: Vec<(String, Vec<String>)> = self
+            .guests
+            .iter()
+            .filter_map(|(vmid, guest)| {
+                let key = format!("vm/{vmid}");
+                let boot = self.talos.machines.get(&key)?.boot.as_ref()?;
+                let leases = self.leases_of(guest, boot.image.as_ref()?);
+                boot.leases.is_empty().then_some((key, leases))
+            })
+            .collect();
+        for (key, leases) in given {
+            if let Some(boot) = self.talos.machines.get_mut(&key).and_then(|machine| machine.boot.as_mut()) {
+                boot.leases = leases;
+            }
+        }
+    }
 }
 
 fn find(world: &World, name: &str) -> Result<String, String> {

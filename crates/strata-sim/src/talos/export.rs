@@ -5,6 +5,7 @@
 use serde_json::{Value, json};
 
 use super::Talos;
+use super::certificate::console_fingerprint;
 use super::disk::Disk;
 use super::etcd::EtcdCluster;
 use super::machine::{Machine, Stage};
@@ -57,7 +58,7 @@ impl World {
                 "quorum": self.has_quorum(cluster),
                 "leader": cluster.leader.and_then(|id| cluster.member(id)).map(|member| &member.name),
                 "members": members.iter().map(|member| json!({
-                    "name": member.name, "machine": member.machine, "learner": member.learner,
+                    "name": member.name, "machine": member.machine, "learner": member.learner, "address": member.address,
                     "up": self.etcd_up(cluster, member),
                 })).collect::<Vec<_>>(),
             })
@@ -91,6 +92,7 @@ impl World {
             "machine": key,
             "hostname": config.map(|config| config.hostname().map_or_else(|| self.talos_hostname(key), str::to_owned)),
             "stage": stage,
+            "fingerprint": console_fingerprint(self, key),
             "addresses": boot.map(|boot| boot.addresses()).unwrap_or_default(),
             "api": {
                 "talos": boot.is_some_and(|boot| boot.addresses().iter().any(|a| self.talos_presence(a).is_some())),

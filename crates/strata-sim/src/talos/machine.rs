@@ -38,6 +38,9 @@ pub struct Boot {
     pub from_disk: bool,
     /// Addresses that it has without a configuration.
     pub platform: Vec<String>,
+    /// What DHCP gave to its cards. It asks unless its configuration gives them other addresses.
+    #[serde(default)]
+    pub leases: Vec<String>,
     /// The configuration in effect.
     pub config: Option<MachineConfig>,
     /// The configuration with which this boot began, where what is in effect may differ from it until the next one.
@@ -100,7 +103,8 @@ impl Boot {
     /// Every address the machine has: those of the platform and those of its configuration.
     pub fn addresses(&self) -> Vec<String> {
         let mut all = self.config.as_ref().map(MachineConfig::addresses).unwrap_or_default();
-        for address in &self.platform {
+        let asks = self.config.as_ref().is_none_or(MachineConfig::asks_dhcp);
+        for address in self.platform.iter().chain(self.leases.iter().filter(|_| asks)) {
             if !all.contains(address) {
                 all.push(address.clone());
             }

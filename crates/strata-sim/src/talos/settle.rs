@@ -87,6 +87,7 @@ impl World {
         let clusters: Vec<String> = self.talos.etcd.keys().cloned().collect();
         for id in clusters {
             self.etcd_elect(&id);
+            self.etcd_advertise(&id);
             moved |= self.etcd_promote(&id, now);
         }
         moved

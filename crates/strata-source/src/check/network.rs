@@ -167,6 +167,12 @@ fn of_cluster(cluster: &Cluster, stack: &str, diagnostics: &mut Diagnostics) {
     let mut reported = Diagnostics::new();
     for machine in cluster.machines(stack, &mut reported) {
         let Some(address) = machine.address else { continue };
+        if cluster.asks_dhcp(&machine) && address.value.is_ipv6() {
+            let message = format!("`{}` cannot get the address `{}` from DHCP", machine.name, address.value);
+            let hint =
+                "only IPv4 addresses are reserved for a hardware address; leave `dhcp` out for this machine";
+            diagnostics.push(Diagnostic::error("bad-address", message).at(address.span).hint(hint));
+        }
         let what = format!("the address `{}` of `{}`", address.value, machine.name);
         match inside(address.value, what, address.span) {
             Some(problem) => diagnostics.push(problem),

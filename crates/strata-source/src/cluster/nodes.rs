@@ -28,9 +28,11 @@ pub struct Machine<'a> {
     pub index: Option<u32>,
     /// `None` only on bare metal.
     pub vm_id: Option<Spanned<u32>>,
-    /// `None` only where the cluster has no `network`: then the machine asks DHCP.
+    /// Where it is expected, whoever gives it that address. `None` only where the cluster has no `network`.
     pub address: Option<Spanned<IpAddr>>,
     pub mac: Option<Spanned<Mac>>,
+    /// The key that it must show in maintenance mode.
+    pub fingerprint: Option<&'a Spanned<String>>,
     pub hypervisor: Option<Spanned<String>>,
     pub cores: Option<u32>,
     pub sockets: Option<u32>,
@@ -69,6 +71,12 @@ impl Cluster {
     /// The name that the cluster has inside Talos and Kubernetes.
     pub fn cluster_name<'a>(&'a self, stack: &'a str) -> &'a str {
         self.cluster.talos.cluster_name.as_ref().map_or(stack, |name| name.value.as_str())
+    }
+
+    /// Whether a DHCP server gives a machine its address.
+    pub fn asks_dhcp(&self, machine: &Machine<'_>) -> bool {
+        let all = self.cluster.network.as_ref().is_some_and(|network| network.dhcp);
+        machine.setting(|settings| settings.dhcp).unwrap_or(all)
     }
 
     fn vm(&self) -> Option<&ClusterVm> {
@@ -133,6 +141,7 @@ impl Cluster {
             vm_id: own.and_then(|(_, node)| node.vm_id).or(vm_id),
             address: own.and_then(|(_, node)| node.address).map(|address| address.map(|ip| ip.0)).or(address),
             mac: own.and_then(|(_, node)| node.mac),
+            fingerprint: own.and_then(|(_, node)| node.maintenance_fingerprint.as_ref()),
             hypervisor: spread,
             span: own.map_or(kind.pool.places.value("count"), |(key, _)| key.span),
             ..Machine::unresolved(name, settings)
@@ -165,6 +174,7 @@ impl Cluster {
             vm_id: node.vm_id,
             address: node.address.map(|address| address.map(|ip| ip.0)),
             mac: node.mac,
+            fingerprint: node.maintenance_fingerprint.as_ref(),
             span: name.span,
             ..Machine::unresolved(name.value.clone(), vec![&node.settings])
         })
@@ -271,6 +281,7 @@ impl<'a> Machine<'a> {
             vm_id: None,
             address: None,
             mac: None,
+            fingerprint: None,
             hypervisor: None,
             cores: None,
             sockets: None,

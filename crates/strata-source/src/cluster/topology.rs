@@ -1,6 +1,6 @@
 //! Kinds of machines of a cluster, and single machines that differ.
 
-use strata_yaml::{Map, Spanned, choice, record};
+use strata_yaml::{Map, Spanned, TextRule, TextShape, choice, record};
 
 use crate::cluster::Schematic;
 use crate::machine::device::{Pci, Usb};
@@ -11,6 +11,18 @@ use crate::value::document::Document;
 use crate::value::name::{HOST, ID};
 use crate::value::size::{DiskSize, MemorySize};
 use crate::value::slot::{DiskSlots, PciSlots, Slots, UsbSlots};
+
+/// 32 bytes in base64.
+const FINGERPRINT: TextRule = TextRule {
+    shape: TextShape {
+        what: "the SHA-256 of a public key in base64, as the console of a Talos machine shows it",
+        pattern: Some("^[A-Za-z0-9+/]{43}=$"),
+    },
+    accepts: |text| {
+        let digit = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/');
+        text.len() == 44 && text.ends_with('=') && text.bytes().take(43).all(digit)
+    },
+};
 
 choice! {
     /// What a machine does in its cluster.
@@ -70,6 +82,8 @@ record! {
         "installDisk" install_disk: Option<String>;
         /// the largest packet
         "mtu" mtu: Option<u16> [range(576, 65520)];
+        /// whether a DHCP server gives it its address, where that differs from the cluster's `network.dhcp`
+        "dhcp" dhcp: Option<bool>;
         /// when it starts and stops with its host
         "startup" startup: Option<Startup>;
         /// the Proxmox node
@@ -124,8 +138,10 @@ record! {
         "role" role: Option<NodeRole>;
         /// its address
         "address" address: Option<Spanned<Ip>>;
-        /// its hardware address
+        /// its hardware address; with `dhcp`, the one that its address is reserved for
         "mac" mac: Option<Spanned<Mac>>;
+        /// the key that it must show in maintenance mode, as its console prints it: `talosctl --cert-fingerprint` takes the same
+        "maintenanceFingerprint" maintenance_fingerprint: Option<Spanned<String>> [text(FINGERPRINT)];
         /// the number in the Proxmox cluster
         "vmId" vm_id: Option<Spanned<u32>> [range(100, 999_999_999)];
         ..settings: NodeSettings;

@@ -279,3 +279,45 @@ gitops:
     let stack = repository.stack("lab", None).unwrap();
     assert_eq!(repository.proxmox_endpoint(stack).unwrap(), "https://192.0.2.9:8006");
 }
+
+#[test]
+fn a_machine_asks_dhcp_where_it_or_its_cluster_says_so() {
+    let asks = |changes: &[(&str, &str)]| -> Vec<String> {
+        let repository = clean(&cluster(changes));
+        let stack = repository.stack("homelab", None).expect("the stack");
+        let cluster = stack.cluster().expect("a cluster");
+        let machines = cluster.machines("homelab", &mut Diagnostics::new());
+        let asking = machines.into_iter().filter(|machine| cluster.asks_dhcp(machine));
+        asking.map(|machine| format!("{} {}", machine.name, machine.address.unwrap())).collect()
+    };
+    assert_eq!(asks(&[]), [] as [String; 0]);
+    let worker = (
+        "    homelab-worker-1: {memory",
+        "    homelab-worker-1: {dhcp: true, mac: \"02:00:00:00:00:51\", memory",
+    );
+    assert_eq!(asks(&[worker]), ["homelab-worker-1 192.0.2.51"]);
+    let all = ("    vip: 192.0.2.40", "    dhcp: true\n    vip: 192.0.2.40");
+    let not = ("    homelab-worker-1: {memory", "    homelab-worker-1: {dhcp: false, memory");
+    assert_eq!(asks(&[all, not]), ["homelab-cp-1 192.0.2.41", "homelab-gpu-1 192.0.2.69"]);
+}
+
+#[test]
+fn flux_needs_a_node_that_takes_pods() {
+    let lonely = [
+        ("    workers:      {count: 1", "    workers:      {count: 0"),
+        ("      - {name: gpu, count: 1", "      - {name: gpu, count: 0"),
+        ("    homelab-worker-1: {memory: 24576, hypervisor: pve2}", "    homelab-cp-1: {memory: 24576}"),
+    ];
+    let found = |world: &Memory| {
+        let (_, diagnostics) = Repository::load(world);
+        assert!(!diagnostics.has_errors(), "{diagnostics:?}");
+        diagnostics.iter().filter(|found| found.code == "flux-homeless").count()
+    };
+    assert_eq!(found(&cluster(&lonely)), 1);
+    assert_eq!(found(&cluster(&[])), 0);
+    let open = (
+        "  kubernetes: {version: v1.36.3}",
+        "  kubernetes: {version: v1.36.3, scheduleOnControlPlanes: true}",
+    );
+    assert_eq!(found(&cluster(&[&lonely[..], &[open]].concat())), 0);
+}

@@ -40,7 +40,8 @@ pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
     if args.refresh_only {
         return super::drift::report(context, &args.stacks, args.detailed_exitcode).await;
     }
-    let workspace = Workspace::load(context)?;
+    // Whoever reviews a plan should know what an apply would wait for in vain.
+    let workspace = Workspace::read(context, |found| found.code == strata_source::FLUX_HOMELESS)?;
     // A saved plan must be the one that runs: then the keys that it speaks of must be there.
     let keys = if args.output.is_some() { Keys::Make } else { Keys::Draw };
     let opening = Opening { destroy: args.destroy, keys, new_cluster: false, restoring: None };

@@ -12,7 +12,7 @@ use crate::workspace::Workspace;
 pub(crate) struct Args {}
 
 pub(crate) fn run(context: &Context, _args: &Args) -> CommandResult {
-    let workspace = Workspace::read(context, true)?;
+    let workspace = Workspace::read(context, |_| true)?;
     let (mut stacks, mut objects) = (0, 0);
     for stack in workspace.repository().effective() {
         objects += workspace.blueprint_of(stack)?.graph.len();

@@ -10,7 +10,7 @@ use serde::Serialize;
 use strata_engine::{Plan, Problem, Step, StepAction, Summary};
 use strata_resource::{Address, ChangeEffect, FieldChange, FieldPath, Kind, Spec, Value};
 
-use super::{configuration, value};
+use super::{configuration, farewell, value};
 use crate::style::{self, paint};
 
 /// The steps of a plan, one block each, then what stands in the way. Lines are folded to fit `columns`. Changes of many
@@ -53,6 +53,8 @@ struct Page<'a> {
     whole: bool,
     /// What is made anew before the old one goes.
     made_first: HashSet<&'a Address>,
+    /// A whole cluster goes, and everything in it with its machines.
+    ends_cluster: bool,
     /// The changes that were shown already, and of which object.
     told: HashMap<(Kind, Vec<Row>), &'a Address>,
 }
@@ -65,7 +67,9 @@ impl<'a> Page<'a> {
         let formers =
             plan.steps.iter().filter(|step| step.action == StepAction::DeleteFormer && step.replacement);
         let made_first = formers.map(|step| &step.address).collect();
-        Self { columns, whole, made_first, told: HashMap::new() }
+        let ends = |step: &Step| step.address.kind() == Kind::Bootstrap && step.action == StepAction::Delete;
+        let ends_cluster = plan.steps.iter().any(|step| ends(step) && !step.replacement);
+        Self { columns, whole, made_first, ends_cluster, told: HashMap::new() }
     }
 
     /// Who has just the same changes, further up.
@@ -96,7 +100,7 @@ fn block<'a>(step: &'a Step, page: &mut Page<'a>) -> String {
         StepAction::Delete | StepAction::DeleteFormer => ("  -", style::DESTROY),
         StepAction::Forget => ("  ·", style::FAINT),
     };
-    let (address, headline) = (step.address.to_string(), headline(step, made_first));
+    let (address, headline) = (step.address.to_string(), headline(step, page));
     // What does not fit beside the address goes under it.
     let fits = 6 + address.chars().count() + headline.chars().count() <= page.columns;
     let gap = if fits { "  " } else { "\n      " };
@@ -175,20 +179,17 @@ fn seen(painted: &str) -> usize {
 }
 
 /// What the object is and what happens to it as a whole.
-fn headline(step: &Step, made_first: bool) -> String {
+fn headline(step: &Step, page: &Page<'_>) -> String {
     let mut text = describe(&step.address, &step.spec);
     match step.action {
-        StepAction::Create if step.replacement && made_first => {
+        StepAction::Create if step.replacement && page.made_first.contains(&step.address) => {
             text.push_str(", replaced: made anew, then the old one deleted");
         }
         StepAction::Create if step.replacement => text.push_str(", replaced: destroyed and made anew"),
-        StepAction::Delete | StepAction::DeleteFormer if step.address.kind().is_guest() => {
-            text.push_str(", destroyed with its disks");
+        StepAction::Delete | StepAction::DeleteFormer => {
+            text.push_str(", ");
+            text.push_str(farewell::headline(step, page.ends_cluster));
         }
-        StepAction::Delete if step.address.kind() == Kind::Machine => {
-            text.push_str(", leaves the cluster");
-        }
-        StepAction::Delete | StepAction::DeleteFormer => text.push_str(", deleted"),
         StepAction::Forget => text.push_str(", dropped from the state"),
         _ => {}
     }

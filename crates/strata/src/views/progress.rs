@@ -7,7 +7,9 @@ use std::time::{Duration, Instant};
 
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use strata_engine::{Event, EventSink, Resolution, StepAction};
+use strata_resource::{Address, Kind};
 
+use super::farewell;
 use crate::printer::Printer;
 use crate::style::{self, paint};
 
@@ -38,7 +40,9 @@ impl Progress {
         }
     }
 
-    fn begin(&self, step: usize, name: &str, action: StepAction) {
+    fn begin(&self, step: usize, address: &Address, action: StepAction) {
+        let name = &address.to_string();
+        let doing = verb(address.kind(), action).0;
         let bar = self.live.as_ref().map(|live| {
             let bar = live.add(ProgressBar::new_spinner());
             let template = "  {spinner:.cyan} {prefix}  {wide_msg:.dim} {elapsed:.dim}";
@@ -46,12 +50,12 @@ impl Progress {
                 ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_spinner()),
             );
             bar.set_prefix(name.to_owned());
-            bar.set_message(verb(action).0);
+            bar.set_message(doing);
             bar.enable_steady_tick(Duration::from_millis(120));
             bar
         });
         if bar.is_none() {
-            self.say(format!("  {name}: {}", verb(action).0));
+            self.say(format!("  {name}: {doing}"));
         }
         let running = Running { since: Instant::now(), doing: String::new(), bar };
         self.lock().insert(step, running);
@@ -90,13 +94,13 @@ impl Progress {
 }
 
 /// What an action is called while it runs and when it is done.
-fn verb(action: StepAction) -> (&'static str, &'static str) {
+fn verb(kind: Kind, action: StepAction) -> (&'static str, &'static str) {
     match action {
         StepAction::Create => ("creating", "created"),
         StepAction::Update => ("changing", "changed"),
-        StepAction::Delete | StepAction::DeleteFormer => ("destroying", "destroyed"),
         StepAction::Record => ("recording", "recorded"),
         StepAction::Forget => ("dropping from the state", "dropped from the state"),
+        StepAction::Delete | StepAction::DeleteFormer => farewell::verbs(kind, action),
     }
 }
 
@@ -122,18 +126,24 @@ impl EventSink for Progress {
                 self.say(format!("  {} {}: {what}", paint(style::CREATE, "✓"), resolved.address));
             }
             Event::StepStarted { step, address, action, .. } if action.is_remote() => {
-                self.begin(step, &address.to_string(), action);
+                self.begin(step, &address, action);
             }
             Event::StepProgress { step, address, doing } => self.doing(step, &address.to_string(), &doing),
             Event::StepDone { step, address, action } if action.is_remote() => {
                 let took = self.end(step);
                 let took = paint(style::FAINT, took);
-                self.say(format!("  {} {address}  {} {took}", paint(style::CREATE, "✓"), verb(action).1));
+                let done = verb(address.kind(), action).1;
+                self.say(format!("  {} {address}  {done} {took}", paint(style::CREATE, "✓")));
             }
             Event::StepFailed { step, address, error, .. } => {
                 let took = self.end(step);
                 let mark = paint(style::ERROR, "✗");
                 self.say(format!("  {mark} {address}  {} {}", error.message, paint(style::FAINT, took)));
+            }
+            Event::StepStopped { step, address, waited, .. } => {
+                let took = self.end(step);
+                let mark = paint(style::WARNING, "-");
+                self.say(format!("  {mark} {address}  {waited} {}", paint(style::FAINT, took)));
             }
             Event::StepSkipped { address, because, .. } => {
                 self.say(format!(
@@ -142,7 +152,7 @@ impl EventSink for Progress {
                 ));
             }
             Event::Stopping { running } => self.say(format!(
-                "{} {running} running, finishing them; interrupt again to stop now",
+                "{} {running} running: what is being written is finished, nothing is waited for; interrupt again to stop now",
                 paint(style::WARNING, "stopping:")
             )),
             Event::RefreshStarted { .. }

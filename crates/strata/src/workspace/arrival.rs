@@ -223,8 +223,9 @@ impl Workspace<'_> {
         let plan = drawn.cluster.unwrap_or_default();
         let mut kept = KeptConfigs { file: None, notes: Vec::new() };
         let mut nodes = serde_json::Map::new();
-        for (name, address, _) in &plan.nodes {
-            let built = cluster.nodes.iter().find(|node| node.ip == *address);
+        for place in &plan.nodes {
+            let name = &place.name;
+            let built = cluster.nodes.iter().find(|node| node.ip == place.address);
             let Some((built, wanted)) = built.zip(plan.configs.get(name)) else { continue };
             let between = PatchesBetween::new(wanted, &built.config);
             if !between.left.is_empty() {

@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use strata_blueprint::{ClusterPlan, cluster_target};
+use strata_blueprint::{ClusterPlan, NodePlan, cluster_target};
 use strata_cluster::{
-    Cluster, ClusterOptions, ClusterProvider, GuardedProvider, Media, NodePlace, SnapshotSink,
+    Cluster, ClusterOptions, ClusterProvider, Deadlines, GuardedProvider, Lease, Media, NodePlace,
+    SnapshotSink,
 };
 use strata_engine::{ErrorClass, ProviderError};
 use strata_kubernetes::flux::{AGE_KEY_ENTRY, SOPS_AGE, prove_age_key};
@@ -18,7 +19,9 @@ use strata_secret::{DigestKey, SecretBytes, SecretString};
 use strata_secrets::{OsRandom, Recipient, sops};
 use strata_source::EffectiveStack;
 use strata_source::cluster::Cluster as Written;
+use strata_source::value::duration::Seconds;
 use strata_state::StateDocument;
+use strata_talos::api::SpkiPin;
 use strata_talos::{SecretsBundle, ServiceAccountKey};
 
 use super::targets::Targets;
@@ -239,17 +242,17 @@ impl Workspace<'_> {
             target.or_else(|| recorded(state, Kind::Vm).next().map(|(_, resource)| resource.target.clone()));
         let proxmox = vm_target.as_deref().and_then(|target| targets.proxmox(target));
         let settings = self.repository().settings(&stack.environment).clone();
-        let place = |(name, address, control_plane): (String, String, bool)| NodePlace {
-            name,
-            address,
-            control_plane,
-        };
+        let mut nodes = Vec::with_capacity(plan.nodes.len());
+        for node in plan.nodes {
+            nodes.push(place(node)?);
+        }
         let options = ClusterOptions {
+            stack: stack.name.clone(),
             name: plan.name,
             endpoint: plan.endpoint,
             vip: plan.vip,
             talos_version: written.cluster.talos.version.value.clone(),
-            nodes: plan.nodes.into_iter().map(place).collect(),
+            nodes,
             known: recorded(state, Kind::Machine)
                 .filter_map(|(name, resource)| known(name, &resource.spec))
                 .collect(),
@@ -261,6 +264,7 @@ impl Workspace<'_> {
             allow_even: plan.allow_even,
             new_cluster: opening.new_cluster,
             restoring: opening.restoring,
+            deadlines: deadlines(written),
             dial: super::targets::dial(self)?,
             redactor: self.redactor.clone(),
             digest_key: key,
@@ -359,12 +363,35 @@ fn recorded(
         .map(|(address, resource)| (address.name(), resource))
 }
 
+fn place(node: NodePlan) -> Result<NodePlace, CommandError> {
+    let NodePlan { name, address, control_plane, dhcp, mac, fingerprint } = node;
+    let pin = fingerprint.map(|pin| pin.parse::<SpkiPin>()).transpose();
+    let pin =
+        pin.map_err(|error| CommandError::failed(format!("`maintenanceFingerprint` of `{name}`: {error}")))?;
+    Ok(NodePlace { name, address, control_plane, lease: dhcp.then_some(Lease { mac }), pin })
+}
+
+/// How long the steps of a node's life may take, where the source says it.
+fn deadlines(written: &Written) -> Deadlines {
+    let usual = Deadlines::default();
+    let Some(own) = &written.cluster.timeouts else { return usual };
+    let or = |own: Option<Seconds>, usual| own.map_or(usual, Seconds::duration);
+    Deadlines {
+        boot: or(own.boot, usual.boot),
+        join: or(own.join, usual.join),
+        reboot: or(own.reboot, usual.reboot),
+        flux: or(own.flux, usual.flux),
+    }
+}
+
 fn known(name: &str, spec: &Spec) -> Option<NodePlace> {
     let text = |field: &str| spec.get(field).and_then(Value::as_text);
     Some(NodePlace {
         name: name.to_owned(),
         address: text("address")?.to_owned(),
         control_plane: text("role") == Some("controlplane"),
+        lease: None,
+        pin: None,
     })
 }
 

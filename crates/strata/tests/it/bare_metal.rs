@@ -81,6 +81,15 @@ fn machines_are_taken_and_given_back_and_datasets_with_anything_in_them_stay() {
     run(&["apply", "--yes"]).ok();
     run(&["plan", "--detailed-exitcode"]).ok();
     assert_eq!(metal.members(), ["metal-cp-1", "metal-cp-2", "metal-cp-3"]);
+    let plan = run(&["plan", "--destroy"]).stdout;
+    for words in [
+        "Talos v1.13.9 on 198.51.100.11, reset: its configuration and its data are wiped",
+        "etcd, begun once, goes with its machines",
+        "let go: the image factory keeps it",
+        "dataset tank/k8s/db, deleted, as it is empty",
+    ] {
+        assert!(plan.contains(words), "no `{words}` in:\n{plan}");
+    }
     assert_eq!(metal.datasets(), ["tank", "tank/k8s", "tank/k8s/db", "tank/k8s/metal"]);
 
     metal.repo.edit("clusters/metal/cluster.yaml", "controlPlane: {count: 3", "controlPlane: {count: 1");
@@ -104,4 +113,54 @@ fn machines_are_taken_and_given_back_and_datasets_with_anything_in_them_stay() {
     run(&["destroy", "--yes"]).ok();
     assert_eq!((metal.members().len(), metal.installed()), (0, 0));
     assert_eq!(metal.datasets(), ["tank", "tank/k8s", "tank/k8s/db"], "what was forgotten stays");
+}
+
+#[test]
+fn a_pinned_machine_must_show_its_key() {
+    const FILE: &str = "clusters/metal/cluster.yaml";
+    let metal = Metal::new();
+    let report = metal.sim.control().call("GET", "/_sim/talos", None);
+    let machines = report["machines"].as_array().unwrap();
+    let key_of = |name: &str| {
+        let machine = machines.iter().find(|machine| machine["machine"] == format!("metal/{name}")).unwrap();
+        machine["fingerprint"].as_str().unwrap().to_owned()
+    };
+    let (right, wrong) = (key_of("m1"), key_of("m2"));
+    assert_ne!(right, wrong);
+    let pinned =
+        |key: &str| format!("  nodes: {{metal-cp-1: {{maintenanceFingerprint: \"{key}\"}}}}\nstorage:");
+    metal.repo.edit(FILE, "\nstorage:", &format!("\n{}", pinned(&wrong)));
+    let before = metal.sim.export();
+    for arguments in [&["plan"][..], &["apply", "--yes"]] {
+        let refused = metal.strata.run(arguments).code(3);
+        for words in ["the machine at 198.51.100.11 is not the pinned one", &right, &wrong, "console"] {
+            assert!(refused.all().contains(words), "no `{words}` in:\n{}", refused.all());
+        }
+    }
+    assert_eq!(metal.sim.export(), before, "a machine that is not the pinned one is told nothing");
+    metal.repo.edit(FILE, &wrong, &right);
+    metal.strata.run(&["apply", "--yes"]).ok();
+    metal.strata.run(&["plan", "--detailed-exitcode"]).ok();
+    metal.repo.edit(FILE, &right, "AB:CD");
+    let invalid = metal.strata.run(&["validate"]).code(1);
+    assert!(invalid.all().contains("SHA-256 of a public key in base64"), "{}", invalid.all());
+}
+
+#[test]
+fn a_machine_of_metal_goes_to_another_address() {
+    const FILE: &str = "clusters/metal/cluster.yaml";
+    let metal = Metal::new();
+    let run = |arguments: &[&str]| metal.strata.run(arguments);
+    run(&["apply", "--yes"]).ok();
+    metal.repo.edit(
+        FILE,
+        "\nstorage:",
+        "\n  nodes:\n    metal-cp-2: {address: 198.51.100.22}\n    metal-worker-1: {address: 198.51.100.24}\nstorage:",
+    );
+    run(&["apply", "--yes"]).ok();
+    run(&["plan", "--detailed-exitcode"]).ok();
+    run(&["talos", "health", "metal"]).ok();
+    let report = metal.sim.control().call("GET", "/_sim/talos", None);
+    let members = report["etcd-clusters"][0]["members"].as_array().unwrap();
+    assert_eq!(members[1]["address"], "198.51.100.22", "{report:#}");
 }

@@ -1,5 +1,6 @@
 //! Talos clusters on the simulator: from nothing to Flux in one apply, and through everything that may happen to them after that.
 
+mod addresses;
 mod arrival;
 mod boot;
 mod drills;
@@ -11,3 +12,4 @@ mod leak;
 mod reboots;
 mod rolling;
 mod sequences;
+mod waits;

@@ -152,6 +152,26 @@ impl World {
         Ok(())
     }
 
+    /// Members that run and have another address than the cluster knows tell it, as long as there is a majority to hear it.
+    pub fn etcd_advertise(&mut self, id: &str) {
+        let Some(cluster) = self.talos.etcd.get(id).filter(|cluster| self.has_quorum(cluster)) else {
+            return;
+        };
+        let up = cluster.members.iter().filter(|member| self.etcd_up(cluster, member));
+        let first = |member: &Member| {
+            let boot = self.talos.machines.get(&member.machine)?.boot.as_ref()?;
+            boot.addresses().first().filter(|address| **address != member.address).cloned()
+        };
+        let moved: Vec<(u64, String)> = up.filter_map(|member| Some((member.id, first(member)?))).collect();
+        let Some(cluster) = self.talos.etcd.get_mut(id).filter(|_| !moved.is_empty()) else { return };
+        for member in &mut cluster.members {
+            if let Some((_, address)) = moved.iter().find(|(moved, _)| *moved == member.id) {
+                member.address.clone_from(address);
+            }
+        }
+        cluster.revision += 1;
+    }
+
     /// Chooses a leader if there is none that is up. Gives whether there is one.
     pub fn etcd_elect(&mut self, id: &str) -> bool {
         let Some(cluster) = self.talos.etcd.get(id) else { return false };

@@ -83,13 +83,8 @@ pub(crate) fn run(context: &Context, args: &Args) -> CommandResult {
 fn of_stack(context: &Context, stack: &str, out: &Path) -> CommandResult {
     let workspace = Workspace::load(context)?;
     let drawn = workspace.drawn_cluster(stack)?;
-    let endpoints: Vec<String> = drawn
-        .plan
-        .nodes
-        .iter()
-        .filter(|(_, _, control_plane)| *control_plane)
-        .map(|(_, at, _)| at.clone())
-        .collect();
+    let endpoints: Vec<String> =
+        drawn.plan.nodes.iter().filter(|node| node.control_plane).map(|node| node.address.clone()).collect();
     let talosconfig = drawn
         .bundle
         .talosconfig(&drawn.plan.name, &endpoints, jiff::Timestamp::now(), &mut OsRandom)

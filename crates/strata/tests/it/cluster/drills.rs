@@ -1,6 +1,10 @@
 //! What goes wrong with nodes, and how `apply` goes on after it.
 
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpListener;
+
 use serde_json::json;
+use sha2::{Digest, Sha256};
 
 use super::kill::kill_apply;
 use super::lab::{FILE, Lab, Shape, keys};
@@ -226,6 +230,99 @@ fn manifests_of_flux_that_are_not_what_they_should_be_are_not_applied() {
     lab.apply();
     lab.assert_settled("with the right sum");
     lab.assert_sound("with the right sum");
+}
+
+/// Serves one text to whoever asks, at any path. Gives the port.
+fn serve(text: String) -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let mut lines = BufReader::new(stream.try_clone().unwrap()).lines();
+            while lines.next().is_some_and(|line| line.is_ok_and(|line| !line.is_empty())) {}
+            let head =
+                format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\nConnection: close\r\n\r\n", text.len());
+            let _ = stream.write_all(format!("{head}{text}").as_bytes());
+        }
+    });
+    port
+}
+
+#[test]
+fn a_release_of_flux_is_fetched_through_a_mirror_and_must_be_the_pinned_one() {
+    let shape = Shape::new(1, 1).with_gitops();
+    let lab = Lab::new(&shape);
+    let manifests = lab.repo.read("flux.yaml");
+    lab.repo.remove("flux.yaml");
+    let right = hex::encode(Sha256::digest(manifests.as_bytes()));
+    let mirror = format!("mirrors:\n  https://github.com: http://127.0.0.1:{}\n", serve(manifests));
+    lab.repo.write("strata.yaml", &format!("{}{mirror}", lab.repo.read("strata.yaml")));
+    let pinned = |sum: &str| format!("manifests: {{checksum: \"sha256:{sum}\"}}");
+    let wrong = "0".repeat(64);
+    lab.repo.edit(FILE, "manifests: {file: flux.yaml}", &pinned(&wrong));
+    let failed = lab.run(&["apply", "--yes"]).code(1);
+    for words in [
+        "/fluxcd/flux2/releases/download/v2.9.4/install.yaml",
+        &format!("has the checksum sha256:{right}, and sha256:{wrong} is pinned"),
+        "somebody has changed the file",
+        "`strata apply` goes on from here",
+    ] {
+        assert!(failed.all().contains(words), "no `{words}` in:\n{}", failed.all());
+    }
+    assert!(!lab.export()["kubernetes"].to_string().contains("source-controller"), "{}", failed.all());
+    lab.repo.edit(FILE, &wrong, &right);
+    lab.apply();
+    lab.assert_is(&shape, "with the right sum");
+    lab.assert_settled("with the right sum");
+}
+
+#[test]
+fn a_configuration_that_only_some_nodes_took_is_told_and_given_to_the_others() {
+    let shape = Shape::new(1, 2);
+    let lab = Lab::booted(&shape);
+    let mut changed = shape.clone();
+    changed.patches = vec!["machine: {nodeLabels: {half: \"yes\"}}".to_owned()];
+    lab.source(&changed);
+    let refusal = json!({
+        "kind": "refuse", "path": "/talos/192.0.2.51/*/ApplyConfiguration", "status": 400, "text": "no room for it", "count": 0,
+    });
+    lab.sim.control().fault(&refusal);
+    let failed = lab.run(&["apply", "--yes"]).code(1);
+    for words in
+        ["lab/machine/lab-worker-1", "the node refuses what it was given: no room for it", "1 failed"]
+    {
+        assert!(failed.all().contains(words), "no `{words}` in:\n{}", failed.all());
+    }
+    lab.sim.control().clear_faults();
+    let plan = lab.run(&["plan", "--detailed-exitcode"]).code(2);
+    assert!(
+        !plan.stdout.contains("lab-cp-1") && plan.stdout.contains("lab-worker-1"),
+        "half of it is done: {}",
+        plan.all()
+    );
+    lab.apply();
+    lab.assert_is(&changed, "the other half");
+    lab.assert_settled("the other half");
+}
+
+#[test]
+fn keys_of_a_cluster_that_nobody_here_can_read_are_told() {
+    let shape = Shape::new(1, 0);
+    let lab = Lab::booted(&shape);
+    let own = lab.repo.read("age.key");
+    let other = strata_testkit::Repo::empty();
+    strata_testkit::Strata::new(crate::world::BINARY, &other).run(&["init", "."]).ok();
+    lab.repo.write("age.key", &other.read("age.key"));
+    let before = lab.export();
+    for arguments in [&["plan"][..], &["apply", "--yes"], &["talos", "health", "lab"]] {
+        let failed = lab.run(arguments).code(1);
+        let said = "the secrets of the cluster, `clusters/lab/talos.sops.yaml`, cannot be used";
+        assert!(failed.all().contains(said), "{}", failed.all());
+    }
+    assert_eq!(lab.export(), before);
+    lab.repo.write("age.key", &own);
+    lab.assert_settled("with the right key");
 }
 
 /// The kill of a scale-out, of a scale-in and of an upgrade, at some requests each.

@@ -13,10 +13,17 @@ fn refused(lab: &Lab, shape: &Shape, said: &[&str]) {
 #[track_caller]
 fn refused_as_it_is(lab: &Lab, said: &[&str]) {
     let before = lab.machines();
-    let output = lab.run(&["apply", "--yes"]).code(3);
-    for words in said {
-        assert!(output.all().contains(words), "no `{words}` in:\n{}", output.all());
+    // Whoever reviews the plan sees the same as whoever applies it.
+    for arguments in
+        [&["plan"][..], &["--json", "plan"], &["plan", "-o", "refused.plan"], &["apply", "--yes"]]
+    {
+        let output = lab.run(arguments).code(3);
+        let plain = output.all().replace("\\\"", "\"");
+        for words in said {
+            assert!(plain.contains(words), "no `{words}` in {arguments:?}:\n{}", output.all());
+        }
     }
+    assert!(!lab.repo.file("refused.plan").exists(), "what is refused is not saved");
     assert_same(&lab.machines(), &before, "a refusal changes nothing");
 }
 
@@ -33,6 +40,7 @@ fn what_would_harm_a_cluster_is_refused() {
         ],
     );
     refused(&lab, &shape.clone().versions("v1.11.6", "v1.34.1"), &["from v1.13.9 to v1.11.6"]);
+    refused(&lab, &shape.clone().versions("v1.14.0", "v1.31.0"), &["v1.31"]);
     refused(
         &lab,
         &Shape::new(1, 0).versions("v1.13.9", "v1.34.0"),

@@ -1,0 +1,146 @@
+//! A node goes to another address: found where it is, told where it goes, and waited for there.
+//!
+//! Talos has the addresses of its configuration and those of the platform, which are on the drive that Proxmox makes when a VM
+//! starts. While the two differ a node has both, so both are written before the one restart that takes them up.
+
+use strata_engine::{ErrorClass, Operation, OperationContext, ProviderError};
+use strata_talos::RebootEffect;
+use strata_talos::api::ApplyMode;
+
+use crate::cluster::{Cluster, NodePlace};
+use crate::error::talos;
+use crate::forecast::{differs, effect, told};
+use crate::machine::{config, is_passing};
+use crate::node::{Contact, Running};
+use crate::wait::{Seen, cut, until, until_done};
+
+/// Whether an operation on a VM changes the drive that its addresses are on.
+pub(crate) fn rewrites_drive(operation: &Operation) -> bool {
+    operation.changes.iter().any(|change| change.path.first() == Some("cloudinit"))
+}
+
+impl Cluster {
+    /// Where a node of ours answers with its configuration: where it was last, or where it should be.
+    pub(crate) async fn locate(
+        &self,
+        node: &NodePlace,
+    ) -> Result<Option<(NodePlace, Box<Running>)>, ProviderError> {
+        let mut places = vec![self.now(node), node.clone()];
+        places.dedup_by(|one, other| one.address == other.address);
+        for place in places {
+            if let Contact::Running(running) = self.contact(&place.address).await? {
+                self.answers_at(&node.name, &place.address);
+                return Ok(Some((place, running)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The node as the source has it.
+    pub(crate) fn wanted(&self, node: &NodePlace) -> NodePlace {
+        let wanted = self.options.nodes.iter().find(|wanted| wanted.name == node.name);
+        wanted.unwrap_or(node).clone()
+    }
+}
+
+/// Tells a node its new address before its VM restarts with the new drive, so that it comes up with the new one only. What needs
+/// a reboot of its own is left to the step of the machine.
+pub(crate) async fn tell_ahead(
+    cluster: &Cluster,
+    node: &NodePlace,
+    context: &dyn OperationContext,
+) -> Result<(), ProviderError> {
+    let Some((reached, running)) = cluster.locate(node).await? else { return Ok(()) };
+    let wanted = told(config(cluster, node)?, &running.config);
+    let reboots = effect(&running.version, &running.config, &wanted) != RebootEffect::NoReboot;
+    if reboots || !differs(&running.config, &wanted) {
+        return Ok(());
+    }
+    context.before_write()?;
+    context.progress("is told its new configuration");
+    let client = cluster.talos(&reached.address)?;
+    match client.apply_configuration(&wanted.to_yaml(), ApplyMode::NoReboot, false).await {
+        // It may have gone to the other address with the answer on its way.
+        Err(error) if is_passing(&error) => Ok(()),
+        other => other.map(drop).map_err(talos),
+    }
+}
+
+/// Waits until a node answers at one of its addresses, and says at which.
+pub(crate) async fn comes_up(
+    cluster: &Cluster,
+    node: &NodePlace,
+    context: &dyn OperationContext,
+) -> Result<NodePlace, ProviderError> {
+    until(context, &format!("Talos on `{}`", node.name), cluster.options.deadlines.boot, || async {
+        cluster.hang_up(&node.address);
+        cluster.hang_up(&cluster.now(node).address);
+        Ok(match cluster.locate(node).await? {
+            Some((place, _)) => Seen::Done(place),
+            None => Seen::NotYet(format!("nobody answers at {}", node.address)),
+        })
+    })
+    .await
+}
+
+/// Waits until a node that was told to has come to its address. Where a request got lost it is told again.
+pub(crate) async fn arrives(
+    cluster: &Cluster,
+    node: &NodePlace,
+    from: &NodePlace,
+    context: &dyn OperationContext,
+) -> Result<(), ProviderError> {
+    let waiting_for = format!("`{}` at {}", node.name, node.address);
+    let arrived = until_done(context, &waiting_for, cluster.options.deadlines.join, || async {
+        cluster.hang_up(&node.address);
+        match cut(context, &waiting_for, cluster.contact(&node.address)).await? {
+            Contact::Running(_) => {
+                cluster.answers_at(&node.name, &node.address);
+                Ok(Seen::Done(()))
+            }
+            Contact::Silent(why) => match cut(context, &waiting_for, cluster.contact(&from.address)).await? {
+                Contact::Running(running) => {
+                    tell_again(cluster, node, from, &running, context).await?;
+                    Ok(Seen::NotYet(format!("it still answers at {}", from.address)))
+                }
+                _ => Ok(Seen::NotYet(why)),
+            },
+            Contact::Maintenance => {
+                Ok(Seen::NotYet("a machine without a configuration answers there".to_owned()))
+            }
+            Contact::Stranger(who) => Ok(Seen::NotYet(who)),
+        }
+    });
+    arrived.await.map_err(|error| match (&node.lease, error.class) {
+        (Some(lease), ErrorClass::Unreachable) => {
+            error.hint(reservation(&node.address, lease.mac.as_deref()))
+        }
+        _ => error,
+    })
+}
+
+async fn tell_again(
+    cluster: &Cluster,
+    node: &NodePlace,
+    from: &NodePlace,
+    running: &Running,
+    context: &dyn OperationContext,
+) -> Result<(), ProviderError> {
+    let wanted = told(config(cluster, node)?, &running.config);
+    if !differs(&running.config, &wanted) {
+        return Ok(());
+    }
+    context.before_write()?;
+    match cluster.talos(&from.address)?.apply_configuration(&wanted.to_yaml(), ApplyMode::Auto, false).await {
+        Err(error) if is_passing(&error) => Ok(()),
+        other => other.map(drop).map_err(talos),
+    }
+}
+
+/// What a person has to do on the DHCP server.
+pub(crate) fn reservation(address: &str, mac: Option<&str>) -> String {
+    let card = mac.map_or_else(|| "the card of the machine".to_owned(), |mac| format!("`{mac}`"));
+    format!(
+        "its address comes from DHCP: reserve {address} for {card}, or set the `mac` that it is reserved for; then `strata apply` goes on from here"
+    )
+}

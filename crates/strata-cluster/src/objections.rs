@@ -1,0 +1,209 @@
+//! What is refused before anything is begun: lost majorities, even numbers, versions that do not follow each other, addresses that
+//! somebody has.
+
+use std::collections::BTreeSet;
+
+use strata_engine::{Objection, Operation, ProviderError};
+use strata_resource::{Kind, Value};
+use strata_state::Action;
+use strata_talos::{Version, check_kubernetes_upgrade, check_pair, check_talos_upgrade};
+
+use crate::bootstrap::lost;
+use crate::cluster::Cluster;
+use crate::error::guard;
+use crate::etcd::no_majority;
+use crate::kubernetes::version_of;
+use crate::node::Contact;
+
+pub(crate) async fn objections(
+    cluster: &Cluster,
+    operations: &[Operation],
+) -> Result<Vec<Objection>, ProviderError> {
+    if cluster.options.ending {
+        return Ok(Vec::new());
+    }
+    let mut found = versions(cluster, operations);
+    found.extend(majority(cluster, operations));
+    found.extend(addresses(cluster, operations).await?);
+    found.extend(leaving(cluster, operations).await?);
+    found.extend(rebuilding(cluster, operations).await?);
+    found.extend(disturbing(cluster, operations).await?);
+    Ok(found)
+}
+
+fn against(operation: &Operation, error: ProviderError) -> Objection {
+    let (message, hint) = (error.message, error.hint.unwrap_or_default());
+    Objection { address: operation.address.clone(), message, hint }
+}
+
+fn text<'o>(operation: &'o Operation, field: &str) -> Option<&'o str> {
+    operation.spec.get(field).and_then(Value::as_text)
+}
+
+fn live<'o>(operation: &'o Operation, field: &str) -> Option<&'o str> {
+    operation.observed.as_ref()?.spec.get(field)?.as_text()
+}
+
+fn read(version: Option<&str>) -> Option<Version> {
+    version?.parse().ok()
+}
+
+fn changes(operation: &Operation, field: &str) -> bool {
+    operation.changes.iter().any(|change| change.path.first() == Some(field))
+}
+
+fn is_control_plane(operation: &&Operation) -> bool {
+    operation.address.kind() == Kind::Machine && text(operation, "role") == Some("controlplane")
+}
+
+fn versions(cluster: &Cluster, operations: &[Operation]) -> Vec<Objection> {
+    let mut found = Vec::new();
+    let of = |kind: Kind| operations.iter().filter(move |one| one.address.kind() == kind);
+    let wanted_talos = read(Some(&cluster.options.talos_version));
+    let mut told = BTreeSet::new();
+    for operation in of(Kind::Machine).filter(|one| one.action == Action::Update) {
+        let (Some(from), Some(to)) = (read(live(operation, "version")), read(text(operation, "version")))
+        else {
+            continue;
+        };
+        if from == to {
+            continue;
+        }
+        if let Err(error) = check_talos_upgrade(&from, &to)
+            && told.insert(error.to_string())
+        {
+            let hint = "go one minor version at a time, and apply each";
+            found.push(against(operation, guard(error.to_string(), hint)));
+        }
+        // The Kubernetes that stays must be one that the new Talos can run.
+        let stays = version_of(cluster.options.configs.values());
+        if of(Kind::Kubernetes).next().is_none()
+            && let Some(kubernetes) = read(stays.as_deref())
+            && let Err(error) = check_pair(&to, &kubernetes)
+            && told.insert(error.to_string())
+        {
+            found.push(against(operation, guard(error.to_string(), FITTING)));
+        }
+    }
+    for operation in of(Kind::Kubernetes) {
+        let (Some(to), Some(talos)) = (read(text(operation, "version")), &wanted_talos) else { continue };
+        let checked = match read(live(operation, "version")).filter(|from| *from != to) {
+            Some(from) => check_kubernetes_upgrade(&from, &to, talos),
+            None => check_pair(talos, &to),
+        };
+        if let Err(error) = checked {
+            found.push(against(operation, guard(error.to_string(), FITTING)));
+        }
+    }
+    found
+}
+
+const FITTING: &str = "choose versions that fit, one minor version after the other";
+
+/// An even number survives no more losses than the odd one below it, and is easier to lose.
+fn majority(cluster: &Cluster, operations: &[Operation]) -> Option<Objection> {
+    let count = cluster.options.nodes.iter().filter(|node| node.control_plane).count();
+    let changing = |one: &&Operation| one.address.kind() == Kind::Machine && one.action != Action::Update;
+    let of_control_plane = operations.iter().filter(changing).find(is_control_plane);
+    let changed = of_control_plane.or_else(|| operations.iter().find(changing))?;
+    if count % 2 == 1 || cluster.options.allow_even {
+        return None;
+    }
+    let message = format!(
+        "{count} control planes are asked for: an even number survives no more losses than {}",
+        count.saturating_sub(1)
+    );
+    Some(against(changed, guard(message, "ask for an odd number, or set `topology.allowEven: true`")))
+}
+
+/// A node cannot go to an address that somebody has.
+async fn addresses(cluster: &Cluster, operations: &[Operation]) -> Result<Vec<Objection>, ProviderError> {
+    let mut found = Vec::new();
+    let machines = || operations.iter().filter(|one| one.address.kind() == Kind::Machine);
+    let made_anew =
+        |name: &str| machines().any(|one| one.action == Action::Create && one.address.name() == name);
+    for operation in machines().filter(|one| one.action != Action::Delete) {
+        let moves = operation.action == Action::Update && changes(operation, "address");
+        let (name, Some(at)) = (operation.address.name(), text(operation, "address")) else { continue };
+        if operation.action != Action::Create && !moves {
+            continue;
+        }
+        let holds = |other: &&crate::cluster::NodePlace| other.address == at && other.name != name;
+        if let Some(other) = cluster.options.known.iter().find(holds).filter(|other| !made_anew(&other.name))
+        {
+            let message = format!("`{name}` cannot go to {at}: `{}` still has that address", other.name);
+            let hint = "give one of them a free address and apply that; then the other one can have it";
+            found.push(against(operation, guard(message, hint)));
+            continue;
+        }
+        if moves && let Contact::Maintenance | Contact::Stranger(_) = cluster.contact(at).await? {
+            let message = format!("`{name}` cannot go to {at}: another machine answers there");
+            found.push(against(operation, guard(message, "choose an address that nobody has")));
+        }
+    }
+    Ok(found)
+}
+
+/// What is left of etcd when all who are to go have gone.
+async fn leaving(cluster: &Cluster, operations: &[Operation]) -> Result<Option<Objection>, ProviderError> {
+    let goes = |one: &&Operation| one.action == Action::Delete && is_control_plane(one);
+    let going: Vec<&Operation> = operations.iter().filter(goes).collect();
+    let Some(first) = going.first().filter(|_| cluster.is_alive()) else { return Ok(None) };
+    let names: Vec<&str> = going.iter().map(|one| one.address.name()).collect();
+    let etcd = cluster.etcd().await?;
+    let unwell: Vec<&str> = etcd.unwell().into_iter().filter(|name| !names.contains(name)).collect();
+    if unwell.is_empty() {
+        return Ok(None);
+    }
+    let message = format!(
+        "`{}` would be taken out while etcd's member on `{}` is not well",
+        names.join("`, `"),
+        unwell.join("`, `")
+    );
+    Ok(Some(against(first, guard(message, "bring it back first, or take out the one that is not well"))))
+}
+
+/// Machines of control planes are made again only into an etcd that can take them.
+async fn rebuilding(cluster: &Cluster, operations: &[Operation]) -> Result<Option<Objection>, ProviderError> {
+    if !cluster.options.bootstrapped || cluster.may_begin_again() {
+        return Ok(None);
+    }
+    let known = |name: &str| cluster.options.known.iter().any(|node| node.control_plane && node.name == name);
+    let made: Vec<&Operation> = operations.iter().filter(|one| one.action == Action::Create).collect();
+    let rebuilt: Vec<&Operation> = made
+        .iter()
+        .filter(|one| one.address.kind() == Kind::Machine && known(one.address.name()))
+        .copied()
+        .collect();
+    let begun = made.iter().find(|one| one.address.kind() == Kind::Bootstrap).copied();
+    let Some(first) = rebuilt.first().copied().or(begun) else { return Ok(None) };
+    let names: Vec<&str> = rebuilt.iter().map(|one| one.address.name()).collect();
+    let error = match cluster.membership().await? {
+        Some(etcd) => etcd.may_rebuild(&names).err().map(|why| no_majority(cluster, &why)),
+        None if cluster.has_etcd().await? => Some(no_majority(cluster, "none of its members has a leader")),
+        None => Some(lost(cluster)),
+    };
+    Ok(error.map(|error| against(first, error)))
+}
+
+/// Control planes go down only while the others can do without them. Members whose machines this plan brings back are not waited
+/// for here, but when it is applied.
+async fn disturbing(cluster: &Cluster, operations: &[Operation]) -> Result<Option<Objection>, ProviderError> {
+    let own: BTreeSet<&str> = operations.iter().map(|one| one.address.name()).collect();
+    let restarted: Vec<&Operation> =
+        operations.iter().filter(|one| one.restart).filter(is_control_plane).collect();
+    if restarted.is_empty() || !cluster.is_alive() {
+        return Ok(None);
+    }
+    let Some(etcd) = cluster.membership().await? else { return Ok(None) };
+    let seen = cluster.seen.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let stays_unwell = |name: &str| seen.contains_key(name) && !own.contains(name);
+    if etcd.unwell().into_iter().any(|name| !stays_unwell(name)) {
+        return Ok(None);
+    }
+    let refused = restarted.into_iter().find_map(|one| {
+        let error = etcd.may_pause(one.address.name(), cluster.options.allow_even).err()?;
+        Some(against(one, error))
+    });
+    Ok(refused)
+}
