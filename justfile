@@ -39,6 +39,10 @@ bench:
     cargo build --release
     cargo test --release -p strata --test it -- --ignored --nocapture bench_
 
+# The same beside OpenTofu with bpg/proxmox, for 10 to 1,000 guests on the same simulator
+bench-peers:
+    bash tests/interop/run bench-peers
+
 # Lock, read, write and unlock of 1 to 128 clients with states of 10 kB to 20 MB, beside the rate of the disk's syncs
 bench-server:
     cargo test --release -p strata-server --test it -- --ignored --nocapture bench_server

@@ -8,6 +8,8 @@ declare -A tools=(
   [terraform-1.5]=STRATA_TERRAFORM_1_5
   [bpg]=STRATA_BPG_MIRROR
   [talos-provider]=STRATA_TALOS_MIRROR
+  [kubernetes-provider]=STRATA_KUBERNETES_MIRROR
+  [helm-provider]=STRATA_HELM_MIRROR
   [talhelper]=STRATA_TALHELPER
   [sops]=STRATA_SOPS
   [age]=STRATA_AGE
@@ -23,6 +25,8 @@ declare -A tools=(
 )
 bpg_version=0.112.0
 talos_provider_version=0.8.0
+kubernetes_provider_version=2.38.0
+helm_provider_version=3.1.2
 kubernetes_version=1.36.4
 
 # Sets and exports the variable of a tool, and makes the tool if there is none.
@@ -119,6 +123,24 @@ install_talos-provider() {
     build_go github.com/siderolabs/terraform-provider-talos v$talos_provider_version . "$provider"
   mv "$kept/talos-provider.new" "$kept/talos-provider"
 }
+
+# Providers whose major version is not in the name of their module: no proxy of Go modules has those, so the repository itself is read.
+# Name, version, tool.
+build_hashicorp() {
+  local copy registry platform provider
+  copy=$(mktemp -d "$kept/build.XXXXXX")
+  registry=$(ls "$STRATA_BPG_MIRROR")
+  platform=$(go env GOOS)_$(go env GOARCH)
+  provider=$kept/$3.new/$registry/hashicorp/$1/$2/$platform/terraform-provider-$1_v$2
+  mkdir -p "$(dirname "$provider")"
+  git clone --quiet --depth 1 --branch "v$2" "https://github.com/hashicorp/terraform-provider-$1" "$copy"
+  (cd "$copy" && GOTOOLCHAIN=local GOWORK=off GOFLAGS=-mod=mod CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -o "$provider" .)
+  rm -rf "$copy"
+  mv "$kept/$3.new" "$kept/$3"
+}
+
+install_kubernetes-provider() { build_hashicorp kubernetes $kubernetes_provider_version kubernetes-provider; }
+install_helm-provider() { build_hashicorp helm $helm_provider_version helm-provider; }
 
 install_talhelper() { build_go github.com/budimanjojo/talhelper/v3 v3.1.17 . "$kept/talhelper"; }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use crate::plan::Plan;
+use crate::plan::{Plan, Summary};
 
 const FORMAT: u32 = 1;
 
@@ -21,6 +21,9 @@ pub struct PlanFile {
     pub environment: Option<String>,
     pub destroy: bool,
     pub stacks: Vec<PlannedStack>,
+    /// Stacks that another program plans and applies.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub driven: Vec<DrivenPlan>,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -30,6 +33,64 @@ pub struct PlannedStack {
     /// SHA-256 of the plan itself.
     pub plan_digest: String,
     pub plan: Plan,
+}
+
+/// A plan that another program made, and that only it can read: what it does is shown beside it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct DrivenPlan {
+    pub stack: String,
+    /// The key of the state.
+    pub key: String,
+    pub source_digest: String,
+    /// Where that program's own state stood: which one, and its serial.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub position: Option<(String, u64)>,
+    pub summary: Summary,
+    /// What it does, as it was shown.
+    pub changes: serde_json::Value,
+    /// The plan itself, encrypted by the program; base64.
+    pub sealed: String,
+    /// SHA-256 of all of the above.
+    #[serde(default)]
+    pub digest: String,
+}
+
+impl DrivenPlan {
+    /// The same, with its digest.
+    #[must_use]
+    pub fn bound(mut self) -> Self {
+        self.digest = self.own_digest();
+        self
+    }
+
+    fn own_digest(&self) -> String {
+        let bare = Self { digest: String::new(), ..self.clone() };
+        hex::encode(Sha256::digest(serde_json::to_vec(&bare).unwrap_or_default()))
+    }
+
+    /// Whether source and state are those that it was made from; what else moved is found by planning again.
+    pub fn check(
+        &self,
+        source_digest: &str,
+        position: Option<&(String, u64)>,
+        more: Vec<String>,
+    ) -> Result<(), StalePlan> {
+        let mut moved = Vec::new();
+        if self.source_digest != source_digest {
+            moved.push("the source changed".to_owned());
+        }
+        match (&self.position, position) {
+            (Some((then, _)), Some((now, _))) if then != now => moved.push("the state is another".to_owned()),
+            (Some((_, then)), Some((_, now))) if then != now => {
+                moved.push(format!("the state went from serial {then} to {now}"));
+            }
+            (Some(_), None) => moved.push("the state is gone".to_owned()),
+            (None, Some(_)) => moved.push("there is a state now".to_owned()),
+            _ => {}
+        }
+        moved.extend(more);
+        if moved.is_empty() { Ok(()) } else { Err(StalePlan { stack: self.stack.clone(), moved }) }
+    }
 }
 
 /// What moved since the plan was made. Nothing was changed.
@@ -42,7 +103,8 @@ pub struct StalePlan {
 
 impl PlanFile {
     pub fn new(strata: &str, commit: Option<String>, environment: Option<String>, destroy: bool) -> Self {
-        Self { format: FORMAT, strata: strata.to_owned(), commit, environment, destroy, stacks: Vec::new() }
+        let (stacks, driven) = (Vec::new(), Vec::new());
+        Self { format: FORMAT, strata: strata.to_owned(), commit, environment, destroy, stacks, driven }
     }
 
     pub fn parse(bytes: &[u8]) -> Result<Self, String> {
@@ -56,7 +118,16 @@ impl PlanFile {
                 return Err(format!("the plan of `{}` was changed after it was made", planned.stack));
             }
         }
+        if let Some(planned) = file.driven.iter().find(|planned| planned.own_digest() != planned.digest) {
+            return Err(format!("the plan of `{}` was changed after it was made", planned.stack));
+        }
         Ok(file)
+    }
+
+    /// The names of all its stacks.
+    pub fn names(&self) -> Vec<String> {
+        let own = self.stacks.iter().map(|planned| planned.stack.clone());
+        own.chain(self.driven.iter().map(|planned| planned.stack.clone())).collect()
     }
 
     pub fn push(&mut self, stack: &str, source_digest: &str, plan: Plan) {

@@ -24,7 +24,7 @@ mod stop;
 
 pub use adoption::{Adoption, Proofs};
 pub use apply::{ApplyOptions, ApplyReport, StepFailure};
-pub use binding::{PlanFile, PlannedStack, StalePlan};
+pub use binding::{DrivenPlan, PlanFile, PlannedStack, StalePlan};
 pub use drift::{Drift, DriftKind};
 pub use events::{Event, EventSink};
 pub use plan::{Plan, Problem, ProblemKind, Step, StepAction, Summary};

@@ -29,7 +29,7 @@ impl StopSignal {
     }
 
     /// Returns once [`Self::stop`] has been called so many times.
-    pub(crate) async fn called(&self, times: u8) {
+    pub async fn called(&self, times: u8) {
         // Fails only if the sender is gone, and the sender is `self`.
         let _ = self.0.subscribe().wait_for(|calls| *calls >= times).await;
     }

@@ -17,6 +17,7 @@ use crate::cluster::Cluster;
 use crate::hypervisor::Hypervisor;
 use crate::settings::Settings;
 use crate::settings::target::{ProxmoxTarget, Target};
+use crate::stack::tofu::TofuInputs;
 use crate::stack::{Layer, Stack, StackProxmox};
 use crate::world::{World, find};
 
@@ -46,7 +47,7 @@ pub struct StackEntry {
     pub name: Spanned<String>,
     pub layer: Layer,
     pub kind: StackKind,
-    /// The file it is written in, from the root of the repository; for OpenTofu, the folder.
+    /// The file it is written in, from the root of the repository; the folder where OpenTofu's code has none.
     pub path: String,
     /// The folder that the files it names are looked for in first.
     pub folder: String,
@@ -89,8 +90,8 @@ pub enum Model {
     Machines(Box<Stack>),
     Cluster(Box<Cluster>),
     Hypervisor(Box<Hypervisor>),
-    /// Written by hand in OpenTofu.
-    Tofu,
+    /// Written by hand in OpenTofu; what its stack.yaml says, if it has one.
+    Tofu(Box<Stack>),
     /// It could not be read; what is wrong has been reported.
     Broken,
 }
@@ -218,13 +219,21 @@ impl EffectiveStack {
         }
     }
 
+    /// What is handed to OpenTofu, for a stack that was written by hand.
+    pub fn tofu(&self) -> Option<&TofuInputs> {
+        match &self.model {
+            Model::Tofu(stack) => stack.tofu.as_ref(),
+            _ => None,
+        }
+    }
+
     /// The name of the target, where the stack says one.
     pub fn target_name(&self) -> Option<&Spanned<String>> {
         match &self.model {
             Model::Machines(stack) => stack.proxmox.as_ref()?.target.as_ref(),
             Model::Cluster(cluster) => cluster.proxmox.as_ref()?.target.as_ref(),
             Model::Hypervisor(hypervisor) => hypervisor.proxmox.as_ref()?.target.as_ref(),
-            Model::Tofu | Model::Broken => None,
+            Model::Tofu(_) | Model::Broken => None,
         }
     }
 
@@ -241,12 +250,19 @@ impl EffectiveStack {
     /// The stacks that are applied before this one.
     pub fn depends_on(&self) -> &[Spanned<String>] {
         let metadata = match &self.model {
-            Model::Machines(stack) => stack.metadata.as_ref(),
+            Model::Machines(stack) | Model::Tofu(stack) => stack.metadata.as_ref(),
             Model::Cluster(cluster) => cluster.metadata.as_ref(),
             Model::Hypervisor(hypervisor) => hypervisor.metadata.as_ref(),
-            Model::Tofu | Model::Broken => None,
+            Model::Broken => None,
         };
         metadata.map(|metadata| metadata.depends_on.as_slice()).unwrap_or_default()
+    }
+
+    /// The same, with those that it takes outputs of.
+    pub fn needed(&self) -> impl Iterator<Item = &str> {
+        let inputs = self.tofu().into_iter().flat_map(|tofu| tofu.inputs.values());
+        let written = self.depends_on().iter().map(|name| name.value.as_str());
+        written.chain(inputs.map(|input| input.stack.as_str()))
     }
 
     /// The content of what a reference of this stack names; `None` for a secret, which is not ours to open.

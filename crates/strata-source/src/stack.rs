@@ -1,8 +1,9 @@
-//! `stacks/<path>/stack.yaml`: templates, virtual machines and containers.
+//! `stacks/<path>/stack.yaml`: templates, virtual machines and containers; or what OpenTofu's code beside it needs.
 
 pub mod expand;
 pub mod id_range;
 pub mod output;
+pub mod tofu;
 
 use strata_yaml::{Map, Spanned, choice, record};
 
@@ -12,6 +13,7 @@ use crate::machine::template::Template;
 use crate::machine::vm::Vm;
 use crate::stack::id_range::IdRange;
 use crate::stack::output::OutputPath;
+use crate::stack::tofu::TofuInputs;
 use crate::value::name::{HOST, ID, NAME};
 
 choice! {
@@ -70,10 +72,20 @@ record! {
 }
 
 record! {
-    /// A stack of machines.
-    pub struct Stack [document] {
+    /// A stack of machines, or one written by hand in OpenTofu.
+    pub struct Stack [
+        document,
+        at_most_one(&["tofu", "proxmox"]),
+        at_most_one(&["tofu", "images"]),
+        at_most_one(&["tofu", "templates"]),
+        at_most_one(&["tofu", "vms"]),
+        at_most_one(&["tofu", "containers"]),
+        at_most_one(&["tofu", "outputs"])
+    ] {
         /// who the stack is
         "metadata" metadata: Option<Metadata>;
+        /// the OpenTofu code beside this file was written by hand: it is driven, not rendered
+        "tofu" tofu: Option<TofuInputs>;
         /// where it lives
         "proxmox" proxmox: Option<StackProxmox>;
         /// images that machines refer to by name

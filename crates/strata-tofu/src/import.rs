@@ -1,25 +1,45 @@
 //! `strata import`: the repositories that users come from, as a repository of Strata.
 //!
-//! What is there is read in its own words; what cannot be carried over is reported with file and line, and the rest is imported.
+//! What is there is read in its own words; what cannot be carried over is reported with file and line, and the rest is imported. The
+//! result is loaded as Strata loads any repository, and what that refuses is left out and reported as well.
 
+mod backend;
+mod claims;
 mod clusters;
 mod environments;
+mod eval;
+mod files;
 mod flat;
+mod functions;
+mod gotemplate;
+mod guest;
+mod hcl;
+mod host;
 mod layered;
+mod merge;
+mod module;
 pub(crate) mod output;
+mod parse;
+mod roots;
+mod settle;
 mod stacks;
 mod talconfig;
+mod talos;
+mod topf;
 mod tree;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 
 use serde_json::{Value as Json, json};
 use strata_source::world::World;
 
-use crate::yaml;
+use files::Files;
+use hcl::{Attribute, Block};
+use module::Library;
 use output::{Guests, Object};
 pub use tree::Place;
-use tree::{Block, Tree};
+use tree::{Content, Marks, Tree};
 
 /// Something that was not carried over as it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,10 +60,21 @@ pub struct Imported {
     pub found: Vec<&'static str>,
 }
 
+/// Opens a file that ansible-vault encrypted.
+pub type OpenVault<'w> = &'w dyn Fn(&str, &[u8]) -> Result<Vec<u8>, String>;
+
 /// An import while it is made.
 struct Import<'w> {
     world: &'w dyn World,
+    open: Option<OpenVault<'w>>,
+    library: Rc<Library<'w>>,
+    marks: Rc<Marks>,
+    files: Files,
     imported: Imported,
+    /// Documents that are written in the end, with where each came from.
+    documents: BTreeMap<String, (Json, Place)>,
+    /// Where parts of documents came from: document, `vms`, `web`.
+    origins: BTreeMap<(String, String, String), Place>,
     /// Targets by name.
     targets: Object,
     /// The `state` of strata.yaml.
@@ -52,37 +83,68 @@ struct Import<'w> {
     secret_files: Vec<String>,
     /// VMIDs that are taken, by endpoint.
     taken: BTreeMap<(String, i64), String>,
+    /// Fixed addresses that are taken, by endpoint.
+    addresses: BTreeMap<(String, String), String>,
     /// Names of machines, by endpoint.
     names: BTreeSet<(String, String)>,
+    /// How many addresses stand in for real ones.
+    stand_ins: usize,
+    /// Names of stacks.
+    stacks: BTreeSet<String>,
     /// Templates by endpoint and VMID: `stack/template`.
     templates: BTreeMap<(String, i64), String>,
+    /// What is reported in the end unless somebody takes it, with what stands before its path.
+    pending: Vec<(String, Tree)>,
 }
 
 /// Reads a folder. `repository` is the id of the new repository.
-pub fn import(world: &dyn World, repository: &str) -> Imported {
+pub fn import<'w>(world: &'w dyn World, repository: &str, open: Option<OpenVault<'w>>) -> Imported {
     let mut import = Import {
         world,
+        open,
+        library: Rc::new(Library::new(world)),
+        marks: Rc::default(),
+        files: Files::of(world),
         imported: Imported::default(),
+        documents: BTreeMap::new(),
+        origins: BTreeMap::new(),
         targets: Object::new(),
         state: None,
         secret_files: Vec::new(),
         taken: BTreeMap::new(),
+        addresses: BTreeMap::new(),
         names: BTreeSet::new(),
+        stand_ins: 0,
+        stacks: BTreeSet::new(),
         templates: BTreeMap::new(),
+        pending: Vec::new(),
     };
     flat::import(&mut import);
     clusters::import(&mut import);
-    layered::import(&mut import);
-    stacks::import(&mut import);
     environments::import(&mut import);
+    roots::import(&mut import);
     talconfig::import(&mut import);
-    if !import.imported.found.is_empty() {
-        import.settings(repository);
+    topf::import(&mut import);
+    merge::merge(&mut import);
+    let problems = import.library.problems.take();
+    for (place, reason) in problems {
+        import.note(Some(&place), reason);
     }
-    import.imported
+    if import.imported.found.is_empty() {
+        return import.imported;
+    }
+    let read = import.library.read.take();
+    read.iter().for_each(|path| import.files.read(path));
+    import.report();
+    import.unread();
+    import.settings(repository);
+    settle::settle(&mut import);
+    let mut imported = import.imported;
+    imported.notes.sort_by(|one, other| one.place.cmp(&other.place));
+    imported
 }
 
-impl Import<'_> {
+impl<'w> Import<'w> {
     fn note(&mut self, place: Option<&Place>, message: impl Into<String>) {
         let note = Note { place: place.cloned(), message: message.into() };
         if !self.imported.notes.contains(&note) {
@@ -96,19 +158,109 @@ impl Import<'_> {
         }
     }
 
-    /// Reports what nobody took.
-    fn report(&mut self, tree: &Tree) {
-        for (path, place) in tree.left() {
-            self.note(Some(&place), format!("`{path}` has no place in Strata and was not carried over"));
+    /// Takes what Strata needs nobody to say, and says why.
+    fn needless(&mut self, tree: &Tree, keys: &[&str], why: &str) {
+        for key in keys {
+            let Some(found) = tree.get(key) else { continue };
+            if let Some(left) = tree.left().into_iter().find(|left| left.path == *key) {
+                self.note(Some(&left.place), format!("`{key}` is not needed: {why}"));
+            }
+            found.take_all();
         }
     }
 
+    /// Reports in the end what nobody took of this.
+    fn watch(&mut self, prefix: &str, tree: &Tree) {
+        self.pending.push((prefix.to_owned(), tree.clone()));
+    }
+
+    fn report(&mut self) {
+        let mut told: BTreeSet<(Place, String)> = BTreeSet::new();
+        for (prefix, tree) in std::mem::take(&mut self.pending) {
+            for left in tree.left() {
+                let path = format!("{prefix}{}", left.path);
+                // Instances of one block, and what is made of a value, say the same at the same place.
+                let last = path.rsplit('.').next().unwrap_or(&path).to_owned();
+                if !told.insert((left.place.clone(), last)) {
+                    continue;
+                }
+                let message = match left.unknown {
+                    Some(expression) => {
+                        let short: String = expression.chars().take(80).collect();
+                        let why = if expression.starts_with("var.") && !expression.contains(' ') {
+                            "whose value is in no file that was read"
+                        } else if expression.starts_with("${") {
+                            "which another tool fills in"
+                        } else {
+                            "which only running the code would tell"
+                        };
+                        format!("`{path}` is `{short}`, {why}: it was not carried over")
+                    }
+                    None => format!("`{path}` has no place in Strata and was not carried over"),
+                };
+                self.note(Some(&left.place), message);
+            }
+        }
+    }
+
+    /// Names what nobody looked at, by folder.
+    fn unread(&mut self) {
+        for (folder, count) in self.files.unread() {
+            let files =
+                if count == 1 { "1 file there has".to_owned() } else { format!("{count} files there have") };
+            self.note(
+                Some(&Place::new(&folder, 1)),
+                format!("{files} nothing to say to Strata and stay where they are"),
+            );
+        }
+    }
+
+    /// The text of a file; not if it is no text at all.
     fn read(&mut self, path: &str) -> Option<String> {
         let content = self.world.read(path).ok()?;
-        match String::from_utf8(content) {
-            Ok(text) => Some(text),
-            Err(_) => {
-                self.note(Some(&Place { file: path.into(), line: 1 }), "it is not text and was not read");
+        self.files.read(path);
+        if content.contains(&0) {
+            self.note(Some(&Place::new(path, 1)), "it is not text and was not read");
+            return None;
+        }
+        let (text, damaged) = parse::text(&content);
+        if damaged {
+            self.note(
+                Some(&Place::new(path, 1)),
+                "it is not UTF-8: letters that cannot be read were replaced",
+            );
+        }
+        Some(text)
+    }
+
+    /// The text of a file that may be encrypted by ansible-vault; not if it cannot be opened.
+    fn read_opened(&mut self, path: &str) -> Option<String> {
+        let text = self.read(path)?;
+        if !text.starts_with("$ANSIBLE_VAULT") {
+            return Some(text);
+        }
+        let opened = self.open.map(|open| open(path, text.as_bytes()));
+        let place = Place::new(path, 1);
+        match opened {
+            Some(Ok(content)) => {
+                self.note(
+                    Some(&place),
+                    "it was opened with the password of the vault: secrets of it are in secrets.sops.yaml now, the rest is readable",
+                );
+                Some(parse::text(&content).0)
+            }
+            Some(Err(reason)) => {
+                self.note(
+                    Some(&place),
+                    format!("it is encrypted by ansible-vault and was not read: {reason}; name the password with `--vault-password-file`"),
+                );
+                None
+            }
+            None => {
+                self.note(
+                    Some(&place),
+                    "it is encrypted by ansible-vault and was not read: name the password with `--vault-password-file`",
+                );
                 None
             }
         }
@@ -116,79 +268,49 @@ impl Import<'_> {
 
     fn yaml(&mut self, path: &str) -> Option<Tree> {
         let text = self.read(path)?;
-        match tree::yaml(path, &text) {
-            Ok(tree) => tree,
-            Err((place, reason)) => {
-                self.note(Some(&place), format!("it was not read: {reason}"));
-                None
-            }
-        }
+        self.yaml_text(path, &text)
     }
 
-    fn hcl(&mut self, path: &str) -> Option<(Tree, Vec<Block>)> {
-        let text = self.read(path)?;
-        if text.starts_with("$ANSIBLE_VAULT") {
-            self.note(
-                Some(&Place { file: path.into(), line: 1 }),
-                "it is encrypted by ansible-vault: its secrets were not read; put them into secrets.sops.yaml with `strata secrets edit`",
-            );
-            return None;
+    fn yaml_text(&mut self, path: &str, text: &str) -> Option<Tree> {
+        let (tree, problems) = parse::yaml(path, text);
+        for (place, reason) in problems {
+            let how = if tree.is_some() { "not all of it was read" } else { "it was not read" };
+            self.note(Some(&place), format!("{how}: {reason}"));
         }
-        match tree::hcl(path, &text) {
-            Ok(parsed) => Some(parsed),
-            Err((place, reason)) => {
-                self.note(Some(&place), format!("it was not read: {reason}"));
-                None
-            }
-        }
+        tree
     }
 
-    /// A file of variables. Blocks have no place in one.
-    fn tfvars(&mut self, path: &str) -> Option<Tree> {
-        let (tree, blocks) = self.hcl(path)?;
-        for block in blocks {
-            let kind = &block.kind;
-            self.note(
-                Some(&block.place),
-                format!("a file of variables cannot hold a block `{kind}`: it was left out"),
-            );
-        }
-        Some(tree)
-    }
-
-    /// The defaults of the variables that the `.tf` files of a folder declare; and all their blocks.
-    fn code(&mut self, folder: &str) -> (Vec<(String, Tree)>, Vec<Block>) {
-        let (mut defaults, mut blocks) = (Vec::new(), Vec::new());
-        for file in self.files(folder, ".tf") {
-            let Some((_, found)) = self.hcl(&file) else { continue };
-            for block in found {
-                if block.kind == "variable"
-                    && let Some(default) = block.body.get("default")
-                {
-                    defaults.push((block.labels.first().cloned().unwrap_or_default(), default.clone()));
+    /// A file of variables: its attributes, and the blocks that have no place in one.
+    fn variables(&mut self, path: &str) -> Option<(Vec<Attribute>, Vec<Block>)> {
+        let text = self.read_opened(path)?;
+        match hcl::parse(path, &text) {
+            Ok((attributes, blocks)) => {
+                for block in &blocks {
+                    self.note(
+                        Some(&block.place),
+                        format!(
+                            "a file of variables cannot hold a block `{}`: OpenTofu refuses it",
+                            block.kind
+                        ),
+                    );
                 }
-                blocks.push(block);
+                Some((attributes, blocks))
+            }
+            Err((place, reason)) => {
+                self.note(Some(&place), format!("the file was not read: {reason}"));
+                None
             }
         }
-        (defaults, blocks)
-    }
-
-    /// The files of a folder with an ending, as paths.
-    fn files(&self, folder: &str, ending: &str) -> Vec<String> {
-        let listed = self.world.list(folder).unwrap_or_default();
-        let wanted = listed.into_iter().filter(|entry| !entry.is_folder && entry.name.ends_with(ending));
-        wanted.map(|entry| join(folder, &entry.name)).collect()
-    }
-
-    fn folders(&self, folder: &str) -> Vec<String> {
-        let listed = self.world.list(folder).unwrap_or_default();
-        let wanted = listed.into_iter().filter(|entry| entry.is_folder && !entry.name.starts_with('.'));
-        wanted.map(|entry| entry.name).collect()
     }
 
     /// A document of the new repository.
-    fn write(&mut self, path: String, document: Object) {
-        self.imported.files.insert(path, yaml::write(&Json::Object(document)));
+    fn write(&mut self, path: String, document: Object, place: &Place) {
+        self.documents.insert(path, (Json::Object(document), place.clone()));
+    }
+
+    /// Remembers where a machine came from.
+    fn origin(&mut self, document: &str, section: &str, own: &str, place: &Place) {
+        self.origins.insert((document.to_owned(), section.to_owned(), own.to_owned()), place.clone());
     }
 
     fn secret(&mut self, name: &str, value: &str) -> Json {
@@ -202,67 +324,8 @@ impl Import<'_> {
         json!({"secret": unique})
     }
 
-    /// The target at an endpoint; made if there is none yet.
-    fn target(&mut self, wanted: &str, endpoint: &str, insecure: bool, token: Option<&str>) -> String {
-        let endpoint = base(endpoint);
-        for (name, target) in &self.targets {
-            if target["proxmox"]["endpoint"].as_str() == Some(endpoint.as_str()) {
-                return name.clone();
-            }
-        }
-        let mut name = wanted.to_owned();
-        let mut number = 2;
-        while self.targets.contains_key(&name) {
-            name = format!("{wanted}{number}");
-            number += 1;
-        }
-        let secret = if name == "pve" {
-            "proxmox_api_token".to_owned()
-        } else {
-            format!("proxmox_api_token_{}", name.replace('-', "_"))
-        };
-        if token.is_none() {
-            self.note(None, format!("the API token of `{endpoint}` is not known: set `{secret}` with `strata secrets edit secrets.sops.yaml`"));
-        }
-        let token =
-            self.secret(&secret, token.unwrap_or("user@realm!name=00000000-0000-0000-0000-000000000000"));
-        let mut proxmox = Object::new();
-        proxmox.insert("endpoint".into(), json!(endpoint));
-        proxmox.insert("token".into(), token);
-        if insecure {
-            proxmox.insert("tls".into(), json!({"insecure": true}));
-        }
-        self.targets.insert(name.clone(), json!({"proxmox": proxmox}));
-        name
-    }
-
-    /// Whether a VMID is still free; if not, that is reported.
-    fn claim(&mut self, endpoint: &str, vm_id: i64, what: &str, place: &Place) -> bool {
-        let key = (base(endpoint), vm_id);
-        if let Some(other) = self.taken.get(&key) {
-            let message =
-                format!("`{what}` has the VMID {vm_id}, which `{other}` has already: it was left out");
-            self.note(Some(place), message);
-            return false;
-        }
-        self.taken.insert(key, what.to_owned());
-        true
-    }
-
-    /// A name for a machine that no other on the same Proxmox has.
-    fn unique(&mut self, endpoint: &str, wanted: &str, stack: &str, place: &Place) -> String {
-        let own = name(wanted);
-        let key = (base(endpoint), own.clone());
-        if self.names.insert(key) {
-            return own;
-        }
-        let other = format!("{own}-{stack}");
-        self.names.insert((base(endpoint), other.clone()));
-        self.note(Some(place), format!("another machine is called `{own}` too: this one becomes `{other}`"));
-        other
-    }
-
     fn settings(&mut self, repository: &str) {
+        self.tokens();
         let mut settings = Object::new();
         settings.insert("repository".into(), json!(repository));
         settings.insert("state".into(), self.state.clone().unwrap_or_else(|| json!({"backend": "local"})));
@@ -276,55 +339,14 @@ impl Import<'_> {
         if !self.targets.is_empty() {
             settings.insert("targets".into(), Json::Object(self.targets.clone()));
         }
-        self.write("strata.yaml".to_owned(), settings);
-    }
-
-    /// The state of others, where it can be Strata's too: from a `backend` block or a file that says the same.
-    fn backend(&mut self, kind: &str, tree: &Tree) {
-        if self.state.is_some() {
-            return;
-        }
-        let mut state = Object::new();
-        match kind {
-            "s3" => {
-                state.insert("backend".into(), json!("s3"));
-                for key in ["bucket", "region"] {
-                    if let Some(value) = tree.text(key) {
-                        state.insert(key.into(), json!(value));
-                    }
-                }
-                let endpoint =
-                    tree.text("endpoint").or_else(|| tree.get("endpoints").and_then(|map| map.text("s3")));
-                if let Some(endpoint) = endpoint {
-                    state.insert("endpoint".into(), json!(endpoint));
-                }
-                if let Some(table) = tree.text("dynamodb_table") {
-                    state.insert("lockTable".into(), json!(table));
-                }
-                if !state.contains_key("bucket") {
-                    return;
-                }
-            }
-            "http" => {
-                let Some(address) = tree.text("address") else { return };
-                let server = address.split("/states/").next().unwrap_or(&address).to_owned();
-                state.insert("backend".into(), json!("http"));
-                state.insert("url".into(), json!(server));
-                self.note(
-                    Some(&tree.place),
-                    "the state's server is taken over; Strata's states get names of their own there",
-                );
-            }
-            _ => return,
-        }
-        self.state = Some(Json::Object(state));
+        self.write("strata.yaml".to_owned(), settings, &Place::new("strata.yaml", 1));
     }
 }
 
 /// An endpoint as it is written down: without the path.
 fn base(endpoint: &str) -> String {
     let endpoint = endpoint.trim_end_matches('/');
-    endpoint.strip_suffix("/api2/json").unwrap_or(endpoint).to_owned()
+    endpoint.strip_suffix("/api2/json").unwrap_or(endpoint).trim_end_matches('/').to_owned()
 }
 
 fn join(folder: &str, name: &str) -> String {
@@ -336,7 +358,25 @@ pub(crate) fn name(text: &str) -> String {
     let plain: String = text
         .chars()
         .map(|letter| if letter.is_ascii_alphanumeric() { letter.to_ascii_lowercase() } else { '-' })
+        .take(60)
         .collect();
     let trimmed = plain.trim_matches('-');
     if trimmed.is_empty() { "imported".to_owned() } else { trimmed.to_owned() }
+}
+
+/// A version with the `v` before it.
+fn with_v(version: String) -> String {
+    format!("v{}", version.trim_start_matches('v'))
+}
+
+/// Whether a text is a version such as `v1.13.9`.
+fn is_version(text: &str) -> bool {
+    let plain = text.trim_start_matches('v');
+    let core = plain.split(['-', '+']).next().unwrap_or_default();
+    core.split('.').count() == 3 && core.split('.').all(|part| part.parse::<u32>().is_ok())
+}
+
+/// Whether a content is a scalar.
+fn is_scalar(content: &Content) -> bool {
+    matches!(content, Content::Bool(_) | Content::Number(_) | Content::Text(_))
 }

@@ -4,9 +4,11 @@
 
 pub mod arrival;
 mod backend;
+pub mod changes;
 mod data;
 pub mod hcl;
 pub mod import;
+mod message;
 mod module;
 mod overview;
 pub mod policy;
@@ -21,6 +23,7 @@ mod variable;
 mod yaml;
 
 pub use backend::{HttpAddresses, is_encrypted, state_name};
+pub use message::{Diagnosis, Message};
 pub use module::FOLDER as MODULES;
 pub use overview::Overview;
 pub use project::{Files, Found, Gap, Style, found};

@@ -12,6 +12,7 @@ pub(crate) mod import;
 pub(crate) mod init;
 pub(crate) mod output;
 pub(crate) mod plan;
+mod planned;
 pub(crate) mod policy;
 pub(crate) mod schema;
 pub(crate) mod secrets;
@@ -25,6 +26,8 @@ pub(crate) mod unlock;
 pub(crate) mod validate;
 
 use std::process::ExitCode;
+
+pub(crate) use execute::stop_on_interrupt;
 
 use crate::cli::{Cli, Command};
 use crate::command_error::CommandError;

@@ -11,6 +11,7 @@ mod prompt;
 mod replace_file;
 mod secrets;
 mod style;
+mod tofu;
 mod views;
 mod workspace;
 

@@ -2,6 +2,7 @@
 
 mod configuration;
 pub(crate) mod drift;
+pub(crate) mod driven;
 mod farewell;
 pub(crate) mod graph;
 pub(crate) mod health;

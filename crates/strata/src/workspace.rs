@@ -3,6 +3,7 @@
 pub(crate) mod arrival;
 pub(crate) mod cluster;
 pub(crate) mod digest_key;
+mod driven;
 mod infrastructure;
 mod resolve;
 mod store;
@@ -34,6 +35,7 @@ use crate::context::{Context, SystemClock};
 use crate::printer::Printer;
 use crate::views::progress::Progress;
 use cluster::{Connecting, Keys};
+pub(crate) use driven::{KnownOutputs, Opened};
 use resolve::Outside;
 use targets::Targets;
 use waiting::WaitingStore;
@@ -259,20 +261,28 @@ impl<'c> Workspace<'c> {
         Ok(locked)
     }
 
-    /// The stacks that the arguments select, ready to be planned. For a destroy, nothing of them is wanted.
+    /// The stacks that the arguments select and that Strata makes itself, ready to be planned.
     pub(crate) async fn open(
         &self,
         stacks: &[String],
         opening: Opening,
     ) -> Result<Vec<StackSession>, CommandError> {
+        self.open_native(&self.select(stacks)?, &opening).await
+    }
+
+    /// Those of the stacks that Strata makes itself. For a destroy, nothing of them is wanted.
+    async fn open_native(
+        &self,
+        selected: &[&EffectiveStack],
+        opening: &Opening,
+    ) -> Result<Vec<StackSession>, CommandError> {
         let destroy = opening.destroy;
-        let selected = self.select(stacks)?;
         let mut targets = Targets::default();
-        for stack in &selected {
+        for stack in selected.iter().filter(|stack| !matches!(stack.model, Model::Tofu(_))) {
             targets.connect(self, stack).await?;
         }
         let mut sessions = Vec::new();
-        for stack in selected.into_iter().filter(|stack| plannable(stack)) {
+        for stack in selected.iter().copied().filter(|stack| plannable(stack)) {
             let mut view = self.empty_view(stack)?;
             let mut own_targets = targets.clone();
             let bundle = match stack.cluster() {
@@ -405,7 +415,7 @@ impl<'c> Workspace<'c> {
         let drawn = match &stack.model {
             Model::Machines(machines) => draw_stack(&site, machines),
             Model::Cluster(cluster) => draw_cluster(&site, cluster),
-            Model::Hypervisor(_) | Model::Tofu | Model::Broken => Ok(Blueprint::default()),
+            Model::Hypervisor(_) | Model::Tofu(_) | Model::Broken => Ok(Blueprint::default()),
         };
         drawn.map_err(|found| {
             let found: Vec<&Diagnostic> = found.iter().collect();
@@ -485,16 +495,17 @@ impl<'c> Workspace<'c> {
     }
 }
 
-/// Hypervisors and OpenTofu stacks have nothing here that could be planned.
+/// Hypervisors have nothing that could be planned, and OpenTofu's stacks are planned by OpenTofu.
 fn plannable(stack: &EffectiveStack) -> bool {
     matches!(stack.model, Model::Machines(_) | Model::Cluster(_))
 }
 
-fn key(stack: &EffectiveStack) -> String {
+/// The key of a stack's state.
+pub(crate) fn key(stack: &EffectiveStack) -> String {
     format!("{}/{}", stack.environment, stack.name)
 }
 
-fn layer(stack: &EffectiveStack) -> Layer {
+pub(crate) fn layer(stack: &EffectiveStack) -> Layer {
     use strata_source::stack::Layer as Written;
     match stack.layer {
         Written::Hypervisors => Layer::Hypervisors,

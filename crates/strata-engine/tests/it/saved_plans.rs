@@ -152,3 +152,53 @@ async fn a_file_holds_no_secret() {
     let events = serde_json::to_string(&*world.events.lock().unwrap()).unwrap();
     assert!(!events.contains("hunter2"));
 }
+
+fn driven() -> strata_engine::DrivenPlan {
+    strata_engine::DrivenPlan {
+        stack: "cloud".into(),
+        key: "default/cloud".into(),
+        source_digest: "aa".into(),
+        position: Some(("lineage".into(), 3)),
+        summary: strata_engine::Summary { create: 1, ..Default::default() },
+        changes: serde_json::json!({"resources": []}),
+        sealed: "c2VhbGVk".into(),
+        digest: String::new(),
+    }
+    .bound()
+}
+
+#[test]
+fn a_driven_plan_is_bound_too() {
+    let mut file = PlanFile::new("0.1.0", None, None, false);
+    file.driven.push(driven());
+    let text = serde_json::to_string(&file).unwrap();
+    let read = PlanFile::parse(text.as_bytes()).unwrap();
+    assert_eq!(read.names(), ["cloud"]);
+    assert_eq!(read.driven[0], driven());
+    for (from, to) in [("c2VhbGVk", "b3RoZXI="), ("\"create\":1", "\"create\":0"), ("lineage", "other")] {
+        let tampered = text.replace(from, to);
+        assert_ne!(tampered, text);
+        assert_eq!(
+            PlanFile::parse(tampered.as_bytes()).unwrap_err(),
+            "the plan of `cloud` was changed after it was made"
+        );
+    }
+}
+
+#[test]
+fn a_driven_plan_names_what_moved() {
+    let then = driven();
+    let position = |serial| Some(("lineage".to_owned(), serial));
+    assert!(then.check("aa", position(3).as_ref(), Vec::new()).is_ok());
+    let moved = |source: &str, position: Option<(String, u64)>, more: &[&str]| {
+        let more = more.iter().map(|&one| one.to_owned()).collect();
+        then.check(source, position.as_ref(), more).unwrap_err().moved
+    };
+    assert_eq!(moved("bb", position(3), &[]), ["the source changed"]);
+    assert_eq!(
+        moved("aa", position(4), &["`x` was changed"]),
+        ["the state went from serial 3 to 4", "`x` was changed"]
+    );
+    assert_eq!(moved("aa", None, &[]), ["the state is gone"]);
+    assert_eq!(moved("aa", Some(("other".into(), 3)), &[]), ["the state is another"]);
+}

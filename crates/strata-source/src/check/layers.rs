@@ -16,7 +16,7 @@ pub(super) fn check(repository: &Repository, diagnostics: &mut Diagnostics) {
     for stack in repository.effective() {
         for (needed, span) in needs(stack) {
             let Some(layer) = layers.get(needed) else {
-                // A template of an unknown stack is reported with the templates.
+                // A template of an unknown stack is reported with the templates, an input with the outputs.
                 if stack.depends_on().iter().any(|name| name.value == needed && name.span == span) {
                     let problem = Diagnostic::error("unknown-stack", format!("there is no stack `{needed}`"));
                     diagnostics.push(problem.at(span).maybe_hint(suggestion(needed, &names)));
@@ -38,10 +38,13 @@ pub(super) fn check(repository: &Repository, diagnostics: &mut Diagnostics) {
     }
 }
 
-/// Stacks that must be there first: as written, and those that templates come from.
+/// Stacks that must be there first: as written, and those that templates and inputs come from.
 fn needs(stack: &EffectiveStack) -> Vec<(&str, Span)> {
     let mut needed: Vec<(&str, Span)> =
         stack.depends_on().iter().map(|name| (name.as_str(), name.span)).collect();
+    for input in stack.tofu().into_iter().flat_map(|tofu| tofu.inputs.values()) {
+        needed.push((input.stack.as_str(), input.span));
+    }
     for vm in stack.machines().into_iter().flat_map(|machines| machines.vms.values()) {
         if let Some(template) = &vm.template
             && let Some((other, _)) = template.split_once('/')

@@ -6,11 +6,15 @@ use strata_yaml::{Map, Spanned};
 use super::suggestion;
 use crate::repository::{EffectiveStack, Model, Repository};
 use crate::stack::output::{OutputKind, OutputPath, Which};
+use crate::stack::tofu::StackOutput;
 
 pub(super) fn check(repository: &Repository, diagnostics: &mut Diagnostics) {
     for stack in repository.effective() {
         for path in outputs(stack).into_iter().flat_map(Map::values) {
             one(stack, path, diagnostics);
+        }
+        for input in stack.tofu().into_iter().flat_map(|tofu| tofu.inputs.values()) {
+            given(repository, stack, input, diagnostics);
         }
     }
 }
@@ -19,7 +23,31 @@ fn outputs(stack: &EffectiveStack) -> Option<&Map<Spanned<OutputPath>>> {
     match &stack.model {
         Model::Machines(machines) => Some(&machines.outputs),
         Model::Cluster(cluster) => Some(&cluster.outputs),
-        Model::Hypervisor(_) | Model::Tofu | Model::Broken => None,
+        Model::Hypervisor(_) | Model::Tofu(_) | Model::Broken => None,
+    }
+}
+
+/// Of a stack that Strata makes itself, all outputs are known.
+fn given(
+    repository: &Repository,
+    stack: &EffectiveStack,
+    input: &Spanned<StackOutput>,
+    diagnostics: &mut Diagnostics,
+) {
+    let same = repository.stack(&input.stack, Some(&stack.environment));
+    let Some(other) = same.or_else(|| repository.stack(&input.stack, None)) else {
+        let names: Vec<&str> = repository.stacks().iter().map(|entry| entry.name.value.as_str()).collect();
+        let problem = Diagnostic::error("unknown-stack", format!("there is no stack `{}`", input.stack));
+        diagnostics.push(problem.at(input.span).maybe_hint(suggestion(&input.stack, &names)));
+        return;
+    };
+    if let Some(known) = outputs(other)
+        && !known.names(&input.output)
+    {
+        let names: Vec<&str> = known.keys().collect();
+        let message = format!("the stack `{}` has no output `{}`", other.name, input.output);
+        let problem = Diagnostic::error("unknown-output", message).at(input.span);
+        diagnostics.push(problem.maybe_hint(suggestion(&input.output, &names)));
     }
 }
 

@@ -9,7 +9,7 @@ mod secrets;
 pub use secrets::{FlatSecrets, SECRETS_FILE, SECRETS_RULE, TOKEN_ID, TOKEN_SECRET, flat_secrets};
 
 use strata_diagnostics::Diagnostics;
-use strata_yaml::{Context, Decode, Node, Outside, Spanned, Value, record};
+use strata_yaml::{Context, Decode, Entry, Kind, Node, Outside, Spanned, Value, record};
 
 use crate::settings::target::FINGERPRINT;
 use crate::value::address::{Cidr, Ip, Mac};
@@ -177,6 +177,21 @@ pub(crate) fn is_flat(tree: &Node) -> bool {
         && ["node_cidr", "cluster_api_addr", "proxmox_api_url"].iter().any(|key| tree.get(key).is_some())
 }
 
+/// The samples of this family give every key, with `""` for what is not said.
+fn without_empty(node: &Node) -> Node {
+    let says = |value: &Node| value.as_scalar().is_none_or(|scalar| !scalar.text.is_empty());
+    match &node.kind {
+        Kind::Scalar(_) => node.clone(),
+        Kind::List(items) => Node::list(items.iter().map(without_empty).collect(), node.span),
+        Kind::Mapping(mapping) => {
+            let said = mapping.entries.iter().filter(|entry| says(&entry.value));
+            let entries =
+                said.map(|entry| Entry { key: entry.key.clone(), value: without_empty(&entry.value) });
+            Node::mapping(entries.collect(), node.span)
+        }
+    }
+}
+
 /// Reads both files and writes them as one tree of ours.
 pub(crate) fn convert(
     tree: &Node,
@@ -185,9 +200,9 @@ pub(crate) fn convert(
     diagnostics: &mut Diagnostics,
 ) -> Option<Node> {
     let mut cx = Context::new(diagnostics, outside);
-    let cluster = FlatCluster::decode(tree, &mut cx);
+    let cluster = FlatCluster::decode(&without_empty(tree), &mut cx);
     let nodes = match nodes {
-        Some(nodes) => FlatNodes::decode(nodes, &mut cx)?.nodes,
+        Some(nodes) => FlatNodes::decode(&without_empty(nodes), &mut cx)?.nodes,
         None => Vec::new(),
     };
     convert::convert(&cluster?, &nodes, diagnostics)

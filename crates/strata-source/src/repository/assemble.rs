@@ -170,7 +170,6 @@ fn effective_stack(
         })
     });
     let (model, references) = match (&tree, file.kind) {
-        (_, StackKind::Tofu) => (Model::Tofu, Vec::new()),
         (None, _) => (Model::Broken, Vec::new()),
         (Some(tree), kind) => model(tree, kind, &outside, diagnostics),
     };
@@ -208,7 +207,10 @@ fn model(
             let (hypervisor, references) = read(tree, outside, diagnostics);
             (hypervisor.map(|hypervisor| Model::Hypervisor(Box::new(hypervisor))), references)
         }
-        StackKind::Tofu => (Some(Model::Tofu), Vec::new()),
+        StackKind::Tofu => {
+            let (stack, references) = read(tree, outside, diagnostics);
+            (stack.map(|stack| Model::Tofu(Box::new(stack))), references)
+        }
     };
     (model.unwrap_or(Model::Broken), references)
 }

@@ -3,7 +3,7 @@
 use sha2::{Digest, Sha256};
 use strata_yaml::{Kind, Node, ScalarKind, Source, Style};
 
-use super::{EffectiveStack, Repository};
+use super::{EffectiveStack, Model, Repository};
 use crate::world::{World, find};
 
 impl Repository {
@@ -39,7 +39,36 @@ impl Repository {
                 Source::Env(_) | Source::Secret(_) => {}
             }
         }
+        if matches!(stack.model, Model::Tofu(_)) {
+            // Which of these files OpenTofu reads, only OpenTofu knows.
+            for folder in [stack.folder.as_str(), MODULES] {
+                files(&mut hash, folder, 0, world);
+            }
+        }
         hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+}
+
+/// The modules that a repository's own code is made of.
+const MODULES: &str = "modules";
+
+/// Deeper than anybody nests folders.
+const MAX_DEPTH: usize = 16;
+
+/// Every file below a folder, but what OpenTofu itself keeps there.
+fn files(hash: &mut Sha256, folder: &str, depth: usize, world: &dyn World) {
+    let kept = |name: &str| name.contains(".tfstate") || name.ends_with(".tfplan");
+    for entry in world.list(folder).unwrap_or_default() {
+        let path = format!("{folder}/{}", entry.name);
+        if entry.is_folder {
+            if !entry.name.starts_with('.') && depth < MAX_DEPTH {
+                files(hash, &path, depth + 1, world);
+            }
+        } else if (!entry.name.starts_with('.') && !kept(&entry.name)) || entry.name == ".terraform.lock.hcl"
+        {
+            part(hash, path.as_bytes());
+            part(hash, &world.read(&path).unwrap_or_default());
+        }
     }
 }
 

@@ -44,7 +44,7 @@ pub(super) fn discover(world: &dyn World, diagnostics: &mut Diagnostics) -> Foun
     let mut stacks = finder.hypervisors();
     stacks.extend(finder.root_cluster());
     stacks.extend(finder.clusters());
-    finder.stacks("stacks", 0, &mut stacks);
+    finder.stacks("stacks", 0, false, &mut stacks);
     let environments = finder.environments();
     let Finder { sources, .. } = finder;
     Found { sources, settings, stacks, environments }
@@ -108,7 +108,8 @@ impl Finder<'_, '_> {
         StackFile { nodes, ..stack }
     }
 
-    fn stacks(&mut self, folder: &str, depth: usize, stacks: &mut Vec<StackFile>) {
+    /// Folders within a stack of OpenTofu are its own modules and files, unless they say that they are stacks.
+    fn stacks(&mut self, folder: &str, depth: usize, within: bool, stacks: &mut Vec<StackFile>) {
         if depth > MAX_FOLDERS {
             let message =
                 format!("`{folder}` is nested more than {MAX_FOLDERS} folders deep and is not read");
@@ -118,10 +119,25 @@ impl Finder<'_, '_> {
         let listed = self.list(folder);
         let name = folder.rsplit('/').next().unwrap_or(folder).to_owned();
         let has = |file: &str| listed.iter().any(|entry| !entry.is_folder && entry.name == file);
+        let has_code = listed.iter().any(|entry| !entry.is_folder && is_code(&entry.name));
+        let mut within = within;
         if has("stack.yaml") {
             let stack = (StackKind::Machines, Layer::Standalone, name.as_str());
-            stacks.extend(self.stack(stack, &format!("{folder}/stack.yaml"), folder, "a stack"));
-        } else if listed.iter().any(|entry| !entry.is_folder && entry.name.ends_with(".tf")) {
+            let mut stack = self.stack(stack, &format!("{folder}/stack.yaml"), folder, "a stack");
+            if let Some(stack) = &mut stack
+                && stack.tree.as_ref().is_some_and(|tree| tree.get("tofu").is_some())
+            {
+                stack.kind = StackKind::Tofu;
+                within = true;
+                if !has_code {
+                    let message = format!("there is no OpenTofu code in `{folder}`");
+                    let problem = Diagnostic::error("no-code", message).at(Span::start_of(stack.file));
+                    self.diagnostics.push(problem.hint("put its `*.tf` files beside `stack.yaml`"));
+                }
+            }
+            stacks.extend(stack);
+        } else if has_code && !within {
+            within = true;
             let file = self.sources.add(folder, "");
             stacks.push(StackFile {
                 kind: StackKind::Tofu,
@@ -130,12 +146,13 @@ impl Finder<'_, '_> {
                 path: folder.to_owned(),
                 folder: folder.to_owned(),
                 file,
-                tree: None,
+                // It says nothing of itself, but an environment may.
+                tree: Some(Node::mapping(Vec::new(), Span::start_of(file))),
                 nodes: None,
             });
         }
         for entry in listed.iter().filter(|entry| entry.is_folder && !entry.name.starts_with('.')) {
-            self.stacks(&format!("{folder}/{}", entry.name), depth + 1, stacks);
+            self.stacks(&format!("{folder}/{}", entry.name), depth + 1, within, stacks);
         }
     }
 
@@ -229,6 +246,11 @@ impl Finder<'_, '_> {
         }
         names
     }
+}
+
+/// Code of OpenTofu, in either of its spellings.
+fn is_code(name: &str) -> bool {
+    [".tf", ".tofu", ".tf.json", ".tofu.json"].iter().any(|ending| name.ends_with(ending))
 }
 
 pub(super) fn join(folder: &str, name: &str) -> String {

@@ -129,8 +129,8 @@ pub(super) fn order(stacks: &mut [StackEntry], effective: &BTreeMap<(String, Str
         .iter()
         .map(|entry| {
             let of = |environment: &String| effective.get(&(entry.name.value.clone(), environment.clone()));
-            let needed = entry.environments.iter().filter_map(of).flat_map(EffectiveStack::depends_on);
-            (entry.name.value.clone(), needed.map(|name| name.value.clone()).collect())
+            let needed = entry.environments.iter().filter_map(of).flat_map(EffectiveStack::needed);
+            (entry.name.value.clone(), needed.map(str::to_owned).collect())
         })
         .collect();
     // A stack's rank is one more than the highest it needs; the bound ends cycles, which are reported elsewhere.

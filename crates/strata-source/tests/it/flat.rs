@@ -176,3 +176,14 @@ fn machines_that_share_something_are_found() {
        |               ^^^^^^^^^^^^^^^^^^^ `k8s-1` of stack `kubernetes`
     "#);
 }
+
+/// The family's samples give every key, with an empty text for what is not said.
+#[test]
+fn an_empty_text_says_nothing() {
+    let cluster = CLUSTER.replace("node_vlan_tag: \"20\"", "node_vlan_tag: \"\"\nnode_default_gateway: ''");
+    let nodes = NODES.replace("    mtu: 1500\n", "    mtu: ''\n");
+    let repository = clean(&world(&cluster, &nodes));
+    let cluster = repository.stack("kubernetes", None).and_then(|stack| stack.cluster()).unwrap();
+    let network = cluster.cluster.network.as_ref().unwrap();
+    assert_eq!((network.vlan.is_none(), network.guest_vlan.is_none()), (true, true));
+}

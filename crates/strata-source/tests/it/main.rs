@@ -1,5 +1,6 @@
 //! Repositories as a whole: what is read, and what is reported.
 
+mod by_hand;
 mod clusters;
 mod collisions;
 mod environments;

@@ -2,37 +2,62 @@
 
 use serde_json::{Value as Json, json};
 
-use super::flat::with_v;
-use super::output::{Object, Put};
-use super::tree::{Content, Tree};
-use super::{Import, base, name};
+use super::files::folder_of;
+use super::output::{self, Object, Put};
+use super::tree::{Content, Place, Tree};
+use super::{Import, is_version, name, talos, with_v};
 
 pub(super) fn import(import: &mut Import<'_>) {
-    for folder in import.folders("clusters") {
-        let path = format!("clusters/{folder}/cluster.yaml");
-        let Some(tree) = import.yaml(&path).filter(|tree| tree.has("cluster")) else { continue };
+    for path in import.files.named("cluster.yaml") {
+        let folder = folder_of(&path).to_owned();
+        if folder.is_empty() || !folder.split('/').any(|part| part == "clusters") {
+            continue;
+        }
+        let Some(tree) = import.yaml(&path) else { continue };
+        // Manifests of Kubernetes are called like this, too.
+        if !tree.get("cluster").is_some_and(|spec| spec.has("talos") || spec.has("topology"))
+            || tree.has("apiVersion")
+        {
+            continue;
+        }
         import.found("one cluster.yaml for each cluster");
         cluster(import, &folder, &tree);
+        import.watch("", &tree);
         for backend in ["terraform-backend.yaml", "terraform/terraform-backend.yaml"] {
-            let Some(found) = import.yaml(&format!("clusters/{folder}/{backend}")) else { continue };
-            if let Some(block) = found.get("backend") {
-                let kind = block.text("type").unwrap_or_else(|| "s3".to_owned());
-                import.backend(&kind, block);
-            }
+            self::backend(import, &format!("{folder}/{backend}"));
+        }
+        let rendered = format!("{folder}/terraform");
+        let count = import.files.below(&rendered).len();
+        if count > 0 {
+            import.files.read_below(&rendered);
+            import.note(
+                Some(&Place::new(&rendered, 1)),
+                format!("{count} files there are made from cluster.yaml, as `strata sync` does it"),
+            );
         }
     }
-    if let Some(found) = import.yaml("terraform-backend.yaml")
-        && let Some(block) = found.get("backend")
-    {
+    if import.imported.found.contains(&"one cluster.yaml for each cluster") {
+        backend(import, "terraform-backend.yaml");
+    }
+}
+
+fn backend(import: &mut Import<'_>, path: &str) {
+    if !import.files.has(path) {
+        return;
+    }
+    let Some(tree) = import.yaml(path) else { return };
+    if let Some(block) = tree.get("backend") {
         let kind = block.text("type").unwrap_or_else(|| "s3".to_owned());
         import.backend(&kind, block);
     }
+    import.watch("", &tree);
 }
 
 fn cluster(import: &mut Import<'_>, folder: &str, tree: &Tree) {
     let metadata = tree.get("metadata");
-    let own = metadata.and_then(|metadata| metadata.text("name")).unwrap_or_else(|| folder.to_owned());
-    let stack = name(&own);
+    let last = folder.rsplit('/').next().unwrap_or(folder);
+    let own = metadata.and_then(|metadata| metadata.text("name")).unwrap_or_else(|| last.to_owned());
+    let stack = import.stack_name(&own, &tree.place);
     let mut document = Object::new();
     let mut written = Object::new();
     written.insert("name".into(), json!(stack));
@@ -43,34 +68,47 @@ fn cluster(import: &mut Import<'_>, folder: &str, tree: &Tree) {
     document.insert("metadata".into(), Json::Object(written));
     let Some(spec) = tree.get("cluster") else { return };
     let mut cluster = Object::new();
-    talos(import, spec, &mut cluster);
+    versions(import, spec, &mut cluster);
     if let Some(kubernetes) = spec.get("kubernetes") {
-        let version = kubernetes.as_text().or_else(|| kubernetes.text("version"));
+        let version = kubernetes.as_text_if(is_version).or_else(|| kubernetes.text_if("version", is_version));
         cluster.put("kubernetes", version.map(|version| json!({"version": with_v(version)})));
     }
-    // Names there have no dash before the number.
-    cluster.insert("naming".into(), json!("{cluster}-{role}{n}"));
+    // Names there have no dash before the number, and the name of the stack whatever Talos calls the cluster.
+    cluster.insert("naming".into(), json!(format!("{stack}-{{role}}{{n}}")));
     let mut topology = Object::new();
     if let Some(found) = spec.get("topology") {
         for (key, needed) in [("controlPlane", 1), ("workers", 0)] {
             let Some(pool) = found.get(key) else { continue };
             let mut written = Object::new();
-            let count = pool.int("count").unwrap_or(needed);
+            let count = pool.int_in("count", 0..=500).unwrap_or(needed);
             if key == "controlPlane" && count > 9 {
                 import
                     .note(Some(&pool.place), "more than nine control planes take the numbers of the workers");
             }
+            if key == "controlPlane" && count > 0 && count % 2 == 0 {
+                topology.insert("allowEven".into(), json!(true));
+                import.note(
+                    Some(&pool.place),
+                    format!("{count} control planes have no better majority than {}", count - 1),
+                );
+            }
             written.insert("count".into(), json!(count));
+            // Addresses are left to DHCP there.
+            written.insert("dhcp".into(), json!(true));
             if let Some(resources) = pool.get("resources") {
                 let mut sizes = Object::new();
                 for size in ["cores", "memory", "disk"] {
-                    sizes.put(size, resources.int(size));
+                    sizes.put(size, resources.int_in(size, 1..=1_048_576));
                 }
                 written.put_full("resources", Json::Object(sizes));
             }
             topology.insert(key.into(), Json::Object(written));
         }
     }
+    // Strata has to know what DHCP will say.
+    let nodes =
+        stand_ins(import, &stack, &topology, spec.get("topology").map_or(&tree.place, |found| &found.place));
+    cluster.put_full("nodes", Json::Object(nodes));
     cluster.insert("topology".into(), Json::Object(topology));
     document.insert("cluster".into(), Json::Object(cluster));
     if let Some(found) = tree.get("proxmox") {
@@ -79,29 +117,60 @@ fn cluster(import: &mut Import<'_>, folder: &str, tree: &Tree) {
     if let Some(found) = tree.get("gitops") {
         document.put("gitops", gitops(import, found));
     }
-    import.report(tree);
-    import.write(format!("clusters/{folder}/cluster.yaml"), document);
+    import.write(format!("clusters/{last}/cluster.yaml"), document, &tree.place);
+    secrets(import, folder, last);
 }
 
-fn talos(import: &mut Import<'_>, spec: &Tree, cluster: &mut Object) {
+/// An address for each machine, to be replaced.
+fn stand_ins(import: &mut Import<'_>, stack: &str, topology: &Object, place: &Place) -> Object {
+    let mut nodes = Object::new();
+    for (pool, role) in [("controlPlane", "cp"), ("workers", "worker")] {
+        let count = topology.get(pool).and_then(|pool| pool["count"].as_u64()).unwrap_or(0);
+        for number in 1..=count {
+            let own = format!("{stack}-{role}{number}");
+            let address = talos::stand_in(import);
+            import.note(Some(place), talos::no_address(&own, &address));
+            nodes.insert(own, json!({"address": address}));
+        }
+    }
+    nodes
+}
+
+/// The keys of the cluster, as talhelper keeps them.
+fn secrets(import: &mut Import<'_>, folder: &str, last: &str) {
+    let path = format!("{folder}/talos/talsecret.sops.yaml");
+    if !import.files.has(&path) {
+        return;
+    }
+    let Some(text) = import.read(&path) else { return };
+    if text.contains("\nsops:") {
+        let new = format!("clusters/{last}/talos.sops.yaml");
+        import.note(
+            Some(&Place::new(&path, 1)),
+            format!("it is kept as `{new}`, encrypted as it is: Strata needs the same age key"),
+        );
+        import.imported.files.insert(new, text);
+    } else {
+        import.note(Some(&Place::new(&path, 1)), "it is called encrypted and is not: it was not copied");
+    }
+}
+
+fn versions(import: &mut Import<'_>, spec: &Tree, cluster: &mut Object) {
     let mut written = Object::new();
     let found = spec.get("talos");
-    let version = found.and_then(|talos| talos.text("version"));
+    let version = found.and_then(|talos| talos.text_if("version", is_version));
     if version.is_none() {
-        import.note(Some(&spec.place), "the version of Talos is not there: `v1.12.0` was written down");
+        import.note(Some(&spec.place), "no version of Talos is written down: `v1.12.0` was");
     }
     written.insert("version".into(), json!(version.map_or_else(|| "v1.12.0".to_owned(), with_v)));
     if let Some(talos) = found {
-        written.put("clusterName", talos.text("clusterName").map(|text| name(&text)));
-        match talos.get("factorySchematic").map(|tree| (tree, tree.as_text().unwrap_or_default())) {
-            Some((_, id)) if id.len() == 64 && id.bytes().all(|byte| byte.is_ascii_hexdigit()) => {
-                written.insert("factorySchematic".into(), json!(id));
-            }
-            Some((tree, id)) => {
-                let place = tree.place.clone();
-                import.note(Some(&place), format!("`{id}` is no id of a schematic: the plain one is used"));
-            }
-            None => {}
+        written.put("clusterName", talos.text("clusterName"));
+        written.put("factorySchematic", talos.text_if("factorySchematic", output::is_schematic));
+        if let Some(tree) =
+            talos.get("factorySchematic").filter(|_| !written.contains_key("factorySchematic"))
+        {
+            let (place, id) = (tree.place.clone(), tree.as_text().unwrap_or_default());
+            import.note(Some(&place), format!("`{id}` is no id of a schematic: the plain one is used"));
         }
         written.put("installDisk", talos.text("installDisk"));
     }
@@ -110,9 +179,12 @@ fn talos(import: &mut Import<'_>, spec: &Tree, cluster: &mut Object) {
 
 fn proxmox(import: &mut Import<'_>, found: &Tree) -> Json {
     let mut written = Object::new();
-    if let Some(endpoint) = found.text("endpoint") {
+    if let Some(endpoint) = found.text_if("endpoint", |url| url.starts_with("http")) {
         let insecure = found.bool("insecure").unwrap_or(false);
-        let target = import.target("pve", &base(&endpoint), insecure, None);
+        let target = import.target(&endpoint, insecure, None);
+        written.insert("target".into(), json!(target));
+    } else {
+        let (target, _) = import.some_target(&found.place, "`proxmox.endpoint`");
         written.insert("target".into(), json!(target));
     }
     written.put("node", found.text("node"));
@@ -127,7 +199,7 @@ fn proxmox(import: &mut Import<'_>, found: &Tree) -> Json {
     }
     if let Some(vm) = found.get("vm") {
         let mut machine = Object::new();
-        machine.put("idBase", vm.int("idBase"));
+        machine.put("idBase", vm.int_in("idBase", 100..=999_999_999));
         machine.put("cpuType", vm.text("cpuType"));
         machine.put("onboot", vm.bool("onBoot"));
         machine.put("forceStop", vm.bool("forceStop"));
@@ -141,9 +213,9 @@ fn gitops(import: &mut Import<'_>, found: &Tree) -> Option<Json> {
     written.put("enabled", found.bool("enabled"));
     if let Some(flux) = found.get("flux") {
         let mut own = Object::new();
-        match flux.text("repository").filter(|url| url.contains(':')) {
+        match flux.text_if("repository", |url| url.contains(':')) {
             Some(url) => {
-                own.put("version", flux.text("version").filter(|version| version != "latest").map(with_v));
+                own.put("version", flux.text_if("version", is_version).map(with_v));
                 own.insert("repository".into(), json!(url));
                 own.put("branch", flux.text("branch"));
                 own.insert(
@@ -152,17 +224,19 @@ fn gitops(import: &mut Import<'_>, found: &Tree) -> Option<Json> {
                 );
                 written.insert("flux".into(), Json::Object(own));
             }
-            None => import
-                .note(Some(&flux.place), "Flux without the address of a repository was not carried over"),
+            None => {
+                flux.take_all();
+                import
+                    .note(Some(&flux.place), "Flux without the address of a repository was not carried over");
+            }
         }
     }
     if let Some(infrastructure) = found.get("infrastructure") {
         let mut own = Object::new();
         for key in ["core", "optional"] {
-            let Some(list) = infrastructure.get(key) else { continue };
             // Names, or mappings with a name.
-            let names: Vec<String> = list
-                .items()
+            let names: Vec<String> = infrastructure
+                .list(key)
                 .iter()
                 .filter_map(|item| match &item.content {
                     Content::Map(_) => item.text("name"),

@@ -2,86 +2,162 @@
 
 use serde_json::{Value as Json, json};
 
+use super::files::folder_of;
+use super::guest;
+use super::hcl::Attribute;
+use super::module::Module;
 use super::output::{self, Object, Put};
-use super::tree::Tree;
-use super::{Guests, Import, Place, base, name};
+use super::tree::{Place, Tree};
+use super::{Guests, Import, base, name};
 
 pub(super) fn import(import: &mut Import<'_>) {
-    for root in ["environments", "terraform/environments"] {
-        for environment in import.folders(root) {
-            let path = format!("{root}/{environment}/terraform.tfvars");
-            let Some(tree) = import.tfvars(&path) else { continue };
-            if !["templates", "vm_configs", "lxc_configs", "pve_api_url"].iter().any(|key| tree.has(key)) {
-                continue;
-            }
-            import.found("templates, VMs and LXC by environment");
-            let (defaults, blocks) = import.code(root.rsplit_once('/').map_or("", |(above, _)| above));
-            let declared: Vec<String> = blocks
-                .iter()
-                .filter(|block| block.kind == "variable")
-                .filter_map(|block| block.labels.first().cloned())
-                .collect();
-            for (key, value) in tree.left() {
-                if !declared.is_empty() && !declared.contains(&key) {
-                    import.note(
-                        Some(&value),
-                        format!("`{key}` is not declared as a variable; OpenTofu ignores it"),
-                    );
-                }
-            }
-            stack(import, &environment, &tree.with_defaults(&defaults));
+    let folders: Vec<String> = import
+        .files
+        .folders_with(".tfvars")
+        .into_iter()
+        .filter(|folder| folder_of(folder).rsplit('/').next() == Some("environments"))
+        .collect();
+    let mut roots = Vec::new();
+    for folder in folders {
+        let root = folder_of(folder_of(&folder)).to_owned();
+        if environment(import, &folder, &root) && !roots.contains(&root) {
+            roots.push(root);
         }
     }
+    for root in roots {
+        machinery(import, &root);
+    }
+}
+
+/// The code turns the variables into machines, which Strata does itself.
+fn machinery(import: &mut Import<'_>, root: &str) {
+    for file in import.files.inside(root, ".tf") {
+        import.files.read(&file);
+    }
+    let blocks: Vec<(Place, String)> = import
+        .library
+        .folder(root)
+        .iter()
+        .filter(|block| matches!(block.kind.as_str(), "resource" | "module"))
+        .map(|block| (block.place.clone(), format!("{} `{}`", block.kind, block.labels.join("."))))
+        .collect();
+    for (place, what) in blocks {
+        import.note(
+            Some(&place),
+            format!("the {what} was not carried over: Strata makes the machines of the variables itself"),
+        );
+    }
+}
+
+fn environment(import: &mut Import<'_>, folder: &str, root: &str) -> bool {
+    let mut files: Vec<Vec<Attribute>> = Vec::new();
+    let mut blocks = import.library.folder(folder).to_vec();
+    let mut paths = import.files.inside(folder, ".tfvars");
+    paths.sort_by_key(|path| !path.ends_with("/terraform.tfvars"));
+    let mut known = false;
+    for path in paths {
+        let Some((attributes, inner)) = import.variables(&path) else { continue };
+        known |= attributes.iter().any(|attribute| {
+            ["templates", "vm_configs", "lxc_configs", "pve_api_url"].contains(&attribute.name.as_str())
+        });
+        files.push(attributes);
+        blocks.extend(inner);
+    }
+    if !known {
+        return false;
+    }
+    import.found("templates, VMs and LXC by environment");
+    for file in import.files.inside(folder, ".tf") {
+        import.files.read(&file);
+    }
+    let module = Module::root(&import.library, &import.marks, root, blocks, &files);
+    let declared: Vec<&str> =
+        module.blocks.iter().filter(|block| block.kind == "variable").map(|block| block.label(0)).collect();
+    for attribute in files.iter().flatten() {
+        if !declared.is_empty() && !declared.contains(&attribute.name.as_str()) {
+            import.note(
+                Some(&attribute.place),
+                format!("`{}` is not declared as a variable; OpenTofu ignores it", attribute.name),
+            );
+        }
+    }
+    let values = module.values();
+    let place = files
+        .iter()
+        .flatten()
+        .next()
+        .map_or_else(|| Place::new(folder, 1), |first| Place { line: 1, ..first.place.clone() });
+    stack(import, folder, &values, &place);
+    import.watch("", &values);
+    let locals = module.locals();
+    import.watch("", &locals);
+    true
 }
 
 struct Context {
     endpoint: String,
     stack: String,
+    document: String,
     disk: Object,
     bridge: String,
     vlan: Option<i64>,
     images: Option<String>,
 }
 
-fn stack(import: &mut Import<'_>, folder: &str, tree: &Tree) {
-    let environment = name(&tree.text("environment").unwrap_or_else(|| folder.to_owned()));
+fn stack(import: &mut Import<'_>, folder: &str, tree: &Tree, place: &Place) {
+    let last = folder.rsplit('/').next().unwrap_or(folder);
+    let environment = name(&tree.text("environment").unwrap_or_else(|| last.to_owned()));
     let project = name(&tree.text("project_name").unwrap_or_else(|| "machines".to_owned()));
-    let own = format!("{project}-{environment}");
-    let endpoint = base(&tree.text("pve_api_url").unwrap_or_default());
-    let mut proxmox = Object::new();
+    // Projects are often called after their environment.
+    let wanted = if project.split('-').any(|part| part == environment) {
+        project
+    } else {
+        format!("{project}-{environment}")
+    };
+    let own = import.stack_name(&wanted, place);
     let token = match (tree.text("pve_token_id"), tree.text("pve_token_secret")) {
         (Some(id), Some(secret)) => Some(format!("{id}={secret}")),
         _ => None,
     };
-    if endpoint.is_empty() {
-        import.note(
-            Some(&tree.place),
-            "`pve_api_url` is missing, which is required: add a target to strata.yaml",
-        );
-        let target = import.target("pve", "https://proxmox.invalid:8006", false, token.as_deref());
-        proxmox.insert("target".into(), json!(target));
-    } else {
-        let insecure = tree.bool("pve_insecure").unwrap_or(false);
-        let target = import.target("pve", &endpoint, insecure, token.as_deref());
-        proxmox.insert("target".into(), json!(target));
-    }
-    let node = tree.text("node").or_else(|| {
-        import.note(Some(&tree.place), "`node` is missing, which is required: `pve` was written down");
-        Some("pve".to_owned())
+    let insecure = tree.bool("pve_insecure").unwrap_or(false);
+    let (target, endpoint) = match tree.text_if("pve_api_url", |url| url.starts_with("http")) {
+        Some(url) => (import.target(&url, insecure, token.as_deref()), base(&url)),
+        None => {
+            let endpoint = format!("https://proxmox-{}.invalid:8006", name(last));
+            import.note(
+                Some(place),
+                "`pve_api_url`, which is required, is in no file that could be read: set the endpoint of the target in strata.yaml",
+            );
+            (import.target(&endpoint, insecure, token.as_deref()), endpoint)
+        }
+    };
+    let mut proxmox = Object::new();
+    proxmox.insert("target".into(), json!(target));
+    let node = tree.text("node").unwrap_or_else(|| {
+        import.note(Some(place), "`node` is missing, which is required: `pve` was written down");
+        "pve".to_owned()
     });
-    proxmox.put("node", node);
+    proxmox.insert("node".into(), json!(node));
     let mut storages = Object::new();
     storages.put("disk", tree.text("storage_vm_disk"));
     let images = tree.text("storage_local");
     storages.put("iso", images.clone());
     proxmox.put_full("storage", Json::Object(storages));
     let mut disk = Object::new();
-    disk.put("cache", tree.text("disk_cache"));
-    disk.put("discard", tree.text("disk_discard").map(|discard| discard == "on"));
+    disk.put(
+        "cache",
+        tree.text_if("disk_cache", |cache| {
+            ["none", "writeback", "writethrough", "directsync", "unsafe"].contains(&cache)
+        }),
+    );
+    disk.put("discard", output::discard(tree, "disk_discard"));
     disk.put("ssd", tree.bool("disk_ssd"));
+    disk.put("format", tree.text_if("disk_format", |format| output::FORMATS.contains(&format)));
     let bridge = tree.text("bridge_interface").unwrap_or_else(|| "vmbr0".to_owned());
     let vlan = output::vlan(tree, "vlan_id");
-    let context = Context { endpoint, stack: own.clone(), disk, bridge, vlan, images };
+    let document = format!("stacks/{own}/stack.yaml");
+    let context =
+        Context { endpoint, stack: own.clone(), document: document.clone(), disk, bridge, vlan, images };
     let mut guests = Guests::default();
     for (key, template) in tree.map("templates") {
         self::template(import, &context, key, template, &mut guests);
@@ -92,20 +168,23 @@ fn stack(import: &mut Import<'_>, folder: &str, tree: &Tree) {
     for config in tree.list("lxc_configs") {
         container(import, &context, config, &mut guests);
     }
-    import.report(tree);
     if guests.is_empty() {
+        import.stacks.remove(&own);
         return;
     }
-    let mut document = Object::new();
-    document.insert("metadata".into(), json!({"name": own, "environment": environment}));
-    document.insert("proxmox".into(), Json::Object(proxmox));
-    guests.put_into(&mut document);
-    import.write(format!("stacks/{own}/stack.yaml"), document);
+    let mut written = Object::new();
+    written.insert("metadata".into(), json!({"name": own, "environment": environment}));
+    written.insert("proxmox".into(), Json::Object(proxmox));
+    guests.put_into(&mut written);
+    import.write(document, written, place);
 }
 
 fn template(import: &mut Import<'_>, context: &Context, key: &str, tree: &Tree, guests: &mut Guests) {
     let own = name(key);
-    let (Some(vm_id), Some(url)) = (tree.int("vm_id"), tree.text("image_url")) else {
+    let (Some(vm_id), Some(url)) =
+        (tree.int("vm_id"), tree.text_if("image_url", |url| url.starts_with("http")))
+    else {
+        tree.take_all();
         import.note(
             Some(&tree.place),
             format!("the template `{key}` has no `vm_id` or no `image_url` and was left out"),
@@ -119,7 +198,9 @@ fn template(import: &mut Import<'_>, context: &Context, key: &str, tree: &Tree, 
         import.templates.insert((format!("{}#{own}", context.stack), 0), known.clone());
         import.note(
             Some(&tree.place),
-            format!("the template {vm_id} is `{known}` already: clones refer to that one"),
+            format!(
+                "the template {vm_id} is `{known}` already: it was left out, and clones refer to that one"
+            ),
         );
         return;
     }
@@ -127,41 +208,36 @@ fn template(import: &mut Import<'_>, context: &Context, key: &str, tree: &Tree, 
         tree.take_all();
         return;
     }
-    import.templates.insert((context.endpoint.clone(), vm_id), format!("{}/{own}", context.stack));
+    let unique = import.unique(&context.endpoint, key, &context.stack, &tree.place);
+    import.templates.insert((context.endpoint.clone(), vm_id), format!("{}/{unique}", context.stack));
+    import.templates.insert((format!("{}#{own}", context.stack), 0), unique.clone());
     let mut template = Object::new();
     template.insert("vmId".into(), json!(vm_id));
     let mut image = Object::new();
     image.insert("url".into(), json!(url));
-    image.put(
-        "checksum",
-        output::checksum(tree.text("image_checksum"), tree.text("image_checksum_algorithm")),
-    );
+    image.put("checksum", output::checksum_of(tree, "image_checksum", "image_checksum_algorithm"));
     image.put("storage", context.images.clone());
+    // An image of a disk that is called `.img` may be of either kind.
+    if url.ends_with(".img") {
+        image.insert("format".into(), json!("qcow2"));
+        image.insert("contentType".into(), json!("import"));
+    }
     template.insert("image".into(), Json::Object(image));
-    tree.get("image_filename");
-    template.put("bios", tree.text("bios"));
+    import.needless(tree, &["image_filename"], "Strata names the file after what is in it");
+    template.put("bios", tree.text_if("bios", |bios| ["seabios", "ovmf"].contains(&bios)));
     template.insert("machine".into(), json!(tree.text("machine_type").unwrap_or_else(|| "q35".to_owned())));
-    template.insert("cores".into(), json!(tree.int("cores").unwrap_or(2)));
-    template.insert("memory".into(), json!(tree.int("memory").unwrap_or(2048)));
+    template.insert("cores".into(), json!(tree.int_in("cores", 1..=1024).unwrap_or(2)));
+    template.insert("memory".into(), json!(tree.int_in("memory", 16..=i64::from(u32::MAX)).unwrap_or(2048)));
     let mut disk = Object::new();
-    disk.insert("size".into(), json!(tree.int("disk_size").unwrap_or(20)));
+    disk.insert("size".into(), json!(tree.int_in("disk_size", 1..=1_048_576).unwrap_or(20)));
     disk.extend(context.disk.clone());
     template.insert("disk".into(), Json::Object(disk));
     template.insert("network".into(), json!([nic(context, None)]));
-    if let Some(data) = tree.get("cloud_init_vendor_data") {
-        match data.as_text().filter(|text| text.contains('\n')) {
-            Some(text) => template.put("cloudInit", Some(json!({"vendorData": text}))),
-            None => {
-                let place = data.place.clone();
-                import.note(
-                    Some(&place),
-                    "`cloud_init_vendor_data` is no text of several lines and was not carried over",
-                );
-            }
-        }
+    if let Some(text) = tree.text_if("cloud_init_vendor_data", |text| text.contains('\n')) {
+        template.insert("cloudInit".into(), json!({"vendorData": text}));
     }
-    import.names.insert((base(&context.endpoint), own.clone()));
-    guests.templates.insert(own, Json::Object(template));
+    import.origin(&context.document, "templates", &unique, &tree.place);
+    guests.templates.insert(unique, Json::Object(template));
 }
 
 fn nic(context: &Context, device: Option<&Tree>) -> Object {
@@ -170,9 +246,15 @@ fn nic(context: &Context, device: Option<&Tree>) -> Object {
     nic.insert("bridge".into(), json!(bridge.unwrap_or_else(|| context.bridge.clone())));
     let vlan = match device {
         Some(device) if device.has("vlan_id") => output::vlan(device, "vlan_id"),
+        Some(device) if device.has("vlan") => output::vlan(device, "vlan"),
         _ => context.vlan,
     };
     nic.put("vlan", vlan);
+    if let Some(device) = device {
+        nic.put("mtu", device.int_in("mtu", 1..=65_520));
+        nic.put("mac", device.text_if("mac_address", output::is_mac).map(|mac| mac.to_uppercase()));
+        nic.put("firewall", device.bool("firewall"));
+    }
     nic
 }
 
@@ -183,66 +265,54 @@ fn network(context: &Context, tree: &Tree) -> Json {
     for index in 0..devices.len().max(1) {
         let device = devices.get(index);
         let mut nic = nic(context, device);
-        nic.put("name", device.and_then(|device| device.text("name")).filter(|_| tree.has("container_id")));
-        let config = configs.get(index);
-        let get = |key: &str| config.and_then(|config| config.text(key));
-        let ip = output::address(get("ipv4_address")).unwrap_or_else(|| "dhcp".to_owned());
-        let gateway = get("ipv4_gateway");
-        if ip.contains('/') {
-            nic.put("gateway", gateway);
+        if tree.has("container_id") {
+            nic.put("name", device.and_then(|device| device.text("name")));
+        } else if let Some(device) = device {
+            nic.put("model", device.text("model"));
         }
-        nic.insert("ip".into(), json!(ip));
-        let ip6 = output::address(get("ipv6_address"));
-        let gateway6 = get("ipv6_gateway");
-        if ip6.as_deref().is_some_and(|ip| ip.contains('/')) {
-            nic.put("gateway6", gateway6);
+        let empty = Tree::empty("");
+        let config = configs.get(index).unwrap_or(&empty);
+        for (there, ip, there_gateway, gateway) in [
+            ("ipv4_address", "ip", "ipv4_gateway", "gateway"),
+            ("ipv6_address", "ip6", "ipv6_gateway", "gateway6"),
+        ] {
+            let address = output::address(config, there);
+            if address.as_deref().is_some_and(|ip| ip.contains('/')) {
+                nic.put(gateway, config.text_if(there_gateway, output::is_address));
+            }
+            let default = (ip == "ip" && !config.has(there)).then(|| "dhcp".to_owned());
+            nic.put(ip, address.or(default));
         }
-        nic.put("ip6", ip6);
         nics.push(Json::Object(nic));
     }
     Json::Array(nics)
 }
 
-fn firewall(tree: &Tree) -> Option<Json> {
-    let enabled = tree.bool("enable_firewall");
-    let level = tree.text("firewall_log_level");
-    let rules = tree.list("firewall_rules");
-    if enabled != Some(true) {
-        rules.iter().for_each(Tree::take_all);
+fn firewall(import: &mut Import<'_>, tree: &Tree) -> Option<Json> {
+    let enabled = tree.bool("enable_firewall").unwrap_or(false);
+    let rules = tree.get("firewall_rules");
+    if !enabled {
+        if let Some(rules) = rules.filter(|rules| !rules.items().is_empty()) {
+            rules.take_all();
+            import.note(Some(&rules.place), "the firewall is not enabled: its rules were left out");
+        }
+        let _ = output::log_level(tree, "firewall_log_level");
         return None;
     }
     let mut firewall = Object::new();
     firewall.insert("enabled".into(), json!(true));
-    firewall.put("logLevelIn", level);
-    let mut list = Vec::new();
-    for rule in rules {
-        let mut written = Object::new();
-        written.insert("direction".into(), json!(rule.text("type").unwrap_or_else(|| "in".to_owned())));
-        written.insert("action".into(), json!(rule.text("action").unwrap_or_else(|| "ACCEPT".to_owned())));
-        for (key, there) in [
-            ("comment", "comment"),
-            ("source", "source"),
-            ("destination", "dest"),
-            ("protocol", "proto"),
-            ("destinationPort", "dport"),
-            ("sourcePort", "sport"),
-            ("interface", "iface"),
-            ("log", "log"),
-        ] {
-            written.put(key, rule.text(there));
-        }
-        written.put("enabled", rule.bool("enabled"));
-        list.push(Json::Object(written));
-    }
+    firewall.put("logLevelIn", output::log_level(tree, "firewall_log_level"));
+    let list: Vec<Json> =
+        tree.list("firewall_rules").iter().map(|rule| Json::Object(output::firewall_rule(rule))).collect();
     firewall.put_full("rules", Json::Array(list));
     Some(Json::Object(firewall))
 }
 
 fn startup(tree: &Tree, up: &str, down: &str) -> Option<Json> {
     let mut startup = Object::new();
-    startup.put("order", tree.int("startup_order"));
-    startup.put("upDelay", tree.int(up));
-    startup.put("downDelay", tree.int(down));
+    startup.put("order", tree.int_in("startup_order", 0..=i64::from(u32::MAX)));
+    startup.put("upDelay", tree.int_in(up, 0..=i64::from(u32::MAX)));
+    startup.put("downDelay", tree.int_in(down, 0..=i64::from(u32::MAX)));
     (!startup.is_empty()).then_some(Json::Object(startup))
 }
 
@@ -259,28 +329,29 @@ fn machine(import: &mut Import<'_>, context: &Context, tree: &Tree, guests: &mut
     let mut vm = Object::new();
     vm.insert("vmId".into(), json!(vm_id));
     match tree.get("template").map(|found| (found.place.clone(), found.as_text().unwrap_or_default())) {
-        Some((place, wanted)) => template_of(import, context, &wanted, &place, guests, &mut vm),
+        Some((place, wanted)) => template_of(import, context, &wanted, &place, &mut vm),
         None => import.note(Some(&tree.place), format!("`{own}` names no template: it boots from nothing")),
     }
-    vm.insert("cores".into(), json!(tree.int("cores").unwrap_or(2)));
-    vm.insert("memory".into(), json!(tree.int("memory").unwrap_or(2048)));
+    vm.insert("cores".into(), json!(tree.int_in("cores", 1..=1024).unwrap_or(2)));
+    vm.insert("memory".into(), json!(tree.int_in("memory", 16..=i64::from(u32::MAX)).unwrap_or(2048)));
     if tree.bool("memory_ballooning") == Some(false) {
         vm.insert("balloon".into(), json!(0));
     }
     vm.put("onboot", tree.bool("autostart"));
-    vm.put("osType", tree.text("os_type"));
+    vm.put("osType", tree.text_if("os_type", |found| output::OS_TYPES.contains(&found)));
+    vm.put("notes", tree.text("description"));
     let mut disks = Object::new();
     let mut first = Object::new();
-    first.insert("size".into(), json!(tree.int("disk_size").unwrap_or(20)));
+    first.insert("size".into(), json!(tree.int_in("disk_size", 1..=1_048_576).unwrap_or(20)));
     first.extend(context.disk.clone());
     disks.insert("scsi0".into(), Json::Object(first));
     for (index, disk) in tree.list("additional_disks").iter().enumerate() {
-        let slot = disk.text("interface").unwrap_or_else(|| format!("scsi{}", index + 1));
+        let slot = disk.text_if("interface", output::is_slot).unwrap_or_else(|| format!("scsi{}", index + 1));
         let mut written = Object::new();
-        written
-            .insert("size".into(), json!(disk.int("size").or_else(|| disk.int("disk_size")).unwrap_or(20)));
+        let size = ["size", "disk_size"].iter().find_map(|key| output::gib(disk, key));
+        written.insert("size".into(), json!(size.unwrap_or(20)));
         written.put("storage", disk.text("datastore_id").or_else(|| disk.text("storage")));
-        written.put("ssd", disk.bool("ssd"));
+        output::disk_flags(disk, &mut written);
         disks.insert(slot, Json::Object(written));
     }
     vm.insert("disks".into(), Json::Object(disks));
@@ -291,40 +362,29 @@ fn machine(import: &mut Import<'_>, context: &Context, tree: &Tree, guests: &mut
             "user".into(),
             json!(tree.text("cloud_init_user").unwrap_or_else(|| "debian".to_owned())),
         );
-        cloud_init.put_full("sshKeys", json!(keys(tree)));
+        cloud_init.put_full("sshKeys", json!(guest::keys(tree, "ssh_public_keys")));
+        cloud_init.put_full("nameservers", json!(tree.texts_if("dns_servers", output::is_address)));
         vm.insert("cloudInit".into(), Json::Object(cloud_init));
     }
     vm.put("startup", startup(tree, "startup_up_delay", "startup_down_delay"));
-    vm.put("firewall", firewall(tree));
-    vm.put_full("tags", output::tags(&tree.texts("tags")));
+    vm.put("firewall", firewall(import, tree));
+    vm.put_full("tags", output::tags_of(tree, "tags"));
+    import.settle_addresses(&context.endpoint, &mut vm, &format!("{}/{own}", context.stack), &tree.place);
     let unique = import.unique(&context.endpoint, &own, &context.stack, &tree.place);
+    import.origin(&context.document, "vms", &unique, &tree.place);
     guests.vms.insert(unique, Json::Object(vm));
 }
 
 /// The template of this environment, or the same one of another.
-fn template_of(
-    import: &mut Import<'_>,
-    context: &Context,
-    wanted: &str,
-    place: &Place,
-    guests: &Guests,
-    vm: &mut Object,
-) {
-    let own = name(wanted);
-    let elsewhere = import.templates.get(&(format!("{}#{own}", context.stack), 0)).cloned();
-    if guests.templates.contains_key(&own) {
-        vm.insert("template".into(), json!(own));
-    } else if let Some(elsewhere) = elsewhere {
-        vm.insert("template".into(), json!(elsewhere));
-    } else {
-        import.note(Some(place), format!("there is no template `{wanted}`: the machine boots from nothing"));
+fn template_of(import: &mut Import<'_>, context: &Context, wanted: &str, place: &Place, vm: &mut Object) {
+    let found = import.templates.get(&(format!("{}#{}", context.stack, name(wanted)), 0)).cloned();
+    match found {
+        Some(found) => {
+            vm.insert("template".into(), json!(found));
+        }
+        None => import
+            .note(Some(place), format!("there is no template `{wanted}`: the machine boots from nothing")),
     }
-}
-
-/// One key, or a list of them.
-fn keys(tree: &Tree) -> Vec<String> {
-    let list = tree.texts("ssh_public_keys");
-    if list.is_empty() { tree.text("ssh_public_keys").into_iter().collect() } else { list }
 }
 
 fn container(import: &mut Import<'_>, context: &Context, tree: &Tree, guests: &mut Guests) {
@@ -333,7 +393,7 @@ fn container(import: &mut Import<'_>, context: &Context, tree: &Tree, guests: &m
         tree.take_all();
         return;
     };
-    let Some(image) = tree.text("template_file_id").filter(|volume| volume.contains(':')) else {
+    let Some(image) = tree.text_if("template_file_id", |volume| volume.contains(':')) else {
         import.note(
             Some(&tree.place),
             format!("the container `{own}` has no `template_file_id` and was left out"),
@@ -348,25 +408,35 @@ fn container(import: &mut Import<'_>, context: &Context, tree: &Tree, guests: &m
     let mut written = Object::new();
     written.insert("vmId".into(), json!(vm_id));
     written.insert("image".into(), json!(image));
-    written.insert("osType".into(), json!(tree.text("os_type").unwrap_or_else(|| "debian".to_owned())));
+    let known = |text: &str| output::DISTRIBUTIONS.contains(&text);
+    let system = tree.text_if("os_type", known);
+    written.put("osType", system.or_else(|| (!tree.has("os_type")).then(|| "debian".to_owned())));
     written.put("unprivileged", tree.bool("unprivileged"));
-    written.insert("cores".into(), json!(tree.int("cores").unwrap_or(1)));
-    written.put("cpuUnits", tree.int("cpu_units"));
-    written.insert("memory".into(), json!(tree.int("memory").unwrap_or(512)));
-    written.insert("swap".into(), json!(tree.int("memory_swap").unwrap_or(512)));
+    written.insert("cores".into(), json!(tree.int_in("cores", 1..=8192).unwrap_or(1)));
+    written.put("cpuUnits", tree.int_in("cpu_units", 0..=500_000));
+    written.insert("memory".into(), json!(tree.int_in("memory", 16..=i64::from(u32::MAX)).unwrap_or(512)));
+    written.insert("swap".into(), json!(tree.int_in("memory_swap", 0..=i64::from(u32::MAX)).unwrap_or(512)));
     let storage = tree.text("storage").unwrap_or_else(|| "local-lvm".to_owned());
-    written.insert("disk".into(), json!({"size": tree.int("disk_size").unwrap_or(10), "storage": storage}));
+    let size = output::gib(tree, "disk_size").unwrap_or(10);
+    written.insert("disk".into(), json!({"size": size, "storage": storage}));
     written.put("onboot", tree.bool("autostart"));
     written.insert("network".into(), network(context, tree));
-    written.put_full("nameservers", json!(tree.texts("dns_servers")));
-    written.put_full("sshKeys", json!(keys(tree)));
+    written.put_full("nameservers", json!(tree.texts_if("dns_servers", output::is_address)));
+    written.put_full("sshKeys", json!(guest::keys(tree, "ssh_public_keys")));
     if let Some(password) = tree.text("root_password") {
         let reference = import.secret(&format!("{}_root_password", name(&own).replace('-', "_")), &password);
         written.insert("password".into(), reference);
     }
     written.put("startup", startup(tree, "startup_delay", "shutdown_delay"));
-    written.put("firewall", firewall(tree));
-    written.put_full("tags", output::tags(&tree.texts("tags")));
+    written.put("firewall", firewall(import, tree));
+    written.put_full("tags", output::tags_of(tree, "tags"));
+    import.settle_addresses(
+        &context.endpoint,
+        &mut written,
+        &format!("{}/{own}", context.stack),
+        &tree.place,
+    );
     let unique = import.unique(&context.endpoint, &own, &context.stack, &tree.place);
+    import.origin(&context.document, "containers", &unique, &tree.place);
     guests.containers.insert(unique, Json::Object(written));
 }

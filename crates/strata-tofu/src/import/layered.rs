@@ -1,229 +1,282 @@
-//! Layered Terraform: `infrastructure/{01-hypervisors,02-platforms/<cluster>,03-legacy,modules}`.
+//! Layered Terraform: a platform that is a Talos cluster, by the call of a module `talos_cluster`.
 
 use serde_json::{Value as Json, json};
 
-use super::flat::with_v;
-use super::output::{Object, Put};
-use super::tree::{Block, Content, Tree};
-use super::{Import, base, name};
+use super::eval::Frame;
+use super::hcl::Block;
+use super::output::{self, Object, Put};
+use super::roots::{self, Root};
+use super::tree::{Content, Place, Tree};
+use super::{Import, is_version, name, talos as machines, with_v};
 
-pub(super) fn import(import: &mut Import<'_>) {
-    for root in ["infrastructure", "terraform", ""] {
-        let platforms = super::join(root, "02-platforms");
-        let clusters = import.folders(&platforms);
-        if clusters.is_empty() {
-            continue;
-        }
-        import.found("layered Terraform");
-        for folder in clusters {
-            platform(import, &format!("{platforms}/{folder}"), &folder);
-        }
-        for layer in ["01-hypervisors", "03-legacy"] {
-            unread(import, &super::join(root, layer), 0);
-        }
-    }
+/// The call of the module that makes the cluster.
+fn call<'r>(root: &'r Root<'_>) -> Option<&'r Block> {
+    root.module.blocks.iter().filter(|block| block.kind == "module").find(|block| {
+        let source = block.literal("source").unwrap_or_default();
+        let says = |key: &str| block.attribute(key).is_some();
+        source.trim_end_matches('/').ends_with("talos_cluster")
+            || (block.label(0).contains("talos") && (says("network_nodes_configs") || says("nodes_count")))
+    })
 }
 
-/// What Terraform makes there is named, so that nobody takes it for imported.
-fn unread(import: &mut Import<'_>, folder: &str, depth: usize) {
-    let (_, blocks) = import.code(folder);
-    for block in blocks.iter().filter(|block| matches!(block.kind.as_str(), "resource" | "module")) {
-        let what = block.labels.join(".");
-        import.note(Some(&block.place), format!("{} `{what}` was not carried over: write it into hypervisors/ or stacks/, then `strata adopt`", block.kind));
-    }
-    for inner in import.folders(folder) {
-        if depth < 4 {
-            unread(import, &format!("{folder}/{inner}"), depth + 1);
-        }
-    }
+pub(super) fn is_cluster(root: &Root<'_>) -> bool {
+    call(root).is_some() || root.module.variables.contains_key("talos_node_configs")
 }
 
-/// The values of a platform: its files of variables, then the defaults.
-fn values(import: &mut Import<'_>, folder: &str, defaults: &[(String, Tree)]) -> Tree {
-    let mut all: Vec<(String, Tree)> = Vec::new();
-    for file in import.files(folder, ".tfvars") {
-        if let Some(tree) = import.tfvars(&file)
-            && let Content::Map(entries) = tree.content
-        {
-            all.extend(entries);
-        }
-    }
-    let mut tree = Tree::empty(folder);
-    tree.content = Content::Map(all);
-    tree.with_defaults(defaults)
-}
-
-/// A value of a module's call: written there, or in a variable.
-struct Call<'t> {
-    module: Option<&'t Tree>,
+/// Arguments of the call, or the variables of the root that say the same.
+struct Said<'t> {
+    arguments: Tree,
     values: &'t Tree,
 }
 
-impl<'t> Call<'t> {
-    fn get(&self, argument: &str, variable: &str) -> Option<&'t Tree> {
-        match self.module.and_then(|module| module.get(argument)) {
-            Some(tree) => match &tree.content {
-                Content::Expression(text) => self.values.get(text.strip_prefix("var.")?),
-                _ => Some(tree),
-            },
-            None => self.values.get(variable),
-        }
+impl Said<'_> {
+    fn get(&self, argument: &str, variable: &str) -> Option<&Tree> {
+        let known = |tree: &&Tree| !matches!(tree.content, Content::Unknown(_));
+        self.arguments.get(argument).filter(known).or_else(|| self.values.get(variable).filter(known))
     }
 }
 
-fn platform(import: &mut Import<'_>, folder: &str, own: &str) {
-    let (defaults, blocks) = import.code(folder);
-    let values = values(import, folder, &defaults);
-    let is_cluster = |block: &&Block| {
-        block.kind == "module"
-            && (block.labels.iter().any(|label| label.contains("talos"))
-                || block.body.text("source").is_some_and(|source| source.contains("talos_cluster")))
-    };
-    let module = blocks.iter().find(is_cluster);
-    if module.is_none() && !values.has("talos_node_configs") {
-        unread(import, folder, 4);
-        return;
-    }
-    let call = Call { module: module.map(|block| &block.body), values: &values };
-    let stack = name(own);
+pub(super) fn import(import: &mut Import<'_>, root: &Root<'_>, values: &Tree) {
+    let frame = Frame::new(&root.module, 0);
+    let block = call(root);
+    let place = block.map_or_else(|| Place::new(&root.folder, 1), |block| block.place.clone());
+    let arguments = block.map_or_else(|| Tree::empty(&root.folder), |block| frame.block(block));
+    let said = Said { arguments, values };
+    let own = roots::own_name(root);
+    let stack = import.stack_name(&own, &place);
     let mut cluster = Object::new();
-    let version = call.get("cluster_talos_version", "talos_version").and_then(Tree::as_text);
-    if version.is_none() {
-        import.note(Some(&values.place), "the version of Talos is not there: `v1.12.0` was written down");
-    }
-    let mut talos = Object::new();
-    talos.insert("version".into(), json!(version.map_or_else(|| "v1.12.0".to_owned(), with_v)));
-    let extensions: Vec<String> = call
-        .get("nodes_extensions", "nodes_extensions")
-        .map(|list| {
-            list.items()
-                .iter()
-                .filter_map(Tree::as_text)
-                .map(
-                    |extension| {
-                        if extension.contains('/') { extension } else { format!("siderolabs/{extension}") }
-                    },
-                )
-                .collect()
-        })
-        .unwrap_or_default();
-    if !extensions.is_empty() {
-        talos.insert("schematic".into(), json!({"extensions": extensions}));
-    }
-    cluster.insert("talos".into(), Json::Object(talos));
-    let addresses = nodes(import, &call);
-    let gateway = call.get("network_gateway", "gateway").and_then(Tree::as_text);
+    talos(import, &said, &place, &mut cluster);
+    let nodes = nodes(import, &said);
+    let gateway = said.get("network_gateway", "gateway").and_then(|tree| tree.as_text_if(output::is_address));
     let mut network = Object::new();
-    if let Some(gateway) = &gateway {
+    if let Some(gateway) = gateway.as_deref().filter(|gateway| gateway.contains('.')) {
         // The length of the prefix is nowhere written down there.
         let prefix: Vec<&str> = gateway.split('.').take(3).collect();
         network.insert("cidr".into(), json!(format!("{}.0/24", prefix.join("."))));
         network.insert("gateway".into(), json!(gateway));
-        import.note(
-            Some(&values.place),
-            "the length of the network's prefix is not written down: /24 was assumed",
-        );
+        import.note(Some(&place), "the length of the network's prefix is not written down: /24 was assumed");
     }
-    let servers: Vec<String> = call
+    let servers: Vec<String> = said
         .get("network_dns_servers", "dns_servers")
-        .map(|list| list.items().iter().filter_map(Tree::as_text).collect())
+        .map(|list| list.items().iter().filter_map(|item| item.as_text_if(output::is_address)).collect())
         .unwrap_or_default();
     network.put_full("nameservers", json!(servers));
-    network.put("vip", call.get("cluster_vip", "talos_cluster_vip").and_then(Tree::as_text));
-    if network.contains_key("cidr") {
-        cluster.insert("network".into(), Json::Object(network));
+    let vip =
+        said.get("cluster_vip", "talos_cluster_vip").and_then(|tree| tree.as_text_if(output::is_address));
+    match (&vip, network.contains_key("cidr")) {
+        (Some(vip), true) => {
+            network.insert("vip".into(), json!(vip));
+        }
+        (Some(vip), false) => {
+            cluster.insert("endpoint".into(), json!(format!("https://{vip}:6443")));
+        }
+        _ => {}
     }
-    let count = call
-        .get("nodes_count", "nodes_count")
-        .and_then(Tree::as_int)
-        .unwrap_or(addresses.len() as i64)
-        .max(1);
-    let list: Vec<&str> = addresses.iter().map(|(_, ip, _)| ip.as_str()).collect();
+    let asked = said.get("nodes_count", "nodes_count").and_then(|tree| tree.as_int_in(1..=500));
+    if asked.is_none() && nodes.is_empty() {
+        import.note(
+            Some(&place),
+            "how many nodes there are, and their addresses, is in no file that could be read: one control plane was written down",
+        );
+    }
+    let count = asked.unwrap_or(nodes.len() as i64).max(1);
+    let addresses: Vec<&str> = nodes.iter().map(|(_, ip, _)| ip.as_str()).collect();
     let mut pool = Object::new();
     pool.insert("count".into(), json!(count));
     pool.insert("resources".into(), json!({"cores": 4, "memory": 8192, "disk": 20}));
-    if gateway.is_some() && list.len() as i64 >= count {
-        pool.insert("addresses".into(), json!(list));
+    let has_addresses = gateway.is_some() && addresses.len() as i64 >= count;
+    if has_addresses {
+        pool.insert("addresses".into(), json!(addresses));
     }
-    cluster.insert("topology".into(), json!({"controlPlane": pool}));
-    if count % 2 == 0 {
+    // Stand-ins lie in no network.
+    if network.contains_key("cidr") && has_addresses {
+        cluster.insert("network".into(), Json::Object(network));
+    } else if network.contains_key("cidr") {
         import.note(
-            Some(&values.place),
-            format!("{count} control planes have no better majority than {}", count - 1),
+            Some(&place),
+            "the network was left out with its gateway and name servers: no file says the addresses in it",
         );
+        if let Some(vip) = &vip {
+            cluster.insert("endpoint".into(), json!(format!("https://{vip}:6443")));
+        }
     }
-    let macs: Object = addresses
-        .iter()
-        .enumerate()
-        .filter(|(index, _)| (*index as i64) < count)
-        .filter_map(|(index, (_, _, mac))| {
-            Some((format!("{stack}-cp-{}", index + 1), json!({"mac": mac.clone()?})))
-        })
-        .collect();
-    cluster.put_full("nodes", Json::Object(macs));
+    let mut topology = Object::new();
+    topology.insert("controlPlane".into(), Json::Object(pool));
+    if count % 2 == 0 {
+        topology.insert("allowEven".into(), json!(true));
+        import
+            .note(Some(&place), format!("{count} control planes have no better majority than {}", count - 1));
+    }
+    cluster.insert("topology".into(), Json::Object(topology));
+    let mut written = Object::new();
+    for index in 0..usize::try_from(count).unwrap_or(0) {
+        let own = format!("{stack}-cp-{}", index + 1);
+        let mut node = Object::new();
+        node.put("mac", nodes.get(index).and_then(|(_, _, mac)| mac.clone()));
+        if !has_addresses {
+            let address = nodes.get(index).map(|(_, ip, _)| ip.clone()).unwrap_or_else(|| {
+                let address = machines::stand_in(import);
+                import.note(Some(&place), machines::no_address(&own, &address));
+                address
+            });
+            node.insert("address".into(), json!(address));
+        }
+        written.insert(own, Json::Object(node));
+    }
+    written.retain(|_, node| node.as_object().is_some_and(|node| !node.is_empty()));
+    cluster.put_full("nodes", Json::Object(written));
     let mut document = Object::new();
     let mut metadata = Object::new();
     metadata.insert("name".into(), json!(stack));
-    metadata.put(
-        "environment",
-        call.get("cluster_env", "environment").and_then(Tree::as_text).map(|text| name(&text)),
-    );
+    let environment = said.get("cluster_env", "environment").and_then(Tree::as_text);
+    metadata.put("environment", environment.map(|text| name(&text)));
     document.insert("metadata".into(), Json::Object(metadata));
+    // The name that is in the certificates.
+    if let Some(own) = said.get("cluster_name", "cluster_name").and_then(Tree::as_text)
+        && let Some(Json::Object(talos)) = cluster.get_mut("talos")
+    {
+        talos.insert("clusterName".into(), json!(own));
+    }
     document.insert("cluster".into(), Json::Object(cluster));
-    document.insert("proxmox".into(), placement(import, &call, &values));
-    secrets(import, &values);
-    for block in &blocks {
-        if block.kind == "terraform"
-            && let Some(backend) = block.body.get("backend")
-        {
-            import.backend("s3", backend);
+    document.insert("proxmox".into(), placement(import, root, &said));
+    document.put("gitops", gitops(import, root));
+    secrets(import, values);
+    others(import, root, block);
+    import.watch(
+        &block.map_or_else(String::new, |block| format!("module.{}.", block.label(0))),
+        &said.arguments,
+    );
+    import.write(format!("clusters/{stack}/cluster.yaml"), document, &place);
+}
+
+fn talos(import: &mut Import<'_>, said: &Said<'_>, place: &Place, cluster: &mut Object) {
+    // An address of an image has it, too.
+    let of_url = said.get("nodes_iso_file", "talos_iso").and_then(|tree| {
+        let text = tree.peek()?;
+        text.split('/').find(|part| part.starts_with('v') && is_version(part)).map(str::to_owned)
+    });
+    let version = said
+        .get("cluster_talos_version", "talos_version")
+        .and_then(|tree| tree.as_text_if(is_version))
+        .or(of_url);
+    if version.is_none() {
+        import.note(Some(place), "no version of Talos is written down: `v1.12.0` was");
+    }
+    let mut talos = Object::new();
+    talos.insert("version".into(), json!(version.map_or_else(|| "v1.12.0".to_owned(), with_v)));
+    if let Some(image) = said.arguments.get("nodes_iso_file") {
+        let found = image
+            .peek()
+            .and_then(|url| url.split('/').find(|part| output::is_schematic(part)).map(str::to_owned));
+        if let Some(id) = found {
+            image.take_all();
+            talos.insert("factorySchematic".into(), json!(id));
         }
     }
-    import.report(&values);
-    if let Some(block) = module {
-        block.body.get("source");
-        block.body.get("version");
-        import.report(&block.body);
+    let extensions: Vec<String> = said
+        .get("nodes_extensions", "nodes_extensions")
+        .map(|list| list.items().iter().filter_map(Tree::as_text).collect())
+        .unwrap_or_default();
+    let full = |extension: &String| {
+        if extension.contains('/') { extension.clone() } else { format!("siderolabs/{extension}") }
+    };
+    if !extensions.is_empty() {
+        let all: Vec<String> = extensions.iter().map(full).collect();
+        talos.insert("schematic".into(), json!({"extensions": all}));
+        talos.remove("factorySchematic");
     }
-    import.write(format!("clusters/{stack}/cluster.yaml"), document);
+    said.arguments.take_keys(&["source", "version", "depends_on", "providers"]);
+    cluster.insert("talos".into(), Json::Object(talos));
 }
 
 /// Index, address and hardware address, in the order of the indices.
-fn nodes(import: &mut Import<'_>, call: &Call<'_>) -> Vec<(i64, String, Option<String>)> {
+fn nodes(import: &mut Import<'_>, said: &Said<'_>) -> Vec<(i64, String, Option<String>)> {
     let mut found = Vec::new();
-    let Some(configs) = call.get("network_nodes_configs", "talos_node_configs") else { return found };
+    let Some(configs) = said.get("network_nodes_configs", "talos_node_configs") else { return found };
     for (index, config) in configs.entries() {
-        match (index.parse::<i64>(), config.text("ip")) {
+        let is_ip = |text: &str| output::is_address(text.split('/').next().unwrap_or(text));
+        match (index.parse::<i64>(), config.text_if("ip", is_ip)) {
             (Ok(number), Some(ip)) => {
                 let ip = ip.split('/').next().unwrap_or(&ip).to_owned();
-                found.push((number, ip, config.text("mac")));
+                let mac = config.text_if("mac", output::is_mac).map(|mac| mac.to_uppercase());
+                found.push((number, ip, mac));
             }
-            _ => import.note(
-                Some(&config.place),
-                format!("the node `{index}` has no address or no number and was left out"),
-            ),
+            _ => {
+                config.take_all();
+                import.note(
+                    Some(&config.place),
+                    format!("the node `{index}` has no address or no number and was left out"),
+                );
+            }
         }
     }
     found.sort();
     found
 }
 
-fn placement(import: &mut Import<'_>, call: &Call<'_>, values: &Tree) -> Json {
+fn placement(import: &mut Import<'_>, root: &Root<'_>, said: &Said<'_>) -> Json {
     let mut proxmox = Object::new();
-    let token = values.text("proxmox_api_token");
-    if let Some(url) = values.text("proxmox_url").or_else(|| values.text("proxmox_endpoint")) {
-        let target = import.target("pve", &base(&url), false, token.as_deref());
-        proxmox.insert("target".into(), json!(target));
-    }
-    let node = call.get("nodes_pve_node", "target_node").and_then(Tree::as_text);
+    // Without a provider in the code, its values are in the variables.
+    let has_provider =
+        root.module.blocks.iter().any(|block| block.kind == "provider" && block.label(0) == "proxmox");
+    let url = said
+        .values
+        .text_if("proxmox_url", |url| url.starts_with("http"))
+        .or_else(|| said.values.text("proxmox_endpoint"));
+    let target = match url {
+        Some(url) => {
+            let token = said.values.text("proxmox_api_token");
+            let frame = Frame::new(&root.module, 0);
+            let provider = root
+                .module
+                .blocks
+                .iter()
+                .find(|block| block.kind == "provider" && block.label(0) == "proxmox");
+            let tree = provider.map(|block| frame.block(block));
+            let insecure = tree.as_ref().and_then(|tree| tree.bool("insecure")).unwrap_or(false);
+            if let Some(tree) = tree {
+                tree.take_keys(&["endpoint", "api_token"]);
+                import.watch("provider.proxmox.", &tree);
+            }
+            import.target(&url, insecure, token.as_deref())
+        }
+        None if has_provider => roots::target(import, root).0,
+        None => import.some_target(&Place::new(&root.folder, 1), "`proxmox_url`").0,
+    };
+    proxmox.insert("target".into(), json!(target));
+    let node = said
+        .get("nodes_pve_node", "target_node")
+        .or_else(|| said.arguments.get("target_node"))
+        .and_then(Tree::as_text);
     proxmox.insert("node".into(), json!(node.unwrap_or_else(|| "pve".to_owned())));
-    let id = call.get("nodes_vm_start_id", "vm_start_id").and_then(Tree::as_int).filter(|id| *id >= 100);
+    let id = said.get("nodes_vm_start_id", "vm_start_id").and_then(|tree| tree.as_int_in(100..=999_999_999));
     let mut vm = Object::new();
     vm.insert("idBase".into(), json!(id.unwrap_or(800)));
     vm.insert("cpu".into(), json!({"type": "x86-64-v2-AES"}));
     vm.insert("scsiController".into(), json!("virtio-scsi-pci"));
     proxmox.insert("vm".into(), Json::Object(vm));
     Json::Object(proxmox)
+}
+
+/// What Flux follows, where the code says it.
+fn gitops(import: &mut Import<'_>, root: &Root<'_>) -> Option<Json> {
+    let frame = Frame::new(&root.module, 0);
+    let block =
+        root.module.blocks.iter().find(|block| block.kind == "provider" && block.label(0) == "flux")?;
+    let git = frame.block(block);
+    let url = git.one("git")?.text_if("url", |url| url.contains(':'))?;
+    let call =
+        root.module.blocks.iter().find(|block| block.kind == "module" && block.label(0).contains("flux"));
+    let arguments = call.map(|call| frame.block(call));
+    let path = arguments
+        .as_ref()
+        .and_then(|arguments| arguments.text("target_path").or_else(|| arguments.text("path")));
+    import.note(
+        Some(&block.place),
+        "Flux is written down and not enabled: check `gitops.flux`, then set `enabled`",
+    );
+    let path = path.unwrap_or_else(|| "clusters".to_owned());
+    Some(json!({"enabled": false, "flux": {"repository": url, "path": path}}))
 }
 
 /// Secrets that lie in the clear beside the rest.
@@ -233,10 +286,20 @@ fn secrets(import: &mut Import<'_>, values: &Tree) {
             import.secret(key, &value);
         }
     }
-    for key in ["ssh_username", "github_username", "github_repo"] {
-        if let Some(tree) = values.get(key) {
-            let place = tree.place.clone();
-            import.note(Some(&place), format!("`{key}` is not needed by Strata and was not carried over"));
+}
+
+/// Everything else that the platform makes is named, so that nobody takes it for imported.
+fn others(import: &mut Import<'_>, root: &Root<'_>, cluster: Option<&Block>) {
+    let frame = Frame::new(&root.module, 0);
+    for block in root.module.blocks.iter() {
+        if !matches!(block.kind.as_str(), "resource" | "module")
+            || cluster.is_some_and(|known| known.place == block.place)
+        {
+            continue;
         }
+        let what = block.labels.join(".");
+        let message = format!("the {} `{what}` has no place in Strata and was not carried over", block.kind);
+        import.note(Some(&block.place), message);
+        let _ = frame.block(block);
     }
 }

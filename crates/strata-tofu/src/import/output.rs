@@ -1,10 +1,36 @@
-//! Parts of stacks as they are written.
+//! Parts of stacks as they are written. A value that Strata would refuse is not taken, and so reported.
+
+use std::net::IpAddr;
 
 use serde_json::{Map, Value as Json, json};
 
 use super::tree::Tree;
 
 pub(crate) type Object = Map<String, Json>;
+
+pub(super) const SCSI_CONTROLLERS: [&str; 6] =
+    ["virtio-scsi-pci", "virtio-scsi-single", "lsi", "lsi53c810", "megasas", "pvscsi"];
+pub(super) const OS_TYPES: [&str; 13] = [
+    "l26", "l24", "win11", "win10", "win8", "win7", "w2k8", "wvista", "w2k3", "w2k", "wxp", "solaris",
+    "other",
+];
+pub(super) const DISTRIBUTIONS: [&str; 11] = [
+    "debian",
+    "devuan",
+    "ubuntu",
+    "centos",
+    "fedora",
+    "opensuse",
+    "archlinux",
+    "alpine",
+    "gentoo",
+    "nixos",
+    "unmanaged",
+];
+pub(super) const FORMATS: [&str; 3] = ["raw", "qcow2", "vmdk"];
+const CACHES: [&str; 5] = ["none", "writeback", "writethrough", "directsync", "unsafe"];
+const LOG_LEVELS: [&str; 9] =
+    ["nolog", "emerg", "alert", "crit", "err", "warning", "notice", "info", "debug"];
 
 /// The machines of a stack, by kind.
 #[derive(Default)]
@@ -58,27 +84,217 @@ impl Put for Object {
     }
 }
 
-/// Tags as Strata takes them.
-pub(crate) fn tags(list: &[String]) -> Json {
-    let fit = |tag: &String| {
-        let tag = tag.to_ascii_lowercase().replace([' ', ',', ';'], "-");
-        tag.starts_with(|first: char| first.is_ascii_alphanumeric() || first == '_').then_some(tag)
+/// A tag as Proxmox and Strata take it.
+fn tag(text: &str) -> Option<String> {
+    let fit = |letter: char| {
+        let letter = letter.to_ascii_lowercase();
+        let known = letter.is_ascii_lowercase() || letter.is_ascii_digit() || "_-+.".contains(letter);
+        if known { letter } else { '-' }
     };
-    json!(list.iter().filter_map(fit).collect::<Vec<String>>())
+    let tag: String = text.trim().chars().map(fit).collect();
+    tag.starts_with(|first: char| first.is_ascii_alphanumeric() || first == '_').then_some(tag)
+}
+
+/// Tags of a list, or of a text with `;` or `,` between them.
+pub(super) fn tags_of(tree: &Tree, key: &str) -> Json {
+    let mut found: Vec<String> = Vec::new();
+    for item in tree.list(key) {
+        found.extend(item.as_text_if(|text| tag(text).is_some()).and_then(|text| tag(&text)));
+    }
+    if let Some(text) = tree.text_if(key, |text| text.split([';', ',']).all(|part| tag(part).is_some())) {
+        found.extend(text.split([';', ',']).filter_map(tag));
+    }
+    tags(&found)
+}
+
+/// Tags as Strata takes them, each once.
+pub(crate) fn tags(list: &[String]) -> Json {
+    let mut once: Vec<String> = Vec::new();
+    for tag in list.iter().filter_map(|text| tag(text)) {
+        if !once.contains(&tag) {
+            once.push(tag);
+        }
+    }
+    json!(once)
 }
 
 /// `dhcp`, or an address with its prefix.
-pub(super) fn address(text: Option<String>) -> Option<String> {
-    text.filter(|text| text == "dhcp" || text == "auto" || text.contains('/'))
+pub(super) fn address(tree: &Tree, key: &str) -> Option<String> {
+    tree.text_if(key, |text| text == "dhcp" || text == "auto" || with_prefix(text))
+}
+
+pub(super) fn with_prefix(text: &str) -> bool {
+    text.split_once('/')
+        .is_some_and(|(ip, length)| is_address(ip) && length.parse::<u8>().is_ok_and(|length| length <= 128))
+}
+
+pub(super) fn is_address(text: &str) -> bool {
+    text.parse::<IpAddr>().is_ok()
+}
+
+pub(super) fn is_mac(text: &str) -> bool {
+    let parts: Vec<&str> = text.split([':', '-']).collect();
+    parts.len() == 6
+        && parts.iter().all(|part| part.len() == 2 && u8::from_str_radix(part, 16).is_ok())
+        && text.contains(':')
+}
+
+pub(super) fn is_host(text: &str) -> bool {
+    !text.is_empty()
+        && text.len() <= 63
+        && text.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '-')
+        && !text.starts_with('-')
+        && !text.ends_with('-')
+}
+
+/// The id of a schematic.
+pub(super) fn is_schematic(text: &str) -> bool {
+    text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
+/// `scsi0`, `virtio1`, …
+pub(super) fn is_slot(text: &str) -> bool {
+    ["scsi", "virtio", "sata", "ide"].iter().any(|bus| {
+        text.strip_prefix(bus).is_some_and(|number| number.parse::<u8>().is_ok_and(|number| number < 31))
+    })
 }
 
 /// A VLAN tag; 0 is none.
 pub(super) fn vlan(tree: &Tree, key: &str) -> Option<i64> {
-    tree.int(key).filter(|vlan| (1..=4094).contains(vlan))
+    tree.int_in(key, 0..=4094).filter(|vlan| *vlan > 0)
 }
 
 /// `algorithm:hex`, where there is a checksum.
+pub(super) fn checksum_of(tree: &Tree, key: &str, algorithm: &str) -> Option<String> {
+    let hex = tree.text_if(key, is_checksum)?;
+    let known = |name: &str| ["md5", "sha1", "sha224", "sha256", "sha384", "sha512"].contains(&name);
+    checksum(Some(hex), tree.text_if(algorithm, known))
+}
+
+fn is_checksum(hex: &str) -> bool {
+    hex.len() >= 32 && hex.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
+/// `algorithm:hex`; the algorithm is told by the length where nobody says it.
 pub(crate) fn checksum(hex: Option<String>, algorithm: Option<String>) -> Option<String> {
-    let hex = hex.filter(|hex| hex.len() >= 32 && hex.bytes().all(|byte| byte.is_ascii_hexdigit()))?;
-    Some(format!("{}:{}", algorithm.unwrap_or_else(|| "sha256".to_owned()), hex.to_ascii_lowercase()))
+    let hex = hex.filter(|hex| is_checksum(hex))?;
+    let by_length = match hex.len() {
+        32 => "md5",
+        40 => "sha1",
+        96 => "sha384",
+        128 => "sha512",
+        _ => "sha256",
+    };
+    let algorithm = algorithm.unwrap_or_else(|| by_length.to_owned());
+    Some(format!("{algorithm}:{}", hex.to_ascii_lowercase()))
+}
+
+/// The options of a disk, as the provider names them.
+pub(super) fn disk_flags(tree: &Tree, disk: &mut Object) {
+    for key in ["ssd", "iothread", "backup", "replicate"] {
+        disk.put(key, tree.bool(key));
+    }
+    disk.put("cache", tree.text_if("cache", |cache| CACHES.contains(&cache)));
+    disk.put("discard", discard(tree, "discard"));
+    disk.put("aio", tree.text_if("aio", |aio| ["native", "threads", "io_uring"].contains(&aio)));
+    disk.put("format", tree.text_if("file_format", |format| FORMATS.contains(&format)));
+}
+
+/// `on`, `ignore`, `off`, or truth.
+pub(super) fn discard(tree: &Tree, key: &str) -> Option<bool> {
+    tree.bool(key).or_else(|| {
+        tree.text_if(key, |text| ["on", "ignore", "off"].contains(&text)).map(|text| text == "on")
+    })
+}
+
+/// A number of GiB, written as a number or with its unit.
+pub(super) fn gib(tree: &Tree, key: &str) -> Option<i64> {
+    let plain = |text: &str| -> Option<i64> {
+        let number = text.trim().trim_end_matches(['B', 'b', 'i']);
+        match number.strip_suffix(['T', 't']) {
+            Some(tera) => tera.trim().parse::<i64>().ok()?.checked_mul(1024),
+            None => number.trim_end_matches(['G', 'g']).trim().parse().ok(),
+        }
+    };
+    let text = tree.text_if(key, |text| plain(text).is_some_and(|size| (1..=1_048_576).contains(&size)))?;
+    plain(&text)
+}
+
+/// A mount point of a container.
+pub(super) fn mount_point(mount: &Tree) -> Option<Object> {
+    let mut point = Object::new();
+    point.insert("path".into(), json!(mount.text("path")?));
+    let volume = mount.text("volume").unwrap_or_default();
+    let place = if volume.contains(':') || volume.starts_with('/') { "volume" } else { "storage" };
+    point.put_full(place, json!(volume));
+    if place == "storage" {
+        point.put("size", gib(mount, "size"));
+    }
+    for (key, there) in [
+        ("readOnly", "read_only"),
+        ("backup", "backup"),
+        ("quota", "quota"),
+        ("acl", "acl"),
+        ("replicate", "replicate"),
+        ("shared", "shared"),
+    ] {
+        point.put(key, mount.bool(there));
+    }
+    point.put_full("mountOptions", json!(mount.texts("mount_options")));
+    Some(point)
+}
+
+/// A rule of a firewall, in the words of Proxmox or of the provider's older modules.
+pub(super) fn firewall_rule(rule: &Tree) -> Object {
+    let mut written = Object::new();
+    let way = |text: &str| ["in", "out", "group"].contains(&text.to_ascii_lowercase().as_str());
+    let direction = rule.text_if("type", way).or_else(|| rule.text_if("direction", way));
+    written.insert(
+        "direction".into(),
+        json!(direction.map_or_else(|| "in".to_owned(), |way| way.to_ascii_lowercase())),
+    );
+    let action = rule.text_if("action", |action| {
+        ["accept", "drop", "reject"].contains(&action.to_ascii_lowercase().as_str())
+    });
+    written.insert(
+        "action".into(),
+        json!(action.map_or_else(|| "ACCEPT".to_owned(), |action| action.to_ascii_uppercase())),
+    );
+    for (key, there) in [
+        ("comment", ["comment", "description"]),
+        ("source", ["source", "source"]),
+        ("destination", ["dest", "destination"]),
+        ("protocol", ["proto", "protocol"]),
+        ("destinationPort", ["dport", "port"]),
+        ("sourcePort", ["sport", "source_port"]),
+        ("interface", ["iface", "interface"]),
+        ("macro", ["macro", "macro"]),
+    ] {
+        written.put(key, there.iter().find_map(|name| rule.text(name)));
+    }
+    written.put("log", rule.text_if("log", |level| LOG_LEVELS.contains(&level)));
+    written.put("enabled", rule.bool("enabled"));
+    written
+}
+
+pub(super) fn log_level(tree: &Tree, key: &str) -> Option<String> {
+    tree.text_if(key, |level| LOG_LEVELS.contains(&level))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::parse;
+    use super::*;
+
+    #[test]
+    fn values_that_would_be_refused_are_left() {
+        let text = "tags: [Web Server, '!', k8s]\nsum: abc\nsize: 20G\nbig: 1TB\nmac: bc:24:11:00:00:01\nother: bc-24-11-00-00-01\n";
+        let tree = parse::yaml("a.yaml", text).0.unwrap();
+        assert_eq!(tags_of(&tree, "tags"), json!(["web-server", "k8s"]));
+        assert_eq!(checksum_of(&tree, "sum", "algorithm"), None);
+        assert_eq!((gib(&tree, "size"), gib(&tree, "big")), (Some(20), Some(1024)));
+        assert!(tree.text_if("mac", is_mac).is_some() && tree.text_if("other", is_mac).is_none());
+        let left: Vec<String> = tree.left().into_iter().map(|left| left.path).collect();
+        assert_eq!(left, ["tags[1]", "sum", "other"]);
+    }
 }

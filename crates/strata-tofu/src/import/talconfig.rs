@@ -1,274 +1,390 @@
-//! Clusters on machines of their own: talhelper's `talconfig.yaml`, and `topf.yaml`.
+//! talhelper's `talconfig.yaml`: a cluster on machines of its own. What Strata has no field for becomes a patch.
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr};
 
 use serde_json::{Value as Json, json};
 
-use super::flat::with_v;
-use super::output::{Object, Put};
+use super::Import;
+use super::files::folder_of;
+use super::output::{self, Object, Put};
+use super::talos::{self, Cluster, as_json, patch_at, patches};
 use super::tree::{Content, Tree};
-use super::{Import, name};
 
 pub(super) fn import(import: &mut Import<'_>) {
-    for path in ["talconfig.yaml", "talos/talconfig.yaml", "kubernetes/bootstrap/talos/talconfig.yaml"] {
-        if let Some(tree) = import.yaml(path).filter(|tree| tree.has("clusterName")) {
-            // Families that render this file have said all that before.
-            if !import.imported.found.is_empty() {
-                continue;
-            }
-            import.found("talconfig.yaml");
-            talconfig(import, &tree);
+    for file in ["talconfig.yaml", "talconfig.yml"] {
+        for path in import.files.named(file) {
+            one(import, &path);
         }
     }
-    if let Some(tree) = import.yaml("topf.yaml").filter(|tree| tree.has("clusterName")) {
-        import.found("topf.yaml");
-        topf(import, &tree);
-    }
 }
 
-/// The parts that both files have under other names.
-struct Cluster {
-    name: String,
-    talos: Object,
-    kubernetes: Object,
-    endpoint: Option<String>,
-}
-
-fn document(import: &mut Import<'_>, cluster: Cluster, network: Object, nodes: Object, patches: Vec<Json>) {
-    let own = name(&cluster.name);
-    let mut spec = Object::new();
-    let mut talos = cluster.talos;
-    if own != cluster.name {
-        talos.insert("clusterName".into(), json!(own));
-    }
-    spec.insert("talos".into(), Json::Object(talos));
-    spec.put_full("kubernetes", Json::Object(cluster.kubernetes));
-    spec.put_full("network", Json::Object(network));
-    spec.put("endpoint", cluster.endpoint);
-    spec.put_full("patches", Json::Array(patches));
-    spec.insert("nodes".into(), Json::Object(nodes));
-    let mut document = Object::new();
-    document.insert("metadata".into(), json!({"name": own}));
-    document.insert("cluster".into(), Json::Object(spec));
-    import.write(format!("clusters/{own}/cluster.yaml"), document);
-}
-
-fn version(import: &mut Import<'_>, tree: &Tree) -> Object {
-    let version = tree.text("talosVersion");
-    if version.is_none() {
-        import.note(Some(&tree.place), "the version of Talos is not there: `v1.12.0` was written down");
-    }
-    let mut talos = Object::new();
-    talos.insert("version".into(), json!(version.map_or_else(|| "v1.12.0".to_owned(), with_v)));
-    talos
-}
-
-fn talconfig(import: &mut Import<'_>, tree: &Tree) {
-    let talos = version(import, tree);
-    let mut kubernetes = Object::new();
-    kubernetes.put("version", tree.text("kubernetesVersion").map(with_v));
-    kubernetes.put("podCidr", tree.texts("clusterPodNets").into_iter().next());
-    kubernetes.put("serviceCidr", tree.texts("clusterSvcNets").into_iter().next());
-    kubernetes.put("dnsDomain", tree.text("domain"));
-    kubernetes.put("scheduleOnControlPlanes", tree.bool("allowSchedulingOnControlPlanes"));
-    let mut network = Object::new();
-    let mut nodes = Object::new();
-    for node in tree.list("nodes") {
-        if let Some((own, written)) = talhelper_node(import, node, &mut network) {
-            nodes.insert(own, Json::Object(written));
-        }
-    }
-    network.put_full("apiNames", json!(tree.texts("additionalApiServerCertSans")));
-    let address = nodes.values().find_map(|node| node["address"].as_str()).map(str::to_owned);
-    if !network.contains_key("cidr")
-        && let Some(address) = address.filter(|address| address.matches('.').count() == 3)
-    {
-        let prefix: Vec<&str> = address.split('.').take(3).collect();
-        network.insert("cidr".into(), json!(format!("{}.0/24", prefix.join("."))));
-        import.note(Some(&tree.place), "no node says its prefix: /24 was assumed");
-    }
-    let patches = patches(import, tree, "patches");
-    let cluster = Cluster {
-        name: tree.text("clusterName").unwrap_or_default(),
-        talos,
-        kubernetes,
-        endpoint: tree.text("endpoint"),
+fn one(import: &mut Import<'_>, path: &str) {
+    let Some(text) = import.read(path) else { return };
+    let text = filled_in(import, path, &text);
+    let Some(tree) =
+        import.yaml_text(path, &text).filter(|tree| tree.has("clusterName") || tree.has("nodes"))
+    else {
+        return;
     };
-    import.report(tree);
-    document(import, cluster, network, nodes, patches);
+    // Families that render this file have said all that before.
+    let folder = folder_of(path);
+    let rendered = ["", "talos"].contains(&folder) && import.imported.files.contains_key("cluster.yaml")
+        || folder
+            .strip_suffix("/talos")
+            .is_some_and(|above| import.documents.contains_key(&format!("{above}/cluster.yaml")));
+    if rendered {
+        import.note(
+            Some(&tree.place),
+            "it is made from the cluster.yaml of this cluster, which was taken instead",
+        );
+        return;
+    }
+    import.found("talconfig.yaml");
+    cluster(import, path, &tree);
+    import.watch("", &tree);
 }
 
-fn talhelper_node(import: &mut Import<'_>, node: &Tree, network: &mut Object) -> Option<(String, Object)> {
-    let Some(own) = node.text("hostname") else {
+/// talhelper fills `${NAME}` in from `talenv.yaml` and from the environment.
+fn filled_in(import: &mut Import<'_>, path: &str, text: &str) -> String {
+    let mut values: BTreeMap<String, String> = BTreeMap::new();
+    for own in ["talenv.yaml", "talenv.yml"] {
+        let there = talos::beside(path, own);
+        if !import.files.has(&there) {
+            continue;
+        }
+        if let Some(tree) = import.yaml(&there) {
+            for (key, value) in tree.entries() {
+                // What the text does not ask for is left, and reported.
+                if text.contains(&format!("${{{key}")) || text.contains(&format!("${key}")) {
+                    values.extend(value.as_word().map(|word| (key.clone(), word)));
+                }
+            }
+            import.watch("", &tree);
+        }
+    }
+    for own in ["talenv.sops.yaml", "talenv.sops.yml"] {
+        let there = talos::beside(path, own);
+        if import.files.has(&there) {
+            import.files.read(&there);
+            let place = super::Place::new(&there, 1);
+            import.note(Some(&place), "it is encrypted: what it fills into talconfig.yaml is not known");
+        }
+    }
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(start) = rest.find("${") {
+        out.push_str(&rest[..start]);
+        let Some(end) = rest[start..].find('}') else { break };
+        let inner = &rest[start + 2..start + end];
+        let (name, default) = match inner.split_once(":-").or_else(|| inner.split_once('-')) {
+            Some((name, default)) => (name, Some(default)),
+            None => (inner, None),
+        };
+        match values.get(name).map(String::as_str).or(default) {
+            Some(value) => out.push_str(value),
+            None => out.push_str(&rest[start..=start + end]),
+        }
+        rest = &rest[start + end + 1..];
+    }
+    out.push_str(rest);
+    out
+}
+
+fn cluster(import: &mut Import<'_>, path: &str, tree: &Tree) {
+    let folder = folder_of(path).to_owned();
+    let above =
+        folder.rsplit('/').find(|part| !matches!(*part, "talos" | "bootstrap" | "")).unwrap_or("talos");
+    let wanted = tree.text("clusterName").unwrap_or_else(|| above.to_owned());
+    let mut cluster = Cluster::new(import, &wanted, &tree.place);
+    cluster.versions(import, tree.get("talosVersion"), tree.get("kubernetesVersion"));
+    let kubernetes = &mut cluster.kubernetes;
+    let first = |key: &str| tree.list(key).first().and_then(|net| net.as_text_if(output::with_prefix));
+    kubernetes.put("podCidr", first("clusterPodNets"));
+    kubernetes.put("serviceCidr", first("clusterSvcNets"));
+    kubernetes.put("dnsDomain", tree.text("domain"));
+    let masters = ["allowSchedulingOnControlPlanes", "allowSchedulingOnMasters"];
+    kubernetes.put("scheduleOnControlPlanes", masters.iter().find_map(|key| tree.bool(key)));
+    if let Some(cni) = tree.get("cniConfig") {
+        match cni.text("name").as_deref() {
+            Some("custom") => kubernetes.put_full("cniManifests", json!(cni.texts("urls"))),
+            Some(found @ ("none" | "flannel")) => kubernetes.put("cni", Some(found)),
+            _ => {}
+        }
+    }
+    cluster.endpoint = tree.text_if("endpoint", |url| url.starts_with("http"));
+    // Of two networks the second would be lost.
+    for (key, at) in [("clusterPodNets", "podSubnets"), ("clusterSvcNets", "serviceSubnets")] {
+        if tree.list(key).len() > 1 {
+            cluster.patches.push(patch_at(&["cluster", "network", at], as_json_of(tree, key)));
+        }
+    }
+    if tree.has("additionalApiServerCertSans") {
+        let names = as_json_of(tree, "additionalApiServerCertSans");
+        cluster.patches.push(patch_at(&["cluster", "apiServer", "certSANs"], names));
+    }
+    if tree.has("additionalMachineCertSans") {
+        let names = as_json_of(tree, "additionalMachineCertSans");
+        cluster.patches.push(patch_at(&["machine", "certSANs"], names));
+    }
+    if tree.has("clusterInlineManifests") {
+        cluster
+            .patches
+            .push(patch_at(&["cluster", "inlineManifests"], as_json_of(tree, "clusterInlineManifests")));
+    }
+    let all = patches(import, &cluster, &folder, tree, "patches");
+    cluster.patches.extend(all);
+    let simple = simple_network(tree, &mut cluster.network);
+    for node in tree.list("nodes") {
+        one_node(import, &mut cluster, &folder, tree, node, simple);
+    }
+    for own in ["talsecret.sops.yaml", "talsecret.sops.yml", "talsecret.yaml"] {
+        cluster.secrets(import, &talos::beside(path, own));
+    }
+    cluster.write(import);
+}
+
+fn as_json_of(tree: &Tree, key: &str) -> Json {
+    tree.get(key).map_or(Json::Null, as_json)
+}
+
+/// One card with one fixed address on each node is what Strata configures itself; nothing is taken if there is more to it.
+fn simple_network(tree: &Tree, network: &mut Object) -> bool {
+    let mut found = Object::new();
+    for node in tree.list("nodes").iter().filter(|node| node.has("hostname")) {
+        let [link] = node.list("networkInterfaces") else { return false };
+        let known = ["interface", "deviceSelector", "dhcp", "mtu", "addresses", "routes", "vip", "vlans"];
+        let strange = |tree: &Tree| tree.entries().iter().any(|(key, _)| !known.contains(&key.as_str()));
+        let inner = match link.list("vlans") {
+            [] => link,
+            [vlan] if !link.has("addresses") => vlan,
+            _ => return false,
+        };
+        let selector = link.get("deviceSelector");
+        let by_card = selector.is_none_or(|selector| {
+            selector.entries().len() == 1
+                && selector.get("hardwareAddr").and_then(Tree::peek).is_some_and(|mac| output::is_mac(&mac))
+        });
+        // A card by its name is not the first that Strata would find.
+        let dhcp = matches!(link.get("dhcp").map(|dhcp| &dhcp.content), Some(Content::Bool(true)));
+        if strange(link) || !by_card || selector.is_none() || dhcp {
+            return false;
+        }
+        let addresses = inner.list("addresses");
+        let [address] = addresses else { return false };
+        let Some((ip, length)) = address.peek().and_then(|text| {
+            let (ip, length) = text.split_once('/')?;
+            Some((ip.parse::<Ipv4Addr>().ok()?, length.parse::<u32>().ok().filter(|length| *length <= 32)?))
+        }) else {
+            return false;
+        };
+        if node.get("ipAddress").and_then(Tree::peek) != Some(ip.to_string()) {
+            return false;
+        }
+        let mask = u32::MAX.checked_shl(32 - length).unwrap_or(0);
+        let cidr = json!(format!("{}/{length}", Ipv4Addr::from(u32::from(ip) & mask)));
+        let gateway = match inner.list("routes") {
+            [] => None,
+            [route] => {
+                let everything =
+                    route.get("network").and_then(Tree::peek).is_none_or(|net| net.ends_with("/0"));
+                if !everything || route.has("metric") {
+                    return false;
+                }
+                route.get("gateway").and_then(Tree::peek)
+            }
+            _ => return false,
+        };
+        let vip = inner.get("vip").and_then(|vip| vip.get("ip")).and_then(Tree::peek);
+        let vlan = link.list("vlans").first().and_then(|vlan| vlan.get("vlanId")).and_then(Tree::peek);
+        let is_master =
+            matches!(node.get("controlPlane").map(|found| &found.content), Some(Content::Bool(true)));
+        let same = |found: &mut Object, key: &str, value: Option<Json>| match (found.get(key), value) {
+            (Some(known), Some(value)) => *known == value,
+            (None, Some(value)) => {
+                found.insert(key.to_owned(), value);
+                true
+            }
+            (_, None) => true,
+        };
+        let vlan = vlan.and_then(|vlan| vlan.parse::<i64>().ok()).map(Json::from);
+        let fits = same(&mut found, "cidr", Some(cidr))
+            && same(&mut found, "gateway", gateway.map(Json::from))
+            && same(&mut found, "guestVlan", vlan)
+            && same(&mut found, "vip", vip.filter(|_| is_master).map(Json::from));
+        if !fits {
+            return false;
+        }
+    }
+    *network = found;
+    network.contains_key("cidr")
+}
+
+fn one_node(
+    import: &mut Import<'_>,
+    cluster: &mut Cluster,
+    folder: &str,
+    tree: &Tree,
+    node: &Tree,
+    simple: bool,
+) {
+    let Some(host) = node.text("hostname") else {
         import.note(Some(&node.place), "a node without `hostname` was left out");
         node.take_all();
-        return None;
+        return;
     };
+    let own = talos::host(&host);
     let mut written = Object::new();
     let control_plane = node.bool("controlPlane").unwrap_or(false);
     written.insert("role".into(), json!(if control_plane { "controlPlane" } else { "worker" }));
-    written.put(
-        "address",
-        node.text("ipAddress").map(|text| text.split(',').next().unwrap_or_default().trim().to_owned()),
-    );
-    written.put("installDisk", node.text("installDisk"));
-    let image = node.text("talosImageURL");
-    let schematic = image.as_deref().and_then(|image| image.rsplit('/').next()).filter(|id| id.len() == 64);
-    written.put("schematic", schematic.map(|id| json!({"id": id})));
-    if let Some(found) = node.get("schematic").and_then(|schematic| schematic.get("customization")) {
-        let extensions = found.get("systemExtensions").map(|found| found.texts("officialExtensions"));
-        let mut own = Object::new();
-        own.put_full("extensions", json!(extensions.unwrap_or_default()));
-        own.put_full("extraKernelArgs", json!(found.texts("extraKernelArgs")));
-        written.put_full("schematic", Json::Object(own));
+    address(import, node, &own, &mut written);
+    // What is said of all nodes of a kind comes first; a node's own word wins.
+    let general = tree.get(if control_plane { "controlPlane" } else { "worker" });
+    let mut own_patches: Vec<Json> = Vec::new();
+    for from in [general, Some(node)].into_iter().flatten() {
+        settings(import, cluster, folder, from, &mut written, &mut own_patches);
     }
-    if let Some(spec) = node.get("machineSpec") {
+    for (index, link) in node.list("networkInterfaces").iter().enumerate() {
+        if simple && index == 0 {
+            simple_link(link, &mut written);
+        }
+    }
+    if !simple && node.has("networkInterfaces") {
+        let links = as_json_of(node, "networkInterfaces");
+        own_patches.push(patch_at(&["machine", "network", "interfaces"], links));
+    }
+    written.put_full("patches", Json::Array(own_patches));
+    cluster.node(import, &own, &node.place, written);
+}
+
+fn address(import: &mut Import<'_>, node: &Tree, own: &str, written: &mut Object) {
+    let Some(tree) = node.get("ipAddress") else { return };
+    let Some(text) = tree.peek() else { return };
+    let all: Vec<&str> = text.split(',').map(str::trim).collect();
+    let fits = |text: &&&str| text.parse::<IpAddr>().is_ok();
+    match all.iter().find(fits) {
+        Some(first) => {
+            tree.take_all();
+            written.insert("address".into(), json!(first));
+            if all.len() > 1 {
+                import.note(
+                    Some(&tree.place),
+                    format!("of the addresses of `{own}` the first is used to reach it"),
+                );
+            }
+        }
+        None => import.note(
+            Some(&tree.place),
+            format!("`{text}` of `{own}` is a name: Strata reaches nodes by their address"),
+        ),
+    }
+}
+
+/// What can be said of one node, or of all of a kind.
+fn settings(
+    import: &mut Import<'_>,
+    cluster: &Cluster,
+    folder: &str,
+    from: &Tree,
+    written: &mut Object,
+    own_patches: &mut Vec<Json>,
+) {
+    written.put("installDisk", from.text("installDisk"));
+    if from.has("installDiskSelector") {
+        written.remove("installDisk");
+        own_patches
+            .push(patch_at(&["machine", "install", "diskSelector"], as_json_of(from, "installDiskSelector")));
+    }
+    // `factory.talos.dev/installer/<schematic>`, of one kind or another.
+    let schematic_of = |url: &str| {
+        url.split('/')
+            .map(|part| part.split(':').next().unwrap_or(part).to_owned())
+            .find(|part| output::is_schematic(part))
+    };
+    if let Some(image) = from.text_if("talosImageURL", |url| schematic_of(url).is_some()) {
+        written.put("schematic", schematic_of(&image).map(|id| json!({"id": id})));
+    }
+    if let Some(found) = from.get("schematic").and_then(talos::schematic) {
+        written.insert("schematic".into(), found);
+    }
+    if let Some(spec) = from.get("machineSpec") {
         written.put("secureBoot", spec.bool("secureboot"));
-        spec.get("mode");
+        import.needless(
+            spec,
+            &["mode", "arch", "bootMethod"],
+            "it says how the installer is downloaded by hand",
+        );
     }
     for (key, there) in
         [("labels", "nodeLabels"), ("annotations", "nodeAnnotations"), ("taints", "nodeTaints")]
     {
-        let map: Object = node
-            .map(there)
-            .iter()
-            .filter_map(|(key, value)| Some((key.clone(), json!(text_of(value)?))))
-            .collect();
+        let mut map = written.get(key).and_then(Json::as_object).cloned().unwrap_or_default();
+        map.extend(talos::words(from, there).as_object().cloned().unwrap_or_default());
         written.put_full(key, Json::Object(map));
     }
-    let modules: Vec<String> =
-        node.list("kernelModules").iter().filter_map(|module| module.text("name")).collect();
-    written.put_full("kernelModules", json!(modules));
-    if let Some(link) = node.list("networkInterfaces").first() {
-        interface(link, network, &mut written, control_plane);
+    let plain = from.list("kernelModules").iter().all(|module| module.entries().len() == 1);
+    if plain {
+        let modules: Vec<String> =
+            from.list("kernelModules").iter().filter_map(|module| module.text("name")).collect();
+        written.put_full("kernelModules", json!(modules));
+    } else {
+        own_patches.push(patch_at(&["machine", "kernel", "modules"], as_json_of(from, "kernelModules")));
     }
-    if let Some(servers) = node.get("nameservers") {
-        let servers: Vec<String> = servers.items().iter().filter_map(Tree::as_text).collect();
-        if !network.contains_key("nameservers") {
-            network.put_full("nameservers", json!(servers));
+    for (there, path) in [
+        ("nameservers", &["machine", "network", "nameservers"][..]),
+        ("disableSearchDomain", &["machine", "network", "disableSearchDomain"]),
+        ("machineDisks", &["machine", "disks"]),
+        ("machineFiles", &["machine", "files"]),
+        ("certSANs", &["machine", "certSANs"]),
+    ] {
+        if from.get(there).is_some_and(|tree| !matches!(tree.content, Content::Null)) {
+            own_patches.push(patch_at(path, as_json_of(from, there)));
         }
     }
-    let patches = patches(import, node, "patches");
-    written.put_full("patches", Json::Array(patches));
-    Some((own, written))
-}
-
-fn text_of(tree: &Tree) -> Option<String> {
-    match &tree.content {
-        Content::Bool(value) => Some(value.to_string()),
-        Content::Text(text) => Some(text.clone()),
-        _ => tree.as_text(),
-    }
-}
-
-fn interface(link: &Tree, network: &mut Object, node: &mut Object, control_plane: bool) {
-    if let Some(selector) = link.get("deviceSelector") {
-        node.put(
-            "mac",
-            selector.text("hardwareAddr").filter(|mac| mac.len() == 17).map(|mac| mac.to_uppercase()),
+    if from.bool("overridePatches") == Some(true) {
+        import.note(
+            from.get("overridePatches").map(|tree| tree.place.clone()).as_ref(),
+            "`overridePatches` has no place in Strata: the patches of the cluster apply to this node as well",
         );
     }
-    link.get("interface");
-    link.get("dhcp");
-    node.put("mtu", link.int("mtu"));
-    let inner = link.list("vlans").first();
-    if let Some(vlan) = inner {
-        network.put("guestVlan", vlan.int("vlanId"));
-    }
-    let link = inner.unwrap_or(link);
-    if let Some(address) = link.texts("addresses").first()
-        && let Some((ip, prefix)) = address.split_once('/')
-        && !network.contains_key("cidr")
-        && let (Ok(std::net::IpAddr::V4(ip)), Ok(prefix @ 0..=32)) = (ip.parse(), prefix.parse::<u32>())
-    {
-        let mask = u32::MAX.checked_shl(32 - prefix).unwrap_or(0);
-        let first = std::net::Ipv4Addr::from(u32::from(ip) & mask);
-        network.insert("cidr".into(), json!(format!("{first}/{prefix}")));
-    }
-    for route in link.list("routes") {
-        let everything = route.text("network").is_none_or(|network| network.ends_with("/0"));
-        if let Some(gateway) =
-            route.text("gateway").filter(|_| everything && !network.contains_key("gateway"))
-        {
-            network.insert("gateway".into(), json!(gateway));
+    own_patches.extend(patches(import, cluster, folder, from, "patches"));
+    for (there, kind) in [
+        ("extensionServices", "ExtensionServiceConfig"),
+        ("volumes", "VolumeConfig"),
+        ("userVolumes", "UserVolumeConfig"),
+    ] {
+        for part in from.list(there) {
+            let mut document = Object::new();
+            document.insert("apiVersion".into(), json!("v1alpha1"));
+            document.insert("kind".into(), json!(kind));
+            document.extend(as_json(part).as_object().cloned().unwrap_or_default());
+            own_patches.push(json!(crate::yaml::write(&Json::Object(document))));
         }
     }
-    if let Some(vip) = link.get("vip").and_then(|vip| vip.text("ip")).filter(|_| control_plane) {
-        network.insert("vip".into(), json!(vip));
-    }
-}
-
-/// Texts stay in place; files have to be brought along.
-fn patches(import: &mut Import<'_>, tree: &Tree, key: &str) -> Vec<Json> {
-    let mut found = Vec::new();
-    for patch in tree.list(key) {
-        match patch.as_text() {
-            Some(text) if text.starts_with('@') => {
-                let path = text.trim_start_matches('@').trim_start_matches("./").to_owned();
-                let content =
-                    [path.clone(), format!("talos/{path}")].iter().find_map(|path| import.read(path));
-                match content {
-                    Some(content) if content.contains('\n') => found.push(json!(content)),
-                    _ => {
-                        let place = patch.place.clone();
-                        import.note(
-                            Some(&place),
-                            format!("the patch `{path}` is not there and was not carried over"),
-                        );
-                    }
-                }
+    // More documents of the same configuration.
+    for manifest in from.list("extraManifests") {
+        let Some(text) = manifest.peek() else { continue };
+        let there = super::module::resolve(folder, text.trim_start_matches('@'))
+            .filter(|path| import.files.has(path));
+        match there.as_deref().and_then(|path| import.read(path)) {
+            Some(content) => {
+                manifest.take_all();
+                let own = text.rsplit('/').next().unwrap_or(&text).to_owned();
+                own_patches.push(cluster.patch_file(import, &own, &content));
             }
-            Some(text) if text.contains('\n') => found.push(json!(text)),
-            _ => {
-                let place = patch.place.clone();
-                import.note(Some(&place), "a patch that is no text of several lines was not carried over");
+            None => {
+                import.note(Some(&manifest.place), format!("`{text}` is not there and was not carried over"))
             }
         }
     }
-    found
+    import.needless(from, &["filenameTmpl"], "Strata writes no files of configurations");
 }
 
-fn topf(import: &mut Import<'_>, tree: &Tree) {
-    let mut talos = version(import, tree);
-    talos.put("factorySchematic", tree.text("schematicId").filter(|id| id.len() == 64));
-    talos.put("secureBoot", tree.bool("secureboot"));
-    tree.get("platform");
-    let mut kubernetes = Object::new();
-    kubernetes.put("version", tree.text("kubernetesVersion").map(with_v));
-    let mut nodes = Object::new();
-    for node in tree.list("nodes") {
-        let Some(own) = node.text("host") else {
-            import.note(Some(&node.place), "a node without `host` was left out");
-            node.take_all();
-            continue;
-        };
-        let mut written = Object::new();
-        let role = node.text("role").unwrap_or_else(|| "worker".to_owned());
-        let control_plane = role.to_ascii_lowercase().replace('-', "") == "controlplane";
-        written.insert("role".into(), json!(if control_plane { "controlPlane" } else { "worker" }));
-        written.put("address", node.text("ip"));
-        if let Some(data) = node.get("data") {
-            data.take_all();
-            let place = data.place.clone();
-            import.note(
-                Some(&place),
-                format!("`data` of `{own}` fills templates of patches: write those as `patches`"),
-            );
-        }
-        let short = own.split('.').next().unwrap_or(&own).to_owned();
-        nodes.insert(name(&short), Json::Object(written));
+fn simple_link(link: &Tree, written: &mut Object) {
+    if let Some(selector) = link.get("deviceSelector") {
+        written.put("mac", selector.text_if("hardwareAddr", output::is_mac).map(|mac| mac.to_uppercase()));
     }
-    let mut network = Object::new();
-    let address = nodes.values().find_map(|node| node["address"].as_str()).map(str::to_owned);
-    if let Some(address) = address.filter(|address| address.matches('.').count() == 3) {
-        let prefix: Vec<&str> = address.split('.').take(3).collect();
-        network.insert("cidr".into(), json!(format!("{}.0/24", prefix.join("."))));
-        import.note(Some(&tree.place), "the network is not written down: /24 was assumed");
-    }
-    let cluster = Cluster {
-        name: tree.text("clusterName").unwrap_or_default(),
-        talos,
-        kubernetes,
-        endpoint: tree.text("clusterEndpoint"),
-    };
-    import.report(tree);
-    document(import, cluster, network, nodes, Vec::new());
+    written.put("mtu", link.int_in("mtu", 576..=65_520));
+    // All of the rest is what the network of the cluster says.
+    link.take_keys(&["dhcp", "interface", "addresses", "routes", "vip", "vlans"]);
 }

@@ -38,7 +38,7 @@ pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
     match plan_file(&args.stacks) {
         Some(path) => {
             let file = read(&path)?;
-            let stacks: Vec<String> = file.stacks.iter().map(|planned| planned.stack.clone()).collect();
+            let stacks = file.names();
             if file.environment != workspace.environment() {
                 return Err(CommandError::refused("the plan was made for another environment").hint(
                     format!("it was made with `-e {}`", file.environment.as_deref().unwrap_or("(none)")),

@@ -9,6 +9,7 @@ use super::CommandResult;
 use crate::command_error::{CommandError, ErrorKind};
 use crate::context::Context;
 use crate::style::{self, paint};
+use crate::tofu::Program;
 use crate::workspace::{Opening, Workspace};
 
 /// Says what is missing, and the command that mends it
@@ -78,6 +79,9 @@ async fn check(workspace: &Workspace<'_>, stacks: &[String]) -> CommandResult {
     if let Some(caveat) = store.and_then(|store| store.caveat()) {
         printer.event(&json!({"event": "note", "what": caveat}));
         printer.line(format!("{} {caveat}", paint(style::WARNING, "!")));
+    }
+    if workspace.needs_tofu(stacks)? {
+        tell("OpenTofu is there".to_owned(), Program::find(workspace.context).err());
     }
     let sessions = match workspace.open(stacks, Opening::LOOK).await {
         Ok(sessions) => {

@@ -3,12 +3,15 @@
 use std::process::ExitCode;
 
 use serde_json::json;
+use strata_tofu::changes::Action;
 
 use super::{CHANGES, CommandResult};
+use crate::command_error::CommandError;
 use crate::context::Context;
 use crate::style::{self, paint};
+use crate::tofu::{Aim, Driven};
 use crate::views;
-use crate::workspace::{Opening, Workspace};
+use crate::workspace::{KnownOutputs, Opened, Opening, Workspace};
 
 /// Shows what somebody else changed since the last apply; exit code 2 if anything
 #[derive(clap::Args)]
@@ -25,7 +28,15 @@ pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
 pub(crate) async fn report(context: &Context, stacks: &[String], by_exit_code: bool) -> CommandResult {
     let workspace = Workspace::load(context)?;
     let mut found = 0;
-    for session in workspace.open(stacks, Opening::LOOK).await? {
+    for opened in workspace.open_all(stacks, Opening::LOOK).await? {
+        let session = match opened {
+            Opened::Native(session) => session,
+            Opened::Driven(stack) => {
+                found +=
+                    of_tofu(context, &*workspace.open_driven(stack, &KnownOutputs::new()).await?).await?;
+                continue;
+            }
+        };
         let drifts = session.run.drift(&session.view).await?;
         if !drifts.is_empty() {
             context.printer.line(paint(style::STRONG, &session.name));
@@ -46,4 +57,22 @@ pub(crate) async fn report(context: &Context, stacks: &[String], by_exit_code: b
         .printer
         .line(format!("{} `strata apply` corrects it", paint(style::CHANGE, format!("{found} drifted:"))));
     Ok(ExitCode::from(if by_exit_code { CHANGES } else { 0 }))
+}
+
+/// What OpenTofu finds changed outside of it.
+async fn of_tofu(context: &Context, driven: &Driven<'_>) -> Result<usize, CommandError> {
+    let plan = driven.plan(Aim::Look).await?;
+    if !plan.changes.drift.is_empty() {
+        context.printer.line(paint(style::STRONG, &driven.name));
+    }
+    for change in &plan.changes.drift {
+        let gone = change.action == Action::Delete;
+        context.printer.event(&json!({"event": "drift", "stack": driven.name, "found": {
+            "address": format!("{}{}", driven.prefix, change.address),
+            "drift": if gone { "gone" } else { "changed" },
+            "changes": change.changes,
+        }}));
+        context.printer.line(views::driven::render_drift(change, &driven.prefix).trim_end());
+    }
+    Ok(plan.changes.drift.len())
 }

@@ -1,17 +1,20 @@
 //! What apply and destroy share: lock, recover, plan, show, ask, run, report.
 
+use std::collections::BTreeMap;
 use std::io::{BufRead, IsTerminal, Write};
 use std::sync::Arc;
 
 use strata_engine::{ApplyOptions, ApplyReport, LockedRun, Plan, PlanFile, StopSignal, Summary};
 use strata_secret::SecretBytes;
 
+use super::planned::{Planned, show};
 use crate::command_error::{CommandError, ErrorKind};
 use crate::printer::Printer;
 use crate::style::{self, paint};
+use crate::tofu::{Applied, Driven, DrivenPlan};
 use crate::views;
 use crate::workspace::cluster::Keys;
-use crate::workspace::{Opening, StackSession, Workspace};
+use crate::workspace::{Opened, Opening, StackSession, Workspace};
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Consent {
@@ -37,7 +40,22 @@ pub(crate) async fn execute(
     stacks: &[String],
     job: Job<'_>,
 ) -> Result<(), CommandError> {
-    let Job { destroy, consent, parallelism, new_cluster, restoring, saved } = job;
+    let mut left = round(workspace, stacks, &job).await?;
+    // What waited for others is planned now; a saved plan does not have it. Each round does at least the first of them.
+    while !left.is_empty() && job.saved.is_none() {
+        left = round(workspace, &left, &job).await?;
+    }
+    Ok(())
+}
+
+/// Plans, shows, asks and runs what can be planned now, and gives the names of the stacks that have to wait for it.
+async fn round(
+    workspace: &Workspace<'_>,
+    stacks: &[String],
+    job: &Job<'_>,
+) -> Result<Vec<String>, CommandError> {
+    let Job { destroy, consent, parallelism, new_cluster, ref restoring, saved } = *job;
+    let restoring = restoring.clone();
     let printer = workspace.context.printer;
     let operation = if destroy { "destroy" } else { "apply" };
     // A destroy needs no keys of a cluster that was never made.
@@ -46,16 +64,35 @@ pub(crate) async fn execute(
     let mut locked = Vec::new();
     let mut planned = Vec::new();
     let outcome = async {
-        for session in workspace.open(stacks, opening).await? {
+        for opened in workspace.open_all(stacks, opening).await? {
             let owner = workspace.context.lock_owner(operation);
-            let mut run = session.run.lock(&session.view, owner).await?;
-            let prepared = prepare(&session, &mut run, saved).await;
-            locked.push(run);
-            planned.push((session, prepared?));
+            match opened {
+                Opened::Native(session) => {
+                    let mut run = session.run.lock(&session.view, owner).await?;
+                    let prepared = prepare(&session, &mut run, saved).await;
+                    locked.push(run);
+                    planned.push(Planned::Native(session, prepared?));
+                }
+                Opened::Driven(stack) => {
+                    if !destroy
+                        && saved.is_none()
+                        && let Some(deferred) = Planned::deferred(stack, &planned)
+                    {
+                        planned.push(deferred);
+                        continue;
+                    }
+                    let driven = workspace.open_driven(stack, &Planned::outputs(&planned)).await?;
+                    locked.push(driven.run.lock(&driven.view, owner).await?);
+                    let run = locked.last().expect("it was put there just now");
+                    driven.refuse_resources(run.state())?;
+                    let plan = driven.prepare(destroy, saved).await?;
+                    planned.push(Planned::Driven(driven, plan));
+                }
+            }
         }
-        super::plan::show(printer, &planned);
+        show(printer, &planned);
         check(&planned, consent, printer, destroy).await?;
-        run_all(workspace, &planned, &mut locked, parallelism).await
+        run_all(workspace, &planned, &mut locked, parallelism, destroy).await
     }
     .await;
     // Whatever came of it, the locks are given back; the first error is the one to tell.
@@ -63,7 +100,9 @@ pub(crate) async fn execute(
     for run in locked {
         released = released.and(run.release().await.map_err(CommandError::from));
     }
-    outcome.and(released)
+    outcome.and(released)?;
+    let waiting = planned.iter().filter(|one| matches!(one, Planned::Deferred { .. }));
+    Ok(waiting.map(|one| one.name().to_owned()).collect())
 }
 
 /// Recovers and plans; a saved plan must still be the plan of now.
@@ -91,17 +130,19 @@ async fn prepare(
 
 /// Nothing runs that cannot run to its end, and nothing without consent.
 async fn check(
-    planned: &[(StackSession, Plan)],
+    planned: &[Planned<'_>],
     consent: Consent,
     printer: Printer,
     destroy: bool,
 ) -> Result<(), CommandError> {
-    if planned.iter().any(|(_, plan)| !plan.problems.is_empty()) {
+    if planned.iter().any(Planned::is_blocked) {
         return Err(CommandError::silent(ErrorKind::Refused));
     }
     let mut missing = Vec::new();
-    for (session, plan) in planned {
-        missing.extend(session.run.preflight(plan).await?);
+    for one in planned {
+        if let Planned::Native(session, plan) = one {
+            missing.extend(session.run.preflight(plan).await?);
+        }
     }
     if !missing.is_empty() {
         for problem in &missing {
@@ -109,7 +150,7 @@ async fn check(
         }
         return Err(CommandError::refused("the preflight found what would fail later; nothing was changed"));
     }
-    let changes = planned.iter().any(|(_, plan)| plan.has_changes());
+    let changes = planned.iter().any(Planned::has_changes);
     if !changes || consent == Consent::Given {
         return Ok(());
     }
@@ -136,29 +177,31 @@ pub(crate) fn ask(question: &str) -> Result<(), CommandError> {
 
 async fn run_all(
     workspace: &Workspace<'_>,
-    planned: &[(StackSession, Plan)],
+    planned: &[Planned<'_>],
     locked: &mut [LockedRun],
     parallelism: Option<usize>,
+    destroy: bool,
 ) -> Result<(), CommandError> {
     let printer = workspace.context.printer;
     let options = ApplyOptions { limits: workspace.limits(parallelism), stop: stop_on_interrupt() };
     let mut reports = Vec::new();
-    for ((session, plan), run) in planned.iter().zip(locked) {
+    let mut locked = locked.iter_mut();
+    for one in planned {
         if options.stop.stopping() {
             break;
         }
-        let report = run.apply(plan, &options).await?;
+        // Whatever is planned is locked.
+        let Some(run) = (if matches!(one, Planned::Deferred { .. }) { None } else { locked.next() }) else {
+            continue;
+        };
+        let report = match one {
+            Planned::Native(session, plan) => Report::Native(apply(session, plan, run, &options).await?),
+            Planned::Driven(driven, plan) => {
+                Report::Driven(drive(driven, plan, run, &options.stop, destroy).await?)
+            }
+            Planned::Deferred { .. } => continue,
+        };
         let failed = !report.is_success();
-        let keeps_key = session.wrapped_key.is_none() || run.state().digest_key.is_some();
-        if !failed && (run.state().outputs != session.outputs || !keeps_key) {
-            run.edit(|document| {
-                document.outputs.clone_from(&session.outputs);
-                if !keeps_key {
-                    document.digest_key.clone_from(&session.wrapped_key);
-                }
-            })
-            .await?;
-        }
         reports.push(report);
         if failed {
             // A higher layer may need what failed here.
@@ -168,8 +211,93 @@ async fn run_all(
     tell(printer, &reports, planned)
 }
 
+/// What came of one stack.
+enum Report {
+    Native(ApplyReport),
+    Driven(Applied),
+}
+
+impl Report {
+    fn is_success(&self) -> bool {
+        match self {
+            Self::Native(report) => report.is_success(),
+            Self::Driven(applied) => applied.error.is_none(),
+        }
+    }
+
+    fn done(&self) -> usize {
+        match self {
+            Self::Native(report) => report.done,
+            Self::Driven(applied) => applied.done,
+        }
+    }
+
+    fn failed(&self) -> usize {
+        match self {
+            Self::Native(report) => report.failed.len(),
+            Self::Driven(applied) => applied.failed,
+        }
+    }
+
+    fn interrupted(&self) -> bool {
+        match self {
+            Self::Native(report) => report.interrupted,
+            Self::Driven(applied) => applied.interrupted,
+        }
+    }
+}
+
+/// A stack that Strata makes itself.
+async fn apply(
+    session: &StackSession,
+    plan: &Plan,
+    run: &mut LockedRun,
+    options: &ApplyOptions,
+) -> Result<ApplyReport, CommandError> {
+    let report = run.apply(plan, options).await?;
+    let keeps_key = session.wrapped_key.is_none() || run.state().digest_key.is_some();
+    if report.is_success() && (run.state().outputs != session.outputs || !keeps_key) {
+        run.edit(|document| {
+            document.outputs.clone_from(&session.outputs);
+            if !keeps_key {
+                document.digest_key.clone_from(&session.wrapped_key);
+            }
+        })
+        .await?;
+    }
+    Ok(report)
+}
+
+/// A stack that OpenTofu makes. Of what it made, Strata's state keeps the outputs, for others to ask for.
+async fn drive(
+    driven: &Driven<'_>,
+    plan: &DrivenPlan,
+    run: &mut LockedRun,
+    stop: &StopSignal,
+    destroy: bool,
+) -> Result<Applied, CommandError> {
+    run.still_held()?;
+    let applied = if plan.changes.any() {
+        driven.apply(plan, stop).await?
+    } else {
+        // A run that was killed may have left this undone.
+        Applied { outputs: Some(plan.outputs()), ..Applied::default() }
+    };
+    let outputs = match (&applied.outputs, applied.error.is_none()) {
+        (_, true) if destroy => Some(BTreeMap::new()),
+        (outputs, true) => outputs.clone(),
+        (_, false) => None,
+    };
+    if let Some(outputs) = outputs
+        && run.state().outputs != outputs
+    {
+        run.edit(|document| document.outputs = outputs).await?;
+    }
+    Ok(applied)
+}
+
 /// First interrupt: finish what runs. Second: stop now, the journal has it.
-fn stop_on_interrupt() -> StopSignal {
+pub(crate) fn stop_on_interrupt() -> StopSignal {
     let stop = StopSignal::default();
     let signal = stop.clone();
     tokio::spawn(async move {
@@ -195,34 +323,47 @@ fn stop_on_interrupt() -> StopSignal {
     stop
 }
 
-fn tell(
-    printer: Printer,
-    reports: &[ApplyReport],
-    planned: &[(StackSession, Plan)],
-) -> Result<(), CommandError> {
-    let done: usize = reports.iter().map(|report| report.done).sum();
-    let failed: Vec<_> = reports.iter().flat_map(|report| &report.failed).collect();
-    let all: usize = planned.iter().map(|(_, plan)| plan.steps.len()).sum();
-    if done == all && failed.is_empty() {
+fn tell(printer: Printer, reports: &[Report], planned: &[Planned<'_>]) -> Result<(), CommandError> {
+    let done: usize = reports.iter().map(Report::done).sum();
+    let failed: usize = reports.iter().map(Report::failed).sum();
+    let all: usize = planned.iter().map(Planned::steps).sum();
+    let begun = planned.iter().filter(|one| !matches!(one, Planned::Deferred { .. })).count();
+    if reports.len() == begun && reports.iter().all(Report::is_success) {
         if done > 0 {
             let mut total = Summary::default();
-            planned.iter().for_each(|(_, plan)| total += plan.summary());
+            planned.iter().for_each(|one| total += one.summary());
             printer.line(views::plan::render_applied(&total));
         }
         return Ok(());
     }
-    for failure in &failed {
-        let error = CommandError::from(failure.error.clone());
-        let message = format!("`{}`: {}", failure.address, error.message);
-        printer.note(CommandError { message, origin: failure.origin.clone(), ..error }.render());
+    let mut own = None;
+    for report in reports {
+        match report {
+            Report::Native(report) => {
+                for failure in &report.failed {
+                    let error = CommandError::from(failure.error.clone());
+                    let message = format!("`{}`: {}", failure.address, error.message);
+                    printer.note(CommandError { message, origin: failure.origin.clone(), ..error }.render());
+                }
+            }
+            // It has told what was wrong; how that ended it, and what helps, is left to tell.
+            Report::Driven(applied) => own = own.or(applied.error.clone()),
+        }
     }
-    let left = all - done - failed.len();
-    let interrupted = reports.iter().any(|report| report.interrupted);
-    if interrupted && failed.is_empty() {
-        let message = format!("interrupted: {done} done, {left} left");
-        return Err(CommandError::new(ErrorKind::Interrupted, message)
-            .hint("everything is saved; `strata apply` goes on from here"));
-    }
-    Err(CommandError::failed(format!("{done} done, {} failed, {left} left", failed.len()))
-        .hint("everything is saved; `strata apply` goes on from here"))
+    let left = all.saturating_sub(done + failed);
+    let interrupted = reports.iter().any(Report::interrupted) || reports.len() < begun;
+    let mut error = match own {
+        Some(error) if error.kind != ErrorKind::Interrupted => {
+            error.detail(format!("{done} done, {failed} failed, {left} left"))
+        }
+        _ if interrupted
+            && failed == 0
+            && reports.iter().all(|report| report.is_success() || report.interrupted()) =>
+        {
+            CommandError::new(ErrorKind::Interrupted, format!("interrupted: {done} done, {left} left"))
+        }
+        _ => CommandError::failed(format!("{done} done, {failed} failed, {left} left")),
+    };
+    error.hints.push("everything is saved; `strata apply` goes on from here".to_owned());
+    Err(error)
 }

@@ -30,9 +30,10 @@ pub(crate) fn run(context: &Context, args: &Args) -> CommandResult {
         let graph = workspace.blueprint(&name)?.graph;
         graphs.push((name, graph));
     }
+    let driven = workspace.tofu_folders(&args.stacks)?;
     let text = match args.format {
-        Format::Mermaid => views::graph::mermaid(&graphs),
-        Format::Dot => views::graph::dot(&graphs),
+        Format::Mermaid => views::graph::mermaid(&graphs, &driven),
+        Format::Dot => views::graph::dot(&graphs, &driven),
     };
     context.printer.raw(&text);
     Ok(ExitCode::SUCCESS)

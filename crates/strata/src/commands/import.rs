@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use serde_json::json;
+use strata_secrets::vault;
 use strata_source::world::Disk;
 use strata_tofu::import::{Imported, Note};
 
@@ -14,11 +15,14 @@ use crate::command_error::CommandError;
 use crate::context::{Context, random_hex};
 use crate::style::{self, paint};
 
-/// Makes a repository from one that was written for Terraform, OpenTofu or talhelper
+/// Makes a repository from one that was written for Terraform, OpenTofu, talhelper or topf
 ///
-/// Takes layered Terraform, the cluster-template family, stacks with Ansible Vault, one cluster.yaml for each cluster, environments with
-/// terraform.tfvars, cluster.toml, talconfig.yaml and topf.yaml. Says what was not carried over, with file and line. Nothing that is there
-/// is overwritten. The new repository is made in the current folder, or where `-C` says.
+/// Takes layered Terraform, the cluster-template family (cluster.yaml or cluster.toml), stacks with Ansible Vault, one cluster.yaml for each
+/// cluster, environments with terraform.tfvars, other roots with the bpg/proxmox provider, talconfig.yaml and topf.yaml, wherever they lie.
+///
+/// Says what was not carried over, with file and line; with `--json`, as data. What is made is valid. Vaulted files are opened with
+/// `--vault-password-file`; secrets end up encrypted, never in the clear. Nothing that is there is overwritten. The new repository is made in
+/// the current folder, or where `-C` says.
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// The folder to read
@@ -62,7 +66,12 @@ fn from_folder(context: &Context, args: &Args, folder: &Path) -> Result<(), Comm
             .hint("name an empty folder with `-C`"));
     }
     let disk = Disk::new(&from, context.environment.clone());
-    let imported = strata_tofu::import::import(&disk, &random_hex(5));
+    let access = crate::secrets::access(context, &from);
+    let open = |_: &str, content: &[u8]| {
+        let opened = vault::open(content, access.passwords()).map_err(|error| error.to_string())?;
+        Ok(opened.plaintext().expose().to_vec())
+    };
+    let imported = strata_tofu::import::import(&disk, &random_hex(5), Some(&open));
     if imported.found.is_empty() {
         tell(context, &imported.notes);
         return Err(CommandError::failed(format!("nothing in `{}` is known to Strata", folder.display()))
@@ -97,7 +106,13 @@ fn from_folder(context: &Context, args: &Args, folder: &Path) -> Result<(), Comm
 fn tell(context: &Context, notes: &[Note]) {
     for note in notes {
         let place = note.place.as_ref().map(|place| format!("{}:{}", place.file, place.line));
-        context.printer.event(&json!({"event": "note", "place": place, "message": note.message}));
+        context.printer.event(&json!({
+            "event": "note",
+            "place": place,
+            "file": note.place.as_ref().map(|place| &*place.file),
+            "line": note.place.as_ref().map(|place| place.line),
+            "message": note.message,
+        }));
         let place = place.map(|place| format!("{place}: ")).unwrap_or_default();
         context.printer.note(format!("{} {place}{}", paint(style::WARNING, "note:"), note.message));
     }

@@ -3,18 +3,15 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use serde_json::json;
-use strata_engine::{Plan, PlanFile, Summary};
-use strata_resource::Layer;
+use strata_engine::PlanFile;
 
+use super::planned::{Planned, show};
 use super::{CHANGES, CommandResult};
 use crate::command_error::{CommandError, ErrorKind};
 use crate::context::Context;
-use crate::printer::Printer;
-use crate::style::{self, paint};
-use crate::views;
+use crate::tofu::Aim;
 use crate::workspace::cluster::Keys;
-use crate::workspace::{Opening, StackSession, Workspace};
+use crate::workspace::{Opened, Opening, Workspace};
 
 /// Shows what an apply would change, and changes nothing
 #[derive(clap::Args)]
@@ -47,14 +44,34 @@ pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
     let opening = Opening { destroy: args.destroy, keys, new_cluster: false, restoring: None };
     let mut file = workspace.plan_file(args.destroy);
     let mut planned = Vec::new();
-    for session in workspace.open(&args.stacks, opening).await? {
-        let mut plan = session.run.plan(&session.view).await?;
-        session.guard(&mut plan);
-        file.push(&session.name, &session.source_digest, plan.clone());
-        planned.push((session, plan));
+    let aim = if args.destroy { Aim::Destroy } else { Aim::Apply };
+    for opened in workspace.open_all(&args.stacks, opening).await? {
+        planned.push(match opened {
+            Opened::Native(session) => {
+                let mut plan = session.run.plan(&session.view).await?;
+                session.guard(&mut plan);
+                file.push(&session.name, &session.source_digest, plan.clone());
+                Planned::Native(session, plan)
+            }
+            Opened::Driven(stack) => {
+                if !args.destroy
+                    && let Some(deferred) = Planned::deferred(stack, &planned)
+                {
+                    planned.push(deferred);
+                    continue;
+                }
+                let driven = workspace.open_driven(stack, &Planned::outputs(&planned)).await?;
+                driven.refuse_resources(&driven.run.read_state(&driven.view).await?.document)?;
+                let plan = driven.plan(aim).await?;
+                if args.output.is_some() {
+                    file.driven.push(driven.saved(&plan).await?);
+                }
+                Planned::Driven(driven, plan)
+            }
+        });
     }
     show(context.printer, &planned);
-    let blocked = planned.iter().any(|(_, plan)| !plan.problems.is_empty());
+    let blocked = planned.iter().any(Planned::is_blocked);
     if let Some(path) = &args.output
         && !blocked
     {
@@ -63,7 +80,7 @@ pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
     if blocked {
         return Err(CommandError::silent(ErrorKind::Refused));
     }
-    let changes = planned.iter().any(|(_, plan)| plan.has_changes());
+    let changes = planned.iter().any(Planned::has_changes);
     Ok(if changes && args.detailed_exitcode { ExitCode::from(CHANGES) } else { ExitCode::SUCCESS })
 }
 
@@ -73,53 +90,4 @@ fn save(context: &Context, path: &PathBuf, file: &PlanFile) -> Result<(), Comman
         .map_err(|error| CommandError::failed(format!("cannot write `{}`: {error}", path.display())))?;
     context.printer.line(format!("saved; `strata apply {}` runs exactly this", path.display()));
     Ok(())
-}
-
-/// Shows the plans of all stacks, with one summary under them.
-pub(crate) fn show(printer: Printer, planned: &[(StackSession, Plan)]) {
-    let mut total = Summary::default();
-    let mut radius: Vec<(Layer, usize, usize)> = Vec::new();
-    for (session, plan) in planned {
-        let summary = plan.summary();
-        for step in &plan.steps {
-            printer.event(&views::plan::PlannedStep::new(step));
-        }
-        for problem in &plan.problems {
-            printer.event(&json!({"event": "problem", "problem": problem}));
-        }
-        let text = views::plan::render(plan, printer.columns(), printer.is_verbose());
-        if !text.is_empty() {
-            printer.line(format!(
-                "{} {}",
-                paint(style::STRONG, &session.name),
-                paint(style::FAINT, format!("({}, {})", session.layer, plan.key))
-            ));
-            printer.line(text);
-        }
-        if summary.changes() > 0 {
-            match radius.iter_mut().find(|(layer, ..)| *layer == session.layer) {
-                Some((_, stacks, objects)) => {
-                    *stacks += 1;
-                    *objects += summary.changes();
-                }
-                None => radius.push((session.layer, 1, summary.changes())),
-            }
-        }
-        total += summary;
-    }
-    printer.event(&json!({"event": "summary", "summary": total}));
-    if planned.iter().all(|(_, plan)| plan.problems.is_empty()) {
-        printer.line(views::plan::render_summary(&total));
-    } else {
-        printer.line(paint(style::ERROR, "refused: nothing is done until the above is settled"));
-    }
-    if !radius.is_empty() {
-        let parts: Vec<String> = radius
-            .iter()
-            .map(|(layer, stacks, objects)| {
-                format!("{layer}: {objects} in {stacks} {}", if *stacks == 1 { "stack" } else { "stacks" })
-            })
-            .collect();
-        printer.line(paint(style::FAINT, format!("blast radius: {}", parts.join("; "))));
-    }
 }

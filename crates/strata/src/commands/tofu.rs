@@ -1,10 +1,5 @@
 //! `strata tofu`.
 
-mod environment;
-mod program;
-mod run;
-mod var_files;
-
 use std::process::ExitCode;
 
 use clap::Subcommand;
@@ -13,8 +8,8 @@ use super::CommandResult;
 use crate::command_error::CommandError;
 use crate::context::Context;
 use crate::prompt::confirm;
-use crate::workspace::Workspace;
-use run::{Session, Shown};
+use crate::tofu::{Session, Shown};
+use crate::workspace::{KnownOutputs, Workspace};
 
 /// Drives OpenTofu for a stack that is rendered or written by hand
 ///
@@ -100,7 +95,8 @@ pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
         Verb::Apply(change) | Verb::Destroy(change) => &change.on,
         Verb::State(State { verb: StateVerb::List(on) }) => on,
     };
-    let session = Session::open(&workspace, on.stack.as_deref())?;
+    let stack = workspace.tofu_stack(on.stack.as_deref())?;
+    let session = Session::open(&workspace, stack, &KnownOutputs::new()).await?;
     let more: Vec<&str> = on.more.iter().map(String::as_str).collect();
     match &args.verb {
         Verb::Init(_) => session.plain("init", &["-input=false"], &more, false).await,

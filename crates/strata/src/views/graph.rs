@@ -21,7 +21,8 @@ fn by_stage(graph: &ResourceGraph) -> Vec<(Stage, Vec<&Address>)> {
     stages
 }
 
-pub(crate) fn mermaid(graphs: &[(String, ResourceGraph)]) -> String {
+/// Stacks of OpenTofu are one node each: what is in them, only OpenTofu knows.
+pub(crate) fn mermaid(graphs: &[(String, ResourceGraph)], driven: &[(String, String)]) -> String {
     let mut text = "flowchart LR\n".to_owned();
     for (stack, graph) in graphs {
         for (stage, addresses) in by_stage(graph) {
@@ -50,10 +51,15 @@ pub(crate) fn mermaid(graphs: &[(String, ResourceGraph)]) -> String {
             }
         }
     }
+    for (stack, folder) in driven {
+        let id = stack.replace(|c: char| !c.is_ascii_alphanumeric(), "_");
+        let _ =
+            writeln!(text, "  subgraph {id}_tofu[\"{stack}: OpenTofu\"]\n    {id}[/\"{folder}\"/]\n  end");
+    }
     text
 }
 
-pub(crate) fn dot(graphs: &[(String, ResourceGraph)]) -> String {
+pub(crate) fn dot(graphs: &[(String, ResourceGraph)], driven: &[(String, String)]) -> String {
     let mut text =
         "digraph strata {\n  rankdir=LR;\n  node [shape=box, fontname=\"sans-serif\"];\n".to_owned();
     for (stack, graph) in graphs {
@@ -71,6 +77,13 @@ pub(crate) fn dot(graphs: &[(String, ResourceGraph)]) -> String {
                 let _ = writeln!(text, "  \"{to}\" -> \"{}\";", resource.address);
             }
         }
+    }
+    for (stack, folder) in driven {
+        let label = format!("label=\"{stack}: OpenTofu\"");
+        let _ = writeln!(
+            text,
+            "  subgraph \"cluster_{stack}_tofu\" {{\n    {label};\n    \"{stack}\" [label=\"{folder}\"];\n  }}"
+        );
     }
     text.push_str("}\n");
     text

@@ -1,27 +1,33 @@
 //! What OpenTofu says with `-json`, in Strata's words.
 
 use serde_json::{Value as Json, json};
+use strata_secret::Redactor;
+use strata_tofu::changes::Action;
+use strata_tofu::{Diagnosis, Message};
 
 use crate::printer::Printer;
 use crate::style::{self, paint};
 
 pub(crate) struct View {
     printer: Printer,
+    redactor: Redactor,
     changes: u64,
-    locked: bool,
     /// Lines of a plan: they come in the order of the graph's walk, which is another each time.
     planned: Vec<(String, String)>,
     applying: bool,
+    /// What it found wrong.
+    found: Vec<Diagnosis>,
 }
 
 impl View {
-    pub(crate) fn new(printer: Printer) -> Self {
-        Self { printer, changes: 0, locked: false, planned: Vec::new(), applying: false }
+    pub(crate) fn new(printer: Printer, redactor: &Redactor) -> Self {
+        let redactor = redactor.clone();
+        Self { printer, redactor, changes: 0, planned: Vec::new(), applying: false, found: Vec::new() }
     }
 
     /// The same for the apply of a plan that was shown before.
-    pub(crate) fn of_apply(printer: Printer) -> Self {
-        Self { applying: true, ..Self::new(printer) }
+    pub(crate) fn of_apply(printer: Printer, redactor: &Redactor) -> Self {
+        Self { applying: true, ..Self::new(printer, redactor) }
     }
 
     /// How many resources a plan changes.
@@ -29,54 +35,67 @@ impl View {
         self.changes
     }
 
-    /// Somebody else has the lock of the state.
-    pub(crate) fn is_locked(&self) -> bool {
-        self.locked
+    pub(crate) fn found(&self) -> &[Diagnosis] {
+        &self.found
     }
 
-    pub(crate) fn event(&mut self, event: &Json) {
-        self.printer.event(&json!({"event": "tofu", "tofu": event}));
-        match event["type"].as_str().unwrap_or_default() {
-            // An apply says again what its plan has shown.
-            "planned_change" if self.applying => {}
-            "planned_change" => self.change(&event["change"]),
-            "resource_drift" => {
-                let address = text(&event["change"]["resource"]["addr"]);
-                // Providers report as drift whatever the server filled in.
-                self.printer.detail(format!("{address} was changed outside of OpenTofu"));
-            }
-            "change_summary" => self.summary(event),
-            "apply_complete" => {
-                let hook = &event["hook"];
-                let seconds = hook["elapsed_seconds"].as_f64().unwrap_or_default();
-                let address = text(&hook["resource"]["addr"]);
-                self.printer.line(format!("{} {address} ({seconds:.0} s)", paint(style::CREATE, "✓")));
-            }
-            "apply_errored" => {
-                let address = text(&event["hook"]["resource"]["addr"]);
-                self.printer.line(format!("{} {address}", paint(style::ERROR, "✗")));
-            }
-            "apply_start" | "apply_progress" => self.printer.detail(text(&event["@message"])),
-            "diagnostic" => self.diagnostic(&event["diagnostic"]),
-            _ => {}
+    pub(crate) fn line(&mut self, line: &str) {
+        match serde_json::from_str::<Json>(line) {
+            Ok(event) => self.event(&event),
+            // Some errors come before it speaks JSON.
+            Err(_) => self.printer.note(self.redactor.redact(line)),
         }
     }
 
-    fn change(&mut self, change: &Json) {
-        let (sign, colour) = match change["action"].as_str().unwrap_or_default() {
-            "create" => ("+", style::CREATE),
-            "update" => ("~", style::CHANGE),
-            "delete" => ("-", style::DESTROY),
-            "replace" => ("±", style::REPLACE),
-            "import" => ("<", style::CREATE),
-            "remove" => ("forget", style::CHANGE),
+    fn event(&mut self, event: &Json) {
+        if self.printer.is_json()
+            && let Ok(clean) = serde_json::from_str::<Json>(&self.redactor.redact(&event.to_string()))
+        {
+            self.printer.event(&json!({"event": "tofu", "tofu": clean}));
+        }
+        match Message::of(event) {
+            // An apply says again what its plan has shown.
+            Message::Planned { .. } if self.applying => {}
+            Message::Planned { address, action, reason } => self.change(address, action, reason),
+            // Providers report as drift whatever the server filled in.
+            Message::Drifted { address } => {
+                self.printer.detail(format!("{address} was changed outside of OpenTofu"));
+            }
+            Message::Summary { operation, add, change, remove, import } => {
+                self.summary(&operation, [add, change, remove], import);
+            }
+            Message::Started { address, action } => {
+                self.printer.detail(format!("{address}: {}", super::driven::verb(action).0));
+            }
+            Message::Running { address, seconds } => self.printer.detail(format!("{address}: {seconds} s")),
+            Message::Done { address, seconds, .. } => {
+                self.printer.line(format!("{} {address} ({seconds} s)", paint(style::CREATE, "✓")));
+            }
+            Message::Failed { address, .. } => {
+                self.printer.line(format!("{} {address}", paint(style::ERROR, "✗")));
+            }
+            Message::Diagnosis(found) => {
+                self.printer.note(self.redactor.redact(&diagnosis(&found)));
+                self.found.push(found);
+            }
+            Message::Outputs(_) | Message::Other => {}
+        }
+    }
+
+    fn change(&mut self, address: String, action: Action, reason: Option<String>) {
+        let (sign, colour) = match action {
+            Action::Create => ("+", style::CREATE),
+            Action::Update => ("~", style::CHANGE),
+            Action::Delete => ("-", style::DESTROY),
+            Action::Replace => ("±", style::REPLACE),
+            Action::Import => ("<", style::CREATE),
+            Action::Forget => ("forget", style::CHANGE),
             // Reads and moves change nothing outside.
-            _ => return,
+            Action::Move | Action::None => return,
         };
         self.changes += 1;
-        let address = text(&change["resource"]["addr"]);
-        let reason = change["reason"].as_str().map(|reason| format!(" ({})", reason.replace('_', " ")));
-        let line = format!("{} {address}{}", paint(colour, sign), reason.unwrap_or_default());
+        let reason = reason.map(|reason| format!(" ({reason})")).unwrap_or_default();
+        let line = format!("{} {address}{reason}", paint(colour, sign));
         self.planned.push((address, line));
     }
 
@@ -88,46 +107,30 @@ impl View {
         }
     }
 
-    fn summary(&mut self, event: &Json) {
+    fn summary(&mut self, operation: &str, counts: [u64; 3], import: u64) {
         self.end();
-        let count = |name: &str| event["changes"][name].as_u64().unwrap_or_default();
-        let operation = event["changes"]["operation"].as_str().unwrap_or("plan");
-        if operation == "plan" {
-            self.changes =
-                self.changes.max(count("add") + count("change") + count("remove") + count("import"));
+        let is_plan = operation == "plan";
+        if is_plan {
+            self.changes = self.changes.max(counts.iter().sum::<u64>() + import);
         }
-        let words = if operation == "plan" {
+        let words = if is_plan {
             ["to create", "to change", "to destroy"]
         } else {
             ["created", "changed", "destroyed"]
         };
-        let counts = ["add", "change", "remove"].map(count);
         let parts: Vec<String> =
             counts.iter().zip(words).map(|(count, word)| format!("{count} {word}")).collect();
         self.printer.line(format!("{operation}: {}", parts.join(", ")));
     }
-
-    fn diagnostic(&mut self, diagnostic: &Json) {
-        let summary = text(&diagnostic["summary"]);
-        self.locked |= summary.contains("state lock");
-        let is_error = diagnostic["severity"].as_str() == Some("error");
-        let word = if is_error { paint(style::ERROR, "error:") } else { paint(style::WARNING, "warning:") };
-        let mut lines = vec![format!("{word} {summary}")];
-        if let Some(file) = diagnostic["range"]["filename"].as_str() {
-            let start = &diagnostic["range"]["start"];
-            lines.push(format!(
-                "  {} {file}:{}:{}",
-                paint(style::FAINT, "-->"),
-                start["line"],
-                start["column"]
-            ));
-        }
-        let detail = text(&diagnostic["detail"]);
-        lines.extend(detail.lines().filter(|line| !line.is_empty()).map(|line| format!("  {line}")));
-        self.printer.note(lines.join("\n"));
-    }
 }
 
-fn text(value: &Json) -> String {
-    value.as_str().unwrap_or_default().to_owned()
+/// What is wrong and where, over a few lines.
+pub(crate) fn diagnosis(found: &Diagnosis) -> String {
+    let word = if found.is_error { paint(style::ERROR, "error:") } else { paint(style::WARNING, "warning:") };
+    let mut lines = vec![format!("{word} {}", found.summary)];
+    if let Some((file, line, column)) = &found.place {
+        lines.push(format!("  {} {file}:{line}:{column}", paint(style::FAINT, "-->")));
+    }
+    lines.extend(found.detail.lines().filter(|line| !line.is_empty()).map(|line| format!("  {line}")));
+    lines.join("\n")
 }

@@ -4,15 +4,18 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use strata_blueprint::{Blueprint, Resolver};
 use strata_diagnostics::Diagnostic;
-use strata_secret::SecretString;
+use strata_resource::Value as Output;
+use strata_secret::{Redactor, SecretBytes, SecretString};
 use strata_secrets::{Access, vault};
 use strata_source::settings::state::State;
 use strata_source::settings::target::Tls;
-use strata_source::{EffectiveStack, Reference, Source, Value};
+use strata_source::stack::tofu::StackOutput;
+use strata_source::{EffectiveStack, Model, Reference, Source, Spanned, Value};
 use strata_tofu::{Connection, Family, Files, Project};
 
 use super::resolve::Outside;
-use super::{OWN_FOLDER, Workspace, digest_key, targets};
+use super::targets::Targets;
+use super::{KnownOutputs, OWN_FOLDER, Workspace, digest_key, targets};
 use crate::command_error::CommandError;
 
 /// Resolves everything but secrets: what is rendered holds none, and whoever renders may have no keys.
@@ -154,6 +157,68 @@ impl Workspace<'_> {
         }
     }
 
+    /// The variables that a stack written by hand is given by its stack.yaml.
+    pub(crate) async fn tofu_inputs(
+        &self,
+        stack: &EffectiveStack,
+        known: &KnownOutputs,
+    ) -> Result<BTreeMap<String, SecretString>, CommandError> {
+        let mut variables = BTreeMap::new();
+        let Some(given) = stack.tofu() else { return Ok(variables) };
+        for (name, value) in given.variables.iter() {
+            let resolved = targets::resolve(self, &stack.folder, value)?;
+            if value.reference().is_some_and(|reference| reference.sensitive) {
+                self.redactor.add(&resolved);
+            }
+            variables.insert(name.value.clone(), resolved);
+        }
+        for (name, input) in given.inputs.iter() {
+            let value = match known.get(&input.stack).and_then(|outputs| outputs.get(&input.output)) {
+                Some(value) => value.clone(),
+                None => self.output_of(stack, input).await?,
+            };
+            variables.insert(name.value.clone(), SecretString::new(as_variable(&value)));
+        }
+        Ok(variables)
+    }
+
+    /// An output of another stack, of the same environment if it is part of that. What Strata makes itself is known before it is
+    /// made; of OpenTofu's stacks, what the last apply gave.
+    async fn output_of(
+        &self,
+        stack: &EffectiveStack,
+        input: &Spanned<StackOutput>,
+    ) -> Result<Output, CommandError> {
+        let same = self.repository.stack(&input.stack, Some(&stack.environment));
+        let other = same
+            .or_else(|| self.repository.stack(&input.stack, None))
+            .ok_or_else(|| CommandError::failed(format!("there is no stack `{}`", input.stack)))?;
+        let known = match &other.model {
+            Model::Tofu(_) => {
+                let state = self.run(Targets::default())?.read_state(&self.empty_view(other)?).await?;
+                state.document.outputs
+            }
+            _ => self.blueprint_without_secrets(other)?.outputs,
+        };
+        known.get(&input.output).cloned().ok_or_else(|| {
+            CommandError::failed(format!("`{}` has no output `{}` yet", other.name, input.output))
+                .origin(Some(self.origin(input.span)))
+                .hint(format!("outputs appear with an apply: `strata apply {}`", other.name))
+        })
+    }
+
+    /// Takes care that nothing of a file of variables is ever shown.
+    pub(crate) fn keep_secret(&self, variables: &SecretBytes) {
+        let text = std::str::from_utf8(variables.expose()).unwrap_or_default();
+        for (_, value) in strata_secrets::tfvars::values(text).unwrap_or_default() {
+            self.redactor.add(&value);
+        }
+    }
+
+    pub(crate) fn redactor(&self) -> &Redactor {
+        &self.redactor
+    }
+
     /// What is in a file of ansible-vault.
     pub(crate) fn open_vault(&self, content: &[u8]) -> Result<strata_secret::SecretBytes, String> {
         let access: &Access = &self.access;
@@ -174,9 +239,8 @@ impl Workspace<'_> {
         if let Some(stack) = stack {
             return self.one(stack);
         }
-        let able = |stack: &&EffectiveStack| {
-            Family::of(stack).is_some() || matches!(stack.model, strata_source::Model::Tofu)
-        };
+        let able =
+            |stack: &&EffectiveStack| Family::of(stack).is_some() || matches!(stack.model, Model::Tofu(_));
         let found: Vec<&EffectiveStack> = self.select(&[])?.into_iter().filter(able).collect();
         match found.as_slice() {
             [one] => Ok(one),
@@ -187,6 +251,14 @@ impl Workspace<'_> {
                     .hint(format!("name one of {}", names.join(", "))))
             }
         }
+    }
+}
+
+/// As `TF_VAR_…` takes it: text as it is, all else as JSON, which is an expression too.
+fn as_variable(value: &Output) -> String {
+    match value {
+        Output::Text(text) => text.clone(),
+        other => serde_json::to_string(other).unwrap_or_default(),
     }
 }
 

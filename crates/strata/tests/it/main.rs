@@ -9,6 +9,7 @@ mod breadth;
 mod cluster;
 mod collect;
 mod dead_runner;
+mod driven;
 mod examples;
 mod faults;
 mod interrupts;

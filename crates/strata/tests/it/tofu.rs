@@ -202,3 +202,50 @@ fn an_imported_repository_is_valid() {
     }
     Strata::new(BINARY, &into).run(&["import", &source]).code(3);
 }
+
+/// The password of a vault is enough to take its secrets along, and none of them is written in the clear.
+#[test]
+fn a_vault_is_imported_and_the_report_is_data() {
+    let from = Repo::empty();
+    from.write(
+        "stacks/onprem/a/vms.tfvars",
+        "target_node = \"pve1\"\nodd = 1\nresources = {\n  web = {\n    cloud_init_user = \"ops\"\n    nodes = { web-01 = { vm_id = 201 } }\n  }\n}\n",
+    );
+    from.write("stacks/onprem/a/main.tf", "# nothing\n");
+    from.write(
+        "stacks/onprem/a/secrets.tfvars",
+        "proxmox_connection = { url = \"https://192.0.2.10:8006\", token_auth = { id = \"a@pve!b\", secret = \"MARKER-token\" } }\n\
+         user_credentials = { ops = { username = \"ops\", password = \"MARKER-password\", ssh_public_keys = [] } }\n",
+    );
+    from.write("password", "sesame\n");
+    let seal = [
+        "secrets",
+        "encrypt",
+        "--vault",
+        "stacks/onprem/a/secrets.tfvars",
+        "--vault-password-file",
+        "password",
+    ];
+    Strata::new(BINARY, &from).run(&seal).ok();
+    assert!(from.read("stacks/onprem/a/secrets.tfvars").starts_with("$ANSIBLE_VAULT"));
+    let source = from.path().display().to_string();
+    let password = from.file("password").display().to_string();
+    let without = Repo::empty();
+    let told = Strata::new(BINARY, &without).run(&["import", &source, "--dry-run"]).ok();
+    assert!(told.stderr.contains("secrets.tfvars:1: it is encrypted by ansible-vault"), "{}", told.all());
+    let into = Repo::empty();
+    let told = Strata::new(BINARY, &into)
+        .run(&["import", &source, "--json", "--vault-password-file", &password])
+        .ok();
+    let note = told.stdout.lines().find(|line| line.contains("`odd`")).unwrap_or_default();
+    assert!(
+        note.contains("\"file\":\"stacks/onprem/a/vms.tfvars\"") && note.contains("\"line\":2"),
+        "{}",
+        told.all()
+    );
+    Strata::new(BINARY, &into).run(&["validate"]).ok();
+    assert!(into.read("stacks/onprem/a/stack.yaml").contains("user: ops"));
+    for (path, bytes) in into.all_files() {
+        assert!(!String::from_utf8_lossy(&bytes).contains("MARKER"), "{} holds a secret", path.display());
+    }
+}

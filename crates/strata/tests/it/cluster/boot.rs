@@ -83,6 +83,17 @@ fn from_nothing_to_flux_in_one_apply() {
     assert!(plan.stdout.contains("storage-api"), "{}", plan.all());
     lab.apply();
     assert_same(&lab.export(), &export, "the secret is there again");
+    let plan = lab.run(&["plan", "--destroy"]).ok().stdout;
+    let said = [
+        "VM 800 on pve1, destroyed with its disks",
+        "Talos v1.13.9 on 192.0.2.41, goes with its VM",
+        "Kubernetes v1.36.3, goes with its machines",
+        "Kubernetes secret storage/storage-api, goes with the cluster",
+        "Flux v2.9.4, goes with the cluster",
+    ];
+    for words in said {
+        assert!(plan.contains(words), "no `{words}` in:\n{plan}");
+    }
     lab.run(&["destroy", "--yes"]).ok();
     assert_same(&lab.export(), &before, "destroy leaves the datacenter as it was");
 }

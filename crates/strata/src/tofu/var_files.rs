@@ -46,6 +46,7 @@ pub(super) fn find(
                 let plain = workspace.open_vault(&content).map_err(|reason| {
                     CommandError::failed(format!("cannot open `{}`: {reason}", path.display()))
                 })?;
+                workspace.keep_secret(&plain);
                 files.push(VarFile::Secret(plain));
             }
         } else if !other && name != "terraform.tfvars" && !name.ends_with(".auto.tfvars") {

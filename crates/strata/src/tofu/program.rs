@@ -8,19 +8,19 @@ use strata_tofu::REQUIRED_VERSION;
 use crate::command_error::CommandError;
 use crate::context::Context;
 
-pub(super) struct Program {
+pub(crate) struct Program {
     pub(super) path: PathBuf,
     /// OpenTofu can encrypt states and plans; Terraform cannot.
     pub(super) is_tofu: bool,
 }
 
 impl Program {
-    pub(super) fn find(context: &Context) -> Result<Self, CommandError> {
+    pub(crate) fn find(context: &Context) -> Result<Self, CommandError> {
         let path = match context.environment.get("STRATA_TOFU").filter(|path| !path.is_empty()) {
             Some(path) => PathBuf::from(path),
             None => search(context).ok_or_else(|| {
                 CommandError::failed("there is neither `tofu` nor `terraform` on the search path").hint(
-                    "install OpenTofu 1.11 or newer, or name it in STRATA_TOFU; `strata apply` needs neither",
+                    "install OpenTofu 1.11 or newer, or name it in STRATA_TOFU; only stacks written by hand need it",
                 )
             })?,
         };

@@ -10,16 +10,17 @@ use strata_tofu::hcl::{Body, Expr};
 use strata_tofu::{HttpAddresses, Overview, state_name};
 
 use crate::command_error::CommandError;
-use crate::workspace::Workspace;
+use crate::workspace::{KnownOutputs, Workspace};
 
 pub(super) type Variables = BTreeMap<String, SecretString>;
 
 /// Everything for one stack.
-pub(super) fn variables(
+pub(super) async fn variables(
     workspace: &Workspace<'_>,
     stack: &EffectiveStack,
     folder: &Path,
     is_tofu: bool,
+    known: &KnownOutputs,
 ) -> Result<Variables, CommandError> {
     let overview = Overview::read(folder);
     let mut variables = Variables::new();
@@ -31,12 +32,15 @@ pub(super) fn variables(
     // R2 and others refuse the checksums that newer clients send.
     set("AWS_REQUEST_CHECKSUM_CALCULATION", "when_required");
     set("AWS_RESPONSE_CHECKSUM_VALIDATION", "when_required");
-    if matches!(stack.model, Model::Tofu) {
-        // A stack written by hand gets the secrets that it declares variables for.
+    if matches!(stack.model, Model::Tofu(_)) {
+        // A stack written by hand gets the secrets that it declares variables for, and what its stack.yaml says.
         for name in &overview.variables {
             if let Some(secret) = workspace.secret_if_any(name)? {
                 variables.insert(format!("TF_VAR_{name}"), secret);
             }
+        }
+        for (name, value) in workspace.tofu_inputs(stack, known).await? {
+            variables.insert(format!("TF_VAR_{name}"), value);
         }
     } else {
         for (name, secret) in workspace.tofu_variables(stack)? {

@@ -1,0 +1,166 @@
+//! What only one may have: endpoints, VMIDs, names and addresses. The second that wants one is told.
+
+use serde_json::{Value as Json, json};
+
+use super::output::Object;
+use super::tree::Place;
+use super::{Import, base, name};
+
+/// What stands for an API token that nobody wrote down.
+const NO_TOKEN: &str = "user@realm!name=00000000-0000-0000-0000-000000000000";
+
+impl Import<'_> {
+    /// The target at an endpoint; made if there is none yet.
+    pub(super) fn target(&mut self, endpoint: &str, insecure: bool, token: Option<&str>) -> String {
+        let endpoint = base(endpoint);
+        for (name, target) in &mut self.targets {
+            let proxmox = &mut target["proxmox"];
+            if proxmox["endpoint"].as_str() != Some(endpoint.as_str()) {
+                continue;
+            }
+            if insecure {
+                proxmox["tls"] = json!({"insecure": true});
+            }
+            // Another part of the repository may know the token.
+            let secret = proxmox["token"]["secret"].as_str().unwrap_or_default();
+            if let (Some(token), Some(known)) = (token, self.imported.secrets.get_mut(secret))
+                && known == NO_TOKEN
+            {
+                token.clone_into(known);
+            }
+            return name.clone();
+        }
+        let mut name = "pve".to_owned();
+        let mut number = 2;
+        while self.targets.contains_key(&name) {
+            name = format!("pve{number}");
+            number += 1;
+        }
+        let secret = match name.strip_prefix("pve") {
+            Some("") | None => "proxmox_api_token".to_owned(),
+            Some(number) => format!("proxmox_api_token_{number}"),
+        };
+        let token = self.secret(&secret, token.unwrap_or(NO_TOKEN));
+        let mut proxmox = Object::new();
+        proxmox.insert("endpoint".into(), json!(endpoint));
+        proxmox.insert("token".into(), token);
+        if insecure {
+            proxmox.insert("tls".into(), json!({"insecure": true}));
+        }
+        self.targets.insert(name.clone(), json!({"proxmox": proxmox}));
+        name
+    }
+
+    /// A target whose endpoint nobody wrote down: the only one there is, or a place for it.
+    pub(super) fn some_target(&mut self, place: &Place, what: &str) -> (String, String) {
+        let mut known = self.targets.iter();
+        if let (Some((name, target)), None) = (known.next(), known.next()) {
+            let endpoint = target["proxmox"]["endpoint"].as_str().unwrap_or_default().to_owned();
+            return (name.clone(), endpoint);
+        }
+        self.note(
+            Some(place),
+            format!("{what} is in no file that could be read: set the endpoint of the target in strata.yaml"),
+        );
+        let endpoint = "https://proxmox.invalid:8006".to_owned();
+        (self.target(&endpoint, false, None), endpoint)
+    }
+
+    /// Whether a VMID is still free; if not, that is reported.
+    pub(super) fn claim(&mut self, endpoint: &str, vm_id: i64, what: &str, place: &Place) -> bool {
+        if !(100..=999_999_999).contains(&vm_id) {
+            let message =
+                format!("`{what}` has the VMID {vm_id}, which Proxmox does not take: it was left out");
+            self.note(Some(place), message);
+            return false;
+        }
+        let key = (base(endpoint), vm_id);
+        if let Some(other) = self.taken.get(&key) {
+            let message =
+                format!("`{what}` has the VMID {vm_id}, which `{other}` has already: it was left out");
+            self.note(Some(place), message);
+            return false;
+        }
+        self.taken.insert(key, what.to_owned());
+        true
+    }
+
+    /// A name for a machine that no other on the same Proxmox has.
+    pub(super) fn unique(&mut self, endpoint: &str, wanted: &str, stack: &str, place: &Place) -> String {
+        let own = name(wanted);
+        if own != wanted {
+            self.note(Some(place), format!("`{wanted}` is no name for a machine: it becomes `{own}`"));
+        }
+        let mut unique = own.clone();
+        let mut number = 2;
+        while !self.names.insert((base(endpoint), unique.clone())) {
+            unique = if number == 2 { format!("{own}-{stack}") } else { format!("{own}-{stack}-{number}") };
+            number += 1;
+        }
+        if unique != own {
+            let message = format!("another machine is called `{own}` too: this one becomes `{unique}`");
+            self.note(Some(place), message);
+        }
+        unique
+    }
+
+    /// A name for a stack that no other has.
+    pub(super) fn stack_name(&mut self, wanted: &str, place: &Place) -> String {
+        let own = name(wanted);
+        let mut unique = own.clone();
+        let mut number = 2;
+        while !self.stacks.insert(unique.clone()) {
+            unique = format!("{own}-{number}");
+            number += 1;
+        }
+        if unique != own {
+            self.note(
+                Some(place),
+                format!("another stack is called `{own}` too: this one becomes `{unique}`"),
+            );
+        }
+        unique
+    }
+
+    /// Takes fixed addresses that another machine has away again.
+    pub(super) fn settle_addresses(&mut self, endpoint: &str, guest: &mut Object, what: &str, place: &Place) {
+        let Some(nics) = guest.get_mut("network").and_then(Json::as_array_mut) else { return };
+        let mut clashes = Vec::new();
+        for nic in nics.iter_mut().filter_map(Json::as_object_mut) {
+            for (ip, gateway) in [("ip", "gateway"), ("ip6", "gateway6")] {
+                let Some(address) = nic.get(ip).and_then(Json::as_str).and_then(|text| text.split_once('/'))
+                else {
+                    continue;
+                };
+                let key = (base(endpoint), address.0.to_owned());
+                match self.addresses.get(&key) {
+                    Some(other) if other != what => {
+                        clashes.push(format!(
+                            "`{what}` has the address {}, which `{other}` has already: it was left without one",
+                            address.0
+                        ));
+                        nic.remove(ip);
+                        nic.remove(gateway);
+                    }
+                    _ => {
+                        self.addresses.insert(key, what.to_owned());
+                    }
+                }
+            }
+        }
+        for message in clashes {
+            self.note(Some(place), message);
+        }
+    }
+
+    /// Names the tokens that nobody wrote down.
+    pub(super) fn tokens(&mut self) {
+        for target in self.targets.clone().values() {
+            let secret = target["proxmox"]["token"]["secret"].as_str().unwrap_or_default();
+            if self.imported.secrets.get(secret).is_some_and(|token| token == NO_TOKEN) {
+                let endpoint = target["proxmox"]["endpoint"].as_str().unwrap_or_default();
+                self.note(None, format!("the API token of `{endpoint}` is not known: set `{secret}` with `strata secrets edit secrets.sops.yaml`"));
+            }
+        }
+    }
+}

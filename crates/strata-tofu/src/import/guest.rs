@@ -1,0 +1,441 @@
+//! Machines and containers as the bpg/proxmox provider describes them.
+
+use serde_json::{Value as Json, json};
+
+use super::module::Resource;
+use super::output::{self, Object, Put};
+use super::tree::{Content, Tree};
+use super::{Import, name};
+
+/// The kind of a resource of the provider without its prefix; empty for those of others.
+pub(super) fn kind(full: &str) -> &str {
+    match full.strip_prefix("proxmox_virtual_environment_") {
+        Some(short) => short,
+        None => full.strip_prefix("proxmox_").unwrap_or_default(),
+    }
+}
+
+/// What the machines of one root refer to.
+pub(super) struct Around<'r> {
+    pub(super) resources: &'r [Resource],
+    /// Templates of the same stack, by VMID.
+    pub(super) templates: Vec<(i64, String)>,
+    /// Which of several the machine is that is looked at.
+    pub(super) key: Option<String>,
+}
+
+impl<'r> Around<'r> {
+    /// The resource that an expression such as `….download_file.debian.id` names.
+    fn named(&self, wanted: &str, expression: &str) -> Option<&'r Resource> {
+        let mut parts = expression.split(['.', '[', ' ', '(', ')', ',', '"']).filter(|part| !part.is_empty());
+        let full = parts.find(|part| kind(part) == wanted)?;
+        let own = parts.next()?;
+        let of_name = |resource: &&Resource| resource.kind == full && resource.name == own;
+        if expression.contains("each.key") || expression.contains("count.index") {
+            let same = |resource: &&Resource| of_name(resource) && resource.key == self.key;
+            return self.resources.iter().find(same);
+        }
+        let mut found = self.resources.iter().filter(of_name);
+        let first = found.next()?;
+        // Several of one name are told apart by a key that is not known here.
+        found.next().is_none().then_some(first)
+    }
+
+    /// The image that a volume is: one that is there, or one that is downloaded.
+    fn image(&self, import: &mut Import<'_>, tree: &Tree) -> Option<Json> {
+        match &tree.content {
+            Content::Unknown(expression) => {
+                let found = self.named("download_file", expression)?;
+                tree.take_all();
+                image(import, &found.body)
+            }
+            _ => tree.as_text_if(|text| text.contains(':')).map(Json::from),
+        }
+    }
+
+    fn document(&self, import: &mut Import<'_>, tree: &Tree) -> Option<String> {
+        let Content::Unknown(expression) = &tree.content else { return None };
+        let file = &self.named("file", expression)?.body;
+        let raw = file.one("source_raw")?;
+        let text = raw.text_if("data", |text| text.contains('\n'))?;
+        let why = "Strata makes an ISO of the text, and needs no snippets";
+        import.needless(raw, &["file_name"], why);
+        import.needless(file, &["content_type", "datastore_id", "node_name"], why);
+        tree.take_all();
+        Some(text)
+    }
+}
+
+/// A download as Strata writes it.
+fn image(import: &mut Import<'_>, body: &Tree) -> Option<Json> {
+    let mut image = Object::new();
+    image.insert("url".into(), json!(body.text_if("url", |url| url.starts_with("http"))?));
+    image.put("checksum", output::checksum_of(body, "checksum", "checksum_algorithm"));
+    image.put("storage", body.text("datastore_id"));
+    let needless = ["file_name", "overwrite", "overwrite_unmanaged", "upload_timeout", "node_name"];
+    import.needless(
+        body,
+        &needless,
+        "Strata names the file after what is in it, and downloads it where it is used",
+    );
+    let content = body.text_if("content_type", |kind| ["iso", "import", "vztmpl"].contains(&kind));
+    image.put("contentType", content);
+    Some(Json::Object(image))
+}
+
+fn startup(body: &Tree) -> Option<Json> {
+    let found = body.one("startup")?;
+    let mut startup = Object::new();
+    for (key, there) in [("order", "order"), ("upDelay", "up_delay"), ("downDelay", "down_delay")] {
+        startup.put(key, found.int_in(there, 0..=i64::from(u32::MAX)));
+    }
+    (!startup.is_empty()).then_some(Json::Object(startup))
+}
+
+/// What machines and containers have in common.
+fn both(body: &Tree, guest: &mut Object) {
+    guest.put("node", body.text("node_name"));
+    guest.put("notes", body.text("description"));
+    guest.put_full("tags", output::tags_of(body, "tags"));
+    guest.put("pool", body.text("pool_id"));
+    guest.put("protection", body.bool("protection"));
+    guest.put("startup", startup(body));
+}
+
+/// A machine; whether it is a template is said beside it.
+pub(super) fn machine(
+    import: &mut Import<'_>,
+    around: &Around<'_>,
+    body: &Tree,
+    own: &str,
+) -> (Object, bool) {
+    let mut vm = Object::new();
+    both(body, &mut vm);
+    // The provider starts machines with their host unless told otherwise.
+    vm.insert("onboot".into(), json!(body.bool("on_boot").unwrap_or(true)));
+    vm.put("started", body.bool("started"));
+    processor(body, &mut vm);
+    vm.put("bios", body.text_if("bios", |bios| ["seabios", "ovmf"].contains(&bios)));
+    vm.put("machine", body.text("machine"));
+    vm.put(
+        "scsiController",
+        body.text_if("scsi_hardware", |found| output::SCSI_CONTROLLERS.contains(&found)),
+    );
+    vm.put("tablet", body.bool("tablet_device"));
+    vm.put_full("bootOrder", json!(body.texts("boot_order")));
+    if let Some(system) = body.one("operating_system") {
+        vm.put("osType", system.text_if("type", |found| output::OS_TYPES.contains(&found)));
+    }
+    if let Some(agent) = body.one("agent") {
+        let mut written = Object::new();
+        written.insert("enabled".into(), json!(agent.bool("enabled").unwrap_or(false)));
+        written.put("trim", agent.bool("trim"));
+        written.put("type", agent.text_if("type", |found| ["virtio", "isa"].contains(&found)));
+        vm.insert("agent".into(), Json::Object(written));
+    }
+    if let Some(vga) = body.one("vga") {
+        let mut written = Object::new();
+        written.put("type", vga.text("type"));
+        written.put("memory", vga.int_in("memory", 4..=512));
+        vm.put_full("vga", Json::Object(written));
+    }
+    if let Some(efi) = body.one("efi_disk") {
+        let mut written = Object::new();
+        written.put("storage", efi.text("datastore_id"));
+        written.put("type", efi.text_if("type", |found| ["2m", "4m"].contains(&found)));
+        written.put("format", efi.text_if("file_format", |found| output::FORMATS.contains(&found)));
+        written.put("preEnrolledKeys", efi.bool("pre_enrolled_keys"));
+        vm.insert("efi".into(), Json::Object(written));
+    }
+    if let Some(tpm) = body.one("tpm_state") {
+        let mut written = Object::new();
+        written.put("storage", tpm.text("datastore_id"));
+        written.put("version", tpm.text_if("version", |found| ["v1.2", "v2.0"].contains(&found)));
+        vm.insert("tpm".into(), Json::Object(written));
+    }
+    disks(import, around, body, &mut vm);
+    devices(body, &mut vm);
+    clone(import, around, body, own, &mut vm);
+    cloud_init(import, around, body, own, &mut vm);
+    (vm, body.bool("template") == Some(true))
+}
+
+fn processor(body: &Tree, vm: &mut Object) {
+    let empty = Tree::empty("");
+    let cpu = body.one("cpu").unwrap_or(&empty);
+    vm.insert("cores".into(), json!(cpu.int_in("cores", 1..=1024).unwrap_or(1)));
+    vm.put("sockets", cpu.int_in("sockets", 1..=16));
+    let mut written = Object::new();
+    written.put("type", cpu.text("type"));
+    written.put_full("flags", json!(cpu.texts("flags")));
+    written.put("units", cpu.int_in("units", 1..=262_144));
+    written.put("limit", cpu.get("limit").and_then(Tree::as_number).filter(|limit| *limit > 0.0));
+    written.put("numa", cpu.bool("numa"));
+    written.put("affinity", cpu.text("affinity"));
+    vm.put_full("cpu", Json::Object(written));
+    let memory = body.one("memory").unwrap_or(&empty);
+    let dedicated = memory.int_in("dedicated", 16..=i64::from(u32::MAX)).unwrap_or(512);
+    vm.insert("memory".into(), json!(dedicated));
+    // Nothing said turns ballooning off.
+    vm.insert("balloon".into(), json!(memory.int_in("floating", 0..=dedicated).unwrap_or(0)));
+}
+
+fn disks(import: &mut Import<'_>, around: &Around<'_>, body: &Tree, vm: &mut Object) {
+    let mut disks = Object::new();
+    for disk in body.several("disk") {
+        let Some(slot) = disk.text_if("interface", output::is_slot) else { continue };
+        let mut written = Object::new();
+        written.insert("size".into(), json!(disk.int_in("size", 1..=1_048_576).unwrap_or(8)));
+        written.put("storage", disk.text("datastore_id"));
+        output::disk_flags(disk, &mut written);
+        written.put("serial", disk.text("serial"));
+        let source = disk.get("import_from").or_else(|| disk.get("file_id"));
+        written.put("import", source.and_then(|tree| around.image(import, tree)));
+        import.needless(disk, &["path_in_datastore"], "Proxmox names volumes itself");
+        disks.insert(slot, Json::Object(written));
+    }
+    for drive in body.several("cdrom") {
+        if drive.bool("enabled") == Some(false) {
+            continue;
+        }
+        let slot = drive.text_if("interface", output::is_slot).unwrap_or_else(|| "ide3".to_owned());
+        match drive.get("file_id").and_then(|tree| around.image(import, tree)) {
+            Some(iso) => {
+                disks.insert(slot, json!({"iso": iso}));
+            }
+            None => {
+                let _ = drive.text_if("file_id", |id| id == "none");
+            }
+        }
+    }
+    vm.put_full("disks", Json::Object(disks));
+}
+
+fn devices(body: &Tree, vm: &mut Object) {
+    let mut pci = Object::new();
+    for (index, device) in body.several("hostpci").into_iter().enumerate() {
+        let slot = device.text("device").unwrap_or_else(|| format!("hostpci{index}"));
+        let mut written = Object::new();
+        written.put("mapping", device.text("mapping"));
+        written.put("device", device.text("id"));
+        written.put("mdev", device.text("mdev"));
+        for key in ["pcie", "rombar", "xvga"] {
+            written.put(key, device.bool(key));
+        }
+        pci.insert(slot, Json::Object(written));
+    }
+    vm.put_full("pci", Json::Object(pci));
+    let usb: Vec<Json> = body
+        .several("usb")
+        .into_iter()
+        .map(|device| {
+            let mut written = Object::new();
+            written.put("mapping", device.text("mapping"));
+            written.put("device", device.text("host"));
+            written.put("usb3", device.bool("usb3"));
+            Json::Object(written)
+        })
+        .collect();
+    vm.put_full("usb", json!(usb));
+    let serial: Vec<String> = body
+        .several("serial_device")
+        .into_iter()
+        .map(|device| device.text("device").unwrap_or_else(|| "socket".to_owned()))
+        .collect();
+    vm.put_full("serial", json!(serial));
+}
+
+fn clone(import: &mut Import<'_>, around: &Around<'_>, body: &Tree, own: &str, vm: &mut Object) {
+    let Some(clone) = body.one("clone") else { return };
+    let Some(number) = clone.int("vm_id") else { return };
+    vm.put("clone", clone.bool("full").map(|full| json!({"full": full})));
+    match around.templates.iter().find(|(known, _)| *known == number) {
+        Some((_, template)) => {
+            vm.insert("template".into(), json!(template));
+        }
+        None => import.note(
+            Some(&clone.place),
+            format!("`{own}` is cloned from {number}, which is no template here: it has no `template`, so it can be adopted but not made again"),
+        ),
+    }
+}
+
+fn cloud_init(import: &mut Import<'_>, around: &Around<'_>, body: &Tree, own: &str, vm: &mut Object) {
+    let initialization = body.one("initialization");
+    let mut nics = nics(body, "network_device", true);
+    let Some(found) = initialization else {
+        vm.put_full("network", Json::Array(nics.into_iter().map(Json::Object).collect()));
+        return;
+    };
+    addresses(found, &mut nics);
+    vm.put_full("network", Json::Array(nics.into_iter().map(Json::Object).collect()));
+    let mut written = Object::new();
+    for (key, there) in [
+        ("userData", "user_data_file_id"),
+        ("vendorData", "vendor_data_file_id"),
+        ("networkData", "network_data_file_id"),
+        ("metaData", "meta_data_file_id"),
+    ] {
+        written.put(key, found.get(there).and_then(|tree| around.document(import, tree)));
+    }
+    match found.one("user_account") {
+        // The provider does not look at the account where there is a document.
+        Some(user) if written.contains_key("userData") => {
+            user.take_all();
+            let message = format!("the account of `{own}` was left out: its user-data says who may log in");
+            import.note(Some(&user.place), message);
+        }
+        Some(user) => {
+            written.put("user", user.text("username"));
+            written.put_full("sshKeys", json!(keys(user, "keys")));
+            if let Some(password) = user.text("password") {
+                let secret = format!("{}_password", name(own).replace('-', "_"));
+                written.insert("password".into(), import.secret(&secret, &password));
+            }
+        }
+        None => {}
+    }
+    name_servers(found, &mut written);
+    written.put("upgrade", found.bool("upgrade"));
+    let known = ["nocloud", "configdrive2", "opennebula"];
+    written.put("type", found.text_if("type", |text| known.contains(&text)));
+    written.put("storage", found.text("datastore_id"));
+    import.needless(found, &["interface"], "Strata decides which slot the drive of cloud-init has");
+    vm.put_full("cloudInit", Json::Object(written));
+}
+
+/// Public keys; one text may hold several.
+pub(super) fn keys(tree: &Tree, key: &str) -> Vec<String> {
+    let lines = tree.texts_or_one(key);
+    lines
+        .iter()
+        .flat_map(|text| text.lines())
+        .map(|line| line.trim().to_owned())
+        .filter(|line| !line.is_empty())
+        .collect()
+}
+
+fn name_servers(found: &Tree, written: &mut Object) {
+    let Some(dns) = found.one("dns") else { return };
+    let mut servers = dns.texts_if("servers", output::is_address);
+    if servers.is_empty() {
+        servers.extend(dns.text_if("server", output::is_address));
+    }
+    written.put_full("nameservers", json!(servers));
+    written.put("searchDomain", dns.text("domain"));
+}
+
+fn nics(body: &Tree, key: &str, machine: bool) -> Vec<Object> {
+    let mut nics = Vec::new();
+    for device in body.several(key) {
+        if device.bool("enabled") == Some(false) {
+            device.take_all();
+            continue;
+        }
+        let mut nic = Object::new();
+        nic.insert("bridge".into(), json!(device.text("bridge").unwrap_or_else(|| "vmbr0".to_owned())));
+        nic.put("mac", device.text_if("mac_address", output::is_mac).map(|mac| mac.to_uppercase()));
+        nic.put("vlan", output::vlan(device, "vlan_id"));
+        nic.put("mtu", device.int_in("mtu", 1..=65_520));
+        nic.put("firewall", device.bool("firewall"));
+        nic.put("rate", device.get("rate_limit").and_then(Tree::as_number).filter(|rate| *rate > 0.0));
+        if machine {
+            nic.put("model", device.text("model"));
+            nic.put("queues", device.int_in("queues", 0..=64));
+            nic.put("linkDown", device.bool("disconnected"));
+        } else {
+            nic.put("name", device.text("name"));
+        }
+        nics.push(nic);
+    }
+    nics
+}
+
+fn addresses(initialization: &Tree, nics: &mut [Object]) {
+    let configs = initialization.several("ip_config");
+    for (nic, config) in nics.iter_mut().zip(configs) {
+        for (block, ip, gateway) in [("ipv4", "ip", "gateway"), ("ipv6", "ip6", "gateway6")] {
+            let Some(found) = config.one(block) else { continue };
+            let address = output::address(found, "address");
+            if address.as_deref().is_some_and(|address| address.contains('/')) {
+                nic.put(gateway, found.text_if("gateway", output::is_address));
+            }
+            nic.put(ip, address);
+        }
+    }
+}
+
+/// A container; nothing if it has no image, which is then reported.
+pub(super) fn container(
+    import: &mut Import<'_>,
+    around: &Around<'_>,
+    body: &Tree,
+    own: &str,
+) -> Option<Object> {
+    let mut guest = Object::new();
+    both(body, &mut guest);
+    guest.insert("onboot".into(), json!(body.bool("start_on_boot").unwrap_or(true)));
+    guest.put("started", body.bool("started"));
+    guest.insert("unprivileged".into(), json!(body.bool("unprivileged").unwrap_or(false)));
+    let system = body.one("operating_system");
+    let image = system.and_then(|system| around.image(import, system.get("template_file_id")?));
+    let Some(image) = image else {
+        import.note(
+            Some(&body.place),
+            format!("the container `{own}` has no template that is known here and was left out"),
+        );
+        body.take_all();
+        return None;
+    };
+    guest.insert("image".into(), image);
+    if let Some(system) = system {
+        guest.put("osType", system.text_if("type", |found| output::DISTRIBUTIONS.contains(&found)));
+    }
+    let empty = Tree::empty("");
+    let cpu = body.one("cpu").unwrap_or(&empty);
+    guest.insert("cores".into(), json!(cpu.int_in("cores", 1..=8192).unwrap_or(1)));
+    guest.put("cpuUnits", cpu.int_in("units", 0..=500_000));
+    let memory = body.one("memory").unwrap_or(&empty);
+    guest.insert("memory".into(), json!(memory.int_in("dedicated", 16..=i64::from(u32::MAX)).unwrap_or(512)));
+    guest.insert("swap".into(), json!(memory.int_in("swap", 0..=i64::from(u32::MAX)).unwrap_or(0)));
+    let disk = body.one("disk").unwrap_or(&empty);
+    let mut root = Object::new();
+    root.insert("size".into(), json!(disk.int_in("size", 1..=1_048_576).unwrap_or(4)));
+    root.put("storage", disk.text("datastore_id"));
+    for key in ["acl", "quota", "replicate"] {
+        root.put(key, disk.bool(key));
+    }
+    root.put_full("mountOptions", json!(disk.texts("mount_options")));
+    guest.insert("disk".into(), Json::Object(root));
+    if let Some(features) = body.one("features") {
+        let mut written = Object::new();
+        for key in ["nesting", "keyctl", "fuse"] {
+            written.put(key, features.bool(key));
+        }
+        written.put_full("mount", json!(features.texts("mount")));
+        guest.put_full("features", Json::Object(written));
+    }
+    let mut points = Object::new();
+    for (index, mount) in body.several("mount_point").into_iter().enumerate() {
+        if let Some(point) = output::mount_point(mount) {
+            points.insert(format!("mp{index}"), Json::Object(point));
+        }
+    }
+    guest.put_full("mountPoints", Json::Object(points));
+    let mut nics = nics(body, "network_interface", false);
+    if let Some(found) = body.one("initialization") {
+        addresses(found, &mut nics);
+        guest.put("hostname", found.text_if("hostname", output::is_host));
+        name_servers(found, &mut guest);
+        if let Some(user) = found.one("user_account") {
+            guest.put_full("sshKeys", json!(keys(user, "keys")));
+            if let Some(password) = user.text("password") {
+                let secret = format!("{}_password", name(own).replace('-', "_"));
+                let reference = import.secret(&secret, &password);
+                guest.insert("password".into(), reference);
+            }
+        }
+    }
+    guest.put_full("network", Json::Array(nics.into_iter().map(Json::Object).collect()));
+    Some(guest)
+}

@@ -1,0 +1,415 @@
+//! Root modules: folders of `.tf` files that somebody runs. Machines of Proxmox become stacks of Strata, hosts become hypervisors; what
+//! is of other providers stays what it is, for `strata tofu`.
+
+mod by_hand;
+mod values;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Value as Json, json};
+
+use super::eval::Frame;
+use super::guest::{self, Around, kind};
+use super::module::{Expansion, Module, Resource, resolve};
+use super::output::Object;
+use super::tree::{Content, Place, Tree};
+use super::{Guests, Import, base, host, layered, name, stacks};
+
+/// A root with one set of values.
+pub(super) struct Root<'w> {
+    pub(super) folder: String,
+    pub(super) module: Module<'w>,
+    /// Which of several files of variables this is.
+    pub(super) variant: Option<String>,
+}
+
+/// Folders that hold no root of the user's.
+const OTHERS: [&str; 7] = ["modules", "module", "examples", "example", "test", "tests", "templates"];
+
+pub(super) fn import(import: &mut Import<'_>) {
+    let mut all = Vec::new();
+    for folder in folders(import) {
+        let kind = Kind::of(&folder);
+        let roots = values::roots(import, &folder);
+        let several = roots.len() > 1;
+        all.extend(roots.into_iter().map(|root| (kind, root, several)));
+    }
+    // What one root says of Proxmox is good for those that say nothing.
+    for (kind, root, _) in &all {
+        if *kind == Kind::Layered
+            && let Some((url, token)) = said(root)
+        {
+            import.target(&url, false, token.as_deref());
+        }
+    }
+    for (kind, root, several) in &all {
+        one(import, *kind, root, *several);
+    }
+}
+
+/// The endpoint and the token, as the variables of layered Terraform say them.
+fn said(root: &Root<'_>) -> Option<(String, Option<String>)> {
+    let values = root.module.values();
+    let url = values.get("proxmox_url").or_else(|| values.get("proxmox_endpoint"))?.peek()?;
+    url.starts_with("http").then(|| (url, values.get("proxmox_api_token").and_then(Tree::peek)))
+}
+
+/// Where a root lies says what it is for.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Kind {
+    Layered,
+    Stack,
+    Other,
+}
+
+impl Kind {
+    fn of(folder: &str) -> Self {
+        let layers = ["hypervisors", "platforms", "legacy"];
+        let layered = folder.split('/').any(|part| {
+            let plain = part
+                .trim_start_matches(|letter: char| letter.is_ascii_digit())
+                .trim_start_matches(['-', '_']);
+            plain != part && layers.contains(&plain)
+        });
+        if layered {
+            Self::Layered
+        } else if folder.split('/').any(|part| part == "stacks") {
+            Self::Stack
+        } else {
+            Self::Other
+        }
+    }
+
+    fn found(self, import: &mut Import<'_>) {
+        import.found(match self {
+            Self::Layered => "layered Terraform",
+            Self::Stack => "stacks of OpenTofu with Ansible Vault",
+            Self::Other => "OpenTofu with the Proxmox provider",
+        });
+    }
+}
+
+/// The folders with code that is no module of another.
+fn folders(import: &Import<'_>) -> Vec<String> {
+    let all = import.files.folders_with(".tf");
+    let mut used: BTreeSet<String> = BTreeSet::new();
+    for folder in &all {
+        for block in import.library.folder(folder).iter().filter(|block| block.kind == "module") {
+            let source = block.literal("source").filter(|source| source.starts_with('.'));
+            used.extend(source.and_then(|source| resolve(folder, source)));
+        }
+    }
+    let is_root = |folder: &&String| {
+        !used.contains(*folder)
+            && !folder.split('/').any(|part| OTHERS.contains(&part))
+            && !import.files.inside(folder, ".tf").iter().all(|file| import.files.was_read(file))
+    };
+    all.iter().filter(is_root).cloned().collect()
+}
+
+fn one(import: &mut Import<'_>, kind: Kind, root: &Root<'_>, several: bool) {
+    for file in import.files.inside(&root.folder, ".tf") {
+        import.files.read(&file);
+    }
+    let values = root.module.values();
+    if kind == Kind::Stack && stacks::fits(&values) {
+        kind.found(import);
+        stacks::import(import, root, &values);
+        finish(import, root, &values);
+        return;
+    }
+    if layered::is_cluster(root) && kind != Kind::Other {
+        kind.found(import);
+        layered::import(import, root, &values);
+        finish(import, root, &values);
+        return;
+    }
+    let expansion = root.module.expand();
+    // A machine that Proxmox numbers itself cannot be told from others.
+    let numbered = |resource: &Resource| {
+        is_guest(resource)
+            && resource.body.get("vm_id").is_some_and(|tree| !matches!(tree.content, Content::Unknown(_)))
+    };
+    let known = expansion.resources.iter().any(|resource| numbered(resource) || host::is_host(resource));
+    let unnumbered = expansion.resources.iter().any(is_guest) && !known;
+    if known {
+        kind.found(import);
+        native(import, kind, root, &expansion, several);
+        finish(import, root, &values);
+    } else if kind == Kind::Other && !unnumbered {
+        elsewhere(import, root, &expansion);
+    } else {
+        kind.found(import);
+        let why = if unnumbered {
+            "its machines have no `vm_id` that is known here"
+        } else {
+            "it makes nothing of Proxmox that Strata knows"
+        };
+        by_hand::keep(import, root, why);
+    }
+}
+
+fn is_guest(resource: &Resource) -> bool {
+    matches!(kind(&resource.kind), "vm" | "container")
+}
+
+/// What a root says beside its resources.
+fn finish(import: &mut Import<'_>, root: &Root<'_>, values: &Tree) {
+    let frame = Frame::new(&root.module, 0);
+    let (mut outputs, mut first) = (0, None);
+    for block in root.module.blocks.iter() {
+        match block.kind.as_str() {
+            "terraform" => {
+                let versions = block.blocks.iter().any(|inner| inner.kind == "required_providers");
+                if versions || block.attribute("required_version").is_some() {
+                    let message = "the versions of OpenTofu and its providers are not needed: Strata needs none of them";
+                    import.note(Some(&block.place), message);
+                }
+                for backend in block.blocks.iter().filter(|inner| inner.kind == "backend") {
+                    let tree = frame.block(backend);
+                    import.backend(backend.label(0), &tree);
+                    import.watch("backend.", &tree);
+                }
+            }
+            "provider" if block.label(0) != "proxmox" => {
+                let message =
+                    format!("the provider `{}` is not needed: what it makes is reported", block.label(0));
+                import.note(Some(&block.place), message);
+            }
+            "output" => {
+                outputs += 1;
+                first.get_or_insert_with(|| block.place.clone());
+            }
+            _ => {}
+        }
+    }
+    if let Some(place) = first {
+        import.note(
+            Some(&place),
+            format!(
+                "{} not carried over: `outputs` of a stack names what others may ask",
+                if outputs == 1 { "1 output was".to_owned() } else { format!("{outputs} outputs were") }
+            ),
+        );
+    }
+    import.watch("", values);
+    let locals = root.module.locals();
+    import.watch("", &locals);
+}
+
+/// Where the provider finds Proxmox: the target and its endpoint.
+pub(super) fn target(import: &mut Import<'_>, root: &Root<'_>) -> (String, String) {
+    let frame = Frame::new(&root.module, 0);
+    let blocks = root.module.blocks.iter();
+    let Some(block) =
+        blocks.filter(|block| block.kind == "provider").find(|block| block.label(0) == "proxmox")
+    else {
+        return import.some_target(&Place::new(&root.folder, 1), "the provider `proxmox`");
+    };
+    let tree = frame.block(block);
+    // The second is what another provider calls it.
+    let endpoint = tree.text("endpoint").or_else(|| tree.text("pm_api_url"));
+    let insecure = tree.bool("insecure").or_else(|| tree.bool("pm_tls_insecure")).unwrap_or(false);
+    let parts = (tree.text("pm_api_token_id"), tree.text("pm_api_token_secret"));
+    let token = tree.text_if("api_token", |token| token.contains('!')).or_else(|| match parts {
+        (Some(id), Some(secret)) => Some(format!("{id}={secret}")),
+        _ => None,
+    });
+    if tree.has("username") || tree.has("password") {
+        let place = block.place.clone();
+        import.note(Some(&place), "the provider logs in with a password: Strata wants an API token");
+        tree.take_keys(&["username", "password"]);
+    }
+    import.watch("provider.proxmox.", &tree);
+    match endpoint.filter(|url| url.starts_with("http")) {
+        Some(endpoint) => (import.target(&endpoint, insecure, token.as_deref()), base(&endpoint)),
+        None => {
+            tree.get("endpoint").into_iter().for_each(Tree::take_all);
+            import.some_target(&block.place, "`endpoint` of the provider")
+        }
+    }
+}
+
+/// A name for a stack, from its folder.
+pub(super) fn own_name(root: &Root<'_>) -> String {
+    let plain = |part: &str| {
+        part.trim_start_matches(|letter: char| letter.is_ascii_digit())
+            .trim_start_matches(['-', '_'])
+            .to_owned()
+    };
+    let general = ["terraform", "tofu", "opentofu", "infra", "infrastructure", "iac", "proxmox", "src", ""];
+    let parts: Vec<String> = root.folder.split('/').map(plain).collect();
+    let own = parts.iter().rev().find(|part| !general.contains(&part.as_str()));
+    let own = own.cloned().unwrap_or_else(|| "machines".to_owned());
+    match &root.variant {
+        Some(variant) => format!("{own}-{variant}"),
+        None => own,
+    }
+}
+
+fn native(import: &mut Import<'_>, kind: Kind, root: &Root<'_>, expansion: &Expansion, several: bool) {
+    let place = Place::new(&root.folder, 1);
+    let (target, endpoint) = target(import, root);
+    let own = own_name(root);
+    for (place, message) in &expansion.notes {
+        import.note(Some(place), message.clone());
+    }
+    let hosts: Vec<&Resource> =
+        expansion.resources.iter().filter(|resource| host::is_host(resource)).collect();
+    if !hosts.is_empty() {
+        host::import(import, &hosts, &own, &target, &place);
+    }
+    if expansion.resources.iter().any(is_guest) {
+        guests(
+            import,
+            expansion,
+            &own,
+            &target,
+            &endpoint,
+            &place,
+            root.variant.as_deref().filter(|_| several),
+        );
+    }
+    for resource in &expansion.resources {
+        let short = self::kind(&resource.kind);
+        if is_guest(resource) || host::is_host(resource) || matches!(short, "download_file" | "file") {
+            import.watch(&format!("{}.", resource.address()), &resource.body);
+        } else {
+            import.note(
+                Some(&resource.place),
+                format!(
+                    "the resource `{}` has no place in Strata and was not carried over",
+                    resource.block()
+                ),
+            );
+        }
+    }
+    for (call, arguments) in &expansion.calls {
+        import.watch(&format!("module.{call}."), arguments);
+    }
+    let _ = kind;
+}
+
+fn guests(
+    import: &mut Import<'_>,
+    expansion: &Expansion,
+    own: &str,
+    target: &str,
+    endpoint: &str,
+    place: &Place,
+    environment: Option<&str>,
+) {
+    let stack = import.stack_name(own, place);
+    let document = format!("stacks/{stack}/stack.yaml");
+    let mut guests = Guests::default();
+    let mut around = Around { resources: &expansion.resources, templates: Vec::new(), key: None };
+    // Templates first: others are cloned from them.
+    let mut machines: Vec<&Resource> =
+        expansion.resources.iter().filter(|resource| is_guest(resource)).collect();
+    let is_template = |resource: &Resource| {
+        matches!(resource.body.get("template").map(|tree| &tree.content), Some(Content::Bool(true)))
+    };
+    machines.sort_by_key(|resource| !is_template(resource));
+    for resource in machines {
+        let body = &resource.body;
+        around.key.clone_from(&resource.key);
+        let container = kind(&resource.kind) == "container";
+        let called = if container {
+            body.one("initialization").and_then(|found| found.get("hostname")?.peek())
+        } else {
+            body.text("name")
+        };
+        let called = called.unwrap_or_else(|| resource.key.clone().unwrap_or_else(|| resource.name.clone()));
+        let Some(vm_id) = body.int("vm_id") else {
+            import.note(
+                Some(&resource.place),
+                format!("`{called}` has no `vm_id` that is known here: Strata decides numbers before it makes machines, so it was left out"),
+            );
+            body.take_all();
+            continue;
+        };
+        if !import.claim(endpoint, vm_id, &format!("{stack}/{called}"), &resource.place) {
+            body.take_all();
+            continue;
+        }
+        let (section, written) = if container {
+            match guest::container(import, &around, body, &called) {
+                Some(written) => ("containers", written),
+                None => continue,
+            }
+        } else {
+            let (mut vm, template) = guest::machine(import, &around, body, &called);
+            if template {
+                match as_template(&mut vm) {
+                    Some(()) => {
+                        around.templates.push((vm_id, name(&called)));
+                        ("templates", vm)
+                    }
+                    None => {
+                        import.note(Some(&resource.place), format!("the template `{called}` is made of no image that is known here and was left out"));
+                        body.take_all();
+                        continue;
+                    }
+                }
+            } else {
+                ("vms", vm)
+            }
+        };
+        let mut guest = Object::new();
+        guest.insert("vmId".into(), json!(vm_id));
+        guest.extend(written);
+        import.settle_addresses(endpoint, &mut guest, &format!("{stack}/{called}"), &resource.place);
+        let unique = import.unique(endpoint, &called, &stack, &resource.place);
+        import.origin(&document, section, &unique, &resource.place);
+        let all = match section {
+            "templates" => &mut guests.templates,
+            "containers" => &mut guests.containers,
+            _ => &mut guests.vms,
+        };
+        all.insert(unique, Json::Object(guest));
+    }
+    if guests.is_empty() {
+        import.stacks.remove(&stack);
+        return;
+    }
+    let mut written = Object::new();
+    let mut metadata = BTreeMap::from([("name", stack.clone())]);
+    if let Some(environment) = environment {
+        metadata.insert("environment", name(environment));
+    }
+    written.insert("metadata".into(), json!(metadata));
+    written.insert("proxmox".into(), json!({"target": target}));
+    guests.put_into(&mut written);
+    import.write(document, written, place);
+}
+
+/// A template names its image; a machine has it in its first disk.
+fn as_template(vm: &mut Object) -> Option<()> {
+    let disks = vm.get_mut("disks")?.as_object_mut()?;
+    let image = disks.values_mut().find_map(|disk| disk.as_object_mut()?.remove("import"))?;
+    vm.insert("image".into(), image);
+    // These are for machines that run.
+    for key in ["onboot", "started", "startup", "clone", "template"] {
+        vm.remove(key);
+    }
+    Some(())
+}
+
+/// A root of other providers, outside of the folders that Strata takes over.
+fn elsewhere(import: &mut Import<'_>, root: &Root<'_>, expansion: &Expansion) {
+    let telmate =
+        expansion.resources.iter().filter(|resource| matches!(kind(&resource.kind), "vm_qemu" | "lxc"));
+    let mut places: Vec<(Place, String)> =
+        telmate.map(|resource| (resource.place.clone(), resource.address())).collect();
+    places.dedup();
+    for (place, address) in places {
+        import.note(
+            Some(&place),
+            format!("`{address}` is of another provider than bpg/proxmox, which Strata does not read: it was not carried over"),
+        );
+    }
+    import.note(
+        Some(&Place::new(if root.folder.is_empty() { "." } else { &root.folder }, 1)),
+        "the code there makes nothing that Strata manages: copy it to stacks/ if `strata tofu` should drive it",
+    );
+}

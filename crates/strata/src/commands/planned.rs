@@ -1,0 +1,185 @@
+//! A stack with its plan, whoever makes it: Strata itself, or OpenTofu.
+
+use serde_json::json;
+use strata_engine::{Plan, Summary};
+use strata_resource::Layer;
+use strata_source::EffectiveStack;
+
+use crate::printer::Printer;
+use crate::style::{self, paint};
+use crate::tofu::{Driven, DrivenPlan};
+use crate::views;
+use crate::workspace::{KnownOutputs, StackSession, key, layer};
+
+pub(crate) enum Planned<'w> {
+    Native(Box<StackSession>, Plan),
+    Driven(Box<Driven<'w>>, DrivenPlan),
+    /// It needs an output that is another when what is planned here is applied.
+    Deferred {
+        stack: &'w EffectiveStack,
+        needs: String,
+    },
+}
+
+impl<'w> Planned<'w> {
+    /// What a stack has to wait for, if it takes an output that one of these plans changes.
+    pub(crate) fn deferred(stack: &'w EffectiveStack, planned: &[Self]) -> Option<Self> {
+        let inputs = stack.tofu().into_iter().flat_map(|tofu| tofu.inputs.values());
+        let mut moving = inputs.filter(|input| {
+            planned.iter().filter(|one| one.name() == input.stack).any(|one| match one {
+                Self::Native(..) => false,
+                Self::Driven(_, plan) => {
+                    plan.changes.outputs.iter().any(|output| output.name == input.output)
+                }
+                Self::Deferred { .. } => true,
+            })
+        });
+        moving.next().map(|input| Self::Deferred { stack, needs: input.to_string() })
+    }
+
+    /// What these plans know of outputs of OpenTofu's stacks.
+    pub(crate) fn outputs(planned: &[Self]) -> KnownOutputs {
+        let of = |one: &Self| match one {
+            Self::Driven(driven, plan) => Some((driven.name.clone(), plan.outputs())),
+            Self::Native(..) | Self::Deferred { .. } => None,
+        };
+        planned.iter().filter_map(of).collect()
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        match self {
+            Self::Native(session, _) => &session.name,
+            Self::Driven(driven, _) => &driven.name,
+            Self::Deferred { stack, .. } => &stack.name,
+        }
+    }
+
+    fn layer(&self) -> Layer {
+        match self {
+            Self::Native(session, _) => session.layer,
+            Self::Driven(driven, _) => driven.layer,
+            Self::Deferred { stack, .. } => layer(stack),
+        }
+    }
+
+    fn key(&self) -> String {
+        match self {
+            Self::Native(_, plan) => plan.key.clone(),
+            Self::Driven(driven, _) => driven.view.key.clone(),
+            Self::Deferred { stack, .. } => key(stack),
+        }
+    }
+
+    pub(crate) fn summary(&self) -> Summary {
+        match self {
+            Self::Native(_, plan) => plan.summary(),
+            Self::Driven(_, plan) => plan.summary(),
+            Self::Deferred { .. } => Summary::default(),
+        }
+    }
+
+    /// How many steps it has.
+    pub(crate) fn steps(&self) -> usize {
+        match self {
+            Self::Native(_, plan) => plan.steps.len(),
+            Self::Driven(_, plan) => plan.changes.resources.len(),
+            Self::Deferred { .. } => 0,
+        }
+    }
+
+    pub(crate) fn is_blocked(&self) -> bool {
+        matches!(self, Self::Native(_, plan) if !plan.problems.is_empty())
+    }
+
+    pub(crate) fn has_changes(&self) -> bool {
+        match self {
+            Self::Native(_, plan) => plan.has_changes(),
+            Self::Driven(_, plan) => plan.changes.any(),
+            Self::Deferred { .. } => true,
+        }
+    }
+
+    fn tell(&self, printer: Printer) {
+        match self {
+            Self::Native(_, plan) => {
+                for step in &plan.steps {
+                    printer.event(&views::plan::PlannedStep::new(step));
+                }
+                for problem in &plan.problems {
+                    printer.event(&json!({"event": "problem", "problem": problem}));
+                }
+            }
+            Self::Driven(driven, plan) => {
+                for change in &plan.changes.resources {
+                    printer.event(&views::driven::planned(change, &driven.prefix));
+                }
+            }
+            Self::Deferred { stack, needs } => {
+                printer.event(&json!({"event": "deferred", "stack": stack.name, "needs": needs}));
+            }
+        }
+    }
+
+    fn render(&self, printer: Printer) -> String {
+        match self {
+            Self::Native(_, plan) => views::plan::render(plan, printer.columns(), printer.is_verbose()),
+            Self::Driven(driven, plan) => views::driven::render(&plan.changes, &driven.prefix),
+            Self::Deferred { needs, .. } => {
+                let sign = paint(style::WARNING, "!");
+                format!(
+                    "  {sign} not planned: it needs `{needs}`, which changes first; it is planned when that is applied\n"
+                )
+            }
+        }
+    }
+}
+
+/// Shows the plans of all stacks, with one summary under them.
+pub(crate) fn show(printer: Printer, planned: &[Planned<'_>]) {
+    let mut total = Summary::default();
+    let mut radius: Vec<(Layer, usize, usize)> = Vec::new();
+    for one in planned {
+        let summary = one.summary();
+        one.tell(printer);
+        let text = one.render(printer);
+        if !text.is_empty() {
+            printer.line(format!(
+                "{} {}",
+                paint(style::STRONG, one.name()),
+                paint(style::FAINT, format!("({}, {})", one.layer(), one.key()))
+            ));
+            printer.line(text);
+        }
+        if summary.changes() > 0 {
+            match radius.iter_mut().find(|(layer, ..)| *layer == one.layer()) {
+                Some((_, stacks, objects)) => {
+                    *stacks += 1;
+                    *objects += summary.changes();
+                }
+                None => radius.push((one.layer(), 1, summary.changes())),
+            }
+        }
+        total += summary;
+    }
+    printer.event(&json!({"event": "summary", "summary": total}));
+    if planned.iter().any(Planned::is_blocked) {
+        printer.line(paint(style::ERROR, "refused: nothing is done until the above is settled"));
+    } else if total.changes() == 0 && planned.iter().any(Planned::has_changes) {
+        printer.line(format!(
+            "{} {} unchanged",
+            paint(style::CHANGE, "only states change:"),
+            total.unchanged
+        ));
+    } else {
+        printer.line(views::plan::render_summary(&total));
+    }
+    if !radius.is_empty() {
+        let parts: Vec<String> = radius
+            .iter()
+            .map(|(layer, stacks, objects)| {
+                format!("{layer}: {objects} in {stacks} {}", if *stacks == 1 { "stack" } else { "stacks" })
+            })
+            .collect();
+        printer.line(paint(style::FAINT, format!("blast radius: {}", parts.join("; "))));
+    }
+}

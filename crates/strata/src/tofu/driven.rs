@@ -1,0 +1,388 @@
+//! A stack that OpenTofu makes, as a part of Strata's own plans and applies.
+//!
+//! The plan that was shown is the plan that is applied: OpenTofu's saved plan is kept in memory between the two, or encrypted in a
+//! plan file. What OpenTofu did is in its own state and nowhere else; after a crash, planning anew is all there is to do.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use serde_json::{Value as Json, json};
+use strata_engine::{PlanFile, Run, StackView, StopSignal, Summary};
+use strata_resource::{Layer, Value};
+use strata_source::EffectiveStack;
+use strata_state::StateDocument;
+use strata_tofu::changes::{Action, Changes};
+use strata_tofu::{Diagnosis, Message};
+
+use super::memory::MemoryFile;
+use super::session::Session;
+use crate::command_error::CommandError;
+use crate::style::{self, paint};
+use crate::views;
+
+/// What a zip file begins with: a plan that nothing has encrypted.
+const PLAIN: &[u8] = b"PK";
+
+pub(crate) struct Driven<'w> {
+    pub(crate) name: String,
+    pub(crate) layer: Layer,
+    /// Strata's own state of the stack: it has a lock and outputs, and no resources.
+    pub(crate) view: StackView,
+    pub(crate) run: Run,
+    /// What makes an address of OpenTofu one of ours.
+    pub(crate) prefix: String,
+    pub(crate) session: Session<'w>,
+    pub(crate) stack: &'w EffectiveStack,
+}
+
+/// What OpenTofu would do, and the plan that does it.
+pub(crate) struct DrivenPlan {
+    pub(crate) changes: Changes,
+    sealed: MemoryFile,
+    source_digest: String,
+}
+
+/// What is planned.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Aim {
+    Apply,
+    Destroy,
+    /// Only what somebody else changed.
+    Look,
+}
+
+/// What an apply came to.
+#[derive(Default)]
+pub(crate) struct Applied {
+    pub(crate) done: usize,
+    pub(crate) failed: usize,
+    pub(crate) interrupted: bool,
+    /// What the stack gives to others now; none where OpenTofu did not say it.
+    pub(crate) outputs: Option<BTreeMap<String, Value>>,
+    pub(crate) error: Option<CommandError>,
+}
+
+impl DrivenPlan {
+    pub(crate) fn summary(&self) -> Summary {
+        let count = |action| self.changes.count(action);
+        Summary {
+            create: count(Action::Create),
+            update: count(Action::Update),
+            replace: count(Action::Replace),
+            delete: count(Action::Delete),
+            restart: 0,
+            unchanged: self.changes.unchanged,
+        }
+    }
+
+    /// The outputs as they are after the apply, as far as they are known.
+    pub(crate) fn outputs(&self) -> BTreeMap<String, Value> {
+        let values = self.changes.values.iter();
+        values.filter_map(|(name, json)| Some((name.clone(), value_of(json.clone())?))).collect()
+    }
+}
+
+impl Driven<'_> {
+    /// What OpenTofu would do. Providers that are missing are fetched.
+    pub(crate) async fn plan(&self, aim: Aim) -> Result<DrivenPlan, CommandError> {
+        let session = &self.session;
+        let sealed = MemoryFile::inherited().map_err(|error| session.lost(&error))?;
+        let out = format!("-out={}", sealed.path());
+        let mut arguments = vec!["plan", "-input=false", "-json", out.as_str()];
+        arguments.extend(match aim {
+            Aim::Apply => None,
+            Aim::Destroy => Some("-destroy"),
+            Aim::Look => Some("-refresh-only"),
+        });
+        let mut prepared = false;
+        loop {
+            let selected = session.select_workspace().await;
+            let mut found = Vec::new();
+            let ended = match selected {
+                // The backend is not there before the first `init`.
+                Err(_) if !prepared => None,
+                Err(error) => return Err(error),
+                Ok(()) => Some(session.run(&arguments, true, None, |line| hear(line, &mut found)).await?),
+            };
+            let unprepared = ended.is_none() || found.iter().any(Diagnosis::needs_init);
+            if !prepared && unprepared {
+                prepared = true;
+                session
+                    .workspace
+                    .context
+                    .printer
+                    .note(format!("preparing OpenTofu's folder of `{}`", self.name));
+                session.init().await?;
+                continue;
+            }
+            self.tell(&found);
+            if let Some(ended) = ended {
+                session.judge(&ended, &found).map_err(|error| self.unplanned(error))?;
+            }
+            break;
+        }
+        let changes = self.changes_of(&sealed).await?;
+        let source_digest = session.workspace.source_digest(self.stack);
+        Ok(DrivenPlan { changes, sealed, source_digest })
+    }
+
+    /// What is needed may be what the plan would make first.
+    fn unplanned(&self, error: CommandError) -> CommandError {
+        let needed: Vec<&str> = self.stack.needed().collect();
+        if needed.is_empty() {
+            return error;
+        }
+        let needed = needed.join(" ");
+        error.hint(format!("if it looks at what is not made yet, make that first: `strata apply {needed}`"))
+    }
+
+    async fn changes_of(&self, sealed: &MemoryFile) -> Result<Changes, CommandError> {
+        let path = sealed.path();
+        let output = self.session.output(&["show", "-json", &path]).await?;
+        let redactor = self.session.workspace.redactor();
+        if !output.status.success() {
+            let said = String::from_utf8_lossy(&output.stderr);
+            return Err(CommandError::failed(format!("OpenTofu cannot open the plan of `{}`", self.name))
+                .detail(redactor.redact(said.trim()).into_owned()));
+        }
+        Changes::parse(&output.stdout, &|text| redactor.redact(text).into_owned())
+            .map_err(|reason| CommandError::failed(format!("`{}`: {reason}", self.name)))
+    }
+
+    /// Which state OpenTofu has, and its serial; none before the first apply.
+    async fn position(&self) -> Result<Option<(String, u64)>, CommandError> {
+        let output = self.session.output(&["state", "pull"]).await?;
+        if !output.status.success() {
+            let said = String::from_utf8_lossy(&output.stderr);
+            let redactor = self.session.workspace.redactor();
+            return Err(CommandError::failed(format!("OpenTofu cannot read its state of `{}`", self.name))
+                .detail(redactor.redact(said.trim()).into_owned()));
+        }
+        let state: Json = serde_json::from_slice(&output.stdout).unwrap_or(Json::Null);
+        Ok(state["lineage"].as_str().map(str::to_owned).zip(state["serial"].as_u64()))
+    }
+
+    /// The plan for a plan file.
+    pub(crate) async fn saved(&self, plan: &DrivenPlan) -> Result<strata_engine::DrivenPlan, CommandError> {
+        let sealed = plan.sealed.read_from(0).map_err(|error| self.session.lost(&error))?;
+        if sealed.starts_with(PLAIN) {
+            let message = format!("the plan of `{}` would be saved in the clear", self.name);
+            return Err(CommandError::refused(message)
+                .hint("Terraform cannot encrypt plans; an `encryption` block of the code must have a `plan` of its own"));
+        }
+        let saved = strata_engine::DrivenPlan {
+            stack: self.name.clone(),
+            key: self.view.key.clone(),
+            source_digest: plan.source_digest.clone(),
+            position: self.position().await?,
+            summary: plan.summary(),
+            changes: json!(plan.changes),
+            sealed: BASE64.encode(sealed),
+            digest: String::new(),
+        };
+        Ok(saved.bound())
+    }
+
+    /// Plans; a saved plan must still be the plan of now, and is then the one that runs.
+    pub(crate) async fn prepare(
+        &self,
+        destroy: bool,
+        saved: Option<&PlanFile>,
+    ) -> Result<DrivenPlan, CommandError> {
+        let now = self.plan(if destroy { Aim::Destroy } else { Aim::Apply }).await?;
+        let Some(saved) = saved else { return Ok(now) };
+        let planned =
+            saved.driven.iter().find(|planned| planned.stack == self.name).ok_or_else(|| {
+                CommandError::refused(format!("the plan file has no stack `{}`", self.name))
+            })?;
+        let sealed = MemoryFile::inherited().map_err(|error| self.session.lost(&error))?;
+        let bytes = BASE64.decode(&planned.sealed).map_err(|_| {
+            CommandError::refused(format!("the plan of `{}` is damaged", self.name)).hint("plan again")
+        })?;
+        sealed.write(&bytes).map_err(|error| self.session.lost(&error))?;
+        let changes = self.changes_of(&sealed).await.map_err(|error| {
+            error.hint("plans are encrypted with `state.encryption.passphrase`; without one, only the machine that made a plan can open it")
+        })?;
+        let moved = changes.moved(&now.changes);
+        planned.check(&now.source_digest, self.position().await?.as_ref(), moved)?;
+        Ok(DrivenPlan { changes, sealed, source_digest: now.source_digest })
+    }
+
+    /// A state with resources is from a time when Strata made this stack itself: OpenTofu would make everything again.
+    pub(crate) fn refuse_resources(&self, state: &StateDocument) -> Result<(), CommandError> {
+        if state.resources.is_empty() {
+            return Ok(());
+        }
+        let count = state.resources.len();
+        Err(CommandError::refused(format!("the state of `{}` has {count} resources that Strata made itself", self.name))
+            .hint(format!(
+                "destroy them with the former `stack.yaml`, or leave them to OpenTofu: `strata sync --import-blocks`, then `strata state rm {} …`",
+                self.name
+            )))
+    }
+
+    /// Applies the plan that was shown.
+    pub(crate) async fn apply(&self, plan: &DrivenPlan, stop: &StopSignal) -> Result<Applied, CommandError> {
+        let path = plan.sealed.path();
+        let mut listener = Listener::new(self, &plan.changes);
+        let arguments = ["apply", "-input=false", "-json", path.as_str()];
+        let ended = self.session.run(&arguments, false, Some(stop), |line| listener.line(line)).await?;
+        self.tell(&listener.found);
+        let Listener { found, outputs, ended: finished, failed, .. } = listener;
+        // What an interrupt stopped has not failed: it is left.
+        let failed = if ended.interrupted { 0 } else { failed.len() };
+        let mut applied = Applied { failed, interrupted: ended.interrupted, outputs, ..Applied::default() };
+        match self.session.judge(&ended, &found) {
+            Ok(()) => applied.done = plan.changes.resources.len(),
+            Err(error) => {
+                applied.done = plan
+                    .changes
+                    .resources
+                    .iter()
+                    .filter(|change| {
+                        let needed = if change.action == Action::Replace { 2 } else { 1 };
+                        finished.get(&change.address).is_some_and(|count| *count >= needed)
+                    })
+                    .count();
+                let rescued = self.session.folder().join("errored.tfstate");
+                applied.error = Some(match rescued.exists() {
+                    true => error.hint(format!(
+                        "OpenTofu could not save its state and left it in `errored.tfstate`: `strata tofu run {} -- state push errored.tfstate`",
+                        self.name
+                    )),
+                    false => error,
+                });
+            }
+        }
+        Ok(applied)
+    }
+
+    /// What OpenTofu found wrong, in its words.
+    fn tell(&self, found: &[Diagnosis]) {
+        let printer = self.session.workspace.context.printer;
+        for one in found {
+            printer.note(self.session.workspace.redactor().redact(&views::tofu::diagnosis(one)));
+        }
+    }
+}
+
+fn hear(line: &str, found: &mut Vec<Diagnosis>) {
+    match Message::parse(line) {
+        Some(Message::Diagnosis(one)) => found.push(one),
+        Some(_) => {}
+        // Some errors come before it speaks JSON.
+        None => found.push(Diagnosis { is_error: true, summary: line.to_owned(), ..Diagnosis::default() }),
+    }
+}
+
+/// Hears an apply, and tells it in Strata's words.
+struct Listener<'d> {
+    driven: &'d Driven<'d>,
+    /// The places of the changes in the plan, by address.
+    steps: BTreeMap<&'d str, usize>,
+    found: Vec<Diagnosis>,
+    /// How many operations ended well, by address: a replacement has two.
+    ended: BTreeMap<String, usize>,
+    failed: BTreeSet<String>,
+    outputs: Option<BTreeMap<String, Value>>,
+}
+
+impl<'d> Listener<'d> {
+    fn new(driven: &'d Driven<'_>, changes: &'d Changes) -> Self {
+        let steps =
+            changes.resources.iter().enumerate().map(|(step, change)| (change.address.as_str(), step));
+        Self {
+            driven,
+            steps: steps.collect(),
+            found: Vec::new(),
+            ended: BTreeMap::new(),
+            failed: BTreeSet::new(),
+            outputs: None,
+        }
+    }
+
+    fn line(&mut self, line: &str) {
+        let printer = self.driven.session.workspace.context.printer;
+        match Message::parse(line) {
+            Some(Message::Started { address, action }) => {
+                self.event("step-started", &address, action);
+                if !printer.is_json() {
+                    printer.note(format!(
+                        "  {}{address}: {}",
+                        self.driven.prefix,
+                        views::driven::verb(action).0
+                    ));
+                }
+            }
+            Some(Message::Running { address, seconds }) => {
+                printer.detail(format!("  {}{address}: {seconds} s", self.driven.prefix));
+            }
+            Some(Message::Done { address, action, seconds }) => {
+                self.event("step-done", &address, action);
+                self.say(
+                    style::CREATE,
+                    "✓",
+                    &address,
+                    &format!("{} {seconds} s", views::driven::verb(action).1),
+                );
+                *self.ended.entry(address).or_default() += 1;
+            }
+            Some(Message::Failed { address, action }) => {
+                self.event("step-failed", &address, action);
+                self.say(style::ERROR, "✗", &address, "failed");
+                self.failed.insert(address);
+            }
+            Some(Message::Outputs(outputs)) => {
+                let open = outputs.into_iter().filter_map(|(name, json)| Some((name, value_of(json?)?)));
+                self.outputs = Some(open.collect());
+            }
+            _ => hear(line, &mut self.found),
+        }
+    }
+
+    fn say(&self, colour: anstyle::Style, sign: &str, address: &str, what: &str) {
+        let printer = self.driven.session.workspace.context.printer;
+        if !printer.is_json() {
+            printer.note(format!("  {} {}{address}  {what}", paint(colour, sign), self.driven.prefix));
+        }
+    }
+
+    fn event(&self, event: &str, address: &str, action: Action) {
+        self.driven.session.workspace.context.printer.event(&json!({
+            "event": event,
+            "step": self.steps.get(address),
+            "address": format!("{}{address}", self.driven.prefix),
+            "action": views::driven::word(action),
+        }));
+    }
+}
+
+/// A value as Strata's state keeps outputs. Numbers with a fraction are text there; what is null is not there.
+fn value_of(json: Json) -> Option<Value> {
+    Some(match json {
+        Json::Null => return None,
+        Json::Bool(bool) => Value::Bool(bool),
+        Json::Number(number) => match number.as_i64() {
+            Some(int) => Value::Int(int),
+            None => Value::Text(number.to_string()),
+        },
+        Json::String(text) => Value::Text(text),
+        Json::Array(list) => Value::List(list.into_iter().filter_map(value_of).collect()),
+        Json::Object(map) => {
+            Value::Map(map.into_iter().filter_map(|(name, json)| Some((name, value_of(json)?))).collect())
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn outputs_become_values() {
+        let json = json!({"a": [1, 1.5, null, true], "b": null, "c": {"d": "x"}});
+        let value = value_of(json).unwrap();
+        assert_eq!(serde_json::to_string(&value).unwrap(), r#"{"a":[1,"1.5",true],"c":{"d":"x"}}"#);
+    }
+}

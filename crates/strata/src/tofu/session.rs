@@ -1,0 +1,305 @@
+//! One stack, and the ways in which OpenTofu is called for it.
+
+use std::fs::DirBuilder;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+
+use serde_json::Value as Json;
+use strata_engine::StopSignal;
+use strata_source::{EffectiveStack, Model};
+use strata_tofu::{Diagnosis, Family};
+
+use super::environment::{self, Variables};
+use super::process::{Ended, follow};
+use super::program::Program;
+use super::var_files::{self, Pipes, VarFile};
+use crate::command_error::{CommandError, ErrorKind};
+use crate::commands::CommandResult;
+use crate::views::tofu::{View, diagnosis};
+use crate::workspace::{KnownOutputs, OWN_FOLDER, Workspace};
+
+pub(crate) struct Session<'w> {
+    pub(super) workspace: &'w Workspace<'w>,
+    stack: String,
+    program: Program,
+    folder: PathBuf,
+    variables: Variables,
+    var_files: Vec<VarFile>,
+    saved_plan: PathBuf,
+    /// The workspace of OpenTofu that an environment is, where the backend has such.
+    tofu_workspace: Option<String>,
+}
+
+/// What a plan came to.
+pub(crate) struct Shown {
+    pub(crate) changes: u64,
+}
+
+impl<'w> Session<'w> {
+    pub(crate) async fn open(
+        workspace: &'w Workspace<'w>,
+        stack: &EffectiveStack,
+        known: &KnownOutputs,
+    ) -> Result<Self, CommandError> {
+        let program = Program::find(workspace.context)?;
+        let folder = workspace.root().join(folder_of(stack)?);
+        if !has_code(&folder) {
+            return Err(CommandError::failed(format!(
+                "there is no OpenTofu project in `{}`",
+                folder.display()
+            ))
+            .hint("`strata sync` renders it"));
+        }
+        let variables = environment::variables(workspace, stack, &folder, program.is_tofu, known).await?;
+        let environments: Vec<&str> = workspace.repository().environments();
+        let own = if stack.is_default_environment { "" } else { stack.environment.as_str() };
+        let others: Vec<&str> = environments.into_iter().filter(|name| *name != stack.environment).collect();
+        let mut var_files = var_files::find(workspace, &folder, own, &others)?;
+        if !stack.is_default_environment {
+            // The environment has all data of its own.
+            var_files.retain(|file| !matches!(file, VarFile::Plain(name) if name == "vms.tfvars"));
+        }
+        let plans = workspace.root().join(OWN_FOLDER).join("tofu");
+        let saved_plan = plans.join(format!("{}-{}.tfplan", stack.environment, stack.name));
+        let has_addresses = variables.contains_key("TF_HTTP_ADDRESS");
+        let tofu_workspace = match (stack.is_default_environment, has_addresses) {
+            (false, false) => Some(stack.environment.clone()),
+            // Another environment may have been chosen in this folder before.
+            (true, false) if folder.join(".terraform/environment").exists() => Some("default".to_owned()),
+            _ => None,
+        };
+        let stack = stack.name.clone();
+        Ok(Self { workspace, stack, program, folder, variables, var_files, saved_plan, tofu_workspace })
+    }
+
+    pub(crate) fn saved_plan(&self) -> &Path {
+        &self.saved_plan
+    }
+
+    pub(crate) fn forget_plan(&self) {
+        let _ = std::fs::remove_file(&self.saved_plan);
+    }
+
+    pub(super) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// A command whose own words are shown as they are.
+    pub(crate) async fn plain(
+        &self,
+        verb: &str,
+        fixed: &[&str],
+        more: &[&str],
+        needs_state: bool,
+    ) -> CommandResult {
+        if needs_state {
+            self.select_workspace().await?;
+        }
+        let mut arguments = vec![verb];
+        arguments.extend(fixed);
+        arguments.extend(more);
+        let mut command = self.command(&arguments, needs_state);
+        command.stdout(Stdio::inherit());
+        self.wait(command).await?;
+        Ok(ExitCode::SUCCESS)
+    }
+
+    /// Makes and saves a plan, and shows it.
+    pub(crate) async fn plan(&self, destroy: bool, more: &[&str]) -> Result<Shown, CommandError> {
+        self.select_workspace().await?;
+        self.forget_plan();
+        if let Some(folder) = self.saved_plan.parent() {
+            DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(|error| {
+                CommandError::failed(format!("cannot make `{}`: {error}", folder.display()))
+            })?;
+        }
+        let out = format!("-out={}", self.saved_plan.display());
+        let mut arguments = vec!["plan", "-input=false", "-json", &out];
+        if destroy {
+            arguments.push("-destroy");
+        }
+        arguments.extend(more);
+        let mut view = View::new(self.workspace.context.printer, self.workspace.redactor());
+        let outcome = self.stream(&arguments, true, None, &mut view).await;
+        if outcome.is_err() {
+            // What is there now is only a part of it.
+            self.forget_plan();
+        }
+        outcome.map(|()| Shown { changes: view.changes() })
+    }
+
+    pub(crate) async fn apply_saved(&self) -> CommandResult {
+        let plan = self.saved_plan.display().to_string();
+        let stop = crate::commands::stop_on_interrupt();
+        let mut view = View::of_apply(self.workspace.context.printer, self.workspace.redactor());
+        let arguments = ["apply", "-input=false", "-json", plan.as_str()];
+        let outcome = self.stream(&arguments, false, Some(&stop), &mut view).await;
+        // What was begun cannot be applied again, however it ended.
+        self.forget_plan();
+        outcome.map(|()| ExitCode::SUCCESS)
+    }
+
+    pub(crate) async fn validate(&self, more: &[&str]) -> CommandResult {
+        let mut arguments = vec!["validate", "-json"];
+        arguments.extend(more);
+        let output = self.output(&arguments).await?;
+        let said: Json = serde_json::from_slice(&output.stdout).unwrap_or(Json::Null);
+        let printer = self.workspace.context.printer;
+        for found in said["diagnostics"].as_array().into_iter().flatten() {
+            printer.note(self.workspace.redactor().redact(&diagnosis(&Diagnosis::of(found))));
+        }
+        if said["valid"].as_bool() != Some(true) {
+            return Err(CommandError::failed("OpenTofu does not accept the project")
+                .hint("`strata tofu init` fetches providers, if they are missing"));
+        }
+        printer.line("valid: OpenTofu accepts the project");
+        Ok(ExitCode::SUCCESS)
+    }
+
+    /// Fetches providers and modules, and connects to the state.
+    pub(super) async fn init(&self) -> Result<(), CommandError> {
+        let mut command = self.command(&["init", "-input=false", "-no-color"], false);
+        // Neither prepares to move a state: that is a person's decision.
+        command.stdin(Stdio::null());
+        let mut said = Vec::new();
+        let ended = follow(command, None, || {}, |line| said.push(line.to_owned())).await;
+        let ended = ended.map_err(|error| self.lost(&error))?;
+        if ended.status.success() {
+            return Ok(());
+        }
+        said.extend(ended.noted.lines().map(str::to_owned));
+        let mut error = CommandError::failed(format!("OpenTofu cannot prepare `{}`", self.stack))
+            .hint(format!("`strata tofu init {}` does it alone", self.stack));
+        error.details = said.iter().map(|line| self.workspace.redactor().redact(line).into_owned()).collect();
+        Err(error)
+    }
+
+    /// A workspace of OpenTofu for each environment but the default one.
+    pub(super) async fn select_workspace(&self) -> Result<(), CommandError> {
+        let Some(name) = self.tofu_workspace.as_deref().filter(|name| *name != "default") else {
+            return Ok(());
+        };
+        let mut command = self.command(&["workspace", "select", "-or-create=true", name], false);
+        command.stdout(Stdio::null());
+        self.wait(command).await
+    }
+
+    /// What a command says on its standard output, which only looks.
+    pub(super) async fn output(&self, arguments: &[&str]) -> Result<std::process::Output, CommandError> {
+        let mut command = tokio::process::Command::from(self.command(arguments, true));
+        command.stdin(Stdio::null()).output().await.map_err(|error| self.lost(&error))
+    }
+
+    async fn stream(
+        &self,
+        arguments: &[&str],
+        with_var_files: bool,
+        stop: Option<&StopSignal>,
+        view: &mut View,
+    ) -> Result<(), CommandError> {
+        let ended = self.run(arguments, with_var_files, stop, |line| view.line(line)).await?;
+        view.end();
+        self.judge(&ended, view.found())
+    }
+
+    /// Runs a command to its end and gives each line that it says.
+    pub(super) async fn run(
+        &self,
+        arguments: &[&str],
+        with_var_files: bool,
+        stop: Option<&StopSignal>,
+        heard: impl FnMut(&str),
+    ) -> Result<Ended, CommandError> {
+        let mut pipes = Pipes::default();
+        let files: &[VarFile] = if with_var_files { &self.var_files } else { &[] };
+        let mut all: Vec<String> = arguments.iter().map(|&argument| argument.to_owned()).collect();
+        let last = all.pop();
+        for file in files {
+            all.push(pipes.argument(file)?);
+        }
+        all.extend(last);
+        let all: Vec<&str> = all.iter().map(String::as_str).collect();
+        let command = self.command(&all, true);
+        follow(command, stop, || pipes.release(), heard).await.map_err(|error| self.lost(&error))
+    }
+
+    fn command(&self, arguments: &[&str], in_workspace: bool) -> Command {
+        let mut command = Command::new(&self.program.path);
+        command.current_dir(&self.folder).args(arguments);
+        for (name, value) in &self.variables {
+            command.env(name, value.expose());
+        }
+        match self.tofu_workspace.as_deref().filter(|_| in_workspace) {
+            Some(name) => command.env("TF_WORKSPACE", name),
+            None => command.env_remove("TF_WORKSPACE"),
+        };
+        command
+    }
+
+    /// Waits. An interrupt from the terminal goes to the child too, which saves its state and ends.
+    async fn wait(&self, command: Command) -> Result<(), CommandError> {
+        let mut child = tokio::process::Command::from(command).spawn().map_err(|error| self.lost(&error))?;
+        let mut interrupted = false;
+        let status = loop {
+            tokio::select! {
+                status = child.wait() => break status.map_err(|error| self.lost(&error))?,
+                Ok(()) = tokio::signal::ctrl_c() => interrupted = true,
+            }
+        };
+        self.judge(&Ended { status, interrupted, noted: String::new() }, &[])
+    }
+
+    /// How it ended, with what helps.
+    pub(super) fn judge(&self, ended: &Ended, found: &[Diagnosis]) -> Result<(), CommandError> {
+        if ended.status.success() {
+            return Ok(());
+        }
+        let (stack, errors) = (&self.stack, || found.iter().filter(|found| found.is_error));
+        let mut error = if ended.interrupted {
+            CommandError::new(ErrorKind::Interrupted, format!("OpenTofu was interrupted at `{stack}`"))
+        } else if let Some(lock) = errors().find(|found| found.is_locked()) {
+            let holder = lock.lock_holder().unwrap_or_else(|| "somebody else".to_owned());
+            let message = format!("OpenTofu's state of `{stack}` is locked by {holder}");
+            let id = lock.lock_id().unwrap_or("ID");
+            let unlock = format!("strata tofu force-unlock {stack} -- {id}");
+            CommandError::new(ErrorKind::Locked, message)
+                .hint(format!("wait for it; if that run is gone for good, `{unlock}` takes the lock away"))
+        } else if errors().any(Diagnosis::is_stale) {
+            CommandError::refused(format!("the plan of `{stack}` is stale: OpenTofu's state moved on"))
+                .hint("plan again")
+        } else if errors().next().is_some() && errors().all(Diagnosis::is_protected) {
+            CommandError::refused(format!("`prevent_destroy` protects something of `{stack}`"))
+                .hint("take it out of the code, apply that, then plan again")
+        } else {
+            CommandError::failed(format!("`{}` failed at `{stack}`", self.program.path.display()))
+        };
+        if errors().any(Diagnosis::needs_init) {
+            error = error.hint(format!("`strata tofu init {stack}` prepares the folder"));
+        }
+        if !ended.noted.is_empty() {
+            error = error.detail(self.workspace.redactor().redact(&ended.noted).into_owned());
+        }
+        Err(error)
+    }
+
+    pub(super) fn lost(&self, error: &std::io::Error) -> CommandError {
+        CommandError::failed(format!("cannot run `{}`: {error}", self.program.path.display()))
+    }
+}
+
+fn folder_of(stack: &EffectiveStack) -> Result<String, CommandError> {
+    match (Family::of(stack), &stack.model) {
+        (Some(family), _) => Ok(family.folder(stack)),
+        (None, Model::Tofu(_)) => Ok(stack.folder.clone()),
+        _ => Err(CommandError::failed(format!("the stack `{}` has no OpenTofu project", stack.name))),
+    }
+}
+
+fn has_code(folder: &Path) -> bool {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let code = [".tf", ".tofu", ".tf.json", ".tofu.json"];
+    entries
+        .filter_map(|entry| entry.file_name().into_string().ok())
+        .any(|name| code.iter().any(|ending| name.ends_with(ending)))
+}

@@ -1,0 +1,195 @@
+//! What OpenTofu would do and does, in the form of Strata's own plans.
+
+use std::fmt::Write as _;
+
+use serde_json::{Value as Json, json};
+use strata_tofu::changes::{Action, Changes, Difference, ResourceChange, Side};
+
+use crate::style::{self, paint};
+
+/// A value that is longer is cut: whole documents are not for a plan.
+const LONGEST: usize = 160;
+
+/// The changes of a stack, one block each; `prefix` makes their addresses ours.
+pub(crate) fn render(changes: &Changes, prefix: &str) -> String {
+    let mut text = String::new();
+    for change in &changes.resources {
+        let (symbol, colour) = symbol(change.action);
+        block(&mut text, &paint(colour, symbol), prefix, change);
+    }
+    for output in &changes.outputs {
+        let name = paint(style::STRONG, &output.name);
+        let _ = writeln!(text, "{} output {name}  {}", paint(style::CHANGE, "  ~"), sides(&output.change));
+    }
+    text
+}
+
+/// What somebody else changed.
+pub(crate) fn render_drift(change: &ResourceChange, prefix: &str) -> String {
+    let mut text = String::new();
+    let (symbol, colour) = symbol(change.action);
+    block(&mut text, &paint(colour, symbol), prefix, change);
+    if change.action == Action::Delete {
+        text = format!("{}  it is gone\n", text.trim_end());
+    }
+    text
+}
+
+fn symbol(action: Action) -> (&'static str, anstyle::Style) {
+    match action {
+        Action::Create => ("  +", style::CREATE),
+        Action::Update => ("  ~", style::CHANGE),
+        Action::Replace => ("-/+", style::REPLACE),
+        Action::Delete => ("  -", style::DESTROY),
+        Action::Import => ("  <", style::CREATE),
+        Action::Forget | Action::Move | Action::None => ("  ·", style::FAINT),
+    }
+}
+
+fn block(text: &mut String, symbol: &str, prefix: &str, change: &ResourceChange) {
+    let note = match change.action {
+        Action::Import => "taken over",
+        Action::Forget => "dropped from OpenTofu's state; the object stays",
+        Action::Move => "has another address",
+        _ => "",
+    };
+    let notes: Vec<&str> = [note, change.reason.as_deref().unwrap_or_default()]
+        .into_iter()
+        .filter(|note| !note.is_empty())
+        .collect();
+    let address = paint(style::STRONG, format!("{prefix}{}", change.address));
+    let notes = if notes.is_empty() { String::new() } else { format!("  {}", notes.join("; ")) };
+    let _ = writeln!(text, "{symbol} {address}{}", paint(style::FAINT, notes));
+    let width = change.changes.iter().map(|one| one.path.chars().count()).max().unwrap_or(0).min(28);
+    for one in &change.changes {
+        let note = if one.replaces { paint(style::FAINT, "  needs a replacement") } else { String::new() };
+        let shown = if change.action == Action::Create { side(&one.after) } else { sides(one) };
+        let _ = writeln!(text, "      {:width$}  {shown}{note}", one.path);
+    }
+}
+
+fn sides(change: &Difference) -> String {
+    match (&change.before, &change.after) {
+        (Side::Absent, after) => paint(style::CREATE, format!("+ {}", side(after))),
+        (before, Side::Absent) => paint(style::DESTROY, format!("- {}", side(before))),
+        (Side::Sensitive, Side::Sensitive) => "(sensitive) → (sensitive)".to_owned(),
+        (before, after) => {
+            format!("{} → {}", paint(style::DESTROY, side(before)), paint(style::CREATE, side(after)))
+        }
+    }
+}
+
+fn side(side: &Side) -> String {
+    match side {
+        Side::Absent => "(none)".to_owned(),
+        Side::Sensitive => "(sensitive)".to_owned(),
+        Side::Unknown => "(known after the apply)".to_owned(),
+        Side::Value(value) => shortened(&match value {
+            Json::String(text) if is_plain(text) => text.clone(),
+            other => other.to_string(),
+        }),
+    }
+}
+
+/// Needs no quotes to be told from what stands around it.
+fn is_plain(text: &str) -> bool {
+    !text.is_empty() && text.trim() == text && !text.chars().any(char::is_control)
+}
+
+fn shortened(text: &str) -> String {
+    let length = text.chars().count();
+    if length <= LONGEST {
+        return text.to_owned();
+    }
+    let begin: String = text.chars().take(LONGEST).collect();
+    format!("{begin}… ({length} characters)")
+}
+
+/// One change as an event: the same keys as a step of Strata's own.
+pub(crate) fn planned(change: &ResourceChange, prefix: &str) -> Json {
+    let mut event = json!({
+        "event": "planned",
+        "address": format!("{prefix}{}", change.address),
+        "action": word(change.action),
+    });
+    if !change.changes.is_empty() {
+        event["changes"] = json!(change.changes);
+    }
+    if let Some(reason) = &change.reason {
+        event["reasons"] = json!([reason]);
+    }
+    event
+}
+
+pub(crate) fn word(action: Action) -> &'static str {
+    match action {
+        Action::Create => "create",
+        Action::Update => "update",
+        Action::Replace => "replace",
+        Action::Delete => "delete",
+        Action::Import => "import",
+        Action::Forget => "forget",
+        Action::Move => "move",
+        Action::None => "none",
+    }
+}
+
+/// What an action is called while it runs and when it is done.
+pub(crate) fn verb(action: Action) -> (&'static str, &'static str) {
+    match action {
+        Action::Create => ("creating", "created"),
+        Action::Update => ("changing", "changed"),
+        Action::Replace => ("replacing", "replaced"),
+        Action::Delete => ("destroying", "destroyed"),
+        Action::Import => ("taking over", "taken over"),
+        Action::Forget => ("dropping from the state", "dropped from the state"),
+        Action::Move | Action::None => ("working", "done"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_plan_reads_like_our_own() {
+        let shown = br#"{"format_version": "1.2", "resource_changes": [
+            {"address": "a.new", "mode": "managed", "change": {"actions": ["create"], "before": null,
+             "after": {"name": "web", "tags": {"a": 1}}, "after_unknown": {"id": true}, "after_sensitive": {}}},
+            {"address": "a.b[\"x\"]", "mode": "managed", "action_reason": "replace_because_cannot_update",
+             "change": {"actions": ["delete", "create"], "before": {"size": 1, "token": "MARKER"}, "after": {"size": 2, "token": "MARKER2"},
+             "before_sensitive": {"token": true}, "after_sensitive": {"token": true}, "replace_paths": [["size"]]}},
+            {"address": "a.gone", "mode": "managed", "change": {"actions": ["delete"], "before": {"x": 1}, "after": null}}
+        ], "output_changes": {"url": {"actions": ["update"], "before": "a", "after": null, "after_unknown": true}}}"#;
+        let changes = Changes::parse(shown, &str::to_owned).unwrap();
+        let text = anstream::adapter::strip_str(&render(&changes, "cloud/tofu/")).to_string();
+        let lines: Vec<&str> = text.lines().map(str::trim_end).collect();
+        assert_eq!(
+            lines,
+            [
+                "-/+ cloud/tofu/a.b[\"x\"]  the provider cannot change it in place",
+                "      size   1 → 2  needs a replacement",
+                "      token  (sensitive) → (sensitive)",
+                "  - cloud/tofu/a.gone",
+                "  + cloud/tofu/a.new",
+                "      name  web",
+                "      tags  {\"a\":1}",
+                "  ~ output url  a → (known after the apply)",
+            ]
+        );
+        let event = planned(&changes.resources[0], "cloud/tofu/");
+        assert_eq!(
+            (event["action"].as_str(), event["changes"][0]["before"].as_i64()),
+            (Some("replace"), Some(1))
+        );
+        assert!(!event.to_string().contains("MARKER"));
+    }
+
+    #[test]
+    fn long_values_are_cut() {
+        let long = side(&Side::Value(json!("x".repeat(500))));
+        assert!(long.ends_with("… (500 characters)") && long.chars().count() < 200);
+        assert_eq!(side(&Side::Value(json!(" x"))), "\" x\"");
+        assert_eq!(side(&Side::Value(json!("a\nb"))), "\"a\\nb\"");
+    }
+}

@@ -1,0 +1,105 @@
+//! Stacks that OpenTofu makes, beside those that Strata makes itself, in one order.
+
+use std::collections::BTreeMap;
+
+use strata_resource::Value;
+use strata_source::{EffectiveStack, Model};
+use strata_tofu::Found;
+
+use super::targets::Targets;
+use super::{Opening, StackSession, Workspace, layer};
+use crate::command_error::CommandError;
+use crate::tofu::{Driven, Session};
+
+/// Outputs that are known before Strata's states have them, by stack.
+pub(crate) type KnownOutputs = BTreeMap<String, BTreeMap<String, Value>>;
+
+/// A stack that can be planned.
+pub(crate) enum Opened<'w> {
+    Native(Box<StackSession>),
+    /// [`Workspace::open_driven`] opens it: it may need what is applied before it.
+    Driven(&'w EffectiveStack),
+}
+
+impl Workspace<'_> {
+    /// The stacks that the arguments select, ready to be planned, in the order in which they are applied or destroyed.
+    pub(crate) async fn open_all(
+        &self,
+        stacks: &[String],
+        opening: Opening,
+    ) -> Result<Vec<Opened<'_>>, CommandError> {
+        let mut selected = self.select(stacks)?;
+        let native = self.open_native(&selected, &opening).await?;
+        let mut native: BTreeMap<String, StackSession> =
+            native.into_iter().map(|session| (session.name.clone(), session)).collect();
+        // What depends on a lower layer goes before it.
+        if opening.destroy {
+            selected.reverse();
+        }
+        let mut opened = Vec::new();
+        for stack in selected {
+            if let Some(session) = native.remove(&stack.name) {
+                opened.push(Opened::Native(Box::new(session)));
+            } else if matches!(stack.model, Model::Tofu(_)) {
+                opened.push(Opened::Driven(stack));
+            }
+        }
+        Ok(opened)
+    }
+
+    /// A stack that OpenTofu makes, ready to be planned.
+    pub(crate) async fn open_driven<'w>(
+        &'w self,
+        stack: &'w EffectiveStack,
+        known: &KnownOutputs,
+    ) -> Result<Box<Driven<'w>>, CommandError> {
+        if self.is_left_over(stack) {
+            let message =
+                format!("`{}` has no `stack.yaml`, and everything in it was generated", stack.folder);
+            return Err(CommandError::refused(message).hint(
+                "put `stack.yaml` back, or let `strata sync` remove the files; without their first lines they are yours",
+            ));
+        }
+        let default = stack.is_default_environment;
+        let environment = if default { String::new() } else { format!("{}:", stack.environment) };
+        Ok(Box::new(Driven {
+            name: stack.name.clone(),
+            layer: layer(stack),
+            view: self.empty_view(stack)?,
+            run: self.run(Targets::default())?,
+            prefix: format!("{environment}{}/tofu/", stack.name),
+            session: Session::open(self, stack, known).await?,
+            stack,
+        }))
+    }
+
+    /// Rendered once from a source that is gone: nobody wrote it to be driven.
+    fn is_left_over(&self, stack: &EffectiveStack) -> bool {
+        let entries = std::fs::read_dir(self.root.join(&stack.folder)).into_iter().flatten().flatten();
+        let mut code = entries
+            .map(|entry| entry.path())
+            .filter(|path| path.extension().is_some_and(|ending| ending == "tf"))
+            .filter_map(|path| std::fs::read_to_string(path).ok())
+            .peekable();
+        stack.path == stack.folder
+            && code.peek().is_some()
+            && code.all(|text| strata_tofu::found(&text) != Found::HandWritten)
+    }
+
+    /// The digest of everything that a plan of the stack is made from.
+    pub(crate) fn source_digest(&self, stack: &EffectiveStack) -> String {
+        self.repository.source_digest(stack, &self.disk)
+    }
+
+    /// Whether the arguments select a stack that OpenTofu makes.
+    pub(crate) fn needs_tofu(&self, stacks: &[String]) -> Result<bool, CommandError> {
+        Ok(self.select(stacks)?.iter().any(|stack| matches!(stack.model, Model::Tofu(_))))
+    }
+
+    /// The folders of those stacks, by their names, for drawings.
+    pub(crate) fn tofu_folders(&self, stacks: &[String]) -> Result<Vec<(String, String)>, CommandError> {
+        let selected = self.select(stacks)?;
+        let driven = selected.iter().filter(|stack| matches!(stack.model, Model::Tofu(_)));
+        Ok(driven.map(|stack| (stack.name.clone(), stack.folder.clone())).collect())
+    }
+}
