@@ -34,10 +34,14 @@ cluster-fault-test:
 cluster-histories:
     cargo test --release -p strata --test it -- --ignored --nocapture histories_from_a_seed
 
-# Requests, time, processor time and memory of a plan of 10 to 10,000 guests
-bench:
+# Requests, time, processor time and memory of a plan of 10 to 10,000 guests; then the state server
+bench: && bench-server
     cargo build --release
     cargo test --release -p strata --test it -- --ignored --nocapture bench_
+
+# How long the OpenTofu projects of 100 clusters of 10 nodes take to render
+bench-render:
+    cargo test --release -p strata-tofu --test it -- --ignored --nocapture bench_render
 
 # The same beside OpenTofu with bpg/proxmox, for 10 to 1,000 guests on the same simulator
 bench-peers:

@@ -98,7 +98,8 @@ impl Draft<'_> {
         let disks = built.storages.iter().next().cloned();
         let storage = own.or(disks).unwrap_or_else(|| machine.storage.of_disks().to_owned());
         let mut drive = Spec::new();
-        drive.put("slot", free_drive(&built.spec));
+        let slot = cloud_init.and_then(|cloud_init| cloud_init.slot.as_ref());
+        drive.put("slot", slot.map_or_else(|| free_drive(&built.spec), |slot| slot.value.as_str()));
         drive.put("storage", storage);
         spec.put("drive", drive);
         if let Some(cloud_init) = cloud_init {
@@ -169,10 +170,12 @@ impl Draft<'_> {
         built.needs.insert(address);
         // The guest reads the ISO when it boots: a new content needs a restart, not only another CD in the drive.
         built.spec.put("cloudinit", Spec::from([("content".to_owned(), Value::Text(content))]));
-        let slot = free_drive(&built.spec);
+        let slot =
+            cloud_init.slot.as_ref().map_or_else(|| free_drive(&built.spec), |slot| slot.value.as_str());
+        let slot = slot.to_owned();
         let cdroms = built.spec.entry("cdroms".to_owned()).or_insert_with(|| Value::Map(Spec::new()));
         if let Value::Map(cdroms) = cdroms {
-            cdroms.put(slot, Spec::from([("volume".to_owned(), Value::Text(volume))]));
+            cdroms.put(&slot, Spec::from([("volume".to_owned(), Value::Text(volume))]));
         }
     }
 

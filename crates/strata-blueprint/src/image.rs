@@ -132,8 +132,11 @@ impl Draft<'_> {
     }
 }
 
-/// `strata-<lineage>-<what>-<content>.<extension>`.
+/// `strata-<lineage>-<what>-<content>.<extension>`, unless the source names it.
 fn file_name(lineage: &str, image: &Image, format: ImageFormat) -> String {
+    if let Some(own) = &image.file_name {
+        return own.value.clone();
+    }
     let url = image.url.split(['?', '#']).next().unwrap_or_default();
     let last = url.rsplit('/').next().unwrap_or_default();
     let stem = [".iso", ".qcow2", ".img", ".raw", ".vmdk", ".tar.gz", ".tgz", ".tar.xz", ".txz", ".tar.zst"]

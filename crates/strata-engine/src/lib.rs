@@ -6,6 +6,7 @@
 //!
 //! Invariant: no remote write without a durable journal entry. Only `apply` writes, and it begins entries before it starts work.
 
+mod adoption;
 mod apply;
 mod binding;
 mod drift;
@@ -21,6 +22,7 @@ mod run;
 mod schedule;
 mod stop;
 
+pub use adoption::{Adoption, Proofs};
 pub use apply::{ApplyOptions, ApplyReport, StepFailure};
 pub use binding::{DrivenPlan, PlanFile, PlannedStack, StalePlan};
 pub use drift::{Drift, DriftKind};

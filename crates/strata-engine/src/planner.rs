@@ -13,8 +13,8 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use strata_resource::{
-    Address, ChangeEffect, FieldChange, Lineage, Resource, ResourceGraph, RestartPolicy, Value, diff_specs,
-    diff_unfinished,
+    Address, ChangeEffect, FieldChange, Lineage, Resource, ResourceGraph, RestartPolicy, Spec, Value,
+    diff_specs, diff_unfinished,
 };
 use strata_state::{DeposedObject, OpenEntry, StateDocument, StateResource};
 
@@ -129,20 +129,34 @@ impl<'a> Planner<'a> {
 
     /// The resource with those outputs of others that are known before anything is applied.
     fn filled<'r>(&self, resource: &'r Resource) -> Cow<'r, Resource> {
-        if resource.spec.values().all(|value| value.unfilled().is_none()) {
+        if is_complete(&resource.spec) {
             return Cow::Borrowed(resource);
         }
+        let mut filled = resource.clone();
+        self.fill(&mut filled.spec);
+        Cow::Owned(filled)
+    }
+
+    /// What was seen, likewise: a provider that cannot ask for a field says what the source says.
+    fn seen<'o>(&self, observed: &'o Observed) -> Cow<'o, Observed> {
+        if is_complete(&observed.spec) {
+            return Cow::Borrowed(observed);
+        }
+        let mut filled = observed.clone();
+        self.fill(&mut filled.spec);
+        Cow::Owned(filled)
+    }
+
+    fn fill(&self, spec: &mut Spec) {
         let output = |address: &Address, name: &str| match self.request.live.current.get(address) {
             Some(Sighting::Ours(observed)) if !self.remade.contains(address) => {
                 observed.facts.get(name).cloned()
             }
             _ => None,
         };
-        let mut filled = resource.clone();
-        for value in filled.spec.values_mut() {
+        for value in spec.values_mut() {
             *value = std::mem::replace(value, Value::Unknown).with_inputs(&output);
         }
-        Cow::Owned(filled)
     }
 
     fn wanted(&mut self, resource: &Resource) {
@@ -156,14 +170,17 @@ impl<'a> Planner<'a> {
                 Some((former, recorded)) => self.moved(resource, recorded, former),
                 None => self.create(resource, recorded),
             },
-            Sighting::Ours(observed) => match former.zip(recorded) {
-                // The state knows another object under this address; the one with the wanted identity is ours by its mark.
-                Some((former, recorded)) => {
-                    self.drop_former(resource, recorded, former);
-                    self.compare(resource, None, observed);
+            Sighting::Ours(observed) => {
+                let observed = &*self.seen(observed);
+                match former.zip(recorded) {
+                    // The state knows another object under this address; the one with the wanted identity is ours by its mark.
+                    Some((former, recorded)) => {
+                        self.drop_former(resource, recorded, former);
+                        self.compare(resource, None, observed);
+                    }
+                    None => self.compare(resource, recorded, observed),
                 }
-                None => self.compare(resource, recorded, observed),
-            },
+            }
         }
     }
 
@@ -195,6 +212,9 @@ impl<'a> Planner<'a> {
     }
 
     fn compare(&mut self, resource: &Resource, recorded: Option<&StateResource>, observed: &Observed) {
+        if let Some(unmarked) = unmarked(resource, recorded, observed) {
+            return self.unchanged(&unmarked, recorded, observed);
+        }
         let rules = resource.kind().rules();
         let diff = match recorded {
             Some(recorded) if recorded.partial => {
@@ -283,6 +303,20 @@ impl<'a> Planner<'a> {
     }
 }
 
+/// What was taken over carries no mark until something else about it changes: the resource without one, if it is as it should be.
+fn unmarked(resource: &Resource, recorded: Option<&StateResource>, observed: &Observed) -> Option<Resource> {
+    const MARK: &str = "mark";
+    let recorded = recorded.filter(|recorded| !recorded.partial && !recorded.spec.contains_key(MARK))?;
+    if !resource.spec.contains_key(MARK) || observed.spec.contains_key(MARK) || !observed.pending.is_empty() {
+        return None;
+    }
+    let mut unmarked = resource.clone();
+    unmarked.spec.remove(MARK);
+    let rules = resource.kind().rules();
+    let diff = diff_specs(rules, &unmarked.spec, Some(&recorded.spec), &observed.spec);
+    diff.is_empty().then_some(unmarked)
+}
+
 fn replacement_reasons(
     resource: &Resource,
     recorded: &StateResource,
@@ -302,6 +336,10 @@ fn replacement_reasons(
         reasons.push("its cloud-init data changed, and `onChange` is `recreate`".to_owned());
     }
     reasons
+}
+
+fn is_complete(spec: &Spec) -> bool {
+    spec.values().all(|value| value.unfilled().is_none())
 }
 
 fn runs(power: Option<&Value>) -> bool {

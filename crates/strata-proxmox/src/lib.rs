@@ -22,5 +22,6 @@ mod storages;
 pub use api::{ApiError, ApiErrorKind, Upid, Version};
 pub use client::{CallError, Client, ConnectError};
 pub use options::{Login, ProxmoxOptions};
+pub use ownership::TAKEN_OVER;
 pub use preflight::{Privilege, required_role};
 pub use provider::ProxmoxProvider;

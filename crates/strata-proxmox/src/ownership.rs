@@ -3,7 +3,7 @@
 use strata_resource::{Address, Lineage, Mark, Spec, Value};
 use strata_state::StateResource;
 
-use crate::codec::LiveConfig;
+use crate::codec::{GuestKind, LiveConfig};
 use crate::guest::Guest;
 
 /// Who we would be if the guest were ours.
@@ -40,6 +40,11 @@ impl<'a> Claim<'a> {
         }
         let (mark, _) = Mark::split_from_notes(config.get("description").unwrap_or_default());
         let Some(mark) = mark else {
+            if let Some(promised) =
+                self.facts.and_then(|facts| facts.get(TAKEN_OVER)).and_then(Value::as_text)
+            {
+                return taken_over(promised, guest, config);
+            }
             return Some(match known {
                 Some(_) => format!(
                     "it carries no mark, and its {} is not the one that the state knows",
@@ -62,6 +67,32 @@ impl<'a> Claim<'a> {
     }
 }
 
+/// The fact by which a guest that somebody else built is proven: the hardware address of its first network device, or its name where it
+/// has none. It is given only while a guest is taken over, and never recorded.
+pub const TAKEN_OVER: &str = "taken_over";
+
+fn taken_over(promised: &str, guest: &Guest, config: &LiveConfig) -> Option<String> {
+    let (live, what) = match config.get("net0").and_then(hardware_address) {
+        Some(address) => (address, "its hardware address is"),
+        None => {
+            let name = if guest.kind == GuestKind::Qemu { "name" } else { "hostname" };
+            (config.get(name).unwrap_or_default(), "its name is")
+        }
+    };
+    if live.eq_ignore_ascii_case(promised) {
+        return None;
+    }
+    Some(format!("{what} `{live}` and not `{promised}`: it is another one"))
+}
+
+/// The one part of a network device that looks like `BC:24:11:…`.
+fn hardware_address(device: &str) -> Option<&str> {
+    device
+        .split(',')
+        .filter_map(|part| Some(part.split_once('=')?.1))
+        .find(|value| value.len() == 17 && value.split(':').filter(|octet| octet.len() == 2).count() == 6)
+}
+
 /// How a stranger is called: ``VM 9100 `db` on `pve2` ``.
 pub(crate) fn describe(guest: &Guest, name: Option<&str>) -> String {
     let name = name.map(|name| format!(" `{name}`")).unwrap_or_default();
@@ -71,7 +102,6 @@ pub(crate) fn describe(guest: &Guest, name: Option<&str>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::codec::GuestKind;
     use crate::codec::live;
 
     fn guest(kind: GuestKind) -> Guest {
@@ -114,6 +144,26 @@ mod tests {
         assert_eq!(marked("mine").unwrap(), "it carries no mark of ours");
         let foreign = Mark::new(&Lineage::derive("other", "x"), &"web/vm/web-1".parse().unwrap(), 9100);
         assert!(marked(&foreign.to_string()).unwrap().starts_with("it belongs to another state"));
+    }
+
+    #[test]
+    fn what_somebody_else_built_is_known_by_its_hardware_address() {
+        let net = ("net0", "virtio=BC:24:11:00:00:01,bridge=vmbr0,tag=4");
+        let promised = |text| Some((TAKEN_OVER, text));
+        assert_eq!(dispute(GuestKind::Qemu, promised("bc:24:11:00:00:01"), &[net]), None);
+        let other = dispute(GuestKind::Qemu, promised("BC:24:11:00:00:02"), &[net]).unwrap();
+        assert_eq!(
+            other,
+            "its hardware address is `BC:24:11:00:00:01` and not `BC:24:11:00:00:02`: it is another one"
+        );
+        assert_eq!(dispute(GuestKind::Qemu, promised("web"), &[("name", "web")]), None);
+        // Somebody else's mark is stronger than what a file says.
+        let foreign =
+            Mark::new(&Lineage::derive("other", "x"), &"web/vm/web-1".parse().unwrap(), 9100).to_string();
+        assert!(
+            dispute(GuestKind::Qemu, promised("BC:24:11:00:00:01"), &[net, ("description", &foreign)])
+                .is_some()
+        );
     }
 
     #[test]

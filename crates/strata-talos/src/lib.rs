@@ -39,7 +39,7 @@ pub use gen_config::{
 pub use generate::{ConfigInput, EndpointError, GenerateError, RegistryMirror, Role, generate};
 pub use kubeconfig::Kubeconfig;
 pub use node::{Cni, DiskKey, KernelModule, Link, NodeError, NodeInput, NodeNetwork, NodePatch, node_config};
-pub use patch::{Patch, PatchError};
+pub use patch::{Patch, PatchError, PatchesBetween};
 pub use pki::{Authority, CertificateRequest, Issued, PkiError};
 pub use secrets::{BundleError, SecretsBundle, ServiceAccountKey};
 pub use spec::config_spec;

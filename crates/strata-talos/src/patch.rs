@@ -1,5 +1,6 @@
 //! Patches of a machine configuration: strategic merge, and JSON patches where there is one document.
 
+mod between;
 mod delete;
 mod json;
 mod moved;
@@ -10,6 +11,7 @@ use crate::config::{ConfigError, MachineConfig};
 use crate::document::{Document, DocumentError, DocumentId, decode, merge_into};
 use crate::yaml::{Node, YamlError, read};
 
+pub use between::PatchesBetween;
 use delete::Deletion;
 use json::Operation;
 pub(crate) use moved::disk_expression;

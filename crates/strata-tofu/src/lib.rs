@@ -2,6 +2,7 @@
 //!
 //! Nothing here runs OpenTofu, reads secrets or writes files: text goes in, text comes out.
 
+pub mod arrival;
 mod backend;
 pub mod changes;
 mod data;
@@ -17,6 +18,7 @@ mod readme;
 mod render;
 mod runner;
 mod talconfig;
+mod tfstate;
 mod variable;
 mod yaml;
 
@@ -27,3 +29,4 @@ pub use overview::Overview;
 pub use project::{Files, Found, Gap, Style, found};
 pub use provider::REQUIRED_VERSION;
 pub use render::{Connection, Family, Project, render, secret_variables};
+pub use tfstate::{TofuState, TofuStateError};

@@ -24,6 +24,8 @@ pub struct Project<'a> {
     pub connection: Connection,
     pub state: Option<&'a State>,
     pub world: &'a dyn World,
+    /// Strata has built it in this environment.
+    pub taken_over: bool,
 }
 
 /// How OpenTofu's provider reaches Proxmox.

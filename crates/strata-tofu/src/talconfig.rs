@@ -117,6 +117,27 @@ fn node(project: &Project<'_>, cluster: &Cluster, machine: &Machine<'_>, files: 
     }
 }
 
+impl Node {
+    /// What Talos is told of the machine besides patches of the user's own: talhelper and Talos have the same words for it.
+    pub(crate) fn machine_patch(&self) -> Option<String> {
+        let mut machine = JsonMap::new();
+        let mut network = JsonMap::new();
+        for (key, there) in [("networkInterfaces", "interfaces"), ("nameservers", "nameservers")] {
+            network.extend(self.json.get(key).map(|value| (there.to_owned(), value.clone())));
+        }
+        if !network.is_empty() {
+            machine.insert("network".into(), Json::Object(network));
+        }
+        for key in ["nodeLabels", "nodeAnnotations", "nodeTaints"] {
+            machine.extend(self.json.get(key).map(|value| (key.to_owned(), value.clone())));
+        }
+        if let Some(modules) = self.json.get("kernelModules") {
+            machine.insert("kernel".into(), json!({"modules": modules}));
+        }
+        (!machine.is_empty()).then(|| yaml::write(&json!({"machine": machine})))
+    }
+}
+
 fn network(
     project: &Project<'_>,
     cluster: &Cluster,

@@ -27,6 +27,7 @@ const EXAMPLES: &[Example] = &[
     example!(
         "prod",
         "strata.yaml",
+        "hypervisors/datacenter.yaml",
         "clusters/prod/cluster.yaml",
         "clusters/prod/nodes.yaml",
         "flux/simulated.yaml",

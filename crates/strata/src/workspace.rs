@@ -1,5 +1,6 @@
 //! The repository that a command works in, and the way from a stack's name to something that can be planned.
 
+pub(crate) mod arrival;
 pub(crate) mod cluster;
 pub(crate) mod digest_key;
 mod driven;

@@ -6,7 +6,7 @@
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rand::rngs::StdRng;
 use rand::{Rng as _, SeedableRng as _};
@@ -18,6 +18,7 @@ use crate::world::{ROOT, World};
 
 const STATES: usize = 3;
 const CLIENTS: u64 = 8;
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// What all clients know of a state.
 #[derive(Default)]
@@ -136,7 +137,13 @@ fn check(seed: u64, kills: u32) {
             let runner = Runner { me, client, random, known: &known, done: &done };
             scope.spawn(|| runner.run());
         }
+        let rounds = || known.iter().map(|known| known.rounds.load(Ordering::SeqCst)).sum::<u64>();
         for _ in 0..kills {
+            // Something is done between two kills, however slow the machine is.
+            let (before, since) = (rounds(), Instant::now());
+            while rounds() < before + 2 && since.elapsed() < PATIENCE {
+                std::thread::sleep(Duration::from_millis(5));
+            }
             std::thread::sleep(Duration::from_millis(random.random_range(30..500)));
             server.kill();
             server = ServerProcess::start(world.data.path(), address.port());

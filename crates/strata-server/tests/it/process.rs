@@ -1,9 +1,9 @@
 //! A server in a process of its own, so that it can be killed and measured: this very test program, run again.
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read as _};
 use std::net::SocketAddr;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::Arc;
 
 use strata_net::SystemClock;
@@ -20,6 +20,8 @@ const KEPT: &str = "STRATA_TEST_SERVE_KEPT";
 
 pub(crate) struct ServerProcess {
     child: Child,
+    /// Open for as long as it lives: a test that takes long says so, and would end where nobody listens.
+    _output: BufReader<ChildStdout>,
     pub(crate) address: SocketAddr,
 }
 
@@ -39,14 +41,16 @@ impl ServerProcess {
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
-        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        let address = lines
+        let mut output = BufReader::new(child.stdout.take().unwrap());
+        let address = output
+            .by_ref()
+            .lines()
             .map_while(Result::ok)
             .find_map(|line| {
                 line.split_once("listening on ").and_then(|(_, address)| address.trim().parse().ok())
             })
             .expect("the server did not start");
-        Self { child, address }
+        Self { child, _output: output, address }
     }
 
     /// With SIGKILL: it has no time for anything.

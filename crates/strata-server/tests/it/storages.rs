@@ -17,6 +17,10 @@ fn named() -> String {
     std::env::var("STRATA_TEST_STORAGE").unwrap_or_default()
 }
 
+pub(crate) fn is_embedded() -> bool {
+    named().is_empty()
+}
+
 /// What is kept there belongs to the folder: two of them share nothing.
 fn own(data: &Path) -> String {
     let own: String = data.to_string_lossy().chars().filter(char::is_ascii_alphanumeric).collect();

@@ -114,6 +114,7 @@ const CALLS: &[(&str, Who, u32, Handler)] = &[
     ("/machine.MachineService/Memory", Who::Reader, 0, system::memory),
     ("/machine.MachineService/SystemStat", Who::Reader, 0, system::statistics),
     ("/machine.MachineService/Mounts", Who::Reader, 0, system::mounts),
+    ("/storage.StorageService/Disks", Who::Reader, 0, system::disks),
     ("/time.TimeService/Time", Who::Reader, 0, system::time),
     ("/machine.MachineService/ApplyConfiguration", Who::Reader, 0, apply::apply),
     ("/machine.MachineService/Bootstrap", Who::Admin, 0, etcd::bootstrap),
@@ -151,6 +152,7 @@ const OLD_MAINTENANCE: &[&str] = &[
     "/machine.MachineService/Version",
     "/machine.MachineService/Upgrade",
     "/machine.MachineService/Reset",
+    "/storage.StorageService/Disks",
     "/cosi.resource.State/Get",
     "/cosi.resource.State/List",
     "/cosi.resource.State/Watch",
@@ -159,6 +161,7 @@ const OLD_MAINTENANCE: &[&str] = &[
 /// The call changes nothing.
 pub fn is_read(method: &str) -> bool {
     let reading = [
+        "Disks",
         "Events",
         "Get",
         "Memory",
@@ -227,7 +230,8 @@ pub fn call(
     let roles = if maintenance { vec!["os:reader".to_owned()] } else { caller.roles.clone() };
     if maintenance && !version.has_one_server() {
         let open = OLD_MAINTENANCE.contains(&method);
-        let for_admins = !method.starts_with("/cosi.") && !method.ends_with("/ApplyConfiguration");
+        let for_everyone = ["/cosi.", "/storage.", "/machine.MachineService/ApplyConfiguration"];
+        let for_admins = !for_everyone.iter().any(|start| method.starts_with(start));
         if !open || for_admins {
             return Err(Status::new(Code::Unimplemented, "API is not implemented in maintenance mode"));
         }

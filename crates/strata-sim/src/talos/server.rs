@@ -144,7 +144,8 @@ fn route(
         return api::call(shared, caller, &caller.presence, method, messages);
     }
     if !nodes.is_empty() {
-        if !method.starts_with("/machine.MachineService/") && !method.starts_with("/time.TimeService/") {
+        let services = ["/machine.MachineService/", "/time.TimeService/", "/storage.StorageService/"];
+        if !services.iter().any(|service| method.starts_with(service)) {
             let text = format!("one-2-many proxying is not supported for method {method}");
             return Err(Status::new(Code::InvalidArgument, text));
         }

@@ -474,6 +474,22 @@ pub struct Mounts {
 }
 
 #[derive(Clone, PartialEq, Message)]
+pub struct DiskInfo {
+    #[prost(uint64, tag = "1")]
+    pub size: u64,
+    #[prost(string, tag = "3")]
+    pub device_name: String,
+    #[prost(bool, tag = "11")]
+    pub system_disk: bool,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub struct Disks {
+    #[prost(message, repeated, tag = "2")]
+    pub disks: Vec<DiskInfo>,
+}
+
+#[derive(Clone, PartialEq, Message)]
 pub struct SystemStat {
     #[prost(uint64, tag = "2")]
     pub boot_time: u64,

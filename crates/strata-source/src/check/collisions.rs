@@ -57,6 +57,8 @@ fn report<'g, 'a: 'g, K: Hash + Eq>(
             None => {
                 first.insert(key, claim);
             }
+            // A node without a machine of its own runs on the one of its name.
+            Some(other) if is_bare(other, &claim) && other.guest.name == claim.guest.name => {}
             Some(other) => {
                 let environments =
                     (other.guest.stack.environment.as_str(), claim.guest.stack.environment.as_str());
@@ -68,10 +70,16 @@ fn report<'g, 'a: 'g, K: Hash + Eq>(
     }
 }
 
+/// One of the two is a node of a cluster that says nothing of its machines.
+fn is_bare(one: &Claim<'_, '_>, other: &Claim<'_, '_>) -> bool {
+    one.guest.vm_id.is_some() != other.guest.vm_id.is_some()
+}
+
 fn describe(code: &'static str, what: &str, first: &Claim<'_, '_>, second: &Claim<'_, '_>) -> Diagnostic {
     let (one, two) = (first.guest, second.guest);
     // The same address in two VLANs can be meant: warn, and let it pass.
-    let apart = first.vlan != second.vlan;
+    let bare = is_bare(first, second);
+    let apart = first.vlan != second.vlan || bare;
     let severity = if apart { Severity::Warning } else { Severity::Error };
     let place =
         if two.target.is_empty() { "the same target".to_owned() } else { format!("target `{}`", two.target) };
@@ -103,6 +111,7 @@ fn describe(code: &'static str, what: &str, first: &Claim<'_, '_>, second: &Clai
         "vmid-collision" if one.stack.cluster().is_some() && same_stack => {
             problem.hint("give one of the pools an `idBase` of its own")
         }
+        "ip-collision" if bare => problem.note("the node may run on that machine, which is then meant"),
         "ip-collision" if apart => problem.note("they are in different VLANs, which may be meant"),
         _ => problem,
     }

@@ -1,6 +1,6 @@
 //! What a VM is told at its first boot.
 
-use strata_yaml::{Spanned, Value, choice, record};
+use strata_yaml::{Spanned, TextRule, TextShape, Value, choice, record};
 
 use crate::machine::guest::OnChange;
 use crate::value::address::Ip;
@@ -11,6 +11,22 @@ choice! {
     /// How the data reach the guest.
     pub enum CloudInitType { NoCloud = "nocloud", ConfigDrive2 = "configdrive2", OpenNebula = "opennebula" }
 }
+
+const SLOT: TextRule = TextRule {
+    shape: TextShape {
+        what: "a slot for a CD drive such as `ide2`, `sata1` or `scsi3`",
+        pattern: Some("^(ide[0-3]|sata[0-5]|scsi([0-9]|[12][0-9]|30))$"),
+    },
+    accepts: |text| {
+        let buses = [("ide", 3), ("sata", 5), ("scsi", 30)];
+        let fits = |(bus, last): &(&str, u8)| {
+            text.strip_prefix(bus)
+                .and_then(|number| number.parse::<u8>().ok())
+                .is_some_and(|number| number <= *last)
+        };
+        buses.iter().any(fits)
+    },
+};
 
 record! {
     /// Cloud-init. Addresses are those of `network`.
@@ -41,6 +57,8 @@ record! {
         "upgrade" upgrade: Option<bool>;
         /// the storage of the cloud-init drive
         "storage" storage: Option<Spanned<String>> [text(ID)];
+        /// the slot of the cloud-init drive; otherwise `ide2`, or `ide0` where a CD is in that
+        "slot" slot: Option<Spanned<String>> [text(SLOT)];
         /// how the data reach the guest
         "type" kind: Option<CloudInitType>;
     }

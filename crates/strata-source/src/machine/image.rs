@@ -1,6 +1,6 @@
 //! Images: what a VM boots from, a template is made of, or a container begins with.
 
-use strata_yaml::{Context, Decode, Node, Shape, Spanned, TextShape, choice, record};
+use strata_yaml::{Context, Decode, Node, Shape, Spanned, TextRule, TextShape, choice, record};
 
 use crate::value::checksum::Checksum;
 use crate::value::name::{ID, URL};
@@ -17,6 +17,19 @@ choice! {
     }
 }
 
+const FILE: TextRule = TextRule {
+    shape: TextShape {
+        what: "a file name of letters, digits, `-`, `_`, `.` and `+`",
+        pattern: Some("^[A-Za-z0-9][A-Za-z0-9._+-]{0,254}$"),
+    },
+    accepts: |text| {
+        let mut bytes = text.bytes();
+        bytes.next().is_some_and(|first| first.is_ascii_alphanumeric())
+            && text.len() <= 255
+            && bytes.all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-' | b'+'))
+    },
+};
+
 record! {
     /// A file that Proxmox downloads by itself.
     pub struct Image {
@@ -28,6 +41,9 @@ record! {
         "storage" storage: Option<Spanned<String>> [text(ID)];
         /// the extension of the stored file where the URL does not show it: `iso`, `qcow2`, `raw`, `vmdk`, `tar.zst`
         "format" format: Option<ImageFormat>;
+        /// the name of the stored file; otherwise Strata makes one that says what is in it. A file of this name that is there already is not
+        /// taken for ours
+        "fileName" file_name: Option<Spanned<String>> [text(FILE)];
         /// the kind of volume; otherwise by the extension and by what uses the image
         "contentType" content_type: Option<ContentType>;
     }
@@ -78,7 +94,8 @@ impl Image {
     /// What is inside, as written or by the URL.
     pub fn detected_format(&self) -> Option<ImageFormat> {
         let path = self.url.split(['?', '#']).next().unwrap_or_default();
-        self.format.or_else(|| ImageFormat::of_name(path))
+        let by_name = || self.file_name.as_ref().and_then(|name| ImageFormat::of_name(name));
+        self.format.or_else(|| ImageFormat::of_name(path)).or_else(by_name)
     }
 }
 

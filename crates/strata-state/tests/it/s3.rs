@@ -96,6 +96,32 @@ async fn a_lease_lapses_by_the_servers_clock() {
     next.release().await.unwrap();
 }
 
+/// Only the clock of the server counts, and only as far as it agrees with itself.
+#[tokio::test]
+async fn clocks_that_are_wrong_or_jump_make_no_two_writers() {
+    for ahead in [86_400, -400 * 86_400] {
+        let server = S3Server::new(Honesty::Whole);
+        server.set_clock(ahead);
+        let store = in_memory(&server).await;
+        let silent = store.lock("dev/web", owner("silent")).await.unwrap();
+        silent.append_journal(&[begin(1)]).await.unwrap();
+        assert!(matches!(store.lock("dev/web", owner("early")).await, Err(StoreError::Locked { .. })));
+        // It goes back: the lock is held for longer, and by the same one.
+        server.set_clock(ahead - 1000);
+        assert!(matches!(store.lock("dev/web", owner("early")).await, Err(StoreError::Locked { .. })));
+        silent.append_journal(&[begin(2)]).await.unwrap();
+        // It jumps: another may take the lock too soon, and then the former holder writes nothing more.
+        server.set_clock(ahead + 1000);
+        let next = store.lock("dev/web", owner("next")).await.unwrap();
+        assert!(silent.append_journal(&[begin(3)]).await.is_err());
+        assert!(silent.write(&document(1)).await.is_err());
+        assert!(matches!(silent.still_held(), Err(StoreError::LockLost { .. })));
+        assert_eq!(store.read_journal("dev/web").await.unwrap(), [begin(1), begin(2)]);
+        next.write(&document(1)).await.unwrap();
+        next.release().await.unwrap();
+    }
+}
+
 /// The write arrives, its answer does not; asked again, the condition does not hold any more, by our own doing.
 #[tokio::test]
 async fn a_lost_answer_is_no_conflict() {

@@ -25,11 +25,13 @@ pub(crate) struct S3Server {
     objects: Arc<Mutex<BTreeMap<String, (Bytes, i64)>>>,
     /// How many writes from now on are carried out and their answers lost.
     lost: Arc<Mutex<u32>>,
+    /// How many seconds its clock is ahead of ours.
+    ahead: Arc<Mutex<i64>>,
 }
 
 impl S3Server {
     pub(crate) fn new(honesty: Honesty) -> Self {
-        Self { honesty, objects: Arc::default(), lost: Arc::default() }
+        Self { honesty, objects: Arc::default(), lost: Arc::default(), ahead: Arc::default() }
     }
 
     /// Gives its address.
@@ -53,6 +55,14 @@ impl S3Server {
         self.objects.lock().unwrap().get_mut(path).unwrap().1 -= seconds;
     }
 
+    pub(crate) fn set_clock(&self, ahead: i64) {
+        *self.ahead.lock().unwrap() = ahead;
+    }
+
+    fn now(&self) -> i64 {
+        jiff::Timestamp::now().as_second() + *self.ahead.lock().unwrap()
+    }
+
     pub(crate) fn lose_answers(&self, writes: u32) {
         *self.lost.lock().unwrap() = writes;
     }
@@ -74,7 +84,7 @@ impl S3Server {
             return failed;
         }
         let new = tag(&body);
-        objects.insert(path.to_owned(), (body, now()));
+        objects.insert(path.to_owned(), (body, self.now()));
         let mut lost = self.lost.lock().unwrap();
         if *lost > 0 {
             *lost -= 1;
@@ -106,8 +116,9 @@ fn tag(bytes: &[u8]) -> String {
     format!("\"{}\"", hex::encode(md5::Md5::digest(bytes)))
 }
 
-fn now() -> i64 {
-    jiff::Timestamp::now().as_second()
+fn http_date(seconds: i64) -> String {
+    let time = jiff::Timestamp::from_second(seconds).unwrap();
+    time.strftime("%a, %d %b %Y %H:%M:%S GMT").to_string()
 }
 
 async fn answer(
@@ -129,9 +140,9 @@ async fn answer(
         }
         Method::GET => match server.objects.lock().unwrap().get(path) {
             Some((bytes, written)) => {
-                let written = jiff::Timestamp::from_second(*written).unwrap();
-                let written = written.strftime("%a, %d %b %Y %H:%M:%S GMT").to_string();
-                ([("etag", tag(bytes)), ("last-modified", written)], bytes.clone()).into_response()
+                let (written, now) = (http_date(*written), http_date(server.now()));
+                let headers = [("etag", tag(bytes)), ("last-modified", written), ("date", now)];
+                (headers, bytes.clone()).into_response()
             }
             None => StatusCode::NOT_FOUND.into_response(),
         },

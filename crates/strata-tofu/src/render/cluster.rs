@@ -142,8 +142,9 @@ fn main(modules: &str) -> String {
         body.blank().attribute("depends_on", Expr::raw(root::NEEDED));
     });
     body.block("module", &["talos"], |body| {
+        // A cluster that Strata began has secrets that the provider does not know: it would make others.
         body.attribute("source", Expr::text(format!("{modules}/talos_cluster")))
-            .attribute("count", Expr::raw("var.talos ? 1 : 0"))
+            .attribute("count", Expr::raw("var.talos && !var.taken_over ? 1 : 0"))
             .blank();
         for field in ["cluster_name", "cluster_endpoint", "talos_version", "kubernetes_version"] {
             body.attribute(field, Expr::raw(format!("var.{field}")));
@@ -193,7 +194,7 @@ fn data_file(
     if let Some(version) = spec.kubernetes.as_ref().and_then(|kubernetes| kubernetes.version.as_ref()) {
         body.attribute("kubernetes_version", Expr::text(version.trim_start_matches('v')));
     }
-    root::data(project, &mut body);
+    root::data(project, &mut body, files);
     let machines: Vec<(String, Expr)> = of_kind(project.blueprint, Kind::Vm)
         .map(|resource| (resource.address.name().to_owned(), data::vm(resource, None, files)))
         .collect();
@@ -208,8 +209,9 @@ fn data_file(
             entries
                 .extend(node.install_disk.clone().map(|disk| ("install_disk".to_owned(), Expr::Text(disk))));
             entries.push(("install_image".to_owned(), Expr::text(&node.installer)));
-            if !node.patches.is_empty() {
-                entries.push(("patches".to_owned(), Expr::texts(&node.patches)));
+            let patches: Vec<String> = node.machine_patch().into_iter().chain(node.patches.clone()).collect();
+            if !patches.is_empty() {
+                entries.push(("patches".to_owned(), Expr::texts(&patches)));
             }
             Some((node.name.clone(), Expr::Object(entries)))
         })

@@ -1,60 +1,61 @@
 //! `imports.tf`: what Strata has built, so that OpenTofu takes it over instead of making it again.
-
-use strata_resource::{Kind, Resource, Value};
+//!
+//! The blocks go over the same data as the project, so one file serves every environment; a file of data of its own says of each
+//! environment whether it is to be taken over.
 
 use super::{Family, Project};
-use crate::hcl::{Body, Expr, quote};
+use crate::hcl::{Body, Expr};
 use crate::project::{Files, Style};
 
-/// Stays when the blocks go: what was taken over once is not downloaded later.
-const TAKEN_OVER: &str = "taken_over.auto.tfvars";
+/// The variable with the machines, their module, what the provider calls them, and how it finds their firewalls.
+type Machines = (&'static str, &'static str, &'static str, &'static str);
 
-/// Adds the file to the project of a stack. Other environments have states of their own, and take over by hand.
+const STACK: [Machines; 3] = [
+    ("templates", "module.template[each.key].module.vm", "vm", "vm"),
+    ("vms", "module.vm[each.key]", "vm", "vm"),
+    ("containers", "module.container[each.key]", "container", "container"),
+];
+const CLUSTER: [Machines; 1] = [("nodes", "module.node[each.key]", "vm", "vm")];
+
+/// Adds the blocks to the project of a stack, and says that this environment is taken over.
 pub(super) fn render(project: &Project<'_>, family: Family, files: &mut Files) {
-    if !project.stack.is_default_environment {
+    let stack = project.stack;
+    if !project.taken_over {
         files.gap(
-            format!("{}:{}", project.stack.environment, project.stack.name),
-            "import blocks are written for the default environment only",
+            format!("{}:{}", stack.environment, stack.name),
+            "Strata has built nothing of it, so OpenTofu has nothing to take over",
         );
         return;
     }
-    let mut body = Body::new();
-    for resource in project.blueprint.graph.iter() {
-        for (to, id) in imports(resource, family) {
-            body.block("import", &[], |body| {
-                body.attribute("to", Expr::raw(to)).attribute("id", Expr::text(id));
-            });
-        }
-    }
-    let folder = family.folder(project.stack);
-    files.add(format!("{folder}/imports.tf"), Style::Hash, body.render());
-    // The provider downloads an imported image again, so images that are there are left to themselves.
+    let folder = family.folder(stack);
+    let machines: &[Machines] = if family == Family::Stack { &STACK } else { &CLUSTER };
+    files.add(format!("{folder}/imports.tf"), Style::Hash, blocks(machines).render());
+    // Stays when the blocks go. The provider downloads an imported image again and cannot import documents of cloud-init, so those that are
+    // there are left to themselves.
     let mut data = Body::new();
-    data.attribute("manage_images", false);
-    files.add(format!("{folder}/{TAKEN_OVER}"), Style::Hash, data.render());
+    data.attribute("taken_over", true).attribute("manage_images", false);
+    files.add(format!("{folder}/taken_over.{}.tfvars", stack.environment), Style::Hash, data.render());
 }
 
-/// The address in the project, and the name that the provider finds it by.
-fn imports(resource: &Resource, family: Family) -> Vec<(String, String)> {
-    let text = |field: &str| resource.spec.get(field).and_then(Value::as_text).unwrap_or_default();
-    let key = quote(resource.address.name());
-    let node = text("node");
-    let vm_id = resource.vmid().unwrap_or_default();
-    let (module, kind, word) = match (resource.kind(), family) {
-        (Kind::Template, _) => (format!("module.template[{key}].module.vm"), "vm", "vm"),
-        (Kind::Vm, Family::Stack) => (format!("module.vm[{key}]"), "vm", "vm"),
-        (Kind::Vm, _) => (format!("module.node[{key}]"), "vm", "vm"),
-        (Kind::Container, _) => (format!("module.container[{key}]"), "container", "container"),
-        _ => return Vec::new(),
-    };
-    let mut found =
-        vec![(format!("{module}.proxmox_virtual_environment_{kind}.this"), format!("{node}/{vm_id}"))];
-    if let Some(firewall) = resource.spec.get("firewall").and_then(Value::as_map) {
-        let place = format!("{word}/{node}/{vm_id}");
-        found.push((format!("{module}.proxmox_virtual_environment_firewall_options.this[0]"), place.clone()));
-        if firewall.get("rules").and_then(Value::as_list).is_some_and(|rules| !rules.is_empty()) {
-            found.push((format!("{module}.proxmox_virtual_environment_firewall_rules.this[0]"), place));
-        }
+fn blocks(machines: &[Machines]) -> Body {
+    let mut body = Body::new();
+    for (variable, module, kind, word) in machines {
+        let mut import = |resource: String, condition: &str, id: &str| {
+            let each = format!(
+                "{{ for name, machine in var.{variable} : name => machine if var.taken_over{condition} }}"
+            );
+            body.block("import", &[], |body| {
+                body.attribute("for_each", Expr::raw(each))
+                    .attribute("to", Expr::raw(format!("{module}.proxmox_virtual_environment_{resource}")))
+                    .attribute("id", Expr::raw(format!("\"{id}\"")));
+            });
+        };
+        let place = "${each.value.node_name}/${each.value.vm_id}";
+        import(format!("{kind}.this"), "", place);
+        let firewall = format!("{word}/{place}");
+        import("firewall_options.this[0]".to_owned(), " && machine.firewall != null", &firewall);
+        let rules = " && length(try(coalesce(machine.firewall.rules, []), [])) > 0";
+        import("firewall_rules.this[0]".to_owned(), rules, &firewall);
     }
-    found
+    body
 }

@@ -38,6 +38,18 @@ pub(super) const SHARED: &[Variable] = &[
     )
     .or(DefaultBool(true)),
     Variable::optional(
+        "manage_documents",
+        Bool,
+        "Whether documents of cloud-init are brought, by SSH; false where somebody else puts them there",
+    )
+    .or(DefaultBool(true)),
+    Variable::optional(
+        "taken_over",
+        Bool,
+        "Whether the machines are there already and imports.tf takes them over; what cannot be imported is then left alone",
+    )
+    .or(DefaultBool(false)),
+    Variable::optional(
         "images",
         Map(&Object(&[
             must("node_name", Text),
@@ -110,7 +122,11 @@ pub(super) fn prerequisites(body: &mut Body) {
         });
     });
     body.block("resource", &["proxmox_virtual_environment_file", "cloud_init"], |body| {
-        body.attribute("for_each", Expr::raw("var.manage_images ? var.cloud_init_files : {}")).blank();
+        body.attribute(
+            "for_each",
+            Expr::raw("var.manage_images && var.manage_documents ? var.cloud_init_files : {}"),
+        )
+        .blank();
         body.attribute("node_name", Expr::raw("each.value.node_name"))
             .attribute("datastore_id", Expr::raw("each.value.datastore_id"))
             .attribute("content_type", "snippets");
@@ -124,7 +140,13 @@ pub(super) fn prerequisites(body: &mut Body) {
 pub(super) const NEEDED: &str = "[proxmox_download_file.image, proxmox_virtual_environment_file.cloud_init]";
 
 /// The data of images and documents.
-pub(super) fn data(project: &Project<'_>, body: &mut Body) {
+pub(super) fn data(project: &Project<'_>, body: &mut Body, files: &mut Files) {
+    for volume in several_times(project) {
+        files.gap(
+            &project.stack.name,
+            format!("`{volume}` is downloaded once for each node: if its storage is shared, say so in `hypervisors/`"),
+        );
+    }
     let images: Vec<(String, Expr)> = of_kind(project.blueprint, Kind::Image)
         .map(|resource| (resource.address.name().to_owned(), data::image(resource)))
         .collect();
@@ -145,6 +167,18 @@ pub(super) fn data(project: &Project<'_>, body: &mut Body) {
     if !documents.is_empty() {
         body.blank().attribute("cloud_init_files", Expr::Object(documents));
     }
+}
+
+/// Volumes that the same storage gets on several nodes, which must not be if it is one for all of them.
+fn several_times<'p>(project: &'p Project<'_>) -> Vec<&'p str> {
+    let volumes = of_kind(project.blueprint, Kind::Image);
+    let mut volumes: Vec<&str> = volumes.filter_map(|image| image.spec.get("volume")?.as_text()).collect();
+    volumes.sort_unstable();
+    let mut twice: Vec<&str> =
+        volumes.windows(2).filter(|pair| pair[0] == pair[1]).map(|pair| pair[0]).collect();
+    twice.dedup();
+    twice.retain(|volume| !volume.starts_with("local:"));
+    twice
 }
 
 fn snippet(machine: &str, file: &str) -> String {

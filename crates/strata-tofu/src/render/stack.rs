@@ -127,7 +127,7 @@ fn data_file(project: &Project<'_>, files: &mut Files) -> String {
     let mut body = Body::new();
     body.attribute("proxmox_endpoint", Expr::text(&project.connection.endpoint))
         .attribute("proxmox_insecure", project.connection.insecure);
-    root::data(project, &mut body);
+    root::data(project, &mut body, files);
     for (name, kind) in [("templates", Kind::Template), ("vms", Kind::Vm), ("containers", Kind::Container)] {
         let mut entries = Vec::new();
         for resource in of_kind(project.blueprint, kind) {

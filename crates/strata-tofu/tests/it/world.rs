@@ -38,6 +38,7 @@ pub(crate) fn rendered(world: &Memory) -> Files {
             connection: Connection { endpoint: "https://192.0.2.10:8006".into(), ..Connection::default() },
             state: repository.settings.state.as_ref(),
             world,
+            taken_over: false,
         })
         .collect();
     render(&projects, false)

@@ -1,5 +1,7 @@
 //! `strata import`.
 
+mod state;
+
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -24,17 +26,39 @@ use crate::style::{self, paint};
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// The folder to read
-    #[arg(value_name = "DIR")]
-    folder: PathBuf,
+    #[arg(value_name = "DIR", required_unless_present = "state")]
+    folder: Option<PathBuf>,
+    /// Takes over what OpenTofu built: its state, or `-` for what `tofu state pull` prints
+    ///
+    /// In a repository, the machines of the state are matched with those of the source by their VMIDs and recorded; elsewhere a repository is
+    /// written from the state first. Secrets go to encrypted files only. Nothing on a hypervisor is changed.
+    #[arg(long, value_name = "FILE")]
+    state: Option<PathBuf>,
+    /// With --state: only this stack; without a repository, the name of the new one
+    #[arg(long, value_name = "NAME", requires = "state")]
+    stack: Option<String>,
+    /// With --state and without a repository: the address of Proxmox; otherwise PROXMOX_VE_ENDPOINT
+    #[arg(long, value_name = "URL", requires = "state")]
+    endpoint: Option<String>,
     /// Writes nothing; says what would be written
     #[arg(long)]
     dry_run: bool,
 }
 
-pub(crate) fn run(context: &Context, args: &Args) -> CommandResult {
-    let from = crate::secrets::absolute(context, &args.folder);
+pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
+    if let Some(folder) = &args.folder {
+        from_folder(context, args, folder)?;
+    }
+    match &args.state {
+        Some(path) => state::run(context, args, path).await,
+        None => Ok(ExitCode::SUCCESS),
+    }
+}
+
+fn from_folder(context: &Context, args: &Args, folder: &Path) -> Result<(), CommandError> {
+    let from = crate::secrets::absolute(context, folder);
     if !from.is_dir() {
-        return Err(CommandError::failed(format!("there is no folder `{}`", args.folder.display())));
+        return Err(CommandError::failed(format!("there is no folder `{}`", folder.display())));
     }
     let into = std::path::absolute(context.start()).unwrap_or_else(|_| context.start());
     if into.join("strata.yaml").exists() {
@@ -50,11 +74,8 @@ pub(crate) fn run(context: &Context, args: &Args) -> CommandResult {
     let imported = strata_tofu::import::import(&disk, &random_hex(5), Some(&open));
     if imported.found.is_empty() {
         tell(context, &imported.notes);
-        return Err(CommandError::failed(format!(
-            "nothing in `{}` is known to Strata",
-            args.folder.display()
-        ))
-        .hint("see `strata import --help` for what can be read"));
+        return Err(CommandError::failed(format!("nothing in `{}` is known to Strata", folder.display()))
+            .hint("see `strata import --help` for what can be read"));
     }
     if !args.dry_run {
         write(&into, &from, &imported)?;
@@ -74,8 +95,12 @@ pub(crate) fn run(context: &Context, args: &Args) -> CommandResult {
         imported.files.len(),
         imported.notes.len()
     ));
-    context.printer.line("next: `strata validate`, then `strata adopt STACK` for what runs already");
-    Ok(ExitCode::SUCCESS)
+    if args.state.is_none() {
+        context.printer.line(
+            "next: `strata validate`, then `strata import --state terraform.tfstate` for what OpenTofu has built",
+        );
+    }
+    Ok(())
 }
 
 fn tell(context: &Context, notes: &[Note]) {

@@ -24,7 +24,7 @@ pub(crate) struct Args {
     /// Writes nothing; fails if a generated file is missing, stale or edited
     #[arg(long)]
     check: bool,
-    /// Adds `import` blocks, so that OpenTofu takes over what Strata has built; the next sync without it removes them
+    /// Adds `import` blocks, so that OpenTofu takes over what Strata has built, in every environment; the next sync without it removes them
     #[arg(long)]
     import_blocks: bool,
     /// Overwrites generated files that somebody edited
@@ -59,9 +59,9 @@ impl Status {
     }
 }
 
-pub(crate) fn run(context: &Context, args: &Args) -> CommandResult {
+pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
     let workspace = Workspace::load(context)?;
-    let files = workspace.rendered(&args.stacks, args.import_blocks)?;
+    let files = workspace.rendered(&args.stacks, args.import_blocks).await?;
     let found = compare(workspace.root(), &files, args.stacks.is_empty())?;
     for gap in &files.gaps {
         context.printer.event(&json!({"event": "gap", "what": gap.what, "reason": gap.reason}));
@@ -146,7 +146,7 @@ fn superfluous(
         if is_folder && depth < 8 {
             superfluous(root, &path, depth + 1, wanted, found);
         } else if !wanted.contains(path.as_str())
-            && name != "taken_over.auto.tfvars"
+            && !name.starts_with("taken_over.")
             && [".tf", ".tfvars", "README.md", "talconfig.yaml"].iter().any(|end| name.ends_with(end))
             && std::fs::read_to_string(root.join(&path))
                 .is_ok_and(|text| strata_tofu::found(&text) == Found::Generated)

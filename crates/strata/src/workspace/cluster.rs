@@ -172,7 +172,7 @@ impl Workspace<'_> {
         Ok(bundle)
     }
 
-    fn read_bundle(&self, place: &Path) -> Result<SecretsBundle, String> {
+    pub(super) fn read_bundle(&self, place: &Path) -> Result<SecretsBundle, String> {
         let content = std::fs::read(place).map_err(|error| error.to_string())?;
         let format = sops::Format::of(place);
         let text = if sops::is_encrypted(&content, format) {
@@ -191,7 +191,7 @@ impl Workspace<'_> {
     }
 
     /// Encrypts a new file: by the rules of `.sops.yaml`, else for everyone who reads the repository's secrets, else for us.
-    fn seal_file(&self, path: &Path, plain: &SecretString) -> Result<Vec<u8>, CommandError> {
+    pub(super) fn seal_file(&self, path: &Path, plain: &SecretString) -> Result<Vec<u8>, CommandError> {
         let settings = self.seal_settings(path)?;
         let plain = SecretBytes::new(plain.expose().as_bytes().to_vec());
         sops::encrypt(&plain, sops::Format::of(path), &settings, jiff::Timestamp::now(), &mut OsRandom)

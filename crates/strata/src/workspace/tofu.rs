@@ -1,6 +1,6 @@
 //! What OpenTofu needs of a repository: rendered projects, and the secrets that they take by the environment.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use strata_blueprint::{Blueprint, Resolver};
 use strata_diagnostics::Diagnostic;
@@ -31,8 +31,12 @@ impl Resolver for WithoutSecrets<'_> {
 }
 
 impl Workspace<'_> {
-    /// Everything that is generated for the stacks, in all their environments.
-    pub(crate) fn rendered(&self, stacks: &[String], import_blocks: bool) -> Result<Files, CommandError> {
+    /// Everything that is generated for the stacks, in all their environments. Import blocks are for what a state knows.
+    pub(crate) async fn rendered(
+        &self,
+        stacks: &[String],
+        import_blocks: bool,
+    ) -> Result<Files, CommandError> {
         let names = self.repository.select(stacks, None).map_err(|error| {
             let own = CommandError::failed(error.message);
             error.hint.map_or(own.clone(), |hint| own.hint(hint))
@@ -47,6 +51,14 @@ impl Workspace<'_> {
                 }
             }
         }
+        let mut built: BTreeSet<String> = BTreeSet::new();
+        for (stack, ..) in drawn.iter().filter(|_| import_blocks) {
+            let key = super::key(stack);
+            let state = self.store()?.read(&key).await?;
+            if state.is_some_and(|state| !state.resources.is_empty()) {
+                built.insert(key);
+            }
+        }
         let state = self.repository.settings.state.as_ref();
         let projects: Vec<Project<'_>> = drawn
             .iter()
@@ -56,12 +68,16 @@ impl Workspace<'_> {
                 connection: connection.clone(),
                 state,
                 world: &self.disk,
+                taken_over: built.contains(&super::key(stack)),
             })
             .collect();
         Ok(strata_tofu::render(&projects, import_blocks))
     }
 
-    fn blueprint_without_secrets(&self, stack: &EffectiveStack) -> Result<Blueprint, CommandError> {
+    pub(super) fn blueprint_without_secrets(
+        &self,
+        stack: &EffectiveStack,
+    ) -> Result<Blueprint, CommandError> {
         let outside = WithoutSecrets(Outside::new(self, &stack.folder));
         self.draw_with(stack, &self.repository.shared_storages(), None, &outside)
     }

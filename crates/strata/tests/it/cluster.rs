@@ -1,6 +1,7 @@
 //! Talos clusters on the simulator: from nothing to Flux in one apply, and through everything that may happen to them after that.
 
 mod addresses;
+mod arrival;
 mod boot;
 mod drills;
 mod faults;

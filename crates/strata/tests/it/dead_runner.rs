@@ -87,6 +87,11 @@ fn another_machine_finishes_what_a_dead_runner_began() {
 }
 
 #[test]
+fn on_gitlab_too() {
+    die_every(&Place::gitlab(), 41);
+}
+
+#[test]
 fn on_s3_too() {
     if let Some(place) = Place::s3("dead") {
         die_every(&place, 41);
@@ -104,6 +109,12 @@ fn on_postgres_too() {
 #[ignore = "takes minutes: just kill-test"]
 fn kill_all_requests_of_a_runner() {
     die_every(&Place::serve(), 1);
+}
+
+#[test]
+#[ignore = "takes minutes: just kill-test"]
+fn kill_all_requests_of_a_runner_on_gitlab() {
+    die_every(&Place::gitlab(), 1);
 }
 
 #[test]

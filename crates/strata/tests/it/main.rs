@@ -1,6 +1,7 @@
 //! The program as a user runs it, on a simulated datacenter.
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
+mod arrival;
 mod bad_input;
 mod bare_metal;
 mod bench;
@@ -11,6 +12,10 @@ mod dead_runner;
 mod driven;
 mod examples;
 mod faults;
+/// The one that the stores are tried on.
+#[path = "../../../strata-state/tests/it/gitlab_server.rs"]
+#[allow(dead_code)]
+mod gitlab_server;
 mod interrupts;
 mod kill;
 mod leak;

@@ -5,11 +5,17 @@
 use strata_sim::{Pace, SimOptions};
 use strata_testkit::{Repo, Strata, TestSim};
 
+use crate::gitlab_server::{GitLabServer, USER};
 use crate::state_server::{StateServer, TOKEN};
 use crate::world::{BINARY, STACK};
 
 pub(crate) enum Place {
     Serve(StateServer),
+    /// A server that answers as GitLab does, at this address for as long as the runtime lives.
+    GitLab {
+        url: String,
+        _runtime: tokio::runtime::Runtime,
+    },
     /// A server that is there already, as settings of strata.yaml without the braces.
     Elsewhere(String),
 }
@@ -17,6 +23,13 @@ pub(crate) enum Place {
 impl Place {
     pub(crate) fn serve() -> Self {
         Self::Serve(StateServer::start())
+    }
+
+    pub(crate) fn gitlab() -> Self {
+        let runtime =
+            tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+        let url = runtime.block_on(GitLabServer::default().start());
+        Self::GitLab { url, _runtime: runtime }
     }
 
     pub(crate) fn s3(name: &str) -> Option<Self> {
@@ -47,6 +60,12 @@ impl Place {
     pub(crate) fn settings(&self) -> String {
         match self {
             Self::Serve(server) => server.settings(),
+            Self::GitLab { url, .. } => {
+                let user = USER.0;
+                format!(
+                    "{{backend: http, url: \"{url}\", username: {user}, password: {{file: gitlab-token}}}}"
+                )
+            }
             Self::Elsewhere(settings) => format!("{{{settings}}}"),
         }
     }
@@ -65,6 +84,7 @@ pub(crate) fn machine(sim: &TestSim, settings: &str) -> Repo {
     let general = repo.read("strata.yaml");
     repo.write("strata.yaml", &format!("{general}state: {settings}\n"));
     repo.write("state-token", TOKEN);
+    repo.write("gitlab-token", USER.1);
     repo.write("stacks/web/stack.yaml", STACK);
     repo.write("stacks/web/own.yaml", "#cloud-config\npackages: [postgresql]\n");
     repo

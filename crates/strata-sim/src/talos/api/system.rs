@@ -73,6 +73,26 @@ pub(super) fn mounts(call: &Call<'_>) -> Outcome {
     done(&wire::Mounts { stats: vec![var] })
 }
 
+/// The disks in the order in which they are tried. Clients ask this to see whether anybody answers without certificates.
+pub(super) fn disks(call: &Call<'_>) -> Outcome {
+    let world = call.shared.world();
+    let installed = world.talos_disk(call.key).is_some();
+    let drives = match guest(&world, call.key) {
+        Some(guest) => boot::in_boot_order(&guest.config)
+            .into_iter()
+            .filter(|drive| !drive.is_cdrom())
+            .filter_map(|drive| Some(world.volume(drive.volid()?, &guest.node)?.size))
+            .collect(),
+        None => vec![32 << 30],
+    };
+    let disk = |(index, size): (usize, u64)| wire::DiskInfo {
+        size,
+        device_name: format!("/dev/sd{}", char::from(b'a' + u8::try_from(index % 26).unwrap_or_default())),
+        system_disk: installed && index == 0,
+    };
+    done(&wire::Disks { disks: drives.into_iter().enumerate().map(disk).collect() })
+}
+
 /// When the machine booted. Two boots at a fast pace may be in one second, so that the number of boots is what counts.
 pub(super) fn statistics(call: &Call<'_>) -> Outcome {
     let boots = machine(&call.shared.world(), call.key)?.0.boots;

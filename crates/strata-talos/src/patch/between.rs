@@ -1,0 +1,243 @@
+//! The patches that lead from one configuration to another: how a machine stays as somebody else configured it.
+//!
+//! Versions are left alone, as everywhere. Secrets are never written down: where one differs, its path is told.
+
+use strata_secret::{REDACTED, SecretString};
+
+use super::Patch;
+use crate::config::MachineConfig;
+use crate::document::{Document, DocumentId};
+use crate::tree::{Map, Value};
+use crate::yaml::write_all;
+
+/// Fields that may hold anything, and so a secret too.
+const MAY_HIDE: [&str; 4] =
+    ["machine.files", "machine.env", "machine.registries.config", "cluster.inlineManifests"];
+
+/// What stands between two configurations.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PatchesBetween {
+    /// Strategic merge patches, to be applied in this order: what goes, then what comes.
+    pub patches: Vec<String>,
+    /// Paths where only a secret, or a value that a patch cannot bring, makes the difference.
+    pub left: Vec<String>,
+}
+
+impl PatchesBetween {
+    pub fn new(from: &MachineConfig, to: &MachineConfig) -> Self {
+        let (from, to) = (from.without_versions(), to.without_versions());
+        let mut work = Work::default();
+        for document in from.documents() {
+            match find(&to, &document.id()) {
+                Some(other) => work.document(document, other),
+                None => work.gone.push(headed(
+                    document,
+                    [("$patch".to_owned(), Value::text("delete"))].into_iter().collect(),
+                )),
+            }
+        }
+        for document in to.documents().iter().filter(|document| find(&from, &document.id()).is_none()) {
+            work.added(document);
+        }
+        let Work { gone, come, mut left } = work;
+        let texts = [gone, come].into_iter().filter(|parts| !parts.is_empty());
+        let patches: Vec<String> = texts.map(|parts| write_all(&parts).to_string()).collect();
+        if left.is_empty() && !patches.is_empty() {
+            left.extend(unreached(from, &to, &patches));
+        }
+        Self { patches, left }
+    }
+}
+
+/// What the patches do not bring about, by applying them.
+fn unreached(mut config: MachineConfig, to: &MachineConfig, patches: &[String]) -> Vec<String> {
+    for text in patches {
+        let patch = Patch::parse(&SecretString::from(text.as_str()));
+        config = match patch.and_then(|patch| patch.apply(config)) {
+            Ok(patched) => patched,
+            Err(error) => return vec![error.to_string()],
+        };
+    }
+    let mut work = Work::default();
+    for document in config.documents() {
+        match find(to, &document.id()) {
+            Some(other) => work.document(document, other),
+            None => work.left.push(document.id().to_string()),
+        }
+    }
+    let differs = !work.gone.is_empty() || !work.come.is_empty();
+    let mut left = work.left;
+    if differs && left.is_empty() {
+        left.push("the order of a list".to_owned());
+    }
+    left
+}
+
+fn find<'c>(config: &'c MachineConfig, id: &DocumentId) -> Option<&'c Document> {
+    config.documents().iter().find(|document| document.id() == *id)
+}
+
+#[derive(Default)]
+struct Work {
+    gone: Vec<Value>,
+    come: Vec<Value>,
+    left: Vec<String>,
+}
+
+impl Work {
+    fn document(&mut self, from: &Document, to: &Document) {
+        let (one, other) = (from.to_value(), to.to_value());
+        let (hidden, shown) = (from.to_redacted_value(), to.to_redacted_value());
+        let (Some(one), Some(other), Some(hidden), Some(shown)) =
+            (one.as_map(), other.as_map(), hidden.as_map(), shown.as_map())
+        else {
+            return;
+        };
+        let (mut gone, mut come) = (Map::new(), Map::new());
+        let path = if to.is_v1alpha1() { String::new() } else { format!("{}: ", to.id()) };
+        self.map(&path, (one, hidden), (other, shown), &mut gone, &mut come);
+        for (parts, found) in [(&mut self.gone, gone), (&mut self.come, come)] {
+            if !found.is_empty() {
+                parts.push(headed(to, found));
+            }
+        }
+    }
+
+    fn map(&mut self, path: &str, from: (&Map, &Map), to: (&Map, &Map), gone: &mut Map, come: &mut Map) {
+        for (key, value) in from.0 {
+            let missing = to.0.get(key).is_none_or(is_nothing);
+            if missing && !is_nothing(value) {
+                gone.insert(key.clone(), deletion());
+            }
+        }
+        for (key, value) in to.0.iter().filter(|(_, value)| !is_nothing(value)) {
+            let own = format!("{path}{key}");
+            let twin = to.1.get(key).unwrap_or(value);
+            let before = from.0.get(key).filter(|before| !is_nothing(before));
+            match (before, value) {
+                (Some(before), _) if before == value => {}
+                (Some(Value::Map(before)), Value::Map(after)) => {
+                    let (mut less, mut more) = (Map::new(), Map::new());
+                    let hidden = from.1.get(key).and_then(Value::as_map).unwrap_or(before);
+                    let shown = twin.as_map().unwrap_or(after);
+                    self.map(&format!("{own}."), (before, hidden), (after, shown), &mut less, &mut more);
+                    for (place, found) in [(&mut *gone, less), (&mut *come, more)] {
+                        if !found.is_empty() {
+                            place.insert(key.clone(), Value::Map(found));
+                        }
+                    }
+                }
+                _ if hides(twin) || may_hide(&own) => self.left.push(own),
+                (before, _) => {
+                    // A list would be added to, not replaced.
+                    if matches!(before, Some(Value::List(_) | Value::Map(_))) {
+                        gone.insert(key.clone(), deletion());
+                    }
+                    come.insert(key.clone(), bare(value));
+                }
+            }
+        }
+    }
+
+    fn added(&mut self, document: &Document) {
+        if hides(&document.to_redacted_value()) {
+            return self.left.push(document.id().to_string());
+        }
+        if let Value::Map(fields) = bare(&document.to_value()) {
+            self.come.push(headed(document, fields));
+        }
+    }
+}
+
+fn deletion() -> Value {
+    Value::map([("$patch", Value::text("delete"))])
+}
+
+/// The fields under the names that say which document they belong to.
+fn headed(document: &Document, fields: Map) -> Value {
+    let mut headed = Map::new();
+    if !document.is_v1alpha1() {
+        headed.insert("apiVersion".to_owned(), Value::text("v1alpha1"));
+        headed.insert("kind".to_owned(), Value::text(document.kind()));
+        if let Some(name) = document.name() {
+            headed.insert("name".to_owned(), Value::text(name));
+        }
+    }
+    headed.extend(fields);
+    Value::Map(headed)
+}
+
+/// Not set, or as good as that.
+fn is_nothing(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Text(text) => text.is_empty(),
+        Value::List(items) => items.is_empty(),
+        Value::Map(map) => map.values().all(is_nothing),
+        _ => false,
+    }
+}
+
+/// Without what is not set.
+fn bare(value: &Value) -> Value {
+    match value {
+        Value::Map(map) => {
+            let set = map.iter().filter(|(_, value)| !is_nothing(value));
+            Value::Map(set.map(|(key, value)| (key.clone(), bare(value))).collect())
+        }
+        Value::List(items) => Value::List(items.iter().map(bare).collect()),
+        other => other.clone(),
+    }
+}
+
+fn may_hide(path: &str) -> bool {
+    MAY_HIDE
+        .iter()
+        .any(|field| path.strip_prefix(field).is_some_and(|rest| rest.is_empty() || rest.starts_with('.')))
+}
+
+/// Whether a redacted value hides something.
+fn hides(value: &Value) -> bool {
+    match value {
+        Value::Text(text) => text.as_str() == REDACTED,
+        Value::List(items) => items.iter().any(hides),
+        Value::Map(map) => map.values().any(hides),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn config(text: &str) -> MachineConfig {
+        MachineConfig::from_yaml(&SecretString::from(text)).unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    const FROM: &str = "version: v1alpha1\nmachine:\n  type: worker\n  token: abc\n  install: {disk: /dev/sda, wipe: true}\n  \
+                        certSANs: [a, b]\ncluster: {}\n---\napiVersion: v1alpha1\nkind: HostnameConfig\nhostname: a\n";
+
+    #[test]
+    fn patches_lead_from_one_to_the_other() {
+        let to = "version: v1alpha1\nmachine:\n  type: worker\n  token: abc\n  install: {disk: /dev/vda}\n  certSANs: [b]\n  \
+                  network: {hostname: b}\ncluster: {}\n";
+        let found = PatchesBetween::new(&config(FROM), &config(to));
+        assert_eq!(found.left, Vec::<String>::new());
+        assert_eq!(found.patches.len(), 2, "{found:?}");
+        assert!(
+            found.patches[0].contains("kind: HostnameConfig") && found.patches[0].contains("$patch: delete")
+        );
+        assert!(found.patches[1].contains("disk: /dev/vda") && !found.patches[1].contains("token"));
+        assert_eq!(PatchesBetween::new(&config(FROM), &config(FROM)), PatchesBetween::default());
+    }
+
+    #[test]
+    fn a_secret_is_told_and_not_written() {
+        let found = PatchesBetween::new(&config(FROM), &config(&FROM.replace("abc", "xyz")));
+        assert_eq!((found.patches.len(), found.left), (0, vec!["machine.token".to_owned()]));
+        let with_file = FROM
+            .replace("  certSANs", "  files: [{content: password, path: /var/x, op: create}]\n  certSANs");
+        let found = PatchesBetween::new(&config(FROM), &config(&with_file));
+        assert_eq!((found.patches.len(), found.left), (0, vec!["machine.files".to_owned()]));
+    }
+}

@@ -1,0 +1,320 @@
+//! `strata import --state`: takes over what OpenTofu built. Nothing on a hypervisor is changed.
+
+use std::io::Read;
+use std::path::Path;
+use std::process::ExitCode;
+
+use serde_json::json;
+use strata_engine::Adoption;
+use strata_secret::{SecretBytes, SecretString};
+use strata_secrets::{OsRandom, sops};
+use strata_tofu::TofuState;
+use strata_tofu::arrival::{Arrival, Connection, Repository, StateNote, write_repository};
+
+use super::Args;
+use crate::command_error::CommandError;
+use crate::commands::CommandResult;
+use crate::context::{Context, random_hex};
+use crate::style::{self, paint};
+use crate::workspace::arrival::{KeptBundle, Promised};
+use crate::workspace::cluster::Keys;
+use crate::workspace::{Opening, StackSession, Workspace, find_root};
+
+pub(super) async fn run(context: &Context, args: &Args, path: &Path) -> CommandResult {
+    let state = read(path)?;
+    let arrival = Arrival::of(&state);
+    if arrival.guests.is_empty() && arrival.volumes.is_empty() && arrival.clusters.is_empty() {
+        tell(context, &arrival.notes);
+        return Err(CommandError::failed("the state has nothing that Strata could take over")
+            .hint("resources of bpg/proxmox and of siderolabs/talos are"));
+    }
+    let mut notes = arrival.notes.clone();
+    if find_root(&context.start()).is_err() {
+        let (repository, ready) = begin(context, args, &state, &arrival)?;
+        notes = repository.notes;
+        if !ready || args.dry_run {
+            tell(context, &notes);
+            context.printer.line(if args.dry_run {
+                "nothing was written"
+            } else {
+                "next: set endpoint and token in `strata.yaml` and `secrets.sops.yaml`, then import the state again: it is then taken over"
+            });
+            return Ok(ExitCode::SUCCESS);
+        }
+    }
+    take_over(context, args, &arrival, notes).await
+}
+
+fn read(path: &Path) -> Result<TofuState, CommandError> {
+    let shown = path.display();
+    let failed = |error: std::io::Error| CommandError::failed(format!("cannot read `{shown}`: {error}"));
+    let mut text = String::new();
+    if path == Path::new("-") {
+        std::io::stdin().lock().read_to_string(&mut text).map_err(failed)?;
+    } else {
+        text = std::fs::read_to_string(path).map_err(failed)?;
+    }
+    TofuState::parse(&text).map_err(|error| {
+        CommandError::failed(format!("the state `{shown}` cannot be taken over: {error}")).hint(error.hint())
+    })
+}
+
+/// Writes a repository where there is none. Gives whether its server is known.
+fn begin(
+    context: &Context,
+    args: &Args,
+    state: &TofuState,
+    arrival: &Arrival,
+) -> Result<(Repository, bool), CommandError> {
+    let into = std::path::absolute(context.start()).unwrap_or_else(|_| context.start());
+    let variable = |name: &str| context.environment.get(name).filter(|value| !value.is_empty()).cloned();
+    let connection = Connection {
+        endpoint: args.endpoint.clone().or_else(|| variable("PROXMOX_VE_ENDPOINT")),
+        insecure: variable("PROXMOX_VE_INSECURE").is_some_and(|value| value == "true" || value == "1"),
+        token: variable("PROXMOX_VE_API_TOKEN").map(SecretString::new),
+    };
+    let ready = arrival.guests.is_empty() || (connection.endpoint.is_some() && connection.token.is_some());
+    let stack = args.stack.clone().unwrap_or_else(|| "imported".to_owned());
+    let repository = write_repository(state, arrival, &connection, &random_hex(5), &stack);
+    if !args.dry_run {
+        write(context, &into, &repository)?;
+    }
+    for path in repository.files.keys().chain(repository.sealed.keys()) {
+        context.printer.event(&json!({"event": "file", "path": path}));
+        context.printer.line(format!("{} {path}", paint(style::CREATE, "+")));
+    }
+    Ok((repository, ready))
+}
+
+fn write(context: &Context, into: &Path, repository: &Repository) -> Result<(), CommandError> {
+    let all = repository.files.keys().chain(repository.sealed.keys());
+    for path in all.map(String::as_str).chain(["secrets.sops.yaml"]) {
+        if into.join(path).exists() {
+            return Err(CommandError::refused(format!("`{path}` is there already, and would be another"))
+                .hint("name an empty folder with `-C`"));
+        }
+    }
+    let failed = |path: &Path, error: std::io::Error| {
+        CommandError::failed(format!("cannot write `{}`: {error}", path.display()))
+    };
+    let put = |path: &str, bytes: &[u8]| -> Result<(), CommandError> {
+        let place = into.join(path);
+        if let Some(folder) = place.parent() {
+            std::fs::create_dir_all(folder).map_err(|error| failed(folder, error))?;
+        }
+        crate::replace_file::replace(&place, bytes).map_err(|error| failed(&place, error))
+    };
+    std::fs::create_dir_all(into).map_err(|error| failed(into, error))?;
+    // Encrypted for the user's own key where there is one.
+    let access = crate::secrets::access(context, into);
+    let mut recipients: Vec<String> = access.identities().recipients().to_vec();
+    if recipients.is_empty() {
+        let (key, recipient) = crate::secrets::generate_identity();
+        let place = into.join(crate::secrets::OWN_KEY);
+        crate::replace_file::replace_private(&place, key.expose().as_bytes())
+            .map_err(|error| failed(&place, error))?;
+        recipients.push(recipient);
+    }
+    let settings = sops::Settings { groups: vec![recipients.clone()], ..sops::Settings::default() };
+    let seal = |plain: &SecretString| {
+        let plain = SecretBytes::new(plain.expose().as_bytes().to_vec());
+        sops::encrypt(&plain, sops::Format::Yaml, &settings, jiff::Timestamp::now(), &mut OsRandom)
+            .map_err(|error| CommandError::failed(format!("cannot encrypt the secrets: {error}")))
+    };
+    let mut plain = String::new();
+    for (name, value) in &repository.secrets {
+        plain.push_str(&format!("{name}: {}\n", serde_json::Value::from(value.expose())));
+    }
+    put("secrets.sops.yaml", &seal(&SecretString::new(plain))?)?;
+    for (path, text) in &repository.sealed {
+        put(path, &seal(text)?)?;
+    }
+    for (path, text) in &repository.files {
+        put(path, text.as_bytes())?;
+    }
+    if !into.join(sops::CONFIG_FILE).exists() {
+        let rules =
+            format!("creation_rules:\n  - path_regex: \\.sops\\.ya?ml$\n    age: {}\n", recipients.join(","));
+        put(sops::CONFIG_FILE, rules.as_bytes())?;
+    }
+    let ignored = into.join(".gitignore");
+    let mut text = std::fs::read_to_string(&ignored).unwrap_or_default();
+    if !text.lines().any(|line| line.trim_start_matches('/') == crate::secrets::OWN_KEY) {
+        text.push_str("/age.key\n/.strata/\n*.tfstate*\n");
+        put(".gitignore", text.as_bytes())?;
+    }
+    Ok(())
+}
+
+/// Finds the counterparts in the repository, looks at each, and records what is proven.
+async fn take_over(
+    context: &Context,
+    args: &Args,
+    arrival: &Arrival,
+    mut notes: Vec<StateNote>,
+) -> CommandResult {
+    let mut workspace = Workspace::load(context)?;
+    let only: Vec<String> = args.stack.iter().cloned().collect();
+    let matched = workspace.matched(arrival, &only)?;
+    // What was told when the repository was written is not told again.
+    let told: Vec<String> = notes.iter().map(|note| note.address.clone()).collect();
+    notes.extend(matched.notes.into_iter().filter(|note| !told.contains(&note.address)));
+    let write = !args.dry_run;
+    for (cluster, stack) in &matched.clusters {
+        let (path, kept) = workspace.keep_bundle(stack, &cluster.secrets, write)?;
+        if kept == KeptBundle::Written {
+            let path = path.display().to_string();
+            context.printer.event(&json!({"event": "file", "path": path, "from": cluster.address}));
+            context.printer.line(format!(
+                "{} {path}, encrypted  {}",
+                paint(style::CREATE, "+"),
+                from(&cluster.address)
+            ));
+        }
+    }
+    let mut reload = false;
+    for (cluster, stack) in &matched.clusters {
+        let kept = workspace.keep_configs(stack, cluster, write)?;
+        notes.extend(kept.notes);
+        if let Some(path) = kept.file {
+            reload = write;
+            context.printer.event(&json!({"event": "file", "path": path}));
+            context.printer.line(format!(
+                "{} {path}  {}",
+                paint(style::CREATE, "+"),
+                paint(style::FAINT, "keeps the machines as they are configured")
+            ));
+        }
+    }
+    if reload {
+        workspace = Workspace::load(context)?;
+    }
+    let mut done = Done::default();
+    if !matched.stacks.is_empty() {
+        let names: Vec<String> = matched.stacks.iter().map(|(name, _)| name.clone()).collect();
+        let opening = Opening { keys: Keys::Draw, ..Opening::LOOK };
+        for session in workspace.open(&names, opening).await? {
+            let Some((_, promised)) = matched.stacks.iter().find(|(name, _)| *name == session.name) else {
+                continue;
+            };
+            let mut promised = promised.clone();
+            for (cluster, _) in matched.clusters.iter().filter(|(_, stack)| *stack == session.name) {
+                promised.add_machines(&session.view.graph, cluster);
+            }
+            let adoption = record(&workspace, &session, &promised, write).await?;
+            done.tell(context, &adoption, &promised, &mut notes);
+            if write {
+                let plan = session.run.plan(&session.view).await?;
+                done.left += plan.summary().changes() + plan.problems.len();
+            }
+        }
+    }
+    tell(context, &notes);
+    done.summary(context, args.dry_run)
+}
+
+/// Looks under the lock and writes the state; without writing, neither.
+async fn record(
+    workspace: &Workspace<'_>,
+    session: &StackSession,
+    promised: &Promised,
+    write: bool,
+) -> Result<Adoption, CommandError> {
+    if !write {
+        let state = session.run.read_state(&session.view).await?;
+        return Ok(session.run.survey(&session.view, &state.document, &promised.proofs).await?);
+    }
+    let owner = workspace.context.lock_owner("import");
+    let mut locked = session.run.lock(&session.view, owner).await?;
+    let outcome = async {
+        let adoption = locked.survey(&session.view, &promised.proofs).await?;
+        if !adoption.records.is_empty() {
+            locked
+                .edit(|document| {
+                    document.resources.extend(adoption.records.clone());
+                    document.outputs.clone_from(&session.outputs);
+                    if document.digest_key.is_none() {
+                        document.digest_key.clone_from(&session.wrapped_key);
+                    }
+                })
+                .await?;
+        }
+        Ok::<_, CommandError>(adoption)
+    }
+    .await;
+    locked.release().await?;
+    outcome
+}
+
+fn from(address: &str) -> String {
+    paint(style::FAINT, format!("from {address}"))
+}
+
+#[derive(Default)]
+struct Done {
+    taken: usize,
+    known: usize,
+    refused: usize,
+    /// What `strata plan` would still do.
+    left: usize,
+}
+
+impl Done {
+    fn tell(
+        &mut self,
+        context: &Context,
+        adoption: &Adoption,
+        promised: &Promised,
+        notes: &mut Vec<StateNote>,
+    ) {
+        self.taken += adoption.records.len();
+        self.known += adoption.known.len();
+        self.refused += adoption.refused.len();
+        for address in adoption.records.keys() {
+            let there = promised.from.get(address);
+            context.printer.event(&json!({"event": "taken-over", "address": address, "from": there}));
+            let there = there.map(|there| format!("  {}", from(there))).unwrap_or_default();
+            context.printer.line(format!("{} {address}{there}", paint(style::CREATE, "=")));
+        }
+        for (address, reason) in &adoption.refused {
+            let there = promised.from.get(address).cloned().unwrap_or_else(|| address.to_string());
+            notes.push(StateNote {
+                address: there,
+                message: format!("not taken over as `{address}`: {reason}"),
+            });
+        }
+        for (address, changes) in &adoption.differences {
+            let fields: Vec<String> = changes.iter().map(|change| format!("`{}`", change.path)).collect();
+            let there = promised.from.get(address).cloned().unwrap_or_else(|| address.to_string());
+            let message = format!("`{address}` differs from the source in {}", fields.join(", "));
+            notes.push(StateNote { address: there, message });
+        }
+    }
+
+    fn summary(&self, context: &Context, dry_run: bool) -> CommandResult {
+        let Self { taken, known, refused, left } = *self;
+        context.printer.event(&json!({
+            "event": "taken-over-all", "taken": taken, "known": known, "refused": refused, "left": left, "dry_run": dry_run,
+        }));
+        let what = format!("{taken} taken over, {known} known before, {refused} left alone");
+        let plan = match (dry_run, left) {
+            (true, _) => "nothing was written".to_owned(),
+            (false, 0) => "the plan of these stacks is empty".to_owned(),
+            (false, left) => format!("`strata plan` shows {left} differences from the source"),
+        };
+        context.printer.line(format!("{} {what}; {plan}", paint(style::CREATE, "imported:")));
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+fn tell(context: &Context, notes: &[StateNote]) {
+    for note in notes {
+        context.printer.event(&json!({"event": "note", "address": note.address, "message": note.message}));
+        context.printer.note(format!(
+            "{} {}: {}",
+            paint(style::WARNING, "note:"),
+            note.address,
+            note.message
+        ));
+    }
+}

@@ -1,0 +1,316 @@
+//! What OpenTofu built, matched with the resources of the repository.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+
+use strata_blueprint::Blueprint;
+use strata_diagnostics::Diagnostics;
+use strata_engine::Proofs;
+use strata_proxmox::TAKEN_OVER;
+use strata_resource::{Address, Kind, Resource, ResourceGraph, Spec, Value};
+use strata_source::EffectiveStack;
+use strata_talos::{PatchesBetween, SecretsBundle};
+use strata_tofu::arrival::{Arrival, BuiltCluster, BuiltGuest, BuiltVolume, StateNote};
+
+use super::{Workspace, plannable};
+use crate::command_error::CommandError;
+
+/// What a state promises of one stack.
+#[derive(Default, Clone)]
+pub(crate) struct Promised {
+    pub(crate) proofs: Proofs,
+    /// The address in the state of OpenTofu, by ours.
+    pub(crate) from: BTreeMap<Address, String>,
+}
+
+/// A state beside a repository.
+pub(crate) struct Matched<'a> {
+    /// By stack, in the order in which they are applied.
+    pub(crate) stacks: Vec<(String, Promised)>,
+    /// The stacks that clusters belong to.
+    pub(crate) clusters: Vec<(&'a BuiltCluster, String)>,
+    /// What has no counterpart.
+    pub(crate) notes: Vec<StateNote>,
+}
+
+/// What became of the secrets of a cluster.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum KeptBundle {
+    Written,
+    Known,
+}
+
+impl Workspace<'_> {
+    /// Finds the counterparts of what was built, in the chosen environment.
+    pub(crate) fn matched<'a>(
+        &self,
+        arrival: &'a Arrival,
+        stacks: &[String],
+    ) -> Result<Matched<'a>, CommandError> {
+        let mut matched = Matched { stacks: Vec::new(), clusters: Vec::new(), notes: Vec::new() };
+        let mut drawn: Vec<(&EffectiveStack, Blueprint)> = Vec::new();
+        for stack in self.select(stacks)?.into_iter().filter(|stack| plannable(stack)) {
+            drawn.push((stack, self.blueprint_without_secrets(stack)?));
+        }
+        let mut promised: BTreeMap<&str, Promised> = BTreeMap::new();
+        for guest in &arrival.guests {
+            let candidates = drawn.iter().flat_map(|(stack, blueprint)| {
+                blueprint
+                    .graph
+                    .iter()
+                    .filter(|resource| is_guest(resource, guest))
+                    .map(|found| (*stack, found))
+            });
+            let candidates: Vec<(&EffectiveStack, &Resource)> = candidates.collect();
+            match chosen(&candidates, &guest.name) {
+                Some((stack, resource)) => {
+                    let proof = [(TAKEN_OVER.to_owned(), Value::text(guest.proof.as_str()))].into();
+                    promised.entry(&stack.name).or_default().add(resource, proof, &guest.address);
+                }
+                None => matched.notes.push(StateNote {
+                    address: guest.address.clone(),
+                    message: self.without_counterpart(guest, candidates.len()),
+                }),
+            }
+        }
+        for volume in &arrival.volumes {
+            let found = drawn.iter().find_map(|(stack, blueprint)| {
+                Some((*stack, blueprint.graph.iter().find(|resource| is_volume(resource, volume))?))
+            });
+            match found {
+                Some((stack, resource)) => {
+                    let size = volume.size.map(|size| ("size".to_owned(), Value::Int(size)));
+                    promised.entry(&stack.name).or_default().add(
+                        resource,
+                        size.into_iter().collect(),
+                        &volume.address,
+                    );
+                }
+                None => matched.notes.push(StateNote {
+                    address: volume.address.clone(),
+                    message: format!(
+                        "the volume `{}` stays as it is: no image of the repository is kept under this name",
+                        volume.volume
+                    ),
+                }),
+            }
+        }
+        for cluster in &arrival.clusters {
+            match self.stack_of(cluster, &drawn) {
+                Some(stack) => {
+                    promised.entry(&stack.name).or_default();
+                    matched.clusters.push((cluster, stack.name.clone()));
+                }
+                None => matched.notes.push(StateNote {
+                    address: cluster.address.clone(),
+                    message:
+                        "no cluster of the repository has its machines: its secrets were not carried over"
+                            .to_owned(),
+                }),
+            }
+        }
+        for (stack, _) in &drawn {
+            matched.stacks.extend(promised.remove(stack.name.as_str()).map(|own| (stack.name.clone(), own)));
+        }
+        Ok(matched)
+    }
+
+    fn without_counterpart(&self, guest: &BuiltGuest, candidates: usize) -> String {
+        let vm_id = guest.vm_id;
+        if candidates > 1 {
+            return format!(
+                "several machines of the repository have the VMID {vm_id}, and none of them alone is called `{}`",
+                guest.name
+            );
+        }
+        let chosen = self.context.global.environment.as_deref();
+        let elsewhere = self.repository.effective().filter(|stack| plannable(stack)).find(|stack| {
+            let is_other = chosen.map_or(!stack.is_default_environment, |chosen| stack.environment != chosen);
+            is_other
+                && self
+                    .blueprint_without_secrets(stack)
+                    .is_ok_and(|blueprint| blueprint.graph.iter().any(|resource| is_guest(resource, guest)))
+        });
+        match elsewhere {
+            Some(stack) => format!(
+                "the VMID {vm_id} belongs to the environment `{0}`: import with `-e {0}`",
+                stack.environment
+            ),
+            None => format!(
+                "no machine of the repository has the VMID {vm_id}: write it into a stack and import again"
+            ),
+        }
+    }
+
+    /// The cluster of the repository that has the machines, else the one of that name.
+    fn stack_of<'s>(
+        &self,
+        cluster: &BuiltCluster,
+        drawn: &[(&'s EffectiveStack, Blueprint)],
+    ) -> Option<&'s EffectiveStack> {
+        let ips: BTreeSet<&str> = cluster.nodes.iter().map(|node| node.ip.as_str()).collect();
+        let clusters = || drawn.iter().filter_map(|(stack, _)| Some((*stack, stack.cluster()?)));
+        let by_machine = clusters().find(|(stack, written)| {
+            let machines = written.machines(&stack.name, &mut Diagnostics::new());
+            machines.iter().any(|machine| {
+                machine
+                    .address
+                    .as_ref()
+                    .is_some_and(|address| ips.contains(address.value.to_string().as_str()))
+            })
+        });
+        let by_name = || {
+            clusters()
+                .find(|(stack, written)| cluster.name.as_deref() == Some(written.cluster_name(&stack.name)))
+        };
+        by_machine.or_else(by_name).map(|(stack, _)| stack)
+    }
+
+    /// Keeps the secrets of a cluster, encrypted. Those of another cluster are never overwritten.
+    pub(crate) fn keep_bundle(
+        &self,
+        stack: &str,
+        bundle: &SecretsBundle,
+        write: bool,
+    ) -> Result<(PathBuf, KeptBundle), CommandError> {
+        bundle.add_to(&self.redactor);
+        let (stack, written) = self.written_cluster(stack)?;
+        let path = self.bundle_path(stack, written);
+        let place = self.root().join(&path);
+        let name = path.display();
+        if place.is_file() {
+            let known = self.read_bundle(&place).map_err(|reason| {
+                CommandError::failed(format!(
+                    "the secrets of the cluster, `{name}`, cannot be used: {reason}"
+                ))
+            })?;
+            if known != *bundle {
+                return Err(CommandError::refused(format!(
+                    "`{name}` holds other secrets than those that OpenTofu built `{}` with",
+                    stack.name
+                ))
+                .hint("one of the two is of another cluster: move that file away and import again"));
+            }
+            return Ok((path, KeptBundle::Known));
+        }
+        if write {
+            let sealed = self.seal_file(&path, &bundle.to_yaml())?;
+            crate::replace_file::replace(&place, &sealed)
+                .map_err(|error| CommandError::failed(format!("cannot write `{name}`: {error}")))?;
+        }
+        Ok((path, KeptBundle::Written))
+    }
+}
+
+/// What became of the configurations of a cluster's machines.
+pub(crate) struct KeptConfigs {
+    /// The file that keeps them as they are, if it was needed.
+    pub(crate) file: Option<String>,
+    pub(crate) notes: Vec<StateNote>,
+}
+
+impl Workspace<'_> {
+    /// Keeps machines as OpenTofu configured them: what Strata would tell them otherwise becomes patches in a `nodes.yaml`, unless the user
+    /// has one.
+    pub(crate) fn keep_configs(
+        &self,
+        stack: &str,
+        cluster: &BuiltCluster,
+        write: bool,
+    ) -> Result<KeptConfigs, CommandError> {
+        let (stack, _) = self.written_cluster(stack)?;
+        let drawn = self.draw(stack, &BTreeMap::new(), Some(&cluster.secrets))?;
+        let plan = drawn.cluster.unwrap_or_default();
+        let mut kept = KeptConfigs { file: None, notes: Vec::new() };
+        let mut nodes = serde_json::Map::new();
+        for place in &plan.nodes {
+            let name = &place.name;
+            let built = cluster.nodes.iter().find(|node| node.ip == place.address);
+            let Some((built, wanted)) = built.zip(plan.configs.get(name)) else { continue };
+            let between = PatchesBetween::new(wanted, &built.config);
+            if !between.left.is_empty() {
+                let fields = between.left.join("`, `");
+                let message = format!(
+                    "the configuration of `{name}` differs where a patch could hold a secret: `{fields}`"
+                );
+                kept.notes.push(StateNote { address: built.address.clone(), message });
+            }
+            if !between.patches.is_empty() {
+                nodes.insert(name.clone(), serde_json::json!({"patches": between.patches}));
+            }
+        }
+        if nodes.is_empty() {
+            return Ok(kept);
+        }
+        let path = format!("{}/nodes.yaml", stack.folder);
+        if stack.folder.is_empty() || self.root().join(&path).exists() {
+            let names: Vec<&str> = nodes.keys().map(String::as_str).collect();
+            let message = format!(
+                "Strata would configure {} otherwise; `strata plan` shows how, and patches in `nodes.yaml` keep what is there",
+                names.join(", ")
+            );
+            kept.notes.push(StateNote { address: cluster.address.clone(), message });
+            return Ok(kept);
+        }
+        if write {
+            let text = strata_tofu::arrival::nodes_file(nodes);
+            crate::replace_file::replace(&self.root().join(&path), text.as_bytes())
+                .map_err(|error| CommandError::failed(format!("cannot write `{path}`: {error}")))?;
+        }
+        kept.file = Some(path);
+        Ok(kept)
+    }
+}
+
+impl Promised {
+    /// Machines with Talos are known by their certificates; what they were told before is not asked again.
+    pub(crate) fn add_machines(&mut self, graph: &ResourceGraph, cluster: &BuiltCluster) {
+        for resource in graph.iter().filter(|resource| resource.kind() == Kind::Machine) {
+            let ip = resource.spec.get("address").and_then(Value::as_text);
+            if let Some(node) = cluster.nodes.iter().find(|node| Some(node.ip.as_str()) == ip) {
+                self.add(resource, Spec::new(), &node.address);
+            }
+        }
+        // Kubernetes runs where etcd was begun; its version is what the machines were told.
+        for resource in graph.iter().filter(|resource| resource.kind() == Kind::Kubernetes) {
+            if let Some(bootstrap) = &cluster.bootstrap {
+                self.add(resource, Spec::new(), bootstrap);
+            }
+        }
+    }
+
+    fn add(&mut self, resource: &Resource, proof: Spec, from: &str) {
+        self.proofs.insert(resource.address.clone(), proof);
+        self.from.insert(resource.address.clone(), from.to_owned());
+    }
+}
+
+/// The one that is meant: the only one, or the only one of that name.
+fn chosen<'c>(
+    candidates: &[(&'c EffectiveStack, &'c Resource)],
+    name: &str,
+) -> Option<(&'c EffectiveStack, &'c Resource)> {
+    if let [one] = candidates {
+        return Some(*one);
+    }
+    let named = |(_, resource): &&(&EffectiveStack, &Resource)| {
+        resource.spec.get("name").and_then(Value::as_text) == Some(name)
+    };
+    let mut named = candidates.iter().filter(named);
+    named.next().filter(|_| named.next().is_none()).copied()
+}
+
+fn is_guest(resource: &Resource, guest: &BuiltGuest) -> bool {
+    let is_container = resource.kind() == Kind::Container;
+    resource.kind().is_guest()
+        && is_container == (guest.kind == Kind::Container)
+        && resource.vmid() == Some(guest.vm_id)
+}
+
+fn is_volume(resource: &Resource, volume: &BuiltVolume) -> bool {
+    let text = |field: &str| resource.spec.get(field).and_then(Value::as_text);
+    let shared = resource.spec.get("shared").and_then(Value::as_bool) == Some(true);
+    resource.kind() == Kind::Image
+        && text("volume") == Some(volume.volume.as_str())
+        && (shared || text("node") == Some(volume.node.as_str()))
+}
