@@ -124,23 +124,9 @@ install_talos-provider() {
   mv "$kept/talos-provider.new" "$kept/talos-provider"
 }
 
-# Providers whose major version is not in the name of their module: no proxy of Go modules has those, so the repository itself is read.
-# Name, version, tool.
-build_hashicorp() {
-  local copy registry platform provider
-  copy=$(mktemp -d "$kept/build.XXXXXX")
-  registry=$(ls "$STRATA_BPG_MIRROR")
-  platform=$(go env GOOS)_$(go env GOARCH)
-  provider=$kept/$3.new/$registry/hashicorp/$1/$2/$platform/terraform-provider-$1_v$2
-  mkdir -p "$(dirname "$provider")"
-  git clone --quiet --depth 1 --branch "v$2" "https://github.com/hashicorp/terraform-provider-$1" "$copy"
-  (cd "$copy" && GOTOOLCHAIN=local GOWORK=off GOFLAGS=-mod=mod CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -o "$provider" .)
-  rm -rf "$copy"
-  mv "$kept/$3.new" "$kept/$3"
-}
-
-install_kubernetes-provider() { build_hashicorp kubernetes $kubernetes_provider_version kubernetes-provider; }
-install_helm-provider() { build_hashicorp helm $helm_provider_version helm-provider; }
+# Their modules carry no major version in the name, so that no proxy of Go modules has their releases: a mirror of them must be given.
+install_kubernetes-provider() { say "set STRATA_KUBERNETES_MIRROR to a folder with hashicorp/kubernetes $kubernetes_provider_version"; return 1; }
+install_helm-provider() { say "set STRATA_HELM_MIRROR to a folder with hashicorp/helm $helm_provider_version"; return 1; }
 
 install_talhelper() { build_go github.com/budimanjojo/talhelper/v3 v3.1.17 . "$kept/talhelper"; }
 
