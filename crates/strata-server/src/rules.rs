@@ -112,6 +112,14 @@ pub(crate) struct Decision {
     pub(crate) effect: Option<Effect>,
 }
 
+impl Command {
+    /// Whether the answer waits until it is on the disk. If the power fails, a lock that was just given back is held again and a heartbeat
+    /// is forgotten: neither loses a write nor makes two holders, and the next synced commit takes both with it.
+    pub(crate) fn is_durable(&self) -> bool {
+        !matches!(self, Self::Unlock { .. } | Self::Heartbeat { .. })
+    }
+}
+
 impl Decision {
     fn new(outcome: Outcome, effect: Effect) -> Result<Self, Refusal> {
         Ok(Self { outcome, effect: Some(effect) })

@@ -153,10 +153,12 @@ impl Worker {
     }
 
     fn attempt(&mut self, batch: &[Job]) -> Result<Vec<Given>, Failure> {
-        // Everything that is promised to somebody is on the disk before it is answered. Pieces of a content promise nothing until a
-        // version names them, and the commit that does so syncs the whole log, with them.
-        let durable = !batch.iter().all(|job| {
-            matches!(job, Job::Piece { .. } | Job::Stage { .. } | Job::Discard { .. } | Job::Nothing { .. })
+        // Pieces of a content promise nothing until a version names them. A synced commit syncs the whole log, so what was lazy before
+        // is durable with it.
+        let durable = batch.iter().any(|job| match job {
+            Job::Execute { command, .. } => command.is_durable(),
+            Job::Piece { .. } | Job::Stage { .. } | Job::Discard { .. } | Job::Nothing { .. } => false,
+            Job::Sweep { .. } | Job::ImportVersion { .. } | Job::ImportHead { .. } => true,
         });
         if self.lazy == durable {
             let level = if durable { "full" } else { "normal" };
