@@ -30,7 +30,7 @@ pub(crate) struct Global {
     /// One JSON object a line on standard output
     #[arg(long, global = true)]
     pub(crate) json: bool,
-    /// Says more, such as every request
+    /// Says more, such as every request, and every field of a machine configuration that changes
     #[arg(short, long, global = true)]
     pub(crate) verbose: bool,
     /// No colours
@@ -47,7 +47,8 @@ pub(crate) struct Global {
         global = true,
         value_parser = crate::workspace::read_duration,
         default_value = "0s",
-        hide_default_value = true
+        hide_default_value = true,
+        hide_env_values = true
     )]
     pub(crate) lock_timeout: std::time::Duration,
     /// Connects elsewhere: a JSON file that maps `host:port` of the model to `host:port` to dial

@@ -40,6 +40,7 @@ pub(crate) struct Args {
     /// Where the files go
     #[arg(long, value_name = "DIR", default_value = ".")]
     out: PathBuf,
+    /// The version of Kubernetes; without it, the one that the newest known Talos starts with
     #[arg(long, value_name = "VERSION", conflicts_with = "stack")]
     kubernetes_version: Option<String>,
     /// Other names and addresses of the Kubernetes API
