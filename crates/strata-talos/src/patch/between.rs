@@ -30,10 +30,7 @@ impl PatchesBetween {
         for document in from.documents() {
             match find(&to, &document.id()) {
                 Some(other) => work.document(document, other),
-                None => work.gone.push(headed(
-                    document,
-                    [("$patch".to_owned(), Value::text("delete"))].into_iter().collect(),
-                )),
+                None => work.gone.push(headed(document, deletion())),
             }
         }
         for document in to.documents().iter().filter(|document| find(&from, &document.id()).is_none()) {
@@ -105,7 +102,7 @@ impl Work {
         for (key, value) in from {
             let missing = to.0.get(key).is_none_or(is_nothing);
             if missing && !is_nothing(value) {
-                gone.insert(key.clone(), deletion());
+                gone.insert(key.clone(), Value::Map(deletion()));
             }
         }
         for (key, value) in to.0.iter().filter(|(_, value)| !is_nothing(value)) {
@@ -128,7 +125,7 @@ impl Work {
                 (before, _) => {
                     // A list would be added to, not replaced.
                     if matches!(before, Some(Value::List(_) | Value::Map(_))) {
-                        gone.insert(key.clone(), deletion());
+                        gone.insert(key.clone(), Value::Map(deletion()));
                     }
                     come.insert(key.clone(), bare(value));
                 }
@@ -146,8 +143,8 @@ impl Work {
     }
 }
 
-fn deletion() -> Value {
-    Value::map([("$patch", Value::text("delete"))])
+fn deletion() -> Map {
+    [("$patch".to_owned(), Value::text("delete"))].into_iter().collect()
 }
 
 /// The fields under the names that say which document they belong to.
