@@ -179,6 +179,14 @@ pub(crate) fn is_passing(error: &TalosError) -> bool {
     error.is_transient() || error.is_unreachable()
 }
 
+/// Whether a request was refused. An answer that was lost is none: what the node then does tells.
+pub(crate) fn sent<T>(answer: Result<T, TalosError>) -> Result<(), ProviderError> {
+    match answer {
+        Err(error) if !is_passing(&error) => Err(talos(error)),
+        _ => Ok(()),
+    }
+}
+
 /// A machine that is made again has the name of one that is gone: its member of etcd and its Node go first.
 async fn forget_former(
     cluster: &Cluster,
@@ -287,10 +295,8 @@ async fn tell(
     if reboot == RebootEffect::NoReboot {
         context.before_write()?;
         let moved = reached.address != node.address;
-        return match client.apply_configuration(&text, ApplyMode::NoReboot, false).await {
-            Err(error) if moved && is_passing(&error) => Ok(()),
-            other => other.map(drop).map_err(talos),
-        };
+        let told = client.apply_configuration(&text, ApplyMode::NoReboot, false).await;
+        return if moved { sent(told) } else { told.map(drop).map_err(talos) };
     }
     let boot = client.boot_id().await.map_err(talos)?;
     let ways = Ways { node, reached, boot: &boot };
@@ -367,7 +373,7 @@ async fn reset(
     Ok(())
 }
 
-/// Has a node wipe itself and reboot. An answer that was lost is none: what the node then does tells.
+/// Has a node wipe itself and reboot.
 pub(crate) async fn wiped(
     client: &TalosClient,
     wipe: Wipe,
@@ -376,11 +382,7 @@ pub(crate) async fn wiped(
 ) -> Result<(), ProviderError> {
     context.before_write()?;
     context.progress(doing);
-    match client.reset(&Reset { wipe, graceful: false, reboot: true }).await {
-        Ok(()) => Ok(()),
-        Err(error) if is_passing(&error) => Ok(()),
-        Err(error) => Err(talos(error)),
-    }
+    sent(client.reset(&Reset { wipe, graceful: false, reboot: true }).await)
 }
 
 /// The member says goodbye itself, and the others say that it has gone.
