@@ -340,10 +340,9 @@ async fn delete(
         return Ok(());
     }
     let answers = matches!(cluster.contact(&node.address).await?, Contact::Running(_));
-    let _turn = if answers {
-        Some(cluster.begin_turn(node, Disturbance::Leave, context).await?)
-    } else {
-        Some(cluster.turn(context).await?)
+    let _turn = match answers {
+        true => cluster.begin_turn(node, Disturbance::Leave, context).await?,
+        false => cluster.turn(context).await?,
     };
     if node.control_plane {
         if answers {
