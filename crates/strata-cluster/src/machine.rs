@@ -228,20 +228,19 @@ async fn update(
     node: &NodePlace,
     context: &dyn OperationContext,
 ) -> Result<(), ProviderError> {
-    let changes = |field: &str| operation.changes.iter().any(|change| change.path.first() == Some(field));
     // It still answers where it was; the new address is part of what it is told.
     let Some((reached, running)) = cluster.locate(node).await? else { return Err(silent(node)) };
     let moves = reached.address != node.address;
     // What DHCP gives is asked for again when the machine starts.
     let asks_again = moves && node.lease.is_some();
-    let upgrades = changes("version");
-    let tells = ["config", "foreign", "address"].iter().any(|field| changes(field));
+    let upgrades = operation.touches("version");
+    let tells = ["config", "foreign", "address"].iter().any(|field| operation.touches(field));
     let reboot = match tells {
         true => effect(&running.version, &running.config, &told(config(cluster, node)?, &running.config)),
         false => RebootEffect::NoReboot,
     };
     // A run that died may have told it, and not rebooted it.
-    let due = changes("cordoned") && cluster.due_reboot(&reached).await?.is_some();
+    let due = operation.touches("cordoned") && cluster.due_reboot(&reached).await?.is_some();
     let restarts = upgrades || due || asks_again || reboot != RebootEffect::NoReboot;
     let what = if restarts { Disturbance::Restart } else { Disturbance::Light };
     let _turn = cluster.begin_turn(&reached, what, context).await?;
@@ -261,7 +260,7 @@ async fn update(
     if due && let Some(boot) = cluster.due_reboot(node).await? {
         Ways { node, reached: node, boot: &boot }.rebooted(cluster, context).await?;
     }
-    if changes("media") {
+    if operation.touches("media") {
         eject(cluster, operation, context).await?;
     }
     cluster.end_turn(node, context).await

@@ -15,7 +15,7 @@ use crate::wait::{Seen, cut, until, until_done};
 
 /// Whether an operation on a VM changes the drive that its addresses are on.
 pub(crate) fn rewrites_drive(operation: &Operation) -> bool {
-    operation.changes.iter().any(|change| change.path.first() == Some("cloudinit"))
+    operation.touches("cloudinit")
 }
 
 impl Cluster {
