@@ -14,6 +14,11 @@ pub(crate) fn told(wanted: &MachineConfig, live: &MachineConfig) -> MachineConfi
     wanted.with_components_of(live)
 }
 
+/// Whether a node is told its configuration when the operation is done.
+pub(crate) fn tells(operation: &Operation) -> bool {
+    ["config", "foreign", "address"].iter().any(|field| operation.touches(field))
+}
+
 /// Whether a node has to be told anything.
 pub(crate) fn differs(live: &MachineConfig, told: &MachineConfig) -> bool {
     live.to_yaml().expose() != told.to_yaml().expose()
@@ -41,7 +46,7 @@ pub(crate) fn of(cluster: &Cluster, operation: &Operation) -> Option<Forecast> {
     if operation.touches("address") && moves() {
         return Some(Forecast::Restarts);
     }
-    if !["config", "foreign", "address"].iter().any(|field| operation.touches(field)) {
+    if !tells(operation) {
         return Some(Forecast::StaysUp);
     }
     let seen = cluster.seen.lock().unwrap_or_else(PoisonError::into_inner);

@@ -11,7 +11,7 @@ use strata_talos::{Component, Contract, MachineConfig, RebootEffect};
 
 use crate::cluster::{Cluster, NodePlace};
 use crate::error::{guard, internal, kube, talos};
-use crate::forecast::{effect, told};
+use crate::forecast::{effect, tells, told};
 use crate::kubernetes::version_of;
 use crate::moving;
 use crate::node::{Contact, Running, stage};
@@ -234,7 +234,7 @@ async fn update(
     // What DHCP gives is asked for again when the machine starts.
     let asks_again = moves && node.lease.is_some();
     let upgrades = operation.touches("version");
-    let tells = ["config", "foreign", "address"].iter().any(|field| operation.touches(field));
+    let tells = tells(operation);
     let reboot = match tells {
         true => effect(&running.version, &running.config, &told(config(cluster, node)?, &running.config)),
         false => RebootEffect::NoReboot,
