@@ -169,7 +169,7 @@ impl Cluster {
         self.given_up.lock().unwrap_or_else(std::sync::PoisonError::into_inner).insert(name.to_owned());
     }
 
-    /// This run tried to bring up every control plane, and failed each time.
+    /// No control plane comes up in this run: it failed with each of them, or does not come to it.
     pub(crate) fn has_no_control_plane(&self) -> bool {
         let given_up = self.given_up.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         self.control_planes().iter().all(|node| given_up.contains(&node.name))

@@ -14,6 +14,11 @@ pub(crate) fn told(wanted: &MachineConfig, live: &MachineConfig) -> MachineConfi
     wanted.with_components_of(live)
 }
 
+/// Whether a node is told its configuration when the operation is done.
+pub(crate) fn tells(operation: &Operation) -> bool {
+    ["config", "foreign", "address"].iter().any(|field| operation.touches(field))
+}
+
 /// Whether a node has to be told anything.
 pub(crate) fn differs(live: &MachineConfig, told: &MachineConfig) -> bool {
     live.to_yaml().expose() != told.to_yaml().expose()
@@ -29,20 +34,19 @@ pub(crate) fn effect(version: &str, live: &MachineConfig, told: &MachineConfig) 
 
 /// For the plan: by the version that the node will have when it is told.
 pub(crate) fn of(cluster: &Cluster, operation: &Operation) -> Option<Forecast> {
-    let changes = |field: &str| operation.changes.iter().any(|change| change.path.first() == Some(field));
     let due =
         || cluster.due.lock().unwrap_or_else(PoisonError::into_inner).contains(operation.address.name());
-    if changes("version") || (changes("cordoned") && due()) {
+    if operation.touches("version") || (operation.touches("cordoned") && due()) {
         return Some(Forecast::Restarts);
     }
     let moves = || {
         let node = cluster.options.nodes.iter().find(|node| node.name == operation.address.name());
         node.is_some_and(|node| node.lease.is_some())
     };
-    if changes("address") && moves() {
+    if operation.touches("address") && moves() {
         return Some(Forecast::Restarts);
     }
-    if !["config", "foreign", "address"].iter().any(|field| changes(field)) {
+    if !tells(operation) {
         return Some(Forecast::StaysUp);
     }
     let seen = cluster.seen.lock().unwrap_or_else(PoisonError::into_inner);

@@ -27,9 +27,8 @@ impl GuardedProvider {
 
     /// The cluster whose node a VM is, if the operation takes it down for a while.
     fn disturbed(&self, operation: &Operation) -> Option<&Arc<Cluster>> {
-        let powers = || operation.changes.iter().any(|change| change.path.first() == Some("power"));
         let disturbs = match operation.action {
-            Action::Update => operation.restart || powers(),
+            Action::Update => operation.restart || operation.touches("power"),
             // Its machine has left the cluster before.
             Action::Create | Action::Delete => false,
         };

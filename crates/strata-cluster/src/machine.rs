@@ -11,7 +11,7 @@ use strata_talos::{Component, Contract, MachineConfig, RebootEffect};
 
 use crate::cluster::{Cluster, NodePlace};
 use crate::error::{guard, internal, kube, talos};
-use crate::forecast::{effect, told};
+use crate::forecast::{effect, tells, told};
 use crate::kubernetes::version_of;
 use crate::moving;
 use crate::node::{Contact, Running, stage};
@@ -179,6 +179,14 @@ pub(crate) fn is_passing(error: &TalosError) -> bool {
     error.is_transient() || error.is_unreachable()
 }
 
+/// Whether a request was refused. An answer that was lost is none: what the node then does tells.
+pub(crate) fn sent<T>(answer: Result<T, TalosError>) -> Result<(), ProviderError> {
+    match answer {
+        Err(error) if !is_passing(&error) => Err(talos(error)),
+        _ => Ok(()),
+    }
+}
+
 /// A machine that is made again has the name of one that is gone: its member of etcd and its Node go first.
 async fn forget_former(
     cluster: &Cluster,
@@ -220,20 +228,19 @@ async fn update(
     node: &NodePlace,
     context: &dyn OperationContext,
 ) -> Result<(), ProviderError> {
-    let changes = |field: &str| operation.changes.iter().any(|change| change.path.first() == Some(field));
     // It still answers where it was; the new address is part of what it is told.
     let Some((reached, running)) = cluster.locate(node).await? else { return Err(silent(node)) };
     let moves = reached.address != node.address;
     // What DHCP gives is asked for again when the machine starts.
     let asks_again = moves && node.lease.is_some();
-    let upgrades = changes("version");
-    let tells = ["config", "foreign", "address"].iter().any(|field| changes(field));
+    let upgrades = operation.touches("version");
+    let tells = tells(operation);
     let reboot = match tells {
         true => effect(&running.version, &running.config, &told(config(cluster, node)?, &running.config)),
         false => RebootEffect::NoReboot,
     };
     // A run that died may have told it, and not rebooted it.
-    let due = changes("cordoned") && cluster.due_reboot(&reached).await?.is_some();
+    let due = operation.touches("cordoned") && cluster.due_reboot(&reached).await?.is_some();
     let restarts = upgrades || due || asks_again || reboot != RebootEffect::NoReboot;
     let what = if restarts { Disturbance::Restart } else { Disturbance::Light };
     let _turn = cluster.begin_turn(&reached, what, context).await?;
@@ -253,7 +260,7 @@ async fn update(
     if due && let Some(boot) = cluster.due_reboot(node).await? {
         Ways { node, reached: node, boot: &boot }.rebooted(cluster, context).await?;
     }
-    if changes("media") {
+    if operation.touches("media") {
         eject(cluster, operation, context).await?;
     }
     cluster.end_turn(node, context).await
@@ -287,10 +294,8 @@ async fn tell(
     if reboot == RebootEffect::NoReboot {
         context.before_write()?;
         let moved = reached.address != node.address;
-        return match client.apply_configuration(&text, ApplyMode::NoReboot, false).await {
-            Err(error) if moved && is_passing(&error) => Ok(()),
-            other => other.map(drop).map_err(talos),
-        };
+        let told = client.apply_configuration(&text, ApplyMode::NoReboot, false).await;
+        return if moved { sent(told) } else { told.map(drop).map_err(talos) };
     }
     let boot = client.boot_id().await.map_err(talos)?;
     let ways = Ways { node, reached, boot: &boot };
@@ -334,10 +339,9 @@ async fn delete(
         return Ok(());
     }
     let answers = matches!(cluster.contact(&node.address).await?, Contact::Running(_));
-    let _turn = if answers {
-        Some(cluster.begin_turn(node, Disturbance::Leave, context).await?)
-    } else {
-        Some(cluster.turn(context).await?)
+    let _turn = match answers {
+        true => cluster.begin_turn(node, Disturbance::Leave, context).await?,
+        false => cluster.turn(context).await?,
     };
     if node.control_plane {
         if answers {
@@ -367,7 +371,7 @@ async fn reset(
     Ok(())
 }
 
-/// Has a node wipe itself and reboot. An answer that was lost is none: what the node then does tells.
+/// Has a node wipe itself and reboot.
 pub(crate) async fn wiped(
     client: &TalosClient,
     wipe: Wipe,
@@ -376,11 +380,7 @@ pub(crate) async fn wiped(
 ) -> Result<(), ProviderError> {
     context.before_write()?;
     context.progress(doing);
-    match client.reset(&Reset { wipe, graceful: false, reboot: true }).await {
-        Ok(()) => Ok(()),
-        Err(error) if is_passing(&error) => Ok(()),
-        Err(error) => Err(talos(error)),
-    }
+    sent(client.reset(&Reset { wipe, graceful: false, reboot: true }).await)
 }
 
 /// The member says goodbye itself, and the others say that it has gone.

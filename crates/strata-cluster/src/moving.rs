@@ -8,15 +8,14 @@ use strata_talos::RebootEffect;
 use strata_talos::api::ApplyMode;
 
 use crate::cluster::{Cluster, NodePlace};
-use crate::error::talos;
 use crate::forecast::{differs, effect, told};
-use crate::machine::{config, is_passing};
+use crate::machine::{config, sent};
 use crate::node::{Contact, Running};
 use crate::wait::{Seen, cut, until, until_done};
 
 /// Whether an operation on a VM changes the drive that its addresses are on.
 pub(crate) fn rewrites_drive(operation: &Operation) -> bool {
-    operation.changes.iter().any(|change| change.path.first() == Some("cloudinit"))
+    operation.touches("cloudinit")
 }
 
 impl Cluster {
@@ -59,11 +58,8 @@ pub(crate) async fn tell_ahead(
     context.before_write()?;
     context.progress("is told its new configuration");
     let client = cluster.talos(&reached.address)?;
-    match client.apply_configuration(&wanted.to_yaml(), ApplyMode::NoReboot, false).await {
-        // It may have gone to the other address with the answer on its way.
-        Err(error) if is_passing(&error) => Ok(()),
-        other => other.map(drop).map_err(talos),
-    }
+    // It may have gone to the other address with the answer on its way.
+    sent(client.apply_configuration(&wanted.to_yaml(), ApplyMode::NoReboot, false).await)
 }
 
 /// Waits until a node answers at one of its addresses, and says at which.
@@ -131,10 +127,8 @@ async fn tell_again(
         return Ok(());
     }
     context.before_write()?;
-    match cluster.talos(&from.address)?.apply_configuration(&wanted.to_yaml(), ApplyMode::Auto, false).await {
-        Err(error) if is_passing(&error) => Ok(()),
-        other => other.map(drop).map_err(talos),
-    }
+    let client = cluster.talos(&from.address)?;
+    sent(client.apply_configuration(&wanted.to_yaml(), ApplyMode::Auto, false).await)
 }
 
 /// What a person has to do on the DHCP server.

@@ -9,6 +9,7 @@ use strata_talos::api::{ConfigSlot, MachineStage, TalosError, TalosReason, TlsPr
 
 use crate::cluster::{Cluster, NodePlace};
 use crate::error::{internal, talos};
+use crate::machine::sent;
 use crate::wait::{Seen, until};
 
 const UNKNOWN: &str = "Kubernetes does not know it yet";
@@ -138,10 +139,7 @@ impl Cluster {
     ) -> Result<(), ProviderError> {
         context.before_write()?;
         context.progress("its kubelet is restarted, so that Kubernetes knows it again");
-        match self.talos(&node.address)?.restart_service("kubelet").await {
-            Err(error) if !(error.is_transient() || error.is_unreachable()) => Err(talos(error)),
-            _ => Ok(()),
-        }
+        sent(self.talos(&node.address)?.restart_service("kubelet").await)
     }
 
     /// What is wrong with a node; nothing if it is well.

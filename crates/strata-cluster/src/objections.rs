@@ -48,10 +48,6 @@ fn read(version: Option<&str>) -> Option<Version> {
     version?.parse().ok()
 }
 
-fn changes(operation: &Operation, field: &str) -> bool {
-    operation.changes.iter().any(|change| change.path.first() == Some(field))
-}
-
 fn is_control_plane(operation: &&Operation) -> bool {
     operation.address.kind() == Kind::Machine && text(operation, "role") == Some("controlplane")
 }
@@ -123,7 +119,7 @@ async fn addresses(cluster: &Cluster, operations: &[Operation]) -> Result<Vec<Ob
     let made_anew =
         |name: &str| machines().any(|one| one.action == Action::Create && one.address.name() == name);
     for operation in machines().filter(|one| one.action != Action::Delete) {
-        let moves = operation.action == Action::Update && changes(operation, "address");
+        let moves = operation.action == Action::Update && operation.touches("address");
         let (name, Some(at)) = (operation.address.name(), text(operation, "address")) else { continue };
         if operation.action != Action::Create && !moves {
             continue;

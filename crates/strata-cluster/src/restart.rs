@@ -60,19 +60,36 @@ impl Ways<'_> {
         Ok(Now::Busy(why))
     }
 
+    /// Asks it whenever it waits, until it is in another boot or says itself that it is done.
+    async fn asked<F>(
+        &self,
+        cluster: &Cluster,
+        doing: &str,
+        context: &dyn OperationContext,
+        ask: impl Fn(TalosClient) -> F,
+    ) -> Result<(), ProviderError>
+    where
+        F: Future<Output = Result<Seen<()>, ProviderError>>,
+    {
+        let within = cluster.options.deadlines.reboot;
+        until_done(context, &format!("{doing} of `{}`", self.node.name), within, || async {
+            match cut(context, doing, self.now(cluster)).await? {
+                Now::Other => Ok(Seen::Done(())),
+                Now::Busy(what) => Ok(Seen::NotYet(what)),
+                Now::Waits(client) => ask(client).await,
+            }
+        })
+        .await
+    }
+
     /// Reboots it.
     pub(crate) async fn rebooted(
         &self,
         cluster: &Cluster,
         context: &dyn OperationContext,
     ) -> Result<(), ProviderError> {
-        let within = cluster.options.deadlines.reboot;
-        until_done(context, &format!("the reboot of `{}`", self.node.name), within, || async {
-            match cut(context, "the reboot", self.now(cluster)).await? {
-                Now::Other => Ok(Seen::Done(())),
-                Now::Busy(what) => Ok(Seen::NotYet(what)),
-                Now::Waits(client) => reboot(&client, context).await.map(Seen::NotYet),
-            }
+        self.asked(cluster, "the reboot", context, |client: TalosClient| async move {
+            reboot(&client, context).await.map(Seen::NotYet)
         })
         .await
     }
@@ -84,13 +101,7 @@ impl Ways<'_> {
         config: &SecretString,
         context: &dyn OperationContext,
     ) -> Result<(), ProviderError> {
-        let within = cluster.options.deadlines.reboot;
-        until_done(context, &format!("the reboot of `{}`", self.node.name), within, || async {
-            let client = match cut(context, "the reboot", self.now(cluster)).await? {
-                Now::Other => return Ok(Seen::Done(())),
-                Now::Busy(what) => return Ok(Seen::NotYet(what)),
-                Now::Waits(client) => client,
-            };
+        self.asked(cluster, "the reboot", context, |client: TalosClient| async move {
             context.before_write()?;
             match client.apply_configuration(config, ApplyMode::Auto, false).await {
                 Ok(applied) if applied.reboots => Ok(Seen::NotYet("it goes down".to_owned())),
@@ -130,14 +141,8 @@ pub(crate) async fn upgrade(
     let boot = client.boot_id().await.map_err(talos)?;
     let ways = Ways { node, reached: node, boot: &boot };
     // From 1.13 on the node only installs it, and we reboot.
-    let installed = AtomicBool::new(false);
-    let within = cluster.options.deadlines.reboot;
-    until_done(context, &format!("the upgrade of `{}`", node.name), within, || async {
-        let client = match cut(context, "the upgrade", ways.now(cluster)).await? {
-            Now::Other => return Ok(Seen::Done(())),
-            Now::Busy(what) => return Ok(Seen::NotYet(what)),
-            Now::Waits(client) => client,
-        };
+    let installed = &AtomicBool::new(false);
+    ways.asked(cluster, "the upgrade", context, |client: TalosClient| async move {
         if !installed.load(Ordering::SeqCst) {
             context.before_write()?;
             context.progress(&format!("is upgraded to {wanted}"));

@@ -63,6 +63,13 @@ pub struct Operation {
     pub restart: bool,
 }
 
+impl Operation {
+    /// Whether a field changes, or something in it.
+    pub fn touches(&self, field: &str) -> bool {
+        self.changes.iter().any(|change| change.path.first() == Some(field))
+    }
+}
+
 /// What an update does to the object besides changing it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

@@ -30,10 +30,7 @@ impl PatchesBetween {
         for document in from.documents() {
             match find(&to, &document.id()) {
                 Some(other) => work.document(document, other),
-                None => work.gone.push(headed(
-                    document,
-                    [("$patch".to_owned(), Value::text("delete"))].into_iter().collect(),
-                )),
+                None => work.gone.push(headed(document, deletion())),
             }
         }
         for document in to.documents().iter().filter(|document| find(&from, &document.id()).is_none()) {
@@ -86,16 +83,13 @@ struct Work {
 
 impl Work {
     fn document(&mut self, from: &Document, to: &Document) {
-        let (one, other) = (from.to_value(), to.to_value());
-        let (hidden, shown) = (from.to_redacted_value(), to.to_redacted_value());
-        let (Some(one), Some(other), Some(hidden), Some(shown)) =
-            (one.as_map(), other.as_map(), hidden.as_map(), shown.as_map())
-        else {
+        let (one, other, shown) = (from.to_value(), to.to_value(), to.to_redacted_value());
+        let (Some(one), Some(other), Some(shown)) = (one.as_map(), other.as_map(), shown.as_map()) else {
             return;
         };
         let (mut gone, mut come) = (Map::new(), Map::new());
         let path = if to.is_v1alpha1() { String::new() } else { format!("{}: ", to.id()) };
-        self.map(&path, (one, hidden), (other, shown), &mut gone, &mut come);
+        self.map(&path, one, (other, shown), &mut gone, &mut come);
         for (parts, found) in [(&mut self.gone, gone), (&mut self.come, come)] {
             if !found.is_empty() {
                 parts.push(headed(to, found));
@@ -103,24 +97,24 @@ impl Work {
         }
     }
 
-    fn map(&mut self, path: &str, from: (&Map, &Map), to: (&Map, &Map), gone: &mut Map, come: &mut Map) {
-        for (key, value) in from.0 {
+    /// `to` is given twice: as it is, and redacted.
+    fn map(&mut self, path: &str, from: &Map, to: (&Map, &Map), gone: &mut Map, come: &mut Map) {
+        for (key, value) in from {
             let missing = to.0.get(key).is_none_or(is_nothing);
             if missing && !is_nothing(value) {
-                gone.insert(key.clone(), deletion());
+                gone.insert(key.clone(), Value::Map(deletion()));
             }
         }
         for (key, value) in to.0.iter().filter(|(_, value)| !is_nothing(value)) {
             let own = format!("{path}{key}");
             let twin = to.1.get(key).unwrap_or(value);
-            let before = from.0.get(key).filter(|before| !is_nothing(before));
+            let before = from.get(key).filter(|before| !is_nothing(before));
             match (before, value) {
                 (Some(before), _) if before == value => {}
                 (Some(Value::Map(before)), Value::Map(after)) => {
                     let (mut less, mut more) = (Map::new(), Map::new());
-                    let hidden = from.1.get(key).and_then(Value::as_map).unwrap_or(before);
                     let shown = twin.as_map().unwrap_or(after);
-                    self.map(&format!("{own}."), (before, hidden), (after, shown), &mut less, &mut more);
+                    self.map(&format!("{own}."), before, (after, shown), &mut less, &mut more);
                     for (place, found) in [(&mut *gone, less), (&mut *come, more)] {
                         if !found.is_empty() {
                             place.insert(key.clone(), Value::Map(found));
@@ -131,7 +125,7 @@ impl Work {
                 (before, _) => {
                     // A list would be added to, not replaced.
                     if matches!(before, Some(Value::List(_) | Value::Map(_))) {
-                        gone.insert(key.clone(), deletion());
+                        gone.insert(key.clone(), Value::Map(deletion()));
                     }
                     come.insert(key.clone(), bare(value));
                 }
@@ -149,8 +143,8 @@ impl Work {
     }
 }
 
-fn deletion() -> Value {
-    Value::map([("$patch", Value::text("delete"))])
+fn deletion() -> Map {
+    [("$patch".to_owned(), Value::text("delete"))].into_iter().collect()
 }
 
 /// The fields under the names that say which document they belong to.
