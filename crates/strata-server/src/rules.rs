@@ -97,10 +97,11 @@ pub enum Refusal {
 #[derive(Debug, Clone)]
 pub(crate) enum Effect {
     SetLock(Option<Lock>),
-    /// Becomes the current version, with the content of the command.
-    PutVersion(Version),
-    /// Joins the history of a state that has no current version.
-    AddVersion(Version),
+    /// Joins the history, with the content of the command. It becomes the current version, or the state has none before and after.
+    PutVersion {
+        version: Version,
+        current: bool,
+    },
     RemoveCurrent,
     AppendJournal(Bytes),
     ClearJournal,
@@ -207,7 +208,10 @@ fn decide_write(head: &Head, write: &Write) -> Result<Decision, Refusal> {
             return Err(Refusal::Moved { expected: 0, found: current.serial.unwrap_or(0) });
         }
         let version = next_version(head, write, false);
-        return Decision::new(Outcome::Written(version.clone()), Effect::AddVersion(version));
+        return Decision::new(
+            Outcome::Written(version.clone()),
+            Effect::PutVersion { version, current: false },
+        );
     }
     let broken = check_lock(head, write.lock.as_deref()).err().or_else(|| check_content(head, write).err());
     let forced = match broken {
@@ -218,7 +222,7 @@ fn decide_write(head: &Head, write: &Write) -> Result<Decision, Refusal> {
         return Decision::nothing(Outcome::Unchanged(current.clone()));
     }
     let version = next_version(head, write, forced);
-    Decision::new(Outcome::Written(version.clone()), Effect::PutVersion(version))
+    Decision::new(Outcome::Written(version.clone()), Effect::PutVersion { version, current: true })
 }
 
 fn next_version(head: &Head, write: &Write, forced: bool) -> Version {

@@ -66,9 +66,10 @@ impl Record {
         serde_json::to_vec(self).map(Bytes::from).map_err(|error| StorageError::Failed(error.to_string()))
     }
 
-    pub(super) fn put(&mut self, version: Version, content: String) {
+    /// As the newest version; as the current one, or the state has none.
+    pub(super) fn put(&mut self, version: Version, content: String, current: bool) {
         self.head.last_version = version.version;
-        self.head.current = Some(version.clone());
+        self.head.current = current.then(|| version.clone());
         self.versions.push(Kept { version, content });
     }
 
