@@ -45,13 +45,21 @@ pub struct Write {
     pub md5: String,
     /// The lock that the writer believes to hold.
     pub lock: Option<String>,
-    /// The serial that the writer believes to replace; 0 for none.
-    pub replaces: Option<u64>,
-    /// Into the history of a state that is not there, and no further.
-    pub past: bool,
+    pub replaces: Replaces,
     pub force: bool,
     pub by: String,
     pub written: i64,
+}
+
+/// What a write takes the place of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Replaces {
+    /// What is there, if its serial is lower.
+    Whatever,
+    /// What the writer believes to have this serial; 0 for none.
+    Serial(u64),
+    /// It joins the history of a state that is not there, and no further.
+    Nothing,
 }
 
 /// The bytes of a state.
@@ -202,7 +210,7 @@ fn check_lock(head: &Head, id: Option<&str>) -> Result<(), Refusal> {
 }
 
 fn decide_write(head: &Head, write: &Write) -> Result<Decision, Refusal> {
-    if write.past {
+    if write.replaces == Replaces::Nothing {
         check_lock(head, write.lock.as_deref())?;
         if let Some(current) = &head.current {
             return Err(Refusal::Moved { expected: 0, found: current.serial.unwrap_or(0) });
@@ -247,7 +255,7 @@ fn check_content(head: &Head, write: &Write) -> Result<(), Refusal> {
         return Ok(());
     }
     let found = head.current.as_ref().and_then(|current| current.serial).unwrap_or(0);
-    if let Some(expected) = write.replaces
+    if let Replaces::Serial(expected) = write.replaces
         && expected != found
     {
         return Err(Refusal::Moved { expected, found });
