@@ -35,6 +35,10 @@ pub(super) fn head_path(name: &StateName) -> String {
     path
 }
 
+fn damaged(path: &str, error: impl std::fmt::Display) -> StorageError {
+    StorageError::Damaged(format!("`{path}` cannot be read: {error}"))
+}
+
 impl Record {
     pub(super) fn new(name: &StateName) -> Self {
         Self {
@@ -50,15 +54,13 @@ impl Record {
     }
 
     fn read(path: &str, bytes: &[u8]) -> Result<Self, StorageError> {
-        serde_json::from_slice(bytes)
-            .map_err(|error| StorageError::Damaged(format!("`{path}` cannot be read: {error}")))
+        serde_json::from_slice(bytes).map_err(|error| damaged(path, error))
     }
 
     /// One whose name is not known yet.
     pub(super) fn named(path: &str, bytes: &[u8]) -> Result<(StateName, Self), StorageError> {
         let record = Self::read(path, bytes)?;
-        let name = StateName::parse(&record.name)
-            .map_err(|error| StorageError::Damaged(format!("`{path}` cannot be read: {error}")))?;
+        let name = StateName::parse(&record.name).map_err(|error| damaged(path, error))?;
         Ok((name, record))
     }
 
