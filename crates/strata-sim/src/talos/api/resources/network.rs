@@ -15,8 +15,7 @@ const LOOPBACK: &str = "lo";
 
 /// The cards of a machine: their names and hardware addresses.
 fn cards(world: &World, key: &str) -> Vec<(String, String)> {
-    let guest = key.strip_prefix("vm/").and_then(|vmid| world.guests.get(&vmid.parse().ok()?));
-    let Some(guest) = guest else { return vec![("enp1s0".to_owned(), made_up(world, key))] };
+    let Some(guest) = world.talos_guest(key) else { return vec![("enp1s0".to_owned(), made_up(world, key))] };
     let mut cards: Vec<(u32, String)> = guest
         .config
         .iter()
