@@ -14,6 +14,7 @@ use prost::Message;
 use serde_json::json;
 
 use super::{Call, Outcome, Reply, machine};
+use crate::talos::clusters::content_version;
 use crate::talos::config::Role;
 use crate::talos::grpc::{Code, Status};
 use crate::talos::machine::Boot;
@@ -29,11 +30,6 @@ use kinds::{
 
 pub(super) use status::machine_status;
 
-/// A number that is another one for other bytes, most likely.
-fn sum(bytes: &[u8]) -> u32 {
-    bytes.iter().fold(1_u32, |sum, byte| sum.wrapping_mul(31).wrapping_add(u32::from(*byte))) % 100_000 + 1
-}
-
 fn resource(namespace: &str, kind: &str, id: &str, content: &impl Message, yaml: String) -> Resource {
     let annotations = match kind {
         MACHINE_CONFIG => BTreeMap::from([("talos.dev/yaml-spec".to_owned(), "1".to_owned())]),
@@ -46,7 +42,7 @@ fn resource(namespace: &str, kind: &str, id: &str, content: &impl Message, yaml:
             kind: kind.to_owned(),
             id: id.to_owned(),
             // It moves with the content, as it would; the number itself means nothing.
-            version: sum(&proto).to_string(),
+            version: content_version(&proto).to_string(),
             phase: "running".to_owned(),
             annotations,
             // Nobody reads when; programs only insist that it is there.
@@ -67,7 +63,7 @@ fn block_text(text: &str) -> String {
 fn shown(kind: &str, id: &str, spec: serde_json::Value) -> Resource {
     let namespace = kinds::find(kind, u32::MAX).map_or("", |known| known.namespace);
     let text = yaml::write(&spec);
-    let version = sum(text.as_bytes());
+    let version = content_version(text.as_bytes());
     versioned(resource(namespace, kind, id, &Nothing {}, text), version)
 }
 
