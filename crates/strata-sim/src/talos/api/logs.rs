@@ -45,7 +45,7 @@ pub(super) fn dmesg(call: &Call<'_>) -> Outcome {
         let world = call.shared.world();
         let (_, boot) = machine(&world, call.key)?;
         let at = stamp(boot.running_since.unwrap_or_else(|| world.now_ms()));
-        let version = boot.image.as_ref().map(|image| image.version.clone()).unwrap_or_default();
+        let version = boot.version();
         let mut lines = vec![
             format!("kern:  notice: [{at}]: Linux version 6.12.0-talos (strata-sim)"),
             format!("kern:    info: [{at}]: Command line: talos.platform=nocloud console=tty1"),

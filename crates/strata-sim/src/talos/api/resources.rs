@@ -117,7 +117,7 @@ fn all(world: &World, key: &str, name: &str, version: Version, admin: bool) -> R
         // A simulated machine has nothing to complain about.
         DIAGNOSTIC => Vec::new(),
         VERSION => {
-            let version = boot.image.as_ref().map(|image| image.version.clone()).unwrap_or_default();
+            let version = boot.version();
             let yaml = yaml::write(&json!({ "name": "Talos", "version": version }));
             let content = cosi::VersionSpec { version, name: "Talos".to_owned() };
             vec![resource("runtime", VERSION, "version", &content, yaml)]
@@ -212,7 +212,7 @@ fn members(world: &World, key: &str) -> Vec<Resource> {
     let member = |other: &str, control_plane: bool| {
         let boot = world.talos.machines.get(other)?.boot.as_ref()?;
         let hostname = world.talos_hostname(other);
-        let version = boot.image.as_ref().map(|image| image.version.clone()).unwrap_or_default();
+        let version = boot.version();
         let addresses = boot.addresses();
         let bytes = addresses.iter().filter_map(|address| match address.parse().ok()? {
             IpAddr::V4(v4) => Some(cosi::NetIp { ip: v4.octets().to_vec() }),
