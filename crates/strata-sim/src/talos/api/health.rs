@@ -130,8 +130,8 @@ impl View<'_> {
     }
 
     fn objects(&self, plural: &str) -> Vec<&Value> {
-        let id = self.world.kubernetes_of(self.key).map(|(id, up)| if up { id } else { String::new() });
-        id.map(|id| self.world.kubernetes.list(&id, plural)).unwrap_or_default()
+        let Some((id, true)) = self.world.kubernetes_of(self.key) else { return Vec::new() };
+        self.world.kubernetes.list(&id, plural)
     }
 
     fn kubernetes_nodes(&self, fine: impl Fn(&Value) -> bool, what: &str) -> Found {

@@ -77,7 +77,7 @@ pub(super) fn dmesg(call: &Call<'_>) -> Outcome {
     lines(call, if asked.tail { String::new() } else { text }, asked.follow)
 }
 
-/// The containers of Kubernetes' pods on a machine: name of the container, image.
+/// The containers of Kubernetes' pods on a machine: its pod with the namespace, its name, its image.
 pub(super) fn containers(world: &World, key: &str) -> Vec<(String, String, String)> {
     let hostname = world.talos_hostname(key);
     let Some((cluster, _)) = world.kubernetes_of(key) else { return Vec::new() };

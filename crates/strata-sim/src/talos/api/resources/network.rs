@@ -107,7 +107,6 @@ pub(super) fn all(world: &World, key: &str, boot: &Boot, kind: &str) -> Vec<Reso
             placed.chain(vip.iter().map(|cidr| address(first, cidr))).chain(loopback).collect()
         }
         NODE_ADDRESS => {
-            let plain = |list: &[String]| json!(list);
             let current: Vec<String> = own.iter().cloned().chain(vip).collect();
             [
                 ("current", current),
@@ -115,9 +114,7 @@ pub(super) fn all(world: &World, key: &str, boot: &Boot, kind: &str) -> Vec<Reso
                 ("routed", own.clone()),
             ]
             .into_iter()
-            .map(|(id, list)| {
-                shown(NODE_ADDRESS, id, json!({ "addresses": plain(&list), "sortAlgorithm": "v1" }))
-            })
+            .map(|(id, list)| shown(NODE_ADDRESS, id, json!({ "addresses": list, "sortAlgorithm": "v1" })))
             .collect()
         }
         LINK => {
