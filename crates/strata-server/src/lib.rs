@@ -27,6 +27,6 @@ pub use config::{Config, PostgresSettings, S3Settings, StorageSettings, read_con
 pub use head::{Head, Version};
 pub use lock::{Beat, Lock, LockKind};
 pub use name::{BadName, StateName};
-pub use rules::{Command, Content, Outcome, Refusal, Write};
+pub use rules::{Command, Content, Outcome, Refusal, Replaces, Write};
 pub use server::{Server, ServerError, ServerOptions};
 pub use tls::{TlsError, TlsFiles};

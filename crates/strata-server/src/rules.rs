@@ -45,13 +45,21 @@ pub struct Write {
     pub md5: String,
     /// The lock that the writer believes to hold.
     pub lock: Option<String>,
-    /// The serial that the writer believes to replace; 0 for none.
-    pub replaces: Option<u64>,
-    /// Into the history of a state that is not there, and no further.
-    pub past: bool,
+    pub replaces: Replaces,
     pub force: bool,
     pub by: String,
     pub written: i64,
+}
+
+/// What a write takes the place of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Replaces {
+    /// What is there, if its serial is lower.
+    Whatever,
+    /// What the writer believes to have this serial; 0 for none.
+    Serial(u64),
+    /// It joins the history of a state that is not there, and no further.
+    Nothing,
 }
 
 /// The bytes of a state.
@@ -97,10 +105,11 @@ pub enum Refusal {
 #[derive(Debug, Clone)]
 pub(crate) enum Effect {
     SetLock(Option<Lock>),
-    /// Becomes the current version, with the content of the command.
-    PutVersion(Version),
-    /// Joins the history of a state that has no current version.
-    AddVersion(Version),
+    /// Joins the history, with the content of the command. It becomes the current version, or the state has none before and after.
+    PutVersion {
+        version: Version,
+        current: bool,
+    },
     RemoveCurrent,
     AppendJournal(Bytes),
     ClearJournal,
@@ -201,13 +210,16 @@ fn check_lock(head: &Head, id: Option<&str>) -> Result<(), Refusal> {
 }
 
 fn decide_write(head: &Head, write: &Write) -> Result<Decision, Refusal> {
-    if write.past {
+    if write.replaces == Replaces::Nothing {
         check_lock(head, write.lock.as_deref())?;
         if let Some(current) = &head.current {
             return Err(Refusal::Moved { expected: 0, found: current.serial.unwrap_or(0) });
         }
         let version = next_version(head, write, false);
-        return Decision::new(Outcome::Written(version.clone()), Effect::AddVersion(version));
+        return Decision::new(
+            Outcome::Written(version.clone()),
+            Effect::PutVersion { version, current: false },
+        );
     }
     let broken = check_lock(head, write.lock.as_deref()).err().or_else(|| check_content(head, write).err());
     let forced = match broken {
@@ -218,7 +230,7 @@ fn decide_write(head: &Head, write: &Write) -> Result<Decision, Refusal> {
         return Decision::nothing(Outcome::Unchanged(current.clone()));
     }
     let version = next_version(head, write, forced);
-    Decision::new(Outcome::Written(version.clone()), Effect::PutVersion(version))
+    Decision::new(Outcome::Written(version.clone()), Effect::PutVersion { version, current: true })
 }
 
 fn next_version(head: &Head, write: &Write, forced: bool) -> Version {
@@ -243,7 +255,7 @@ fn check_content(head: &Head, write: &Write) -> Result<(), Refusal> {
         return Ok(());
     }
     let found = head.current.as_ref().and_then(|current| current.serial).unwrap_or(0);
-    if let Some(expected) = write.replaces
+    if let Replaces::Serial(expected) = write.replaces
         && expected != found
     {
         return Err(Refusal::Moved { expected, found });

@@ -47,6 +47,7 @@ use cluster::{Cluster, Moment};
 
 pub use control::apply as change;
 pub use manifests::{Wanted as WantedManifests, manifests};
+pub use object::has_condition;
 pub use server::serve;
 pub use store::Contents;
 

@@ -145,9 +145,7 @@ impl Folder {
         }
         Ok(())
     }
-}
 
-impl Folder {
     /// Into the history only.
     fn write_version(&self, document: &StateDocument) -> Result<(), StoreError> {
         Replaces::Nothing.check(&self.key, document, self.serial()?)?;

@@ -20,21 +20,10 @@ use crate::head::Version;
 use crate::lock::Lock;
 use crate::name::StateName;
 use crate::receive::{Received, Receiving};
-use crate::rules::{Command, Outcome, Refusal, Write};
+use crate::rules::{Command, Outcome, Refusal, Replaces, Write};
 use crate::storage::{CHUNK, ContentStream, Which};
 
 const CONTENT_MD5: &str = "content-md5";
-
-/// What a write takes the place of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Replaces {
-    /// What is there, if its serial is lower.
-    Whatever,
-    /// What has this serial; 0 for none.
-    Serial(u64),
-    /// It joins the history of a state that is not there.
-    Nothing,
-}
 
 impl Call<'_> {
     pub(super) async fn read(&mut self, name: &StateName) -> Result<Answer, Problem> {
@@ -109,11 +98,7 @@ impl Call<'_> {
             size: received.size,
             md5: hex::encode(received.md5),
             lock: lock.clone(),
-            replaces: match replaces {
-                Replaces::Serial(serial) => Some(serial),
-                Replaces::Whatever | Replaces::Nothing => None,
-            },
-            past: replaces == Replaces::Nothing,
+            replaces,
             force: self.force(name)?,
             by: self.user.name.clone(),
             written: self.shared.service.unix(),

@@ -6,11 +6,10 @@ use serde_json::Value;
 use super::answer::{self, Answer, Problem};
 use super::body;
 use super::call::Call;
-use super::states::Replaces;
 use crate::access::Action;
 use crate::lock::{Lock, LockKind};
 use crate::name::StateName;
-use crate::rules::{Command, Outcome};
+use crate::rules::{Command, Outcome, Replaces};
 
 /// A LockInfo is a few hundred bytes.
 const MAX_INFO: usize = 16 * 1024;

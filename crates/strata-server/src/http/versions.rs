@@ -7,12 +7,12 @@ use serde_json::{Value, json};
 
 use super::answer::{self, Answer, Problem};
 use super::call::Call;
-use super::states::Replaces;
 use crate::access::Action;
 use crate::diff::Inventory;
 use crate::head::Version;
 use crate::name::StateName;
 use crate::receive::{Received, Receiving};
+use crate::rules::Replaces;
 use crate::scan::{Outline, Scanner};
 use crate::storage::{ContentStream, Which};
 

@@ -30,8 +30,7 @@ fn write(serial: u64) -> Write {
         size: 10,
         md5: format!("md5-{serial}"),
         lock: None,
-        replaces: None,
-        past: false,
+        replaces: Replaces::Whatever,
         force: false,
         by: "ci".into(),
         written: 0,
@@ -71,7 +70,7 @@ fn a_lineage_is_not_replaced() {
 
 #[test]
 fn a_write_names_the_serial_that_it_replaces() {
-    let expecting = |serial, replaces| Write { replaces: Some(replaces), ..write(serial) };
+    let expecting = |serial, replaces| Write { replaces: Replaces::Serial(replaces), ..write(serial) };
     assert!(written(&head(None, Some(5)), expecting(6, 5)).is_ok());
     assert!(written(&head(None, None), expecting(1, 0)).is_ok());
     assert_eq!(written(&head(None, Some(5)), expecting(6, 4)), Err(Refusal::Moved { expected: 4, found: 5 }));

@@ -103,17 +103,14 @@ impl Storage for PostgresStorage {
                         return Ok(Ok(decision.outcome));
                     }
                     (Some(Effect::SetLock(lock)), _) => rows::set_lock(&work, state, lock.as_ref()).await?,
-                    (
-                        Some(effect @ (Effect::PutVersion(version) | Effect::AddVersion(version))),
-                        Command::Write(write),
-                    ) => {
+                    (Some(Effect::PutVersion { version, current }), Command::Write(write)) => {
                         let content = rows::take_content(&work, &write.content).await?;
                         rows::add_version(&work, state, version, content).await?;
-                        let current = matches!(effect, Effect::PutVersion(_)).then_some(version.version);
+                        let current = current.then_some(version.version);
                         rows::set_current(&work, state, current, version.version).await?;
                         rows::forget(&work, state, version.version.saturating_sub(count), None).await?;
                     }
-                    (Some(Effect::PutVersion(_) | Effect::AddVersion(_)), _) => {}
+                    (Some(Effect::PutVersion { .. }), _) => {}
                     (Some(Effect::RemoveCurrent), _) => {
                         rows::set_current(&work, state, None, head.last_version).await?;
                     }

@@ -311,21 +311,15 @@ impl Storage for S3Storage {
                 match (decision.effect, &content, &journal) {
                     (None, ..) => return Step::Nothing((Ok(decision.outcome), 0)),
                     (Some(Effect::SetLock(lock)), ..) => record.head.lock = lock,
-                    (Some(Effect::PutVersion(version)), Some(content), _) => {
+                    (Some(Effect::PutVersion { version, current }), Some(content), _) => {
                         let last = version.version.saturating_sub(count);
-                        record.put(version, content.clone());
-                        litter.contents = record.forget(last, i64::MAX);
-                    }
-                    (Some(Effect::AddVersion(version)), Some(content), _) => {
-                        let last = version.version.saturating_sub(count);
-                        record.put(version, content.clone());
-                        record.head.current = None;
+                        record.put(version, content.clone(), current);
                         litter.contents = record.forget(last, i64::MAX);
                     }
                     (Some(Effect::AppendJournal(_)), _, Some(added)) => record.journal.push(added.clone()),
                     (Some(Effect::RemoveCurrent), ..) => record.head.current = None,
                     (Some(Effect::ClearJournal), ..) => litter.journals = std::mem::take(&mut record.journal),
-                    (Some(Effect::PutVersion(_) | Effect::AddVersion(_) | Effect::AppendJournal(_)), ..) => {}
+                    (Some(Effect::PutVersion { .. } | Effect::AppendJournal(_)), ..) => {}
                 }
                 Step::Changed((Ok(decision.outcome), record.journal.len()), litter)
             })
@@ -412,10 +406,7 @@ impl Storage for S3Storage {
     ) -> Result<(), StorageError> {
         let content = self.put_content(content).await?;
         self.change(name, |record| {
-            record.put(version.clone(), content.clone());
-            if !current {
-                record.head.current = None;
-            }
+            record.put(version.clone(), content.clone(), current);
             Step::Changed((), Litter::default())
         })
         .await

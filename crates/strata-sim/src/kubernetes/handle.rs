@@ -90,8 +90,7 @@ fn answer(cluster: &mut Cluster, request: &Request, moment: Moment) -> Outcome<R
         ("get", None) if request.wants_table() => {
             let object = ask.shown(ask.object(cluster)?.clone());
             let columns = table::columns(cluster, &ask.resource);
-            let meta = json!({ "resourceVersion": object["metadata"]["resourceVersion"] });
-            Ok(Reply::Object(200, table::table(&columns, &[object], meta, request.include(), &ask.moment)))
+            Ok(Reply::Object(200, table::single(&columns, object, request.include(), &ask.moment)))
         }
         ("get", Some("log")) => logs(cluster, &ask),
         ("get", _) => ask.object(cluster).map(|object| Reply::Object(200, ask.shown(object.clone()))),

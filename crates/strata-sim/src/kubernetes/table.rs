@@ -85,6 +85,12 @@ pub fn table(
     })
 }
 
+/// A table of one object.
+pub fn single(columns: &[Column], object: Value, include: Option<&str>, moment: &Moment) -> Value {
+    let meta = json!({ "resourceVersion": object["metadata"]["resourceVersion"] });
+    table(columns, &[object], meta, include, moment)
+}
+
 fn row(columns: &[Column], object: &Value, include: Option<&str>, moment: &Moment) -> Value {
     let cells: Vec<Value> = columns
         .iter()

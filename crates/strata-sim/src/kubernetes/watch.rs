@@ -8,7 +8,7 @@ use super::cluster::{Cluster, Moment};
 use super::failure::expired;
 use super::resource::Resource;
 use super::selector::Selector;
-use super::table::{Column, table};
+use super::table::{Column, single};
 
 /// What one client follows, and the lines it has not been sent yet.
 #[derive(Debug)]
@@ -46,10 +46,7 @@ impl Watch {
     /// A line about an object of the type.
     fn tell(&mut self, kind: &str, object: Value) {
         let shown = match &self.rows {
-            Some((columns, include, moment)) => {
-                let meta = json!({ "resourceVersion": object["metadata"]["resourceVersion"] });
-                table(columns, &[object], meta, include.as_deref(), moment)
-            }
+            Some((columns, include, moment)) => single(columns, object, include.as_deref(), moment),
             None => object,
         };
         self.line(kind, &shown);

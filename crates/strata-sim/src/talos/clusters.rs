@@ -67,5 +67,10 @@ pub const CONTROL_PLANE_PARTS: [&str; 3] = ["kube-apiserver", "kube-controller-m
 
 /// The version of what a part of the control plane was told. Its pod bears the same, so that both can be compared.
 pub fn config_version(image: &str) -> u32 {
-    image.bytes().fold(1_u32, |sum, byte| sum.wrapping_mul(31).wrapping_add(u32::from(byte))) % 100_000 + 1
+    content_version(image.as_bytes())
+}
+
+/// A number that is another one for other bytes, most likely.
+pub fn content_version(bytes: &[u8]) -> u32 {
+    bytes.iter().fold(1_u32, |sum, byte| sum.wrapping_mul(31).wrapping_add(u32::from(*byte))) % 100_000 + 1
 }

@@ -76,8 +76,7 @@ impl World {
 
     /// The volume with Talos on it that a VM has first in its boot order.
     fn talos_place(&self, key: &str) -> Option<Place> {
-        let vmid: u32 = key.strip_prefix("vm/")?.parse().ok()?;
-        let guest = self.guests.get(&vmid)?;
+        let guest = self.talos_guest(key)?;
         boot::in_boot_order(&guest.config)
             .into_iter()
             .filter(|drive| !drive.is_cdrom())

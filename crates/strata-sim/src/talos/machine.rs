@@ -103,7 +103,12 @@ impl Machine {
 }
 
 impl Boot {
-    /// Every address the machine has: those of the platform and those of its configuration.
+    /// The version of Talos that runs; empty where none does.
+    pub fn version(&self) -> String {
+        self.image.as_ref().map(|image| image.version.clone()).unwrap_or_default()
+    }
+
+    /// Every address the machine has: those of its configuration, those of the platform, and those that DHCP gave it, if it asks.
     pub fn addresses(&self) -> Vec<String> {
         let mut all = self.config.as_ref().map(MachineConfig::addresses).unwrap_or_default();
         let asks = self.config.as_ref().is_none_or(MachineConfig::asks_dhcp);

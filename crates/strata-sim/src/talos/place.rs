@@ -1,7 +1,7 @@
 //! Who is at an address.
 
 use super::machine::{Machine, Stage};
-use crate::world::World;
+use crate::world::{Guest, World};
 
 /// A machine found at an address, and the boot it is in: with the next one, connections are gone.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,16 +26,18 @@ impl World {
         self.talos.machines.get_key_value(&holder).map(|(key, machine)| (key.as_str(), machine))
     }
 
+    /// The VM that a machine is, if it is one.
+    pub fn talos_guest(&self, key: &str) -> Option<&Guest> {
+        self.guests.get(&key.strip_prefix("vm/")?.parse().ok()?)
+    }
+
     /// The machine is on, not frozen, and has a network.
     fn reachable(&self, key: &str, machine: &Machine) -> bool {
         let up = match machine.stage() {
             Some(Stage::Booting | Stage::NoSystem) | None => false,
             Some(_) => true,
         };
-        let frozen = key
-            .strip_prefix("vm/")
-            .and_then(|vmid| self.guests.get(&vmid.parse().ok()?))
-            .is_some_and(|guest| guest.power.paused || !guest.power.running);
+        let frozen = self.talos_guest(key).is_some_and(|guest| guest.power.paused || !guest.power.running);
         up && !frozen && !machine.cut_off
     }
 

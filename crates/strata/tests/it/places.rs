@@ -1,6 +1,6 @@
-//! Where states outlive the runner: `strata serve` inside of the test, and servers that are there already where variables name them:
-//! STRATA_TEST_S3_ENDPOINT (with STRATA_TEST_S3_BUCKET and the usual AWS_… variables, and STRATA_TEST_DYNAMODB_ENDPOINT with
-//! STRATA_TEST_DYNAMODB_TABLE for the locks) and STRATA_TEST_POSTGRES.
+//! Where states outlive the runner: `strata serve` and a small GitLab inside of the test, and servers that are there already where
+//! variables name them: STRATA_TEST_S3_ENDPOINT (with STRATA_TEST_S3_BUCKET and the usual AWS_… variables, and
+//! STRATA_TEST_DYNAMODB_ENDPOINT with STRATA_TEST_DYNAMODB_TABLE for the locks) and STRATA_TEST_POSTGRES.
 
 use strata_sim::{Pace, SimOptions};
 use strata_testkit::{Repo, Strata, TestSim};
@@ -52,7 +52,7 @@ impl Place {
         Some(Self::Elsewhere(format!("backend: postgres, connection: \"{connection}\", schema: {schema}")))
     }
 
-    /// All that there are now.
+    /// All whose locks lapse and say who holds them, which those of GitLab do not.
     pub(crate) fn all(name: &str) -> Vec<Self> {
         std::iter::once(Self::serve()).chain(Self::s3(name)).chain(Self::postgres(name)).collect()
     }

@@ -270,15 +270,15 @@ impl Worker {
     ) -> rusqlite::Result<()> {
         match (effect, command) {
             (Effect::SetLock(lock), _) => tables::set_lock(&self.db, state, lock.as_ref()),
-            (Effect::PutVersion(version) | Effect::AddVersion(version), Command::Write(write)) => {
+            (Effect::PutVersion { version, current }, Command::Write(write)) => {
                 let content = self.content(&write.content)?;
                 tables::add_version(&self.db, state, version, content)?;
-                let current = matches!(effect, Effect::PutVersion(_)).then_some(version.version);
+                let current = current.then_some(version.version);
                 tables::set_current(&self.db, state, current, version.version)?;
                 let last = version.version.saturating_sub(self.retention.count.max(1));
                 self.forget(state, last, None)
             }
-            (Effect::PutVersion(_) | Effect::AddVersion(_), _) => Ok(()),
+            (Effect::PutVersion { .. }, _) => Ok(()),
             (Effect::RemoveCurrent, _) => tables::set_current(&self.db, state, None, head.last_version),
             (Effect::AppendJournal(lines), _) => tables::append_journal(&self.db, state, lines),
             (Effect::ClearJournal, _) => tables::clear_journal(&self.db, state),

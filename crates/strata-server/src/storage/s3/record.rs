@@ -35,6 +35,10 @@ pub(super) fn head_path(name: &StateName) -> String {
     path
 }
 
+fn damaged(path: &str, error: impl std::fmt::Display) -> StorageError {
+    StorageError::Damaged(format!("`{path}` cannot be read: {error}"))
+}
+
 impl Record {
     pub(super) fn new(name: &StateName) -> Self {
         Self {
@@ -50,15 +54,13 @@ impl Record {
     }
 
     fn read(path: &str, bytes: &[u8]) -> Result<Self, StorageError> {
-        serde_json::from_slice(bytes)
-            .map_err(|error| StorageError::Damaged(format!("`{path}` cannot be read: {error}")))
+        serde_json::from_slice(bytes).map_err(|error| damaged(path, error))
     }
 
     /// One whose name is not known yet.
     pub(super) fn named(path: &str, bytes: &[u8]) -> Result<(StateName, Self), StorageError> {
         let record = Self::read(path, bytes)?;
-        let name = StateName::parse(&record.name)
-            .map_err(|error| StorageError::Damaged(format!("`{path}` cannot be read: {error}")))?;
+        let name = StateName::parse(&record.name).map_err(|error| damaged(path, error))?;
         Ok((name, record))
     }
 
@@ -66,9 +68,10 @@ impl Record {
         serde_json::to_vec(self).map(Bytes::from).map_err(|error| StorageError::Failed(error.to_string()))
     }
 
-    pub(super) fn put(&mut self, version: Version, content: String) {
+    /// As the newest version; as the current one, or the state has none.
+    pub(super) fn put(&mut self, version: Version, content: String, current: bool) {
         self.head.last_version = version.version;
-        self.head.current = Some(version.clone());
+        self.head.current = current.then(|| version.clone());
         self.versions.push(Kept { version, content });
     }
 

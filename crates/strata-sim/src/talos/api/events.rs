@@ -33,7 +33,6 @@ pub(super) fn events(call: &Call<'_>) -> Outcome {
             return;
         }
         let mut last = None;
-        let mut first = true;
         loop {
             let changed = shared.until_changed();
             tokio::pin!(changed);
@@ -48,15 +47,14 @@ pub(super) fn events(call: &Call<'_>) -> Outcome {
                 let _ = to.send(event(TASK, stopping.encode_to_vec())).await;
                 return;
             };
-            let told = !first || past;
-            if last.as_ref() != Some(&now)
-                && told
+            let told = past || last.is_some();
+            if told
+                && last.as_ref() != Some(&now)
                 && to.send(event(STATUS, now.encode_to_vec())).await.is_err()
             {
                 return;
             }
             last = Some(now);
-            first = false;
             tokio::select! {
                 () = changed => {}
                 () = to.closed() => return,

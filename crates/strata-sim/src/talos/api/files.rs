@@ -49,7 +49,7 @@ const FILE: u32 = 0o644;
 fn files(world: &World, key: &str) -> Result<Vec<(&'static str, String)>, Status> {
     let (found, boot) = machine(world, key)?;
     let hostname = world.talos_hostname(key);
-    let version = boot.image.as_ref().map(|image| image.version.clone()).unwrap_or_default();
+    let version = boot.version();
     let release = format!(
         "NAME=\"Talos\"\nID=talos\nVERSION_ID={version}\nPRETTY_NAME=\"Talos ({version})\"\nHOME_URL=\"https://www.talos.dev/\"\n"
     );

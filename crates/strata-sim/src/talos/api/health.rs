@@ -8,6 +8,7 @@ use serde_json::Value;
 use tokio::sync::mpsc;
 
 use super::{Call, Outcome, Reply, machine_status, only_control_planes, services};
+use crate::kubernetes::has_condition;
 use crate::shared::Shared;
 use crate::talos::clusters::CONTROL_PLANE_PARTS;
 use crate::talos::grpc::{Code, Status};
@@ -59,8 +60,7 @@ const CHECKS: &[Check] = &[
 ];
 
 fn is_ready(object: &Value) -> bool {
-    let conditions = object.pointer("/status/conditions").and_then(Value::as_array).into_iter().flatten();
-    conditions.into_iter().any(|condition| condition["type"] == "Ready" && condition["status"] == "True")
+    has_condition(object, "Ready", "True")
 }
 
 fn missing(list: Vec<String>, what: &str) -> Found {
@@ -130,8 +130,8 @@ impl View<'_> {
     }
 
     fn objects(&self, plural: &str) -> Vec<&Value> {
-        let id = self.world.kubernetes_of(self.key).map(|(id, up)| if up { id } else { String::new() });
-        id.map(|id| self.world.kubernetes.list(&id, plural)).unwrap_or_default()
+        let Some((id, true)) = self.world.kubernetes_of(self.key) else { return Vec::new() };
+        self.world.kubernetes.list(&id, plural)
     }
 
     fn kubernetes_nodes(&self, fine: impl Fn(&Value) -> bool, what: &str) -> Found {

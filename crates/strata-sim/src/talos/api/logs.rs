@@ -45,7 +45,7 @@ pub(super) fn dmesg(call: &Call<'_>) -> Outcome {
         let world = call.shared.world();
         let (_, boot) = machine(&world, call.key)?;
         let at = stamp(boot.running_since.unwrap_or_else(|| world.now_ms()));
-        let version = boot.image.as_ref().map(|image| image.version.clone()).unwrap_or_default();
+        let version = boot.version();
         let mut lines = vec![
             format!("kern:  notice: [{at}]: Linux version 6.12.0-talos (strata-sim)"),
             format!("kern:    info: [{at}]: Command line: talos.platform=nocloud console=tty1"),
@@ -77,7 +77,7 @@ pub(super) fn dmesg(call: &Call<'_>) -> Outcome {
     lines(call, if asked.tail { String::new() } else { text }, asked.follow)
 }
 
-/// The containers of Kubernetes' pods on a machine: name of the container, image.
+/// The containers of Kubernetes' pods on a machine: its pod with the namespace, its name, its image.
 pub(super) fn containers(world: &World, key: &str) -> Vec<(String, String, String)> {
     let hostname = world.talos_hostname(key);
     let Some((cluster, _)) = world.kubernetes_of(key) else { return Vec::new() };

@@ -14,6 +14,7 @@ use prost::Message;
 use serde_json::json;
 
 use super::{Call, Outcome, Reply, machine};
+use crate::talos::clusters::content_version;
 use crate::talos::config::Role;
 use crate::talos::grpc::{Code, Status};
 use crate::talos::machine::Boot;
@@ -29,11 +30,6 @@ use kinds::{
 
 pub(super) use status::machine_status;
 
-/// A number that is another one for other bytes, most likely.
-fn sum(bytes: &[u8]) -> u32 {
-    bytes.iter().fold(1_u32, |sum, byte| sum.wrapping_mul(31).wrapping_add(u32::from(*byte))) % 100_000 + 1
-}
-
 fn resource(namespace: &str, kind: &str, id: &str, content: &impl Message, yaml: String) -> Resource {
     let annotations = match kind {
         MACHINE_CONFIG => BTreeMap::from([("talos.dev/yaml-spec".to_owned(), "1".to_owned())]),
@@ -46,7 +42,7 @@ fn resource(namespace: &str, kind: &str, id: &str, content: &impl Message, yaml:
             kind: kind.to_owned(),
             id: id.to_owned(),
             // It moves with the content, as it would; the number itself means nothing.
-            version: sum(&proto).to_string(),
+            version: content_version(&proto).to_string(),
             phase: "running".to_owned(),
             annotations,
             // Nobody reads when; programs only insist that it is there.
@@ -67,7 +63,7 @@ fn block_text(text: &str) -> String {
 fn shown(kind: &str, id: &str, spec: serde_json::Value) -> Resource {
     let namespace = kinds::find(kind, u32::MAX).map_or("", |known| known.namespace);
     let text = yaml::write(&spec);
-    let version = sum(text.as_bytes());
+    let version = content_version(text.as_bytes());
     versioned(resource(namespace, kind, id, &Nothing {}, text), version)
 }
 
@@ -121,7 +117,7 @@ fn all(world: &World, key: &str, name: &str, version: Version, admin: bool) -> R
         // A simulated machine has nothing to complain about.
         DIAGNOSTIC => Vec::new(),
         VERSION => {
-            let version = boot.image.as_ref().map(|image| image.version.clone()).unwrap_or_default();
+            let version = boot.version();
             let yaml = yaml::write(&json!({ "name": "Talos", "version": version }));
             let content = cosi::VersionSpec { version, name: "Talos".to_owned() };
             vec![resource("runtime", VERSION, "version", &content, yaml)]
@@ -216,7 +212,7 @@ fn members(world: &World, key: &str) -> Vec<Resource> {
     let member = |other: &str, control_plane: bool| {
         let boot = world.talos.machines.get(other)?.boot.as_ref()?;
         let hostname = world.talos_hostname(other);
-        let version = boot.image.as_ref().map(|image| image.version.clone()).unwrap_or_default();
+        let version = boot.version();
         let addresses = boot.addresses();
         let bytes = addresses.iter().filter_map(|address| match address.parse().ok()? {
             IpAddr::V4(v4) => Some(cosi::NetIp { ip: v4.octets().to_vec() }),

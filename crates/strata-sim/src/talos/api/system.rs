@@ -3,7 +3,7 @@
 use super::{Call, Outcome, done, machine};
 use crate::talos::grpc::Status;
 use crate::talos::{boot, wire};
-use crate::world::{Guest, World};
+use crate::world::World;
 
 pub(super) fn version(call: &Call<'_>) -> Outcome {
     let world = call.shared.world();
@@ -41,14 +41,10 @@ pub(super) fn time(call: &Call<'_>) -> Outcome {
     })
 }
 
-/// The VM that the machine is, if it is one.
-fn guest<'w>(world: &'w World, key: &str) -> Option<&'w Guest> {
-    world.guests.get(&key.strip_prefix("vm/")?.parse().ok()?)
-}
-
 /// The memory of a machine in kB.
 pub(super) fn memory_of(world: &World, key: &str) -> u64 {
-    let configured = guest(world, key).and_then(|guest| guest.get("memory")?.split(',').next()?.parse().ok());
+    let guest = world.talos_guest(key);
+    let configured = guest.and_then(|guest| guest.get("memory")?.split(',').next()?.parse().ok());
     configured.unwrap_or(8192_u64) * 1024
 }
 
@@ -59,7 +55,7 @@ pub(super) fn memory(call: &Call<'_>) -> Outcome {
 
 pub(super) fn mounts(call: &Call<'_>) -> Outcome {
     let world = call.shared.world();
-    let disk = guest(&world, call.key).and_then(|guest| {
+    let disk = world.talos_guest(call.key).and_then(|guest| {
         let drive = boot::in_boot_order(&guest.config).into_iter().find(|drive| !drive.is_cdrom())?;
         Some(world.volume(drive.volid()?, &guest.node)?.size)
     });
@@ -77,7 +73,7 @@ pub(super) fn mounts(call: &Call<'_>) -> Outcome {
 pub(super) fn disks(call: &Call<'_>) -> Outcome {
     let world = call.shared.world();
     let installed = world.talos_disk(call.key).is_some();
-    let drives = match guest(&world, call.key) {
+    let drives = match world.talos_guest(call.key) {
         Some(guest) => boot::in_boot_order(&guest.config)
             .into_iter()
             .filter(|drive| !drive.is_cdrom())

@@ -109,26 +109,21 @@ fn portions(entries: Vec<Entry>) -> Vec<Vec<Entry>> {
 }
 
 /// Writes entries in the order of their keys, with branches above them, and gives the page to begin at.
-fn tree(file: &mut Vec<u8>, entries: Vec<Entry>) -> u64 {
-    let mut pages: Vec<(Vec<u8>, u64)> = portions(entries)
-        .into_iter()
-        .map(|entries| {
-            let first = entries.first().map(|entry| entry.key.clone()).unwrap_or_default();
-            let page = page(file, LEAF, &entries);
-            (first, page)
-        })
-        .collect();
-    while pages.len() > 1 {
-        let branches = pages
-            .into_iter()
-            .map(|(key, page)| Entry { flags: 0, key, value: page.to_le_bytes().to_vec() })
-            .collect();
-        pages = portions(branches)
-            .into_iter()
-            .map(|entries| (entries[0].key.clone(), page(file, BRANCH, &entries)))
-            .collect();
+fn tree(file: &mut Vec<u8>, mut entries: Vec<Entry>) -> u64 {
+    let mut kind = LEAF;
+    loop {
+        let mut above = Vec::new();
+        let mut last = 0;
+        for portion in portions(entries) {
+            let key = portion.first().map(|entry| entry.key.clone()).unwrap_or_default();
+            last = page(file, kind, &portion);
+            above.push(Entry { flags: 0, key, value: last.to_le_bytes().to_vec() });
+        }
+        if above.len() == 1 {
+            return last;
+        }
+        (kind, entries) = (BRANCH, above);
     }
-    pages[0].1
 }
 
 fn page(file: &mut Vec<u8>, kind: u16, entries: &[Entry]) -> u64 {
@@ -181,6 +176,12 @@ fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_le_bytes(bytes.get(at..at.checked_add(4)?)?.try_into().ok()?))
 }
 
+/// What kind of page begins here, and how many entries it has.
+fn kind_and_count(bytes: &[u8]) -> Option<(u16, usize)> {
+    let word = u32_at(bytes, 8)?;
+    Some(((word & 0xffff) as u16, (word >> 16) as usize))
+}
+
 /// The transaction that wrote a meta page, and where the buckets begin, if the page is whole.
 fn meta(file: &[u8], number: usize) -> Option<(u64, u64)> {
     let meta = file.get(number * PAGE + HEAD..number * PAGE + HEAD + 64)?;
@@ -194,11 +195,11 @@ type Leaf<'f> = (u32, &'f [u8], &'f [u8]);
 fn leaves(file: &[u8], page: u64, depth: usize) -> Option<Vec<Leaf<'_>>> {
     let start = usize::try_from(page).ok()?.checked_mul(PAGE)?;
     let bytes = file.get(start..)?;
-    match (u32_at(bytes, 8)? & 0xffff) as u16 {
-        LEAF => page_leaves(bytes),
-        BRANCH if depth < MOST_DEPTH => {
+    match kind_and_count(bytes)? {
+        (LEAF, _) => page_leaves(bytes),
+        (BRANCH, count) if depth < MOST_DEPTH => {
             let mut all = Vec::new();
-            for index in 0..(u32_at(bytes, 8)? >> 16) as usize {
+            for index in 0..count {
                 all.extend(leaves(file, u64_at(bytes, HEAD + index * ENTRY + 8)?, depth + 1)?);
             }
             Some(all)
@@ -209,7 +210,7 @@ fn leaves(file: &[u8], page: u64, depth: usize) -> Option<Vec<Leaf<'_>>> {
 
 fn page_leaves(bytes: &[u8]) -> Option<Vec<Leaf<'_>>> {
     let mut all = Vec::new();
-    for index in 0..(u32_at(bytes, 8)? >> 16) as usize {
+    for index in 0..kind_and_count(bytes)?.1 {
         let at = HEAD + index * ENTRY;
         let [flags, place, key, value] =
             [0, 4, 8, 12].map(|offset| u32_at(bytes, at + offset).map(|word| word as usize));

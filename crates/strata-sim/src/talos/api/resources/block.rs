@@ -39,8 +39,7 @@ fn pretty(bytes: u64) -> String {
 /// The disks of a machine, the one that it boots from first.
 fn devices(world: &World, key: &str) -> Vec<Device> {
     let installed = world.talos_disk(key).is_some();
-    let guest = key.strip_prefix("vm/").and_then(|vmid| world.guests.get(&vmid.parse().ok()?));
-    let Some(guest) = guest else {
+    let Some(guest) = world.talos_guest(key) else {
         return vec![Device { name: "nvme0n1".to_owned(), size: 512 << 30, cdrom: false, system: installed }];
     };
     let size = |drive: &drive::Drive| {

@@ -7,7 +7,7 @@ use super::kinds::{
     NODENAME, SCHEDULER, STATIC_POD, STATIC_POD_STATUS,
 };
 use super::{kinds, resource, versioned};
-use crate::kubernetes::manifests;
+use crate::kubernetes::{has_condition, manifests};
 use crate::talos::clusters::{CONTROL_PLANE_PARTS, config_version};
 use crate::talos::config::MachineConfig;
 use crate::talos::machine::Boot;
@@ -93,8 +93,7 @@ pub(super) fn all(world: &World, key: &str, boot: &Boot, kind: &'static kinds::K
 }
 
 fn node_status(hostname: &str, node: &Value) -> Resource {
-    let conditions = node.pointer("/status/conditions").and_then(Value::as_array).into_iter().flatten();
-    let ready = conditions.into_iter().any(|c| c["type"] == "Ready" && c["status"] == "True");
+    let ready = has_condition(node, "Ready", "True");
     let unschedulable = node["spec"]["unschedulable"] == true;
     let spec = json!({ "nodename": hostname, "nodeReady": ready, "unschedulable": unschedulable });
     let content = cosi::NodeStatusSpec { nodename: hostname.to_owned(), ready, unschedulable };

@@ -15,8 +15,7 @@ const LOOPBACK: &str = "lo";
 
 /// The cards of a machine: their names and hardware addresses.
 fn cards(world: &World, key: &str) -> Vec<(String, String)> {
-    let guest = key.strip_prefix("vm/").and_then(|vmid| world.guests.get(&vmid.parse().ok()?));
-    let Some(guest) = guest else { return vec![("enp1s0".to_owned(), made_up(world, key))] };
+    let Some(guest) = world.talos_guest(key) else { return vec![("enp1s0".to_owned(), made_up(world, key))] };
     let mut cards: Vec<(u32, String)> = guest
         .config
         .iter()
@@ -108,7 +107,6 @@ pub(super) fn all(world: &World, key: &str, boot: &Boot, kind: &str) -> Vec<Reso
             placed.chain(vip.iter().map(|cidr| address(first, cidr))).chain(loopback).collect()
         }
         NODE_ADDRESS => {
-            let plain = |list: &[String]| json!(list);
             let current: Vec<String> = own.iter().cloned().chain(vip).collect();
             [
                 ("current", current),
@@ -116,9 +114,7 @@ pub(super) fn all(world: &World, key: &str, boot: &Boot, kind: &str) -> Vec<Reso
                 ("routed", own.clone()),
             ]
             .into_iter()
-            .map(|(id, list)| {
-                shown(NODE_ADDRESS, id, json!({ "addresses": plain(&list), "sortAlgorithm": "v1" }))
-            })
+            .map(|(id, list)| shown(NODE_ADDRESS, id, json!({ "addresses": list, "sortAlgorithm": "v1" })))
             .collect()
         }
         LINK => {
