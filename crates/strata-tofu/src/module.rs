@@ -133,8 +133,8 @@ fn template_main(inputs: &[Variable]) -> String {
 }
 
 /// The lines that hand each field of `each.value` to a module.
-pub(crate) fn pass_through(body: &mut Body, inputs: &[Variable], except: &[&str]) {
-    for input in inputs.iter().filter(|input| !input.sensitive && !except.contains(&input.name)) {
+pub(crate) fn pass_through(body: &mut Body, inputs: &[Variable]) {
+    for input in inputs.iter().filter(|input| !input.sensitive) {
         body.attribute(input.name, Expr::raw(format!("each.value.{}", input.name)));
     }
 }

@@ -138,7 +138,7 @@ fn main(modules: &str) -> String {
         body.attribute("source", Expr::text(format!("{modules}/proxmox_qemu_vm")))
             .attribute("for_each", Expr::raw("var.nodes"))
             .blank();
-        pass_through(body, VM_INPUTS, &[]);
+        pass_through(body, VM_INPUTS);
         body.blank().attribute("depends_on", Expr::raw(root::NEEDED));
     });
     body.block("module", &["talos"], |body| {

@@ -72,7 +72,7 @@ fn main(modules: &str) -> String {
         body.attribute("source", Expr::text(format!("{modules}/template")))
             .attribute("for_each", Expr::raw("var.templates"))
             .blank();
-        pass_through(body, &template_inputs(), &[]);
+        pass_through(body, &template_inputs());
         body.attribute("user_password", Expr::raw("lookup(var.user_passwords, each.key, null)")).blank();
         body.attribute("depends_on", Expr::raw(root::NEEDED));
     });
@@ -80,7 +80,7 @@ fn main(modules: &str) -> String {
         body.attribute("source", Expr::text(format!("{modules}/proxmox_qemu_vm")))
             .attribute("for_each", Expr::raw("var.vms"))
             .blank();
-        pass_through(body, VM_INPUTS, &[]);
+        pass_through(body, VM_INPUTS);
         body.attribute("user_password", Expr::raw("lookup(var.user_passwords, each.key, null)")).blank();
         body.attribute("depends_on", Expr::raw(root::NEEDED.replace('[', "[module.template, ")));
     });
@@ -88,7 +88,7 @@ fn main(modules: &str) -> String {
         body.attribute("source", Expr::text(format!("{modules}/proxmox_lxc_container")))
             .attribute("for_each", Expr::raw("var.containers"))
             .blank();
-        pass_through(body, CONTAINER_INPUTS, &[]);
+        pass_through(body, CONTAINER_INPUTS);
         body.attribute("user_password", Expr::raw("lookup(var.user_passwords, each.key, null)")).blank();
         body.attribute("depends_on", Expr::raw("[proxmox_download_file.image]"));
     });
