@@ -8,3 +8,4 @@ pub mod name;
 pub mod port;
 pub mod size;
 pub mod slot;
+pub(crate) mod text;

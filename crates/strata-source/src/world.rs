@@ -114,6 +114,11 @@ impl World for Memory {
     }
 }
 
+/// A name in a folder; the root is the folder without a name.
+pub fn join(folder: &str, name: &str) -> String {
+    if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") }
+}
+
 /// Where a path that the source names may lie: beside the file that names it, or at the root.
 pub(crate) fn candidates(world: &dyn World, folder: &str, path: &str) -> Vec<String> {
     if let Some(rest) = path.strip_prefix("~/") {

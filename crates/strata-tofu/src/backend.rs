@@ -86,7 +86,7 @@ pub(crate) fn render(state: Option<&State>, environment: &str, stack: &str, file
             }
         }
         let encryption = state.and_then(|state| state.encryption.as_ref());
-        if encryption.is_some_and(|encryption| encryption.passphrase.is_some()) {
+        if is_encrypted(state) {
             encrypt(body);
         } else if encryption.is_some_and(|encryption| !encryption.age.is_empty()) {
             files.gap(stack, "OpenTofu cannot encrypt its state for age recipients: it is not encrypted");

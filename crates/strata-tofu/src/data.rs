@@ -64,19 +64,10 @@ impl<'a> Reading<'a> {
     }
 }
 
+/// Bytes as GiB, rounded up.
 pub(crate) fn gib(bytes: i64) -> i64 {
-    bytes.div_ceil_gib()
-}
-
-trait CeilGib {
-    fn div_ceil_gib(self) -> i64;
-}
-
-impl CeilGib for i64 {
-    fn div_ceil_gib(self) -> i64 {
-        const GIB: i64 = 1 << 30;
-        self / GIB + i64::from(self % GIB != 0)
-    }
+    const GIB: i64 = 1 << 30;
+    bytes / GIB + i64::from(bytes % GIB != 0)
 }
 
 /// A value that is no secret and comes from no other resource.

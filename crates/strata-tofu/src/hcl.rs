@@ -168,7 +168,7 @@ impl Body {
                 other => Line::Other(other),
             })
             .collect();
-        write_lines(&lines, out, depth, "");
+        write_lines(&lines, out, depth);
     }
 }
 
@@ -178,14 +178,14 @@ enum Line<'a> {
 }
 
 /// Writes entries with aligned equals signs, and all else as it is.
-fn write_lines(lines: &[Line<'_>], out: &mut String, depth: usize, end: &str) {
+fn write_lines(lines: &[Line<'_>], out: &mut String, depth: usize) {
     let is_short = |line: &Line<'_>| matches!(line, Line::Entry(_, value) if !value.is_multiline());
     let mut at = 0;
     while at < lines.len() {
         let run = lines[at..].iter().take_while(|line| is_short(line)).count();
         let width = lines[at..at + run].iter().map(name_width).max().unwrap_or(0);
         for line in &lines[at..at + run.max(1)] {
-            write_line(line, width, out, depth, end);
+            write_line(line, width, out, depth);
         }
         at += run.max(1);
     }
@@ -198,13 +198,13 @@ fn name_width(line: &Line<'_>) -> usize {
     }
 }
 
-fn write_line(line: &Line<'_>, width: usize, out: &mut String, depth: usize, end: &str) {
+fn write_line(line: &Line<'_>, width: usize, out: &mut String, depth: usize) {
     match line {
         Line::Entry(name, value) => {
             let width = if value.is_multiline() { 0 } else { width };
             let _ = write!(out, "{}{name:width$} = ", indent(depth));
             value.write(out, depth);
-            let _ = writeln!(out, "{end}");
+            out.push('\n');
         }
         Line::Other(Item::Blank) => out.push('\n'),
         Line::Other(Item::Comment(text)) => {
@@ -253,7 +253,7 @@ fn write_object(entries: &[(String, Expr)], out: &mut String, depth: usize) {
     }
     out.push_str("{\n");
     let lines: Vec<Line<'_>> = entries.iter().map(|(key, value)| Line::Entry(key_text(key), value)).collect();
-    write_lines(&lines, out, depth + 1, "");
+    write_lines(&lines, out, depth + 1);
     let _ = write!(out, "{}}}", indent(depth));
 }
 

@@ -349,10 +349,6 @@ fn base(endpoint: &str) -> String {
     endpoint.strip_suffix("/api2/json").unwrap_or(endpoint).trim_end_matches('/').to_owned()
 }
 
-fn join(folder: &str, name: &str) -> String {
-    if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") }
-}
-
 /// A name that Strata takes: lower case, digits and dashes.
 pub(crate) fn name(text: &str) -> String {
     let plain: String = text

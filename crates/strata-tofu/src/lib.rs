@@ -11,6 +11,7 @@ pub mod import;
 mod message;
 mod module;
 mod overview;
+mod path;
 pub mod policy;
 mod project;
 mod provider;

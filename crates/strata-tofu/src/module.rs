@@ -16,6 +16,14 @@ pub(crate) use vm::INPUTS as VM_INPUTS;
 /// The folder of modules, from the root of the repository.
 pub const FOLDER: &str = "modules";
 
+/// What a template's own module says for it.
+pub(crate) const NOT_OF_TEMPLATES: [&str; 3] = ["template", "started", "clone"];
+
+/// The inputs of a VM that a template has, too.
+pub(crate) fn template_inputs() -> Vec<Variable> {
+    VM_INPUTS.iter().filter(|input| !NOT_OF_TEMPLATES.contains(&input.name)).copied().collect()
+}
+
 struct Module {
     name: &'static str,
     about: &'static str,
@@ -40,12 +48,8 @@ pub(crate) fn render(files: &mut Files) {
 }
 
 fn modules() -> Vec<Module> {
-    let template_inputs: Vec<Variable> = VM_INPUTS
-        .iter()
-        .filter(|input| !matches!(input.name, "template" | "started" | "clone"))
-        .copied()
-        .chain([others::IMAGE])
-        .collect();
+    let mut template_inputs = template_inputs();
+    template_inputs.push(others::IMAGE);
     vec![
         Module {
             name: "proxmox_qemu_vm",
@@ -133,8 +137,8 @@ fn template_main(inputs: &[Variable]) -> String {
 }
 
 /// The lines that hand each field of `each.value` to a module.
-pub(crate) fn pass_through(body: &mut Body, inputs: &[Variable], except: &[&str]) {
-    for input in inputs.iter().filter(|input| !input.sensitive && !except.contains(&input.name)) {
+pub(crate) fn pass_through(body: &mut Body, inputs: &[Variable]) {
+    for input in inputs.iter().filter(|input| !input.sensitive) {
         body.attribute(input.name, Expr::raw(format!("each.value.{}", input.name)));
     }
 }

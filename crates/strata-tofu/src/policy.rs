@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use hcl_edit::Span as _;
 use hcl_edit::structure::{Attribute, Block, Body};
 use strata_diagnostics::{Diagnostic, Diagnostics, FileId, SourceMap, Span};
-use strata_source::world::World;
+use strata_source::world::{World, join};
 
 /// Deeper than anybody nests folders.
 const MAX_DEPTH: usize = 12;
@@ -55,7 +55,7 @@ impl Check<'_> {
         let Ok(listed) = self.world.list(path) else { return };
         let mut folder = Folder::default();
         for entry in &listed {
-            let place = if path.is_empty() { entry.name.clone() } else { format!("{path}/{}", entry.name) };
+            let place = join(path, &entry.name);
             if entry.is_folder {
                 if !entry.name.starts_with('.') && depth < MAX_DEPTH {
                     self.walk(&place, depth + 1);

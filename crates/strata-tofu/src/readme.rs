@@ -6,12 +6,12 @@ use hcl_edit::structure::Body;
 
 use crate::hcl::Expr;
 use crate::provider::Provider;
-use crate::variable::{Type, Variable};
+use crate::variable::{Default, Type, Variable};
 
 /// An output, as a file declares it.
-pub(crate) struct Output {
-    pub(crate) name: String,
-    pub(crate) description: String,
+struct Output {
+    name: String,
+    description: String,
 }
 
 pub(crate) fn module(
@@ -30,12 +30,9 @@ pub(crate) fn module(
     let rows = inputs.iter().map(|input| Row {
         name: input.name.to_owned(),
         kind: short_type(input.kind),
-        default: match input.block().body.items.iter().find_map(|item| match item {
-            crate::hcl::Item::Attribute(name, value) if name == "default" => Some(value.clone()),
-            _ => None,
-        }) {
-            Some(value) => format!("`{}`", one_line(&value)),
-            None => "required".to_owned(),
+        default: match input.default {
+            Default::None => "required".to_owned(),
+            default => format!("`{}`", one_line(default.expr())),
         },
         description: input.description.to_owned(),
     });
@@ -46,14 +43,14 @@ pub(crate) fn module(
 }
 
 /// A row of the table of inputs.
-pub(crate) struct Row {
-    pub(crate) name: String,
-    pub(crate) kind: String,
-    pub(crate) default: String,
-    pub(crate) description: String,
+struct Row {
+    name: String,
+    kind: String,
+    default: String,
+    description: String,
 }
 
-pub(crate) fn input_table(rows: impl Iterator<Item = Row>) -> String {
+fn input_table(rows: impl Iterator<Item = Row>) -> String {
     let mut text = "| name | type | default | description |\n|---|---|---|---|\n".to_owned();
     for row in rows {
         let _ = writeln!(
@@ -68,7 +65,7 @@ pub(crate) fn input_table(rows: impl Iterator<Item = Row>) -> String {
     text
 }
 
-pub(crate) fn output_table(outputs: &[Output]) -> String {
+fn output_table(outputs: &[Output]) -> String {
     let mut text = "| name | description |\n|---|---|\n".to_owned();
     for output in outputs {
         let _ = writeln!(text, "| {} | {} |", output.name, cell(&output.description));
@@ -81,7 +78,7 @@ fn cell(text: &str) -> String {
 }
 
 /// The outputs of a file that is ours, hence well-formed.
-pub(crate) fn declared_outputs(text: &str) -> Vec<Output> {
+fn declared_outputs(text: &str) -> Vec<Output> {
     let body: Body = text.parse().unwrap_or_default();
     let mut found = Vec::new();
     for block in body.blocks().filter(|block| block.ident.as_str() == "output") {
@@ -109,8 +106,8 @@ fn short_type(kind: Type) -> String {
     }
 }
 
-fn one_line(value: &Expr) -> String {
+fn one_line(value: Expr) -> String {
     let mut body = crate::hcl::Body::new();
-    body.attribute("x", value.clone());
+    body.attribute("x", value);
     body.render().trim_start_matches("x = ").trim_end().to_owned()
 }

@@ -108,7 +108,7 @@ impl Variable {
 }
 
 impl Default {
-    fn expr(self) -> Expr {
+    pub(crate) fn expr(self) -> Expr {
         match self {
             Self::None | Self::Null => Expr::Null,
             Self::Bool(value) => Expr::Bool(value),

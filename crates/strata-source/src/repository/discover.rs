@@ -6,7 +6,7 @@ use strata_yaml::{Node, Parsed, parse};
 use crate::cluster::flat;
 use crate::repository::StackKind;
 use crate::stack::Layer;
-use crate::world::World;
+use crate::world::{World, join};
 
 /// Folders below `stacks/` are searched this deep.
 const MAX_FOLDERS: usize = 16;
@@ -251,8 +251,4 @@ impl Finder<'_, '_> {
 /// Code of OpenTofu, in either of its spellings.
 fn is_code(name: &str) -> bool {
     [".tf", ".tofu", ".tf.json", ".tofu.json"].iter().any(|ending| name.ends_with(ending))
-}
-
-pub(super) fn join(folder: &str, name: &str) -> String {
-    if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") }
 }

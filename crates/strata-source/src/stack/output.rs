@@ -3,7 +3,9 @@
 use std::fmt;
 
 use strata_diagnostics::nearest;
-use strata_yaml::{Choice, Context, Decode, Node, Shape, TextShape, choice, decode_text};
+use strata_yaml::{Choice, TextShape, choice};
+
+use crate::value::text::text_value;
 
 choice! {
     /// The part of the source that a path begins in.
@@ -88,14 +90,8 @@ fn parse(text: &str) -> Result<OutputPath, String> {
     Ok(OutputPath { kind, name: name.to_owned(), which, field })
 }
 
-impl Decode for OutputPath {
-    fn shape() -> Shape {
-        Shape::Text(TEXT)
-    }
-
-    fn decode(node: &Node, cx: &mut Context<'_>) -> Option<Self> {
-        decode_text(node, TEXT, cx, parse)
-    }
+text_value! {
+    OutputPath = TEXT, parse;
 }
 
 #[cfg(test)]

@@ -2,11 +2,10 @@
 
 use std::fmt;
 
-use strata_yaml::{
-    Context, Decode, Map, Node, Shape, Spanned, TextRule, TextShape, Value, decode_text, record,
-};
+use strata_yaml::{Map, Spanned, TextRule, TextShape, Value, record};
 
 use crate::value::name::is_name;
+use crate::value::text::text_value;
 
 /// Of a variable of OpenTofu.
 const VARIABLE: TextRule = TextRule {
@@ -58,14 +57,8 @@ fn parse(text: &str) -> Result<StackOutput, String> {
     if is_name(stack) && !output.is_empty() { Ok(own) } else { Err(wrong()) }
 }
 
-impl Decode for StackOutput {
-    fn shape() -> Shape {
-        Shape::Text(TEXT)
-    }
-
-    fn decode(node: &Node, cx: &mut Context<'_>) -> Option<Self> {
-        decode_text(node, TEXT, cx, parse)
-    }
+text_value! {
+    StackOutput = TEXT, parse;
 }
 
 #[cfg(test)]

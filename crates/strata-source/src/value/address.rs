@@ -6,6 +6,8 @@ use std::str::FromStr;
 
 use strata_yaml::{Context, Decode, Node, Shape, TextShape, decode_text};
 
+use crate::value::text::text_value;
+
 /// An address and the length of its network's prefix. The host part is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Cidr {
@@ -205,25 +207,11 @@ impl FromStr for Ip {
     }
 }
 
-macro_rules! text_value {
-    ($($type:ty = $shape:expr;)*) => {$(
-        impl Decode for $type {
-            fn shape() -> Shape {
-                Shape::Text($shape)
-            }
-
-            fn decode(node: &Node, cx: &mut Context<'_>) -> Option<Self> {
-                decode_text(node, $shape, cx, str::parse)
-            }
-        }
-    )*};
-}
-
 text_value! {
-    Ip = IP;
-    Cidr = CIDR;
-    IpRange = RANGE;
-    Mac = MAC;
+    Ip = IP, str::parse;
+    Cidr = CIDR, str::parse;
+    IpRange = RANGE, str::parse;
+    Mac = MAC, str::parse;
 }
 
 /// How an interface gets its address.

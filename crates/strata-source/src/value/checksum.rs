@@ -2,7 +2,9 @@
 
 use std::fmt;
 
-use strata_yaml::{Context, Decode, Node, Shape, TextShape, decode_text};
+use strata_yaml::TextShape;
+
+use crate::value::text::text_value;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Algorithm {
@@ -84,14 +86,8 @@ fn parse(text: &str) -> Result<Checksum, String> {
     Ok(Checksum { algorithm, hex: hex.to_ascii_lowercase() })
 }
 
-impl Decode for Checksum {
-    fn shape() -> Shape {
-        Shape::Text(TEXT)
-    }
-
-    fn decode(node: &Node, cx: &mut Context<'_>) -> Option<Self> {
-        decode_text(node, TEXT, cx, parse)
-    }
+text_value! {
+    Checksum = TEXT, parse;
 }
 
 #[cfg(test)]

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Value as Json, json};
+use strata_source::machine::hardware::Hotplug;
+use strata_yaml::Choice;
 
 use super::guest::{addresses, common, number};
 use super::repository::Writing;
@@ -103,8 +105,7 @@ fn hardware(vm: &mut Object, attributes: Attributes<'_>, inherits: bool) {
     vm.put("tablet", attributes.flag("tablet_device").filter(|tablet| !*tablet));
     let hotplug: Vec<&str> =
         attributes.text("hotplug").unwrap_or_default().split(',').filter(|word| !word.is_empty()).collect();
-    let plain = ["disk", "network", "usb", "memory", "cpu", "cloudinit"];
-    if hotplug.iter().all(|word| plain.contains(word)) {
+    if hotplug.iter().all(|word| Hotplug::WORDS.contains(word)) {
         vm.put_full("hotplug", json!(hotplug));
     }
     vm.put_full("bootOrder", json!(attributes.texts("boot_order")));

@@ -1,6 +1,8 @@
 //! A container.
 
 use strata_resource::{Resource, Spec, Value};
+use strata_source::machine::container::ContainerOs;
+use strata_yaml::Choice;
 
 use super::{Reading, by_slot, description, firewall, gib, startup};
 use crate::hcl::Expr;
@@ -85,20 +87,9 @@ pub(crate) fn container(resource: &Resource, files: &mut Files) -> Expr {
 
 /// Proxmox looks into the template; the provider has to be told.
 fn distribution(spec: &Spec) -> Option<&'static str> {
-    const KNOWN: [&str; 10] = [
-        "debian",
-        "devuan",
-        "ubuntu",
-        "centos",
-        "fedora",
-        "opensuse",
-        "archlinux",
-        "alpine",
-        "gentoo",
-        "nixos",
-    ];
     let image = spec.get("image")?.as_text()?.to_ascii_lowercase();
-    KNOWN.into_iter().find(|name| image.contains(name))
+    let known = ContainerOs::ALL.iter().filter(|os| **os != ContainerOs::Unmanaged);
+    known.map(|os| os.as_str()).find(|name| image.contains(name))
 }
 
 fn options(value: Option<&Value>) -> Option<Expr> {

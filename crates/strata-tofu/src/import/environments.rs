@@ -1,6 +1,8 @@
 //! Templates, VMs and LXC by environment: `environments/{dev,staging,prod}/terraform.tfvars`.
 
 use serde_json::{Value as Json, json};
+use strata_source::machine::hardware::Bios;
+use strata_yaml::Choice;
 
 use super::files::folder_of;
 use super::guest;
@@ -144,12 +146,7 @@ fn stack(import: &mut Import<'_>, folder: &str, tree: &Tree, place: &Place) {
     storages.put("iso", images.clone());
     proxmox.put_full("storage", Json::Object(storages));
     let mut disk = Object::new();
-    disk.put(
-        "cache",
-        tree.text_if("disk_cache", |cache| {
-            ["none", "writeback", "writethrough", "directsync", "unsafe"].contains(&cache)
-        }),
-    );
+    disk.put("cache", tree.text_if("disk_cache", |cache| output::CACHES.contains(&cache)));
     disk.put("discard", output::discard(tree, "disk_discard"));
     disk.put("ssd", tree.bool("disk_ssd"));
     disk.put("format", tree.text_if("disk_format", |format| output::FORMATS.contains(&format)));
@@ -224,7 +221,7 @@ fn template(import: &mut Import<'_>, context: &Context, key: &str, tree: &Tree, 
     }
     template.insert("image".into(), Json::Object(image));
     import.needless(tree, &["image_filename"], "Strata names the file after what is in it");
-    template.put("bios", tree.text_if("bios", |bios| ["seabios", "ovmf"].contains(&bios)));
+    template.put("bios", tree.text_if("bios", |bios| Bios::WORDS.contains(&bios)));
     template.insert("machine".into(), json!(tree.text("machine_type").unwrap_or_else(|| "q35".to_owned())));
     template.insert("cores".into(), json!(tree.int_in("cores", 1..=1024).unwrap_or(2)));
     template.insert("memory".into(), json!(tree.int_in("memory", 16..=i64::from(u32::MAX)).unwrap_or(2048)));

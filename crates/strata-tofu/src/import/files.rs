@@ -2,9 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use strata_source::world::World;
-
-use super::join;
+use strata_source::world::{World, join};
 
 /// Folders of tools and of packages, which nobody wrote by hand.
 const SKIPPED: [&str; 8] =

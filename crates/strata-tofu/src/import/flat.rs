@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
 use serde_json::{Value as Json, json};
+use strata_source::world::join;
 
 use super::files::folder_of;
 use super::output::{self, Object, Put};
@@ -74,7 +75,7 @@ fn samples(import: &mut Import<'_>) {
 fn take_as_is(import: &mut Import<'_>, path: &str, text: &str, tree: &Tree) {
     let folder = folder_of(path);
     import.imported.files.insert("cluster.yaml".to_owned(), text.to_owned());
-    let nodes = super::join(folder, "nodes.yaml");
+    let nodes = join(folder, "nodes.yaml");
     if import.files.has(&nodes) {
         if let Some(text) = import.read(&nodes) {
             import.imported.files.insert("nodes.yaml".to_owned(), text);

@@ -1,6 +1,9 @@
 //! Machines and containers as the bpg/proxmox provider describes them.
 
 use serde_json::{Value as Json, json};
+use strata_source::machine::cloud_init::CloudInitType;
+use strata_source::machine::hardware::Bios;
+use strata_yaml::Choice;
 
 use super::module::Resource;
 use super::output::{self, Object, Put};
@@ -115,7 +118,7 @@ pub(super) fn machine(
     vm.insert("onboot".into(), json!(body.bool("on_boot").unwrap_or(true)));
     vm.put("started", body.bool("started"));
     processor(body, &mut vm);
-    vm.put("bios", body.text_if("bios", |bios| ["seabios", "ovmf"].contains(&bios)));
+    vm.put("bios", body.text_if("bios", |bios| Bios::WORDS.contains(&bios)));
     vm.put("machine", body.text("machine"));
     vm.put(
         "scsiController",
@@ -297,8 +300,7 @@ fn cloud_init(import: &mut Import<'_>, around: &Around<'_>, body: &Tree, own: &s
     }
     name_servers(found, &mut written);
     written.put("upgrade", found.bool("upgrade"));
-    let known = ["nocloud", "configdrive2", "opennebula"];
-    written.put("type", found.text_if("type", |text| known.contains(&text)));
+    written.put("type", found.text_if("type", |text| CloudInitType::WORDS.contains(&text)));
     written.put("storage", found.text("datastore_id"));
     import.needless(found, &["interface"], "Strata decides which slot the drive of cloud-init has");
     vm.put_full("cloudInit", Json::Object(written));

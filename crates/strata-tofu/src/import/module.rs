@@ -5,13 +5,14 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
 
 use hcl_edit::expr::{Expression, ObjectKey};
-use strata_source::world::World;
+use strata_source::world::{World, join};
 
 use super::eval::{Frame, each};
 use super::hcl::{Attribute, Block, Source};
 use super::parse::Problem;
 use super::tree::{Content, Marks, Place, Tree};
-use super::{hcl, join, parse};
+use super::{hcl, parse};
+use crate::path::resolve;
 
 /// Modules within modules.
 const MAX_LEVEL: usize = 8;
@@ -73,21 +74,6 @@ impl<'w> Library<'w> {
         self.read.borrow_mut().insert(path.to_owned());
         Some(parse::text(&content).0)
     }
-}
-
-/// A folder with `..` and `.` resolved; nothing if it lies outside.
-pub(super) fn resolve(folder: &str, relative: &str) -> Option<String> {
-    let mut parts: Vec<&str> = folder.split('/').filter(|part| !part.is_empty()).collect();
-    for part in relative.split('/') {
-        match part {
-            "" | "." => {}
-            ".." => {
-                parts.pop()?;
-            }
-            other => parts.push(other),
-        }
-    }
-    Some(parts.join("/"))
 }
 
 pub(super) struct Module<'w> {

@@ -3,34 +3,22 @@
 use std::net::IpAddr;
 
 use serde_json::{Map, Value as Json, json};
+use strata_source::machine::container::ContainerOs;
+use strata_source::machine::disk::{DiskAio, DiskCache, DiskFormat};
+use strata_source::machine::firewall::LogLevel;
+use strata_source::machine::hardware::{OsType, ScsiController};
+use strata_yaml::Choice;
 
 use super::tree::Tree;
 
 pub(crate) type Object = Map<String, Json>;
 
-pub(super) const SCSI_CONTROLLERS: [&str; 6] =
-    ["virtio-scsi-pci", "virtio-scsi-single", "lsi", "lsi53c810", "megasas", "pvscsi"];
-pub(super) const OS_TYPES: [&str; 13] = [
-    "l26", "l24", "win11", "win10", "win8", "win7", "w2k8", "wvista", "w2k3", "w2k", "wxp", "solaris",
-    "other",
-];
-pub(super) const DISTRIBUTIONS: [&str; 11] = [
-    "debian",
-    "devuan",
-    "ubuntu",
-    "centos",
-    "fedora",
-    "opensuse",
-    "archlinux",
-    "alpine",
-    "gentoo",
-    "nixos",
-    "unmanaged",
-];
-pub(super) const FORMATS: [&str; 3] = ["raw", "qcow2", "vmdk"];
-const CACHES: [&str; 5] = ["none", "writeback", "writethrough", "directsync", "unsafe"];
-const LOG_LEVELS: [&str; 9] =
-    ["nolog", "emerg", "alert", "crit", "err", "warning", "notice", "info", "debug"];
+pub(super) const SCSI_CONTROLLERS: &[&str] = ScsiController::WORDS;
+pub(super) const OS_TYPES: &[&str] = OsType::WORDS;
+pub(super) const DISTRIBUTIONS: &[&str] = ContainerOs::WORDS;
+pub(super) const FORMATS: &[&str] = DiskFormat::WORDS;
+pub(super) const CACHES: &[&str] = DiskCache::WORDS;
+const LOG_LEVELS: &[&str] = LogLevel::WORDS;
 
 /// The machines of a stack, by kind.
 #[derive(Default)]
@@ -196,7 +184,7 @@ pub(super) fn disk_flags(tree: &Tree, disk: &mut Object) {
     }
     disk.put("cache", tree.text_if("cache", |cache| CACHES.contains(&cache)));
     disk.put("discard", discard(tree, "discard"));
-    disk.put("aio", tree.text_if("aio", |aio| ["native", "threads", "io_uring"].contains(&aio)));
+    disk.put("aio", tree.text_if("aio", |aio| DiskAio::WORDS.contains(&aio)));
     disk.put("format", tree.text_if("file_format", |format| FORMATS.contains(&format)));
 }
 

@@ -10,10 +10,11 @@ use serde_json::{Value as Json, json};
 
 use super::eval::Frame;
 use super::guest::{self, Around, kind};
-use super::module::{Expansion, Module, Resource, resolve};
+use super::module::{Expansion, Module, Resource};
 use super::output::Object;
 use super::tree::{Content, Place, Tree};
 use super::{Guests, Import, base, host, layered, name, stacks};
+use crate::path::resolve;
 
 /// A root with one set of values.
 pub(super) struct Root<'w> {

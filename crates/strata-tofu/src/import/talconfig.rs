@@ -10,6 +10,7 @@ use super::files::folder_of;
 use super::output::{self, Object, Put};
 use super::talos::{self, Cluster, as_json, patch_at, patches};
 use super::tree::{Content, Tree};
+use crate::path::resolve;
 
 pub(super) fn import(import: &mut Import<'_>) {
     for file in ["talconfig.yaml", "talconfig.yml"] {
@@ -364,8 +365,7 @@ fn settings(
     // More documents of the same configuration.
     for manifest in from.list("extraManifests") {
         let Some(text) = manifest.peek() else { continue };
-        let there = super::module::resolve(folder, text.trim_start_matches('@'))
-            .filter(|path| import.files.has(path));
+        let there = resolve(folder, text.trim_start_matches('@')).filter(|path| import.files.has(path));
         match there.as_deref().and_then(|path| import.read(path)) {
             Some(content) => {
                 manifest.take_all();

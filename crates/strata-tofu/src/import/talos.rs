@@ -1,12 +1,13 @@
 //! What the files of Talos' own tools have in common: patches, secrets of a cluster, and the document that they become.
 
 use serde_json::{Value as Json, json};
+use strata_source::world::join;
 
 use super::files::folder_of;
-use super::module::resolve;
 use super::output::{self, Object, Put};
 use super::tree::{Content, Place, Tree};
-use super::{Import, is_version, join, name, with_v};
+use super::{Import, is_version, name, with_v};
+use crate::path::resolve;
 use crate::yaml;
 
 /// What is written down where nobody said a version.

@@ -6,6 +6,7 @@ use hcl_edit::structure::Block;
 use strata_diagnostics::{Diagnostic, Span};
 
 use super::{Check, File, Folder, at, is_pinned};
+use crate::path::resolve;
 
 const FILES: [&str; 4] = ["main.tf", "variables.tf", "outputs.tf", "README.md"];
 /// Resources that have an address.
@@ -58,21 +59,6 @@ fn is_registry(source: &str) -> bool {
         }
         _ => false,
     }
-}
-
-/// A relative path from a folder; `None` where it leaves the repository.
-fn resolve(folder: &str, source: &str) -> Option<String> {
-    let mut parts: Vec<&str> = folder.split('/').filter(|part| !part.is_empty()).collect();
-    for part in source.split('/') {
-        match part {
-            "" | "." => {}
-            ".." => {
-                parts.pop()?;
-            }
-            other => parts.push(other),
-        }
-    }
-    Some(parts.join("/"))
 }
 
 /// Files, outputs and README of a module.
@@ -149,7 +135,5 @@ mod tests {
         {
             assert!(!is_registry(other), "{other}");
         }
-        assert_eq!(resolve("stacks/onprem/a", "../../../modules/vm").as_deref(), Some("modules/vm"));
-        assert_eq!(resolve("stacks", "../../x"), None);
     }
 }

@@ -9,7 +9,7 @@ use strata_source::cluster::topology::NodeRole;
 
 use super::{Family, Project, modules_from, of_kind, root};
 use crate::data;
-use crate::hcl::{Block, Body, Expr, Item};
+use crate::hcl::{Body, Expr};
 use crate::module::{VM_INPUTS, pass_through};
 use crate::project::{Files, Style};
 use crate::provider;
@@ -120,14 +120,11 @@ fn variables(project: &Project<'_>, family: Family) -> String {
         list.push(root::PASSPHRASE);
     }
     let mut body = declarations(&list);
-    let mut inner = Body::new();
-    inner
-        .attribute("description", "The machines of the cluster by name")
-        .attribute("type", map_of(VM_INPUTS))
-        .attribute("default", Expr::Object(Vec::new()));
-    body.blank();
-    let labels = vec!["nodes".to_owned()];
-    body.items.push(Item::Block(Block { kind: "variable".to_owned(), labels, body: inner }));
+    body.block("variable", &["nodes"], |body| {
+        body.attribute("description", "The machines of the cluster by name")
+            .attribute("type", map_of(VM_INPUTS))
+            .attribute("default", Expr::Object(Vec::new()));
+    });
     body.render()
 }
 
@@ -138,7 +135,7 @@ fn main(modules: &str) -> String {
         body.attribute("source", Expr::text(format!("{modules}/proxmox_qemu_vm")))
             .attribute("for_each", Expr::raw("var.nodes"))
             .blank();
-        pass_through(body, VM_INPUTS, &[]);
+        pass_through(body, VM_INPUTS);
         body.blank().attribute("depends_on", Expr::raw(root::NEEDED));
     });
     body.block("module", &["talos"], |body| {

@@ -7,15 +7,15 @@ use super::{Family, Project};
 use crate::hcl::{Body, Expr};
 use crate::project::{Files, Style};
 
-/// The variable with the machines, their module, what the provider calls them, and how it finds their firewalls.
-type Machines = (&'static str, &'static str, &'static str, &'static str);
+/// The variable with the machines, their module, and what the provider calls them.
+type Machines = (&'static str, &'static str, &'static str);
 
 const STACK: [Machines; 3] = [
-    ("templates", "module.template[each.key].module.vm", "vm", "vm"),
-    ("vms", "module.vm[each.key]", "vm", "vm"),
-    ("containers", "module.container[each.key]", "container", "container"),
+    ("templates", "module.template[each.key].module.vm", "vm"),
+    ("vms", "module.vm[each.key]", "vm"),
+    ("containers", "module.container[each.key]", "container"),
 ];
-const CLUSTER: [Machines; 1] = [("nodes", "module.node[each.key]", "vm", "vm")];
+const CLUSTER: [Machines; 1] = [("nodes", "module.node[each.key]", "vm")];
 
 /// Adds the blocks to the project of a stack, and says that this environment is taken over.
 pub(super) fn render(project: &Project<'_>, family: Family, files: &mut Files) {
@@ -39,7 +39,7 @@ pub(super) fn render(project: &Project<'_>, family: Family, files: &mut Files) {
 
 fn blocks(machines: &[Machines]) -> Body {
     let mut body = Body::new();
-    for (variable, module, kind, word) in machines {
+    for (variable, module, kind) in machines {
         let mut import = |resource: String, condition: &str, id: &str| {
             let each = format!(
                 "{{ for name, machine in var.{variable} : name => machine if var.taken_over{condition} }}"
@@ -52,7 +52,7 @@ fn blocks(machines: &[Machines]) -> Body {
         };
         let place = "${each.value.node_name}/${each.value.vm_id}";
         import(format!("{kind}.this"), "", place);
-        let firewall = format!("{word}/{place}");
+        let firewall = format!("{kind}/{place}");
         import("firewall_options.this[0]".to_owned(), " && machine.firewall != null", &firewall);
         let rules = " && length(try(coalesce(machine.firewall.rules, []), [])) > 0";
         import("firewall_rules.this[0]".to_owned(), rules, &firewall);

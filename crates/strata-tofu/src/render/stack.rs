@@ -4,14 +4,12 @@ use strata_resource::{Kind, Resource};
 
 use super::{Family, Project, modules_from, of_kind, root};
 use crate::data;
-use crate::hcl::{Block, Body, Expr, Item};
-use crate::module::{CONTAINER_INPUTS, VM_INPUTS, pass_through};
+use crate::hcl::{Body, Expr};
+use crate::module::{CONTAINER_INPUTS, NOT_OF_TEMPLATES, VM_INPUTS, pass_through, template_inputs};
 use crate::project::{Files, Style};
 use crate::provider;
-use crate::variable::{Variable, map_of};
+use crate::variable::map_of;
 
-/// What a template's own module says for it.
-const NOT_OF_TEMPLATES: [&str; 3] = ["template", "started", "clone"];
 /// The outputs that every stack has.
 const OUTPUTS: [(&str, &str); 3] = [
     ("templates", "The templates: number and node by name"),
@@ -36,10 +34,6 @@ pub(super) fn render(project: &Project<'_>, files: &mut Files) {
     files.add(place("outputs.tf"), Style::Hash, outputs(project));
 }
 
-fn template_inputs() -> Vec<Variable> {
-    VM_INPUTS.iter().filter(|input| !NOT_OF_TEMPLATES.contains(&input.name)).copied().collect()
-}
-
 fn variables(project: &Project<'_>) -> String {
     let mut list = vec![root::ENDPOINT, root::TOKEN, root::INSECURE];
     list.extend_from_slice(root::SHARED);
@@ -53,14 +47,11 @@ fn variables(project: &Project<'_>) -> String {
         ("containers", "LXC containers by name", map_of(CONTAINER_INPUTS)),
         ("outputs", "What the stack lets others ask of it", Expr::raw("any")),
     ] {
-        let mut inner = Body::new();
-        inner
-            .attribute("description", what)
-            .attribute("type", kind)
-            .attribute("default", Expr::Object(Vec::new()));
-        let labels = vec![name.to_owned()];
-        body.blank();
-        body.items.push(Item::Block(Block { kind: "variable".to_owned(), labels, body: inner }));
+        body.block("variable", &[name], |body| {
+            body.attribute("description", what)
+                .attribute("type", kind)
+                .attribute("default", Expr::Object(Vec::new()));
+        });
     }
     body.render()
 }
@@ -72,7 +63,7 @@ fn main(modules: &str) -> String {
         body.attribute("source", Expr::text(format!("{modules}/template")))
             .attribute("for_each", Expr::raw("var.templates"))
             .blank();
-        pass_through(body, &template_inputs(), &[]);
+        pass_through(body, &template_inputs());
         body.attribute("user_password", Expr::raw("lookup(var.user_passwords, each.key, null)")).blank();
         body.attribute("depends_on", Expr::raw(root::NEEDED));
     });
@@ -80,7 +71,7 @@ fn main(modules: &str) -> String {
         body.attribute("source", Expr::text(format!("{modules}/proxmox_qemu_vm")))
             .attribute("for_each", Expr::raw("var.vms"))
             .blank();
-        pass_through(body, VM_INPUTS, &[]);
+        pass_through(body, VM_INPUTS);
         body.attribute("user_password", Expr::raw("lookup(var.user_passwords, each.key, null)")).blank();
         body.attribute("depends_on", Expr::raw(root::NEEDED.replace('[', "[module.template, ")));
     });
@@ -88,7 +79,7 @@ fn main(modules: &str) -> String {
         body.attribute("source", Expr::text(format!("{modules}/proxmox_lxc_container")))
             .attribute("for_each", Expr::raw("var.containers"))
             .blank();
-        pass_through(body, CONTAINER_INPUTS, &[]);
+        pass_through(body, CONTAINER_INPUTS);
         body.attribute("user_password", Expr::raw("lookup(var.user_passwords, each.key, null)")).blank();
         body.attribute("depends_on", Expr::raw("[proxmox_download_file.image]"));
     });

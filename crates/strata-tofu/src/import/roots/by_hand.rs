@@ -2,12 +2,14 @@
 
 use std::collections::BTreeSet;
 
+use strata_source::world::join;
+
 use super::super::Import;
 use super::super::files::folder_of;
 use super::super::hcl;
-use super::super::module::resolve;
 use super::super::tree::Place;
 use super::Root;
+use crate::path::resolve;
 
 pub(super) fn keep(import: &mut Import<'_>, root: &Root<'_>, why: &str) {
     let rest = match root.folder.split_once("stacks/") {
@@ -20,7 +22,7 @@ pub(super) fn keep(import: &mut Import<'_>, root: &Root<'_>, why: &str) {
     if !import.stacks.insert(own.clone()) {
         own = import.stack_name(last, &Place::new(&root.folder, 1));
     }
-    let target = format!("stacks/{}", super::super::join(above, &own));
+    let target = format!("stacks/{}", join(above, &own));
     let mut copied: BTreeSet<String> = BTreeSet::new();
     folder(import, &root.folder, &target, &mut copied);
     let place = Place::new(&root.folder, 1);
