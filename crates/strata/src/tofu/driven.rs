@@ -353,7 +353,7 @@ impl<'d> Listener<'d> {
             "event": event,
             "step": self.steps.get(address),
             "address": format!("{}{address}", self.driven.prefix),
-            "action": views::driven::word(action),
+            "action": action,
         }));
     }
 }
