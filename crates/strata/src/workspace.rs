@@ -33,6 +33,7 @@ use strata_talos::SecretsBundle;
 use crate::command_error::{CommandError, ErrorKind};
 use crate::context::{Context, SystemClock};
 use crate::printer::Printer;
+use crate::tofu::Program;
 use crate::views::progress::Progress;
 use cluster::{Connecting, Keys};
 pub(crate) use driven::{KnownOutputs, Opened};
@@ -57,6 +58,8 @@ pub(crate) struct Workspace<'c> {
     redactor: Redactor,
     /// Opened when it is first asked for: not every command needs a state.
     store: OnceLock<Arc<dyn Store>>,
+    /// The user's OpenTofu, likewise: to find it takes two processes.
+    program: OnceLock<Program>,
 }
 
 /// A stack that can be planned.
@@ -162,7 +165,8 @@ impl<'c> Workspace<'c> {
         let access = crate::secrets::access(context, &root);
         let secrets =
             crate::secrets::store(&root, &repository.settings, Arc::clone(&access), redactor.clone());
-        Ok(Self { context, root, repository, disk, access, secrets, redactor, store: OnceLock::new() })
+        let (store, program) = (OnceLock::new(), OnceLock::new());
+        Ok(Self { context, root, repository, disk, access, secrets, redactor, store, program })
     }
 
     pub(crate) fn root(&self) -> &Path {

@@ -22,7 +22,7 @@ use crate::workspace::{KnownOutputs, OWN_FOLDER, Workspace};
 pub(crate) struct Session<'w> {
     pub(super) workspace: &'w Workspace<'w>,
     stack: String,
-    program: Program,
+    program: &'w Program,
     folder: PathBuf,
     variables: Variables,
     var_files: Vec<VarFile>,
@@ -42,7 +42,7 @@ impl<'w> Session<'w> {
         stack: &EffectiveStack,
         known: &KnownOutputs,
     ) -> Result<Self, CommandError> {
-        let program = Program::find(workspace.context)?;
+        let program = workspace.program()?;
         let folder = workspace.root().join(folder_of(stack)?);
         if !has_code(&folder) {
             return Err(CommandError::failed(format!(
