@@ -213,13 +213,14 @@ impl<'w> Session<'w> {
     ) -> Result<Ended, CommandError> {
         let mut pipes = Pipes::default();
         let files: &[VarFile] = if with_var_files { &self.var_files } else { &[] };
-        let mut all: Vec<String> = arguments.iter().map(|&argument| argument.to_owned()).collect();
-        let last = all.pop();
+        let mut given = Vec::new();
         for file in files {
-            all.push(pipes.argument(file)?);
+            given.push(pipes.argument(file)?);
         }
-        all.extend(last);
-        let all: Vec<&str> = all.iter().map(String::as_str).collect();
+        // Right after the verb: an option of the user may have its value in the next argument, and what it says last counts.
+        let (verb, rest) = arguments.split_at(arguments.len().min(1));
+        let given = given.iter().map(String::as_str);
+        let all: Vec<&str> = verb.iter().copied().chain(given).chain(rest.iter().copied()).collect();
         let command = self.command(&all, true);
         follow(command, stop, || pipes.release(), heard).await.map_err(|error| self.lost(&error))
     }
