@@ -159,9 +159,8 @@ impl<'w> Session<'w> {
 
     /// Fetches providers and modules, and connects to the state.
     pub(super) async fn init(&self) -> Result<(), CommandError> {
-        let mut command = self.command(&["init", "-input=false", "-no-color"], false);
-        // Neither prepares to move a state: that is a person's decision.
-        command.stdin(Stdio::null());
+        // Nobody is asked whether a state should move: that is a person's decision, and not for now.
+        let command = self.command(&["init", "-input=false", "-no-color"], false);
         let mut said = Vec::new();
         let ended = follow(command, None, || {}, |line| said.push(line.to_owned())).await;
         let ended = ended.map_err(|error| self.lost(&error))?;
