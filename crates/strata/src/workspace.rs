@@ -193,7 +193,14 @@ impl<'c> Workspace<'c> {
     }
 
     fn select(&self, stacks: &[String]) -> Result<Vec<&EffectiveStack>, CommandError> {
-        let environment = self.context.global.environment.as_deref();
+        self.select_in(stacks, self.context.global.environment.as_deref())
+    }
+
+    fn select_in(
+        &self,
+        stacks: &[String],
+        environment: Option<&str>,
+    ) -> Result<Vec<&EffectiveStack>, CommandError> {
         self.repository.select(stacks, environment).map_err(|error| {
             let own = CommandError::failed(error.message);
             match error.hint {
@@ -274,7 +281,7 @@ impl<'c> Workspace<'c> {
         self.open_native(&self.select(stacks)?, &opening).await
     }
 
-    /// Those of the stacks that Strata makes itself. For a destroy, nothing of them is wanted.
+    /// Those of the stacks that Strata makes itself, in their order. For a destroy, nothing of them is wanted.
     async fn open_native(
         &self,
         selected: &[&EffectiveStack],
@@ -325,15 +332,11 @@ impl<'c> Workspace<'c> {
                 layer: layer(stack),
                 view,
                 run: self.run(own_targets)?,
-                source_digest: self.repository.source_digest(stack, &self.disk),
+                source_digest: self.source_digest(stack),
                 outputs,
                 protected,
                 wrapped_key,
             });
-        }
-        // What depends on a lower layer goes before it.
-        if destroy {
-            sessions.reverse();
         }
         Ok(sessions)
     }

@@ -9,7 +9,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use serde_json::{Value as Json, json};
 use strata_engine::{PlanFile, Run, StackView, StopSignal, Summary};
-use strata_resource::{Layer, Value};
+use strata_resource::Value;
 use strata_source::EffectiveStack;
 use strata_state::StateDocument;
 use strata_tofu::changes::{Action, Changes};
@@ -26,7 +26,6 @@ const PLAIN: &[u8] = b"PK";
 
 pub(crate) struct Driven<'w> {
     pub(crate) name: String,
-    pub(crate) layer: Layer,
     /// Strata's own state of the stack: it has a lock and outputs, and no resources.
     pub(crate) view: StackView,
     pub(crate) run: Run,

@@ -38,11 +38,8 @@ impl Workspace<'_> {
         stacks: &[String],
         import_blocks: bool,
     ) -> Result<Files, CommandError> {
-        let names = self.repository.select(stacks, None).map_err(|error| {
-            let own = CommandError::failed(error.message);
-            error.hint.map_or(own.clone(), |hint| own.hint(hint))
-        })?;
-        let names: Vec<&str> = names.iter().map(|stack| stack.name.as_str()).collect();
+        let selected = self.select_in(stacks, None)?;
+        let names: Vec<&str> = selected.iter().map(|stack| stack.name.as_str()).collect();
         let mut drawn: Vec<(&EffectiveStack, Blueprint, Connection)> = Vec::new();
         for entry in self.repository.stacks().iter().filter(|entry| names.contains(&entry.name.as_str())) {
             for environment in &entry.environments {
