@@ -33,6 +33,7 @@ use strata_talos::SecretsBundle;
 use crate::command_error::{CommandError, ErrorKind};
 use crate::context::{Context, SystemClock};
 use crate::printer::Printer;
+use crate::tofu::Program;
 use crate::views::progress::Progress;
 use cluster::{Connecting, Keys};
 pub(crate) use driven::{KnownOutputs, Opened};
@@ -57,6 +58,8 @@ pub(crate) struct Workspace<'c> {
     redactor: Redactor,
     /// Opened when it is first asked for: not every command needs a state.
     store: OnceLock<Arc<dyn Store>>,
+    /// The user's OpenTofu, likewise: to find it takes two processes.
+    program: OnceLock<Program>,
 }
 
 /// A stack that can be planned.
@@ -162,7 +165,8 @@ impl<'c> Workspace<'c> {
         let access = crate::secrets::access(context, &root);
         let secrets =
             crate::secrets::store(&root, &repository.settings, Arc::clone(&access), redactor.clone());
-        Ok(Self { context, root, repository, disk, access, secrets, redactor, store: OnceLock::new() })
+        let (store, program) = (OnceLock::new(), OnceLock::new());
+        Ok(Self { context, root, repository, disk, access, secrets, redactor, store, program })
     }
 
     pub(crate) fn root(&self) -> &Path {
@@ -189,7 +193,14 @@ impl<'c> Workspace<'c> {
     }
 
     fn select(&self, stacks: &[String]) -> Result<Vec<&EffectiveStack>, CommandError> {
-        let environment = self.context.global.environment.as_deref();
+        self.select_in(stacks, self.context.global.environment.as_deref())
+    }
+
+    fn select_in(
+        &self,
+        stacks: &[String],
+        environment: Option<&str>,
+    ) -> Result<Vec<&EffectiveStack>, CommandError> {
         self.repository.select(stacks, environment).map_err(|error| {
             let own = CommandError::failed(error.message);
             match error.hint {
@@ -270,7 +281,7 @@ impl<'c> Workspace<'c> {
         self.open_native(&self.select(stacks)?, &opening).await
     }
 
-    /// Those of the stacks that Strata makes itself. For a destroy, nothing of them is wanted.
+    /// Those of the stacks that Strata makes itself, in their order. For a destroy, nothing of them is wanted.
     async fn open_native(
         &self,
         selected: &[&EffectiveStack],
@@ -321,15 +332,11 @@ impl<'c> Workspace<'c> {
                 layer: layer(stack),
                 view,
                 run: self.run(own_targets)?,
-                source_digest: self.repository.source_digest(stack, &self.disk),
+                source_digest: self.source_digest(stack),
                 outputs,
                 protected,
                 wrapped_key,
             });
-        }
-        // What depends on a lower layer goes before it.
-        if destroy {
-            sessions.reverse();
         }
         Ok(sessions)
     }

@@ -9,7 +9,6 @@ use super::CommandResult;
 use crate::command_error::{CommandError, ErrorKind};
 use crate::context::Context;
 use crate::style::{self, paint};
-use crate::tofu::Program;
 use crate::workspace::{Opening, Workspace};
 
 /// Says what is missing, and the command that mends it
@@ -81,7 +80,7 @@ async fn check(workspace: &Workspace<'_>, stacks: &[String]) -> CommandResult {
         printer.line(format!("{} {caveat}", paint(style::WARNING, "!")));
     }
     if workspace.needs_tofu(stacks)? {
-        tell("OpenTofu is there".to_owned(), Program::find(workspace.context).err());
+        tell("OpenTofu is there".to_owned(), workspace.program().err());
     }
     let sessions = match workspace.open(stacks, Opening::LOOK).await {
         Ok(sessions) => {

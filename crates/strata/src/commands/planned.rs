@@ -57,7 +57,7 @@ impl<'w> Planned<'w> {
     fn layer(&self) -> Layer {
         match self {
             Self::Native(session, _) => session.layer,
-            Self::Driven(driven, _) => driven.layer,
+            Self::Driven(driven, _) => layer(driven.stack),
             Self::Deferred { stack, .. } => layer(stack),
         }
     }

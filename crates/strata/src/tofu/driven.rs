@@ -9,7 +9,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use serde_json::{Value as Json, json};
 use strata_engine::{PlanFile, Run, StackView, StopSignal, Summary};
-use strata_resource::{Layer, Value};
+use strata_resource::Value;
 use strata_source::EffectiveStack;
 use strata_state::StateDocument;
 use strata_tofu::changes::{Action, Changes};
@@ -26,7 +26,6 @@ const PLAIN: &[u8] = b"PK";
 
 pub(crate) struct Driven<'w> {
     pub(crate) name: String,
-    pub(crate) layer: Layer,
     /// Strata's own state of the stack: it has a lock and outputs, and no resources.
     pub(crate) view: StackView,
     pub(crate) run: Run,
@@ -138,29 +137,29 @@ impl Driven<'_> {
     }
 
     async fn changes_of(&self, sealed: &MemoryFile) -> Result<Changes, CommandError> {
-        let path = sealed.path();
-        let output = self.session.output(&["show", "-json", &path]).await?;
+        let said = self.said(&["show", "-json", &sealed.path()], "open the plan").await?;
         let redactor = self.session.workspace.redactor();
-        if !output.status.success() {
-            let said = String::from_utf8_lossy(&output.stderr);
-            return Err(CommandError::failed(format!("OpenTofu cannot open the plan of `{}`", self.name))
-                .detail(redactor.redact(said.trim()).into_owned()));
-        }
-        Changes::parse(&output.stdout, &|text| redactor.redact(text).into_owned())
+        Changes::parse(&said, &|text| redactor.redact(text).into_owned())
             .map_err(|reason| CommandError::failed(format!("`{}`: {reason}", self.name)))
     }
 
     /// Which state OpenTofu has, and its serial; none before the first apply.
     async fn position(&self) -> Result<Option<(String, u64)>, CommandError> {
-        let output = self.session.output(&["state", "pull"]).await?;
-        if !output.status.success() {
-            let said = String::from_utf8_lossy(&output.stderr);
-            let redactor = self.session.workspace.redactor();
-            return Err(CommandError::failed(format!("OpenTofu cannot read its state of `{}`", self.name))
-                .detail(redactor.redact(said.trim()).into_owned()));
-        }
-        let state: Json = serde_json::from_slice(&output.stdout).unwrap_or(Json::Null);
+        let said = self.said(&["state", "pull"], "read its state").await?;
+        let state: Json = serde_json::from_slice(&said).unwrap_or(Json::Null);
         Ok(state["lineage"].as_str().map(str::to_owned).zip(state["serial"].as_u64()))
+    }
+
+    /// The answer of a command that only looks.
+    async fn said(&self, arguments: &[&str], what: &str) -> Result<Vec<u8>, CommandError> {
+        let output = self.session.output(arguments).await?;
+        if output.status.success() {
+            return Ok(output.stdout);
+        }
+        let reason = String::from_utf8_lossy(&output.stderr);
+        let redactor = self.session.workspace.redactor();
+        Err(CommandError::failed(format!("OpenTofu cannot {what} of `{}`", self.name))
+            .detail(redactor.redact(reason.trim()).into_owned()))
     }
 
     /// The plan for a plan file.
@@ -353,7 +352,7 @@ impl<'d> Listener<'d> {
             "event": event,
             "step": self.steps.get(address),
             "address": format!("{}{address}", self.driven.prefix),
-            "action": views::driven::word(action),
+            "action": action,
         }));
     }
 }

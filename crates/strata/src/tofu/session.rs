@@ -22,7 +22,7 @@ use crate::workspace::{KnownOutputs, OWN_FOLDER, Workspace};
 pub(crate) struct Session<'w> {
     pub(super) workspace: &'w Workspace<'w>,
     stack: String,
-    program: Program,
+    program: &'w Program,
     folder: PathBuf,
     variables: Variables,
     var_files: Vec<VarFile>,
@@ -42,7 +42,7 @@ impl<'w> Session<'w> {
         stack: &EffectiveStack,
         known: &KnownOutputs,
     ) -> Result<Self, CommandError> {
-        let program = Program::find(workspace.context)?;
+        let program = workspace.program()?;
         let folder = workspace.root().join(folder_of(stack)?);
         if !has_code(&folder) {
             return Err(CommandError::failed(format!(
@@ -159,9 +159,8 @@ impl<'w> Session<'w> {
 
     /// Fetches providers and modules, and connects to the state.
     pub(super) async fn init(&self) -> Result<(), CommandError> {
-        let mut command = self.command(&["init", "-input=false", "-no-color"], false);
-        // Neither prepares to move a state: that is a person's decision.
-        command.stdin(Stdio::null());
+        // Nobody is asked whether a state should move: that is a person's decision, and not for now.
+        let command = self.command(&["init", "-input=false", "-no-color"], false);
         let mut said = Vec::new();
         let ended = follow(command, None, || {}, |line| said.push(line.to_owned())).await;
         let ended = ended.map_err(|error| self.lost(&error))?;
@@ -213,13 +212,14 @@ impl<'w> Session<'w> {
     ) -> Result<Ended, CommandError> {
         let mut pipes = Pipes::default();
         let files: &[VarFile] = if with_var_files { &self.var_files } else { &[] };
-        let mut all: Vec<String> = arguments.iter().map(|&argument| argument.to_owned()).collect();
-        let last = all.pop();
+        let mut given = Vec::new();
         for file in files {
-            all.push(pipes.argument(file)?);
+            given.push(pipes.argument(file)?);
         }
-        all.extend(last);
-        let all: Vec<&str> = all.iter().map(String::as_str).collect();
+        // Right after the verb: an option of the user may have its value in the next argument, and what it says last counts.
+        let (verb, rest) = arguments.split_at(arguments.len().min(1));
+        let given = given.iter().map(String::as_str);
+        let all: Vec<&str> = verb.iter().copied().chain(given).chain(rest.iter().copied()).collect();
         let command = self.command(&all, true);
         follow(command, stop, || pipes.release(), heard).await.map_err(|error| self.lost(&error))
     }

@@ -110,7 +110,7 @@ pub(crate) fn planned(change: &ResourceChange, prefix: &str) -> Json {
     let mut event = json!({
         "event": "planned",
         "address": format!("{prefix}{}", change.address),
-        "action": word(change.action),
+        "action": change.action,
     });
     if !change.changes.is_empty() {
         event["changes"] = json!(change.changes);
@@ -119,19 +119,6 @@ pub(crate) fn planned(change: &ResourceChange, prefix: &str) -> Json {
         event["reasons"] = json!([reason]);
     }
     event
-}
-
-pub(crate) fn word(action: Action) -> &'static str {
-    match action {
-        Action::Create => "create",
-        Action::Update => "update",
-        Action::Replace => "replace",
-        Action::Delete => "delete",
-        Action::Import => "import",
-        Action::Forget => "forget",
-        Action::Move => "move",
-        Action::None => "none",
-    }
 }
 
 /// What an action is called while it runs and when it is done.

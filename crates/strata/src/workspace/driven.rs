@@ -7,7 +7,7 @@ use strata_source::{EffectiveStack, Model};
 use strata_tofu::Found;
 
 use super::targets::Targets;
-use super::{Opening, StackSession, Workspace, layer};
+use super::{Opening, StackSession, Workspace, plannable};
 use crate::command_error::CommandError;
 use crate::tofu::{Driven, Session};
 
@@ -28,21 +28,20 @@ impl Workspace<'_> {
         stacks: &[String],
         opening: Opening,
     ) -> Result<Vec<Opened<'_>>, CommandError> {
-        let mut selected = self.select(stacks)?;
-        let native = self.open_native(&selected, &opening).await?;
-        let mut native: BTreeMap<String, StackSession> =
-            native.into_iter().map(|session| (session.name.clone(), session)).collect();
-        // What depends on a lower layer goes before it.
-        if opening.destroy {
-            selected.reverse();
-        }
+        let selected = self.select(stacks)?;
+        let mut native = self.open_native(&selected, &opening).await?.into_iter();
         let mut opened = Vec::new();
         for stack in selected {
-            if let Some(session) = native.remove(&stack.name) {
+            if plannable(stack) {
+                let session = native.next().expect("each of them was opened, in this order");
                 opened.push(Opened::Native(Box::new(session)));
             } else if matches!(stack.model, Model::Tofu(_)) {
                 opened.push(Opened::Driven(stack));
             }
+        }
+        // What depends on a lower layer goes before it.
+        if opening.destroy {
+            opened.reverse();
         }
         Ok(opened)
     }
@@ -64,7 +63,6 @@ impl Workspace<'_> {
         let environment = if default { String::new() } else { format!("{}:", stack.environment) };
         Ok(Box::new(Driven {
             name: stack.name.clone(),
-            layer: layer(stack),
             view: self.empty_view(stack)?,
             run: self.run(Targets::default())?,
             prefix: format!("{environment}{}/tofu/", stack.name),

@@ -17,6 +17,7 @@ use super::resolve::Outside;
 use super::targets::Targets;
 use super::{KnownOutputs, OWN_FOLDER, Workspace, digest_key, targets};
 use crate::command_error::CommandError;
+use crate::tofu::Program;
 
 /// Resolves everything but secrets: what is rendered holds none, and whoever renders may have no keys.
 struct WithoutSecrets<'w>(Outside<'w>);
@@ -37,11 +38,8 @@ impl Workspace<'_> {
         stacks: &[String],
         import_blocks: bool,
     ) -> Result<Files, CommandError> {
-        let names = self.repository.select(stacks, None).map_err(|error| {
-            let own = CommandError::failed(error.message);
-            error.hint.map_or(own.clone(), |hint| own.hint(hint))
-        })?;
-        let names: Vec<&str> = names.iter().map(|stack| stack.name.as_str()).collect();
+        let selected = self.select_in(stacks, None)?;
+        let names: Vec<&str> = selected.iter().map(|stack| stack.name.as_str()).collect();
         let mut drawn: Vec<(&EffectiveStack, Blueprint, Connection)> = Vec::new();
         for entry in self.repository.stacks().iter().filter(|entry| names.contains(&entry.name.as_str())) {
             for environment in &entry.environments {
@@ -225,6 +223,15 @@ impl Workspace<'_> {
         vault::open(content, access.passwords())
             .map(|open| open.plaintext().clone())
             .map_err(|error| error.to_string())
+    }
+
+    /// The user's own OpenTofu.
+    pub(crate) fn program(&self) -> Result<&Program, CommandError> {
+        if let Some(program) = self.program.get() {
+            return Ok(program);
+        }
+        let found = Program::find(self.context)?;
+        Ok(self.program.get_or_init(|| found))
     }
 
     /// A passphrase for saved plans where the repository has none: it never leaves this machine.
