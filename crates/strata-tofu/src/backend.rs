@@ -162,7 +162,7 @@ fn encrypt(body: &mut Body) {
 }
 
 /// Whether rendered projects of this state are encrypted.
-pub fn is_encrypted(state: Option<&State>) -> bool {
+pub(crate) fn is_encrypted(state: Option<&State>) -> bool {
     state
         .and_then(|state| state.encryption.as_ref())
         .is_some_and(|encryption| encryption.passphrase.is_some())

@@ -23,11 +23,10 @@ mod tfstate;
 mod variable;
 mod yaml;
 
-pub use backend::{HttpAddresses, is_encrypted, state_name};
+pub use backend::{HttpAddresses, state_name};
 pub use message::{Diagnosis, Message};
-pub use module::FOLDER as MODULES;
 pub use overview::Overview;
-pub use project::{Files, Found, Gap, Style, found};
+pub use project::{Files, Found, Gap, found};
 pub use provider::REQUIRED_VERSION;
 pub use render::{Connection, Family, Project, render, secret_variables};
 pub use tfstate::{TofuState, TofuStateError};

@@ -14,7 +14,7 @@ pub(crate) use container::INPUTS as CONTAINER_INPUTS;
 pub(crate) use vm::INPUTS as VM_INPUTS;
 
 /// The folder of modules, from the root of the repository.
-pub const FOLDER: &str = "modules";
+pub(crate) const FOLDER: &str = "modules";
 
 /// What a template's own module says for it.
 pub(crate) const NOT_OF_TEMPLATES: [&str; 3] = ["template", "started", "clone"];

@@ -101,7 +101,7 @@ async fn round(
         released = released.and(run.release().await.map_err(CommandError::from));
     }
     outcome.and(released)?;
-    let waiting = planned.iter().filter(|one| matches!(one, Planned::Deferred { .. }));
+    let waiting = planned.iter().filter(|one| one.is_deferred());
     Ok(waiting.map(|one| one.name().to_owned()).collect())
 }
 
@@ -186,18 +186,15 @@ async fn run_all(
     let options = ApplyOptions { limits: workspace.limits(parallelism), stop: stop_on_interrupt() };
     let mut reports = Vec::new();
     let mut locked = locked.iter_mut();
+    let mut lock = || locked.next().expect("whatever is planned is locked, in this order");
     for one in planned {
         if options.stop.stopping() {
             break;
         }
-        // Whatever is planned is locked.
-        let Some(run) = (if matches!(one, Planned::Deferred { .. }) { None } else { locked.next() }) else {
-            continue;
-        };
         let report = match one {
-            Planned::Native(session, plan) => Report::Native(apply(session, plan, run, &options).await?),
+            Planned::Native(session, plan) => Report::Native(apply(session, plan, lock(), &options).await?),
             Planned::Driven(driven, plan) => {
-                Report::Driven(drive(driven, plan, run, &options.stop, destroy).await?)
+                Report::Driven(drive(driven, plan, lock(), &options.stop, destroy).await?)
             }
             Planned::Deferred { .. } => continue,
         };
@@ -283,10 +280,10 @@ async fn drive(
         // A run that was killed may have left this undone.
         Applied { outputs: Some(plan.outputs()), ..Applied::default() }
     };
-    let outputs = match (&applied.outputs, applied.error.is_none()) {
-        (_, true) if destroy => Some(BTreeMap::new()),
-        (outputs, true) => outputs.clone(),
-        (_, false) => None,
+    let outputs = match applied.error {
+        Some(_) => None,
+        None if destroy => Some(BTreeMap::new()),
+        None => applied.outputs.clone(),
     };
     if let Some(outputs) = outputs
         && run.state().outputs != outputs
@@ -327,7 +324,7 @@ fn tell(printer: Printer, reports: &[Report], planned: &[Planned<'_>]) -> Result
     let done: usize = reports.iter().map(Report::done).sum();
     let failed: usize = reports.iter().map(Report::failed).sum();
     let all: usize = planned.iter().map(Planned::steps).sum();
-    let begun = planned.iter().filter(|one| !matches!(one, Planned::Deferred { .. })).count();
+    let begun = planned.iter().filter(|one| !one.is_deferred()).count();
     if reports.len() == begun && reports.iter().all(Report::is_success) {
         if done > 0 {
             let mut total = Summary::default();

@@ -87,6 +87,10 @@ impl<'w> Planned<'w> {
         }
     }
 
+    pub(crate) fn is_deferred(&self) -> bool {
+        matches!(self, Self::Deferred { .. })
+    }
+
     pub(crate) fn is_blocked(&self) -> bool {
         matches!(self, Self::Native(_, plan) if !plan.problems.is_empty())
     }
