@@ -97,7 +97,7 @@ impl Import<'_> {
         self.stood_in.insert(number.to_string());
         self.note(
             Some(place),
-            format!("`{what}` has no `{key}`, so Proxmox chose its VMID: `{number}` stands in for it, write the real one if the machine exists"),
+            format!("`{what}` has no `{key}`, so Proxmox chose one: a VMID from {FIRST_STAND_IN} on stands in for it, write the real one if the machine exists"),
         );
         number
     }
