@@ -12,6 +12,7 @@ use strata_engine::{ProviderError, Sighting, Wanted};
 pub(crate) use self::guests::{Covers, facts_of, observed_guest};
 pub(crate) use self::volumes::{find_volume, volume_facts};
 use crate::client::Client;
+use crate::snippets;
 
 pub(crate) async fn observe_all(
     client: &Client,
@@ -26,5 +27,6 @@ pub(crate) async fn observe_all(
     for (index, sighting) in guests.into_iter().chain(volumes) {
         sightings[index] = sighting;
     }
+    snippets::settle(wanted, &mut sightings);
     Ok(sightings)
 }

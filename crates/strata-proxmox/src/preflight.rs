@@ -58,6 +58,7 @@ pub(crate) async fn preflight(
     let needs: Vec<Need> = operations.iter().flat_map(needs_of).collect();
     let mut wrong = missing_privileges(&needs, &permissions);
     wrong.extend(root::forbidden_keys(client, operations));
+    wrong.extend(crate::snippets::left_behind(operations));
     // Where a privilege is missing, what the server shows is not all there is.
     let blind = |path: &str| {
         needs.iter().any(|need| need.paths.iter().any(|own| own == path) && !permissions.meet(need))
