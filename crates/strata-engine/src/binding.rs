@@ -24,6 +24,9 @@ pub struct PlanFile {
     /// Stacks that another program plans and applies.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub driven: Vec<DrivenPlan>,
+    /// Stacks that could not be planned before this plan has run, for whoever runs it to know.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub waiting: Vec<String>,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -103,8 +106,9 @@ pub struct StalePlan {
 
 impl PlanFile {
     pub fn new(strata: &str, commit: Option<String>, environment: Option<String>, destroy: bool) -> Self {
-        let (stacks, driven) = (Vec::new(), Vec::new());
-        Self { format: FORMAT, strata: strata.to_owned(), commit, environment, destroy, stacks, driven }
+        let strata = strata.to_owned();
+        let (stacks, driven, waiting) = (Vec::new(), Vec::new(), Vec::new());
+        Self { format: FORMAT, strata, commit, environment, destroy, stacks, driven, waiting }
     }
 
     pub fn parse(bytes: &[u8]) -> Result<Self, String> {

@@ -1,7 +1,7 @@
 //! What a saved plan of OpenTofu would do, as `show -json` tells it, without the secrets in it.
 
 mod difference;
-mod marked;
+pub(crate) mod marked;
 
 use std::collections::BTreeMap;
 
@@ -9,6 +9,9 @@ use serde::Serialize;
 use serde_json::{Value as Json, json};
 use sha2::{Digest, Sha256};
 
+use crate::message::asked_for;
+
+pub(crate) use difference::masked;
 pub use difference::{Difference, Side};
 
 /// What is done to one resource.
@@ -103,8 +106,8 @@ pub struct Changes {
 impl Changes {
     /// Reads what `show -json` says. `scrub` takes from a text what else is known to be secret.
     pub fn parse(said: &[u8], scrub: &dyn Fn(&str) -> String) -> Result<Self, String> {
-        let json: Json = serde_json::from_slice(said)
-            .map_err(|error| format!("OpenTofu does not show its plan: {error}"))?;
+        let json: Json =
+            asked_for(said).map_err(|error| format!("OpenTofu does not show its plan: {error}"))?;
         if !json["format_version"].as_str().is_some_and(|format| format.starts_with("1.")) {
             return Err("OpenTofu shows its plan in a format that is not known here".to_owned());
         }

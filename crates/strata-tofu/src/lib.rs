@@ -8,6 +8,7 @@ pub mod changes;
 mod data;
 pub mod hcl;
 pub mod import;
+mod inventory;
 mod message;
 mod module;
 mod overview;
@@ -24,7 +25,8 @@ mod variable;
 mod yaml;
 
 pub use backend::{HttpAddresses, state_name};
-pub use message::{Diagnosis, Message};
+pub use inventory::{Held, held};
+pub use message::{Diagnosis, Message, asked_for};
 pub use overview::Overview;
 pub use project::{Files, Found, Gap, found};
 pub use provider::REQUIRED_VERSION;

@@ -59,6 +59,15 @@ pub struct Diagnosis {
     pub detail: String,
     /// File, line and column.
     pub place: Option<(String, u64, u64)>,
+    /// Said in plain lines, before it spoke JSON.
+    is_plain: bool,
+}
+
+/// The JSON that a command was asked for: warnings about the user's own settings come before it, in plain words.
+pub fn asked_for(said: &[u8]) -> serde_json::Result<Json> {
+    let is_start = |at: &usize| said[*at] == b'{' && (*at == 0 || said[at - 1] == b'\n');
+    let start = (0..said.len()).find(is_start).unwrap_or_default();
+    serde_json::from_slice(&said[start..])
 }
 
 impl Message {
@@ -131,6 +140,26 @@ impl Diagnosis {
             summary: text(&said["summary"]),
             detail: text(&said["detail"]),
             place,
+            is_plain: false,
+        }
+    }
+
+    /// Takes note of a line that is not JSON. Lines that follow each other are one.
+    pub fn hear_plain(found: &mut Vec<Self>, line: &str) {
+        let line = line.trim_start_matches(['╷', '│', '╵', ' ']).trim_end();
+        if line.is_empty() {
+            return;
+        }
+        let is_error = line.starts_with("Error");
+        match found.last_mut().filter(|last| last.is_plain) {
+            Some(last) => {
+                last.is_error |= is_error;
+                last.detail = format!("{}{line}\n", last.detail);
+            }
+            None => {
+                let summary = line.trim_start_matches("Warning: ").trim_start_matches("Error: ").to_owned();
+                found.push(Self { is_error, summary, is_plain: true, ..Self::default() });
+            }
         }
     }
 
@@ -248,6 +277,22 @@ mod tests {
         let other =
             Diagnosis::of(&serde_json::json!({"severity": "error", "summary": "x", "detail": detail}));
         assert_eq!((other.lock_id(), other.lock_holder()), (None, None));
+    }
+
+    #[test]
+    fn plain_words_come_before_json() {
+        let said = b"\nWarning: Unable to open {it}\n\nThe file does not exist.\n{\"a\":1}\n";
+        assert_eq!(asked_for(said).unwrap(), serde_json::json!({"a": 1}));
+        assert!(asked_for(b"").is_err() && asked_for(b"Warning: {").is_err());
+        let mut found = Vec::new();
+        for line in ["Warning: Unable to open", "", "The file does not exist."] {
+            Diagnosis::hear_plain(&mut found, line);
+        }
+        assert_eq!(found.len(), 1);
+        assert_eq!((found[0].is_error, found[0].summary.as_str()), (false, "Unable to open"));
+        assert_eq!(found[0].detail, "The file does not exist.\n");
+        Diagnosis::hear_plain(&mut found, "│ Error: No such option");
+        assert!(found[0].is_error);
     }
 
     #[test]

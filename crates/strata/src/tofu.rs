@@ -8,6 +8,6 @@ mod program;
 mod session;
 mod var_files;
 
-pub(crate) use driven::{Aim, Applied, Driven, DrivenPlan};
+pub(crate) use driven::{Aim, Applied, Driven, DrivenPlan, refuse_resources};
 pub(crate) use program::Program;
-pub(crate) use session::{Session, Shown};
+pub(crate) use session::{Inputs, Session, Shown};

@@ -213,7 +213,7 @@ fn shown(value: &Json, sensitive: &Json, unknown: &Json, scrub: Scrub<'_>) -> Si
 }
 
 /// The value with words in the place of what is sensitive or unknown within it.
-fn masked(value: &Json, sensitive: &Json, unknown: &Json, scrub: Scrub<'_>) -> Json {
+pub(crate) fn masked(value: &Json, sensitive: &Json, unknown: &Json, scrub: Scrub<'_>) -> Json {
     if is_true(sensitive) {
         return json!("(sensitive)");
     }

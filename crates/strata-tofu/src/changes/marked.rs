@@ -1,4 +1,4 @@
-//! The texts that a plan marks as sensitive somewhere, so that they are told nowhere.
+//! The texts that a plan or a state marks as sensitive somewhere, so that they are told nowhere.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use strata_secret::REDACTED;
 /// Shorter ones would make a text unreadable, and hide nothing.
 const SHORTEST: usize = 4;
 
-/// Every text that is marked, the longest first: one may be a part of another.
+/// Every text that a plan marks.
 pub(super) fn texts(plan: &Json) -> Vec<String> {
     let mut found = BTreeSet::new();
     for list in ["resource_changes", "resource_drift"] {
@@ -25,13 +25,30 @@ pub(super) fn texts(plan: &Json) -> Vec<String> {
             all(&variable["value"], &mut found);
         }
     }
+    longest_first(found)
+}
+
+/// Every text that a state marks: in its resources and its outputs.
+pub(crate) fn of_state(values: &Json, resources: &[&Json]) -> Vec<String> {
+    let mut found = BTreeSet::new();
+    for resource in resources {
+        below(&resource["values"], &resource["sensitive_values"], &mut found);
+    }
+    for output in values["outputs"].as_object().into_iter().flat_map(|outputs| outputs.values()) {
+        below(&output["value"], &output["sensitive"], &mut found);
+    }
+    longest_first(found)
+}
+
+/// One may be a part of another.
+fn longest_first(found: BTreeSet<String>) -> Vec<String> {
     let mut found: Vec<String> = found.into_iter().collect();
     found.sort_by_key(|text| std::cmp::Reverse(text.len()));
     found
 }
 
 /// The text without any of them.
-pub(super) fn without(text: &str, marked: &[String]) -> String {
+pub(crate) fn without(text: &str, marked: &[String]) -> String {
     marked.iter().fold(text.to_owned(), |text, secret| {
         if text.contains(secret.as_str()) { text.replace(secret.as_str(), REDACTED) } else { text }
     })

@@ -9,7 +9,7 @@ use super::{CHANGES, CommandResult};
 use crate::command_error::CommandError;
 use crate::context::Context;
 use crate::style::{self, paint};
-use crate::tofu::{Aim, Driven};
+use crate::tofu::{Aim, Driven, Inputs};
 use crate::views;
 use crate::workspace::{KnownOutputs, Opened, Opening, Workspace};
 
@@ -32,8 +32,11 @@ pub(crate) async fn report(context: &Context, stacks: &[String], by_exit_code: b
         let session = match opened {
             Opened::Native(session) => session,
             Opened::Driven(stack) => {
-                found +=
-                    of_tofu(context, &*workspace.open_driven(stack, &KnownOutputs::new()).await?).await?;
+                found += of_tofu(
+                    context,
+                    &*workspace.open_driven(stack, Inputs::All(&KnownOutputs::new())).await?,
+                )
+                .await?;
                 continue;
             }
         };

@@ -6,15 +6,16 @@ use std::sync::Arc;
 
 use strata_engine::{ApplyOptions, ApplyReport, LockedRun, Plan, PlanFile, StopSignal, Summary};
 use strata_secret::SecretBytes;
+use strata_source::EffectiveStack;
 
 use super::planned::{Planned, show};
 use crate::command_error::{CommandError, ErrorKind};
 use crate::printer::Printer;
 use crate::style::{self, paint};
-use crate::tofu::{Applied, Driven, DrivenPlan};
+use crate::tofu::{Applied, Driven, DrivenPlan, Inputs};
 use crate::views;
 use crate::workspace::cluster::Keys;
-use crate::workspace::{Opened, Opening, StackSession, Workspace};
+use crate::workspace::{KnownOutputs, Opened, Opening, StackSession, Workspace};
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Consent {
@@ -34,28 +35,13 @@ pub(crate) struct Job<'j> {
     pub(crate) saved: Option<&'j PlanFile>,
 }
 
-/// Runs the plan of the stacks. With a plan file, exactly that one or nothing.
+/// Plans, shows, asks and runs. With a plan file, exactly that one or nothing.
 pub(crate) async fn execute(
     workspace: &Workspace<'_>,
     stacks: &[String],
     job: Job<'_>,
 ) -> Result<(), CommandError> {
-    let mut left = round(workspace, stacks, &job).await?;
-    // What waited for others is planned now; a saved plan does not have it. Each round does at least the first of them.
-    while !left.is_empty() && job.saved.is_none() {
-        left = round(workspace, &left, &job).await?;
-    }
-    Ok(())
-}
-
-/// Plans, shows, asks and runs what can be planned now, and gives the names of the stacks that have to wait for it.
-async fn round(
-    workspace: &Workspace<'_>,
-    stacks: &[String],
-    job: &Job<'_>,
-) -> Result<Vec<String>, CommandError> {
-    let Job { destroy, consent, parallelism, new_cluster, ref restoring, saved } = *job;
-    let restoring = restoring.clone();
+    let Job { destroy, consent, parallelism, new_cluster, restoring, saved } = job;
     let printer = workspace.context.printer;
     let operation = if destroy { "destroy" } else { "apply" };
     // A destroy needs no keys of a cluster that was never made.
@@ -78,13 +64,14 @@ async fn round(
                         && saved.is_none()
                         && let Some(deferred) = Planned::deferred(stack, &planned)
                     {
+                        // Whoever else has it is met before anything is changed.
+                        locked.push(workspace.lock_driven(stack, owner).await?);
                         planned.push(deferred);
                         continue;
                     }
-                    let driven = workspace.open_driven(stack, &Planned::outputs(&planned)).await?;
-                    locked.push(driven.run.lock(&driven.view, owner).await?);
-                    let run = locked.last().expect("it was put there just now");
-                    driven.refuse_resources(run.state())?;
+                    let known = Planned::outputs(&planned);
+                    let driven = workspace.open_driven(stack, Inputs::All(&known)).await?;
+                    locked.push(workspace.lock_driven(stack, owner).await?);
                     let plan = driven.prepare(destroy, saved).await?;
                     planned.push(Planned::Driven(driven, plan));
                 }
@@ -92,7 +79,9 @@ async fn round(
         }
         show(printer, &planned);
         check(&planned, consent, printer, destroy).await?;
-        run_all(workspace, &planned, &mut locked, parallelism, destroy).await
+        let options = ApplyOptions { limits: workspace.limits(parallelism), stop: stop_on_interrupt() };
+        let reports = run_all(workspace, &mut planned, &mut locked, &options, (consent, destroy)).await?;
+        tell(printer, &reports, &planned)
     }
     .await;
     // Whatever came of it, the locks are given back; the first error is the one to tell.
@@ -101,8 +90,11 @@ async fn round(
         released = released.and(run.release().await.map_err(CommandError::from));
     }
     outcome.and(released)?;
-    let waiting = planned.iter().filter(|one| one.is_deferred());
-    Ok(waiting.map(|one| one.name().to_owned()).collect())
+    if let Some(saved) = saved.filter(|saved| !saved.waiting.is_empty()) {
+        let names = saved.waiting.join(" ");
+        printer.note(format!("not in this plan, since they waited for it: `strata apply {names}` goes on"));
+    }
+    Ok(())
 }
 
 /// Recovers and plans; a saved plan must still be the plan of now.
@@ -168,33 +160,49 @@ pub(crate) fn ask(question: &str) -> Result<(), CommandError> {
     let _ = out.flush();
     let mut answer = String::new();
     let _ = stdin.lock().read_line(&mut answer);
-    if answer.trim() == "yes" {
-        Ok(())
-    } else {
-        Err(CommandError::refused("not confirmed, nothing was changed"))
-    }
+    if answer.trim() == "yes" { Ok(()) } else { Err(CommandError::refused("not confirmed, and not done")) }
 }
 
-async fn run_all(
-    workspace: &Workspace<'_>,
-    planned: &[Planned<'_>],
+/// One stack after the other. What waited for outputs is planned, shown and asked for in its turn.
+async fn run_all<'w>(
+    workspace: &'w Workspace<'_>,
+    planned: &mut [Planned<'w>],
     locked: &mut [LockedRun],
-    parallelism: Option<usize>,
-    destroy: bool,
-) -> Result<(), CommandError> {
-    let printer = workspace.context.printer;
-    let options = ApplyOptions { limits: workspace.limits(parallelism), stop: stop_on_interrupt() };
+    options: &ApplyOptions,
+    (consent, destroy): (Consent, bool),
+) -> Result<Vec<Report>, CommandError> {
+    let stop = &options.stop;
+    let mut known = KnownOutputs::new();
     let mut reports = Vec::new();
-    let mut locked = locked.iter_mut();
-    let mut lock = || locked.next().expect("whatever is planned is locked, in this order");
-    for one in planned {
-        if options.stop.stopping() {
+    for (one, run) in planned.iter_mut().zip(locked) {
+        if stop.stopping() {
             break;
         }
+        if let Planned::Deferred { stack, .. } = one {
+            let settled = settle(workspace, stack, &known).await;
+            let agreed = match settled {
+                Ok(settled) => {
+                    *one = settled;
+                    agree(workspace.context.printer, one, consent, stop).await
+                }
+                Err(error) => Err(error),
+            };
+            if let Err(error) = agreed {
+                let interrupted = error.kind == ErrorKind::Interrupted;
+                reports.push(Report::Driven(Applied {
+                    interrupted,
+                    error: Some(error),
+                    ..Applied::default()
+                }));
+                break;
+            }
+        }
         let report = match one {
-            Planned::Native(session, plan) => Report::Native(apply(session, plan, lock(), &options).await?),
+            Planned::Native(session, plan) => Report::Native(apply(session, plan, run, options).await?),
             Planned::Driven(driven, plan) => {
-                Report::Driven(drive(driven, plan, lock(), &options.stop, destroy).await?)
+                let applied = drive(driven, plan, run, stop, destroy).await?;
+                known.extend(applied.outputs.clone().map(|outputs| (driven.name.clone(), outputs)));
+                Report::Driven(applied)
             }
             Planned::Deferred { .. } => continue,
         };
@@ -205,7 +213,42 @@ async fn run_all(
             break;
         }
     }
-    tell(printer, &reports, planned)
+    Ok(reports)
+}
+
+/// Plans a stack that waited for outputs, now that they are known.
+async fn settle<'w>(
+    workspace: &'w Workspace<'_>,
+    stack: &'w EffectiveStack,
+    known: &KnownOutputs,
+) -> Result<Planned<'w>, CommandError> {
+    let driven = workspace.open_driven(stack, Inputs::All(known)).await?;
+    let plan = driven.prepare(false, None).await?;
+    Ok(Planned::Driven(driven, plan))
+}
+
+/// Shows what could not be shown before, and asks for it.
+async fn agree(
+    printer: Printer,
+    planned: &Planned<'_>,
+    consent: Consent,
+    stop: &StopSignal,
+) -> Result<(), CommandError> {
+    show(printer, std::slice::from_ref(planned));
+    let interrupted = || CommandError::new(ErrorKind::Interrupted, "interrupted before it was agreed to");
+    if stop.stopping() {
+        return Err(interrupted());
+    }
+    if consent == Consent::Given || !planned.has_changes() {
+        return Ok(());
+    }
+    // Interrupts are heard by now, and do not end a thread that waits for an answer.
+    let (answered, answer) = tokio::sync::oneshot::channel();
+    std::thread::spawn(move || answered.send(ask("Do this too?")));
+    tokio::select! {
+        answer = answer => answer.unwrap_or_else(|_| Err(CommandError::refused("not confirmed"))),
+        () = stop.called(1) => Err(interrupted()),
+    }
 }
 
 /// What came of one stack.

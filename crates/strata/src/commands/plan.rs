@@ -9,7 +9,7 @@ use super::planned::{Planned, show};
 use super::{CHANGES, CommandResult};
 use crate::command_error::{CommandError, ErrorKind};
 use crate::context::Context;
-use crate::tofu::Aim;
+use crate::tofu::{Aim, Inputs, refuse_resources};
 use crate::workspace::cluster::Keys;
 use crate::workspace::{Opened, Opening, Workspace};
 
@@ -46,22 +46,29 @@ pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
     let mut planned = Vec::new();
     let aim = if args.destroy { Aim::Destroy } else { Aim::Apply };
     for opened in workspace.open_all(&args.stacks, opening).await? {
+        let may_wait = !args.destroy && args.output.is_some();
         planned.push(match opened {
             Opened::Native(session) => {
+                if may_wait && let Some(deferred) = Planned::behind(workspace.stack(&session.name)?, &planned)
+                {
+                    planned.push(deferred);
+                    continue;
+                }
                 let mut plan = session.run.plan(&session.view).await?;
                 session.guard(&mut plan);
                 file.push(&session.name, &session.source_digest, plan.clone());
                 Planned::Native(session, plan)
             }
             Opened::Driven(stack) => {
-                if !args.destroy
-                    && let Some(deferred) = Planned::deferred(stack, &planned)
-                {
+                let output = Planned::deferred(stack, &planned).filter(|_| !args.destroy);
+                let order = || Planned::behind(stack, &planned).filter(|_| may_wait);
+                if let Some(deferred) = output.or_else(order) {
                     planned.push(deferred);
                     continue;
                 }
-                let driven = workspace.open_driven(stack, &Planned::outputs(&planned)).await?;
-                driven.refuse_resources(&driven.run.read_state(&driven.view).await?.document)?;
+                let known = Planned::outputs(&planned);
+                let driven = workspace.open_driven(stack, Inputs::All(&known)).await?;
+                refuse_resources(&driven.name, &driven.run.read_state(&driven.view).await?.document)?;
                 let plan = driven.plan(aim).await?;
                 if args.output.is_some() {
                     file.driven.push(driven.saved(&plan).await?);
@@ -70,6 +77,8 @@ pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
             }
         });
     }
+    let waiting = planned.iter().filter(|one| one.is_deferred());
+    file.waiting = waiting.map(|one| one.name().to_owned()).collect();
     show(context.printer, &planned);
     let blocked = planned.iter().any(Planned::is_blocked);
     if let Some(path) = &args.output
@@ -89,5 +98,9 @@ fn save(context: &Context, path: &PathBuf, file: &PlanFile) -> Result<(), Comman
     std::fs::write(path, json)
         .map_err(|error| CommandError::failed(format!("cannot write `{}`: {error}", path.display())))?;
     context.printer.line(format!("saved; `strata apply {}` runs exactly this", path.display()));
+    if !file.waiting.is_empty() {
+        let names = file.waiting.join("`, `");
+        context.printer.line(format!("not saved: `{names}`; plan again when this is applied"));
+    }
     Ok(())
 }

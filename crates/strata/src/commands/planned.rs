@@ -14,27 +14,45 @@ use crate::workspace::{KnownOutputs, StackSession, key, layer};
 pub(crate) enum Planned<'w> {
     Native(Box<StackSession>, Plan),
     Driven(Box<Driven<'w>>, DrivenPlan),
-    /// It needs an output that is another when what is planned here is applied.
+    /// What it is made from is known when what is planned here is applied.
     Deferred {
         stack: &'w EffectiveStack,
-        needs: String,
+        waits: Wait,
     },
 }
 
+/// What a stack cannot be planned, or not be saved, before.
+pub(crate) enum Wait {
+    /// An output that becomes another, and nobody knows which.
+    Output(String),
+    /// A stack that has to wait itself, and that goes first.
+    Stack(String),
+}
+
 impl<'w> Planned<'w> {
-    /// What a stack has to wait for, if it takes an output that one of these plans changes.
+    /// What a stack has to wait for, if it takes an output that one of these plans changes to what only its apply tells.
     pub(crate) fn deferred(stack: &'w EffectiveStack, planned: &[Self]) -> Option<Self> {
         let inputs = stack.tofu().into_iter().flat_map(|tofu| tofu.inputs.values());
         let mut moving = inputs.filter(|input| {
             planned.iter().filter(|one| one.name() == input.stack).any(|one| match one {
                 Self::Native(..) => false,
                 Self::Driven(_, plan) => {
-                    plan.changes.outputs.iter().any(|output| output.name == input.output)
+                    let changes = plan.changes.outputs.iter().any(|output| output.name == input.output);
+                    changes && !plan.outputs().contains_key(&input.output)
                 }
                 Self::Deferred { .. } => true,
             })
         });
-        moving.next().map(|input| Self::Deferred { stack, needs: input.to_string() })
+        moving.next().map(|input| Self::Deferred { stack, waits: Wait::Output(input.to_string()) })
+    }
+
+    /// What a stack goes after that has no plan yet: a file with its own plan alone would turn their order around.
+    pub(crate) fn behind(stack: &'w EffectiveStack, planned: &[Self]) -> Option<Self> {
+        let first = planned
+            .iter()
+            .filter(|one| one.is_deferred())
+            .find(|one| one.layer() < layer(stack) || stack.needed().any(|needed| needed == one.name()))?;
+        Some(Self::Deferred { stack, waits: Wait::Stack(first.name().to_owned()) })
     }
 
     /// What these plans know of outputs of OpenTofu's stacks.
@@ -118,7 +136,8 @@ impl<'w> Planned<'w> {
                     printer.event(&views::driven::planned(change, &driven.prefix));
                 }
             }
-            Self::Deferred { stack, needs } => {
+            Self::Deferred { stack, waits } => {
+                let (Wait::Output(needs) | Wait::Stack(needs)) = waits;
                 printer.event(&json!({"event": "deferred", "stack": stack.name, "needs": needs}));
             }
         }
@@ -128,11 +147,19 @@ impl<'w> Planned<'w> {
         match self {
             Self::Native(_, plan) => views::plan::render(plan, printer.columns(), printer.is_verbose()),
             Self::Driven(driven, plan) => views::driven::render(&plan.changes, &driven.prefix),
-            Self::Deferred { needs, .. } => {
+            Self::Deferred { waits, .. } => {
                 let sign = paint(style::WARNING, "!");
-                format!(
-                    "  {sign} not planned: it needs `{needs}`, which changes first; it is planned when that is applied\n"
-                )
+                match waits {
+                    Wait::Output(needs) => format!(
+                        "  {sign} not planned yet: it needs `{needs}`, which changes first\n    \
+                         `strata apply` plans it when that is applied, shows it, and asks for it\n"
+                    ),
+                    Wait::Stack(first) => {
+                        format!(
+                            "  {sign} not in this plan: it goes after `{first}`, which is not planned yet\n"
+                        )
+                    }
+                }
             }
         }
     }

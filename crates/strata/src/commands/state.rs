@@ -5,6 +5,7 @@ mod history;
 mod list;
 mod migrate;
 mod mv;
+mod place;
 mod pull;
 mod push;
 mod rm;

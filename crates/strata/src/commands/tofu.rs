@@ -8,7 +8,7 @@ use super::CommandResult;
 use crate::command_error::CommandError;
 use crate::context::Context;
 use crate::prompt::confirm;
-use crate::tofu::{Session, Shown};
+use crate::tofu::{Inputs, Session, Shown};
 use crate::workspace::{KnownOutputs, Workspace};
 
 /// Drives OpenTofu for a stack that is rendered or written by hand
@@ -96,7 +96,12 @@ pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
         Verb::State(State { verb: StateVerb::List(on) }) => on,
     };
     let stack = workspace.tofu_stack(on.stack.as_deref())?;
-    let session = Session::open(&workspace, stack, &KnownOutputs::new()).await?;
+    let known = KnownOutputs::new();
+    let inputs = match &args.verb {
+        Verb::Plan(_) | Verb::Apply(_) | Verb::Destroy(_) | Verb::Run(_) => Inputs::All(&known),
+        _ => Inputs::Known,
+    };
+    let session = Session::open(&workspace, stack, inputs).await?;
     let more: Vec<&str> = on.more.iter().map(String::as_str).collect();
     match &args.verb {
         Verb::Init(_) => session.plain("init", &["-input=false"], &more, false).await,

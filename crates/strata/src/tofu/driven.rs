@@ -13,7 +13,7 @@ use strata_resource::Value;
 use strata_source::EffectiveStack;
 use strata_state::StateDocument;
 use strata_tofu::changes::{Action, Changes};
-use strata_tofu::{Diagnosis, Message};
+use strata_tofu::{Diagnosis, Held, Message};
 
 use super::memory::MemoryFile;
 use super::session::Session;
@@ -107,12 +107,7 @@ impl Driven<'_> {
             let unprepared = ended.is_none() || found.iter().any(Diagnosis::needs_init);
             if !prepared && unprepared {
                 prepared = true;
-                session
-                    .workspace
-                    .context
-                    .printer
-                    .note(format!("preparing OpenTofu's folder of `{}`", self.name));
-                session.init().await?;
+                self.prepare_folder().await?;
                 continue;
             }
             self.tell(&found);
@@ -143,10 +138,35 @@ impl Driven<'_> {
             .map_err(|reason| CommandError::failed(format!("`{}`: {reason}", self.name)))
     }
 
+    /// What OpenTofu's state has.
+    pub(crate) async fn held(&self) -> Result<Vec<Held>, CommandError> {
+        let show = || async {
+            self.session.select_workspace().await?;
+            self.said(&["show", "-json"], "show the state").await
+        };
+        let said = match show().await {
+            Ok(said) => said,
+            // Providers tell what is sensitive: without them nothing can be shown.
+            Err(_) => {
+                self.prepare_folder().await?;
+                show().await?
+            }
+        };
+        let redactor = self.session.workspace.redactor();
+        strata_tofu::held(&said, &|text| redactor.redact(text).into_owned())
+            .map_err(|reason| CommandError::failed(format!("`{}`: {reason}", self.name)))
+    }
+
+    async fn prepare_folder(&self) -> Result<(), CommandError> {
+        let printer = self.session.workspace.context.printer;
+        printer.note(format!("preparing OpenTofu's folder of `{}`", self.name));
+        self.session.init().await
+    }
+
     /// Which state OpenTofu has, and its serial; none before the first apply.
     async fn position(&self) -> Result<Option<(String, u64)>, CommandError> {
         let said = self.said(&["state", "pull"], "read its state").await?;
-        let state: Json = serde_json::from_slice(&said).unwrap_or(Json::Null);
+        let state: Json = strata_tofu::asked_for(&said).unwrap_or(Json::Null);
         Ok(state["lineage"].as_str().map(str::to_owned).zip(state["serial"].as_u64()))
     }
 
@@ -208,19 +228,6 @@ impl Driven<'_> {
         Ok(DrivenPlan { changes, sealed, source_digest: now.source_digest })
     }
 
-    /// A state with resources is from a time when Strata made this stack itself: OpenTofu would make everything again.
-    pub(crate) fn refuse_resources(&self, state: &StateDocument) -> Result<(), CommandError> {
-        if state.resources.is_empty() {
-            return Ok(());
-        }
-        let count = state.resources.len();
-        Err(CommandError::refused(format!("the state of `{}` has {count} resources that Strata made itself", self.name))
-            .hint(format!(
-                "destroy them with the former `stack.yaml`, or leave them to OpenTofu: `strata sync --import-blocks`, then `strata state rm {} …`",
-                self.name
-            )))
-    }
-
     /// Applies the plan that was shown.
     pub(crate) async fn apply(&self, plan: &DrivenPlan, stop: &StopSignal) -> Result<Applied, CommandError> {
         let path = plan.sealed.path();
@@ -266,12 +273,24 @@ impl Driven<'_> {
     }
 }
 
+/// A state with resources is from a time when Strata made this stack itself: OpenTofu would make everything again.
+pub(crate) fn refuse_resources(stack: &str, state: &StateDocument) -> Result<(), CommandError> {
+    if state.resources.is_empty() {
+        return Ok(());
+    }
+    let count = state.resources.len();
+    Err(CommandError::refused(format!("the state of `{stack}` has {count} resources that Strata made itself"))
+        .hint(format!(
+            "destroy them with the former `stack.yaml`, or leave them to OpenTofu: `strata sync --import-blocks`, then `strata state rm {stack}/…`"
+        )))
+}
+
 fn hear(line: &str, found: &mut Vec<Diagnosis>) {
     match Message::parse(line) {
         Some(Message::Diagnosis(one)) => found.push(one),
         Some(_) => {}
         // Some errors come before it speaks JSON.
-        None => found.push(Diagnosis { is_error: true, summary: line.to_owned(), ..Diagnosis::default() }),
+        None => Diagnosis::hear_plain(found, line),
     }
 }
 

@@ -9,8 +9,9 @@ use strata_source::{EffectiveStack, Model};
 use strata_tofu::hcl::{Body, Expr};
 use strata_tofu::{HttpAddresses, Overview, state_name};
 
+use super::session::Inputs;
 use crate::command_error::CommandError;
-use crate::workspace::{KnownOutputs, Workspace};
+use crate::workspace::Workspace;
 
 pub(super) type Variables = BTreeMap<String, SecretString>;
 
@@ -20,7 +21,7 @@ pub(super) async fn variables(
     stack: &EffectiveStack,
     folder: &Path,
     is_tofu: bool,
-    known: &KnownOutputs,
+    inputs: Inputs<'_>,
 ) -> Result<Variables, CommandError> {
     let overview = Overview::read(folder);
     let mut variables = Variables::new();
@@ -39,7 +40,7 @@ pub(super) async fn variables(
                 variables.insert(format!("TF_VAR_{name}"), secret);
             }
         }
-        for (name, value) in workspace.tofu_inputs(stack, known).await? {
+        for (name, value) in workspace.tofu_inputs(stack, inputs).await? {
             variables.insert(format!("TF_VAR_{name}"), value);
         }
     } else {

@@ -30,7 +30,7 @@ impl Program {
             .args(["version", "-json"])
             .output()
             .map_err(|error| failed(error.to_string()))?;
-        let said: serde_json::Value = serde_json::from_slice(&output.stdout)
+        let said = strata_tofu::asked_for(&output.stdout)
             .map_err(|_| failed("it does not say its version".to_owned()))?;
         let version = said["terraform_version"].as_str().unwrap_or_default();
         if parse(version).is_none_or(|version| version < REQUIRED_VERSION) {
@@ -58,7 +58,8 @@ fn parse(version: &str) -> Option<(u32, u32)> {
 /// Both say their version alike; only the words before it differ.
 fn is_tofu(path: &Path) -> bool {
     let said = Command::new(path).arg("version").output().map(|output| output.stdout).unwrap_or_default();
-    String::from_utf8_lossy(&said).starts_with("OpenTofu")
+    // A warning about the user's settings may come first.
+    String::from_utf8_lossy(&said).lines().any(|line| line.starts_with("OpenTofu v"))
 }
 
 #[cfg(test)]

@@ -31,6 +31,14 @@ pub(crate) struct Session<'w> {
     tofu_workspace: Option<String>,
 }
 
+/// What a run needs of the outputs of other stacks.
+pub(crate) enum Inputs<'k> {
+    /// All that the stack takes, of these and of the states.
+    All(&'k KnownOutputs),
+    /// As far as they are known: what only looks needs none.
+    Known,
+}
+
 /// What a plan came to.
 pub(crate) struct Shown {
     pub(crate) changes: u64,
@@ -40,7 +48,7 @@ impl<'w> Session<'w> {
     pub(crate) async fn open(
         workspace: &'w Workspace<'w>,
         stack: &EffectiveStack,
-        known: &KnownOutputs,
+        inputs: Inputs<'_>,
     ) -> Result<Self, CommandError> {
         let program = workspace.program()?;
         let folder = workspace.root().join(folder_of(stack)?);
@@ -51,7 +59,7 @@ impl<'w> Session<'w> {
             ))
             .hint("`strata sync` renders it"));
         }
-        let variables = environment::variables(workspace, stack, &folder, program.is_tofu, known).await?;
+        let variables = environment::variables(workspace, stack, &folder, program.is_tofu, inputs).await?;
         let environments: Vec<&str> = workspace.repository().environments();
         let own = if stack.is_default_environment { "" } else { stack.environment.as_str() };
         let others: Vec<&str> = environments.into_iter().filter(|name| *name != stack.environment).collect();

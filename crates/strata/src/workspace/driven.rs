@@ -2,14 +2,16 @@
 
 use std::collections::BTreeMap;
 
+use strata_engine::LockedRun;
 use strata_resource::Value;
 use strata_source::{EffectiveStack, Model};
+use strata_state::LockOwner;
 use strata_tofu::Found;
 
 use super::targets::Targets;
 use super::{Opening, StackSession, Workspace, plannable};
 use crate::command_error::CommandError;
-use crate::tofu::{Driven, Session};
+use crate::tofu::{Driven, Inputs, Session, refuse_resources};
 
 /// Outputs that are known before Strata's states have them, by stack.
 pub(crate) type KnownOutputs = BTreeMap<String, BTreeMap<String, Value>>;
@@ -50,7 +52,7 @@ impl Workspace<'_> {
     pub(crate) async fn open_driven<'w>(
         &'w self,
         stack: &'w EffectiveStack,
-        known: &KnownOutputs,
+        inputs: Inputs<'_>,
     ) -> Result<Box<Driven<'w>>, CommandError> {
         if self.is_left_over(stack) {
             let message =
@@ -66,9 +68,35 @@ impl Workspace<'_> {
             view: self.empty_view(stack)?,
             run: self.run(Targets::default())?,
             prefix: format!("{environment}{}/tofu/", stack.name),
-            session: Session::open(self, stack, known).await?,
+            session: Session::open(self, stack, inputs).await?,
             stack,
         }))
+    }
+
+    /// The lock of a stack that OpenTofu makes, for a run that plans it later.
+    pub(crate) async fn lock_driven(
+        &self,
+        stack: &EffectiveStack,
+        owner: LockOwner,
+    ) -> Result<LockedRun, CommandError> {
+        let locked = self.run(Targets::default())?.lock(&self.empty_view(stack)?, owner).await?;
+        match refuse_resources(&stack.name, locked.state()) {
+            Ok(()) => Ok(locked),
+            Err(error) => {
+                locked.release().await?;
+                Err(error)
+            }
+        }
+    }
+
+    /// The stack of that name, if OpenTofu makes it.
+    pub(crate) fn driven(&self, stack: &str) -> Result<Option<&EffectiveStack>, CommandError> {
+        let stack = self.one(stack)?;
+        Ok(matches!(stack.model, Model::Tofu(_)).then_some(stack))
+    }
+
+    pub(crate) fn stack(&self, name: &str) -> Result<&EffectiveStack, CommandError> {
+        self.one(name)
     }
 
     /// Rendered once from a source that is gone: nobody wrote it to be driven.

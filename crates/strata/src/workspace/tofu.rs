@@ -15,9 +15,9 @@ use strata_tofu::{Connection, Family, Files, Project};
 
 use super::resolve::Outside;
 use super::targets::Targets;
-use super::{KnownOutputs, OWN_FOLDER, Workspace, digest_key, targets};
+use super::{OWN_FOLDER, Workspace, digest_key, targets};
 use crate::command_error::CommandError;
-use crate::tofu::Program;
+use crate::tofu::{Inputs, Program};
 
 /// Resolves everything but secrets: what is rendered holds none, and whoever renders may have no keys.
 struct WithoutSecrets<'w>(Outside<'w>);
@@ -159,7 +159,7 @@ impl Workspace<'_> {
     pub(crate) async fn tofu_inputs(
         &self,
         stack: &EffectiveStack,
-        known: &KnownOutputs,
+        inputs: Inputs<'_>,
     ) -> Result<BTreeMap<String, SecretString>, CommandError> {
         let mut variables = BTreeMap::new();
         let Some(given) = stack.tofu() else { return Ok(variables) };
@@ -171,9 +171,16 @@ impl Workspace<'_> {
             variables.insert(name.value.clone(), resolved);
         }
         for (name, input) in given.inputs.iter() {
-            let value = match known.get(&input.stack).and_then(|outputs| outputs.get(&input.output)) {
+            let known = match inputs {
+                Inputs::All(known) => known.get(&input.stack).and_then(|outputs| outputs.get(&input.output)),
+                Inputs::Known => None,
+            };
+            let value = match known {
                 Some(value) => value.clone(),
-                None => self.output_of(stack, input).await?,
+                None => match (self.output_of(stack, input).await, &inputs) {
+                    (Err(_), Inputs::Known) => continue,
+                    (found, _) => found?,
+                },
             };
             variables.insert(name.value.clone(), SecretString::new(as_variable(&value)));
         }
@@ -201,7 +208,10 @@ impl Workspace<'_> {
         known.get(&input.output).cloned().ok_or_else(|| {
             CommandError::failed(format!("`{}` has no output `{}` yet", other.name, input.output))
                 .origin(Some(self.origin(input.span)))
-                .hint(format!("outputs appear with an apply: `strata apply {}`", other.name))
+                .hint(format!(
+                    "outputs appear with an apply: `strata apply {}`; those that OpenTofu marks as sensitive are not handed on",
+                    other.name
+                ))
         })
     }
 

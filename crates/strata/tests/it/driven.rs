@@ -25,14 +25,23 @@ case $1 in
   plan)
     for argument in "$@"; do case $argument in -out=*) echo "{\"meta\":1} $have $want" > "${argument#-out=}" ;; esac; done ;;
   show)
+    if [ -z "$3" ]; then
+      [ "$have" = null ] && echo '{"format_version": "1.0"}' || echo 'Warning: of the settings
+{"format_version": "1.0", "values": {"root_module": {"resources": [{"address": "x.y", "mode": "managed", "type": "x",
+  "values": {"id": "i-1", "text": '$have', "hidden": "MARKER"}, "sensitive_values": {"hidden": true}}]}}}'
+      exit 0
+    fi
     read -r _ have want < "$3"
+    outputs='{}'
+    [ -f "$here/known" ] && outputs='{"text": {"sensitive": false, "value": '$want'}}'
     action=update
     [ "$have" = null ] && action=create
     [ "$want" = null ] && action=delete
     [ "$have" = "$want" ] && action=no-op
     echo '{"format_version": "1.2", "resource_changes": [{"address": "x.y", "mode": "managed", "change": {"actions": ["'$action'"],
       "before": {"text": '$have'}, "after": {"text": '$want'}, "after_unknown": {}}}],
-      "output_changes": {"text": {"actions": ["'$action'"], "before": '$have', "after": '$want'}}}' ;;
+      "output_changes": {"text": {"actions": ["'$action'"], "before": '$have', "after": '$want'}},
+      "planned_values": {"outputs": '$outputs'}}' ;;
   state) [ "$have" = null ] || echo '{"lineage": "abc", "serial": 1}' ;;
   apply)
     for plan in "$@"; do :; done
@@ -180,13 +189,90 @@ fn outputs_that_change_are_waited_for() {
     let tofu = fake(&repo);
     let strata = Strata::new(BINARY, &repo).env("STRATA_TOFU", &tofu);
     let shown = strata.run(&["plan"]).ok();
-    assert!(shown.stdout.contains("not planned: it needs `zone.text`"), "{}", shown.all());
+    assert!(shown.stdout.contains("not planned yet: it needs `zone.text`"), "{}", shown.all());
     strata.run(&["apply", "--yes"]).ok();
     assert_eq!(repo.read("stacks/after/state"), "\"in-one\"\n");
     repo.write("stacks/zone/want", "two");
-    strata.run(&["apply", "--yes"]).ok();
+    let applied = strata.run(&["apply", "--yes"]).ok();
+    assert!(applied.stdout.contains("in-one → in-two"), "{}", applied.all());
     assert_eq!(repo.read("stacks/after/state"), "\"in-two\"\n");
     strata.run(&["plan", "--detailed-exitcode"]).ok();
+    // What OpenTofu says of an output before its apply is enough.
+    repo.write("fake/known", "");
+    repo.write("stacks/zone/want", "three");
+    let shown = strata.run(&["plan", "-o", "plan.json"]).ok();
+    assert!(shown.stdout.contains("in-two → in-three"), "{}", shown.all());
+    strata.run(&["apply", "plan.json", "--yes"]).ok();
+    assert_eq!(repo.read("stacks/after/state"), "\"in-three\"\n");
+}
+
+#[test]
+fn what_waits_keeps_its_place() {
+    let repo = Repo::empty();
+    repo.write("strata.yaml", "repository: driven1\n");
+    by_hand(&repo, "zone", "tofu: {}\n", "one");
+    by_hand(&repo, "after", "tofu: {inputs: {given: zone.text}}\n", "in-");
+    by_hand(&repo, "last", "metadata: {dependsOn: [after]}\ntofu: {}\n", "last");
+    by_hand(&repo, "alone", "tofu: {}\n", "alone");
+    let tofu = fake(&repo);
+    let strata = Strata::new(BINARY, &repo).env("STRATA_TOFU", &tofu);
+    // A file has what can be planned, and nothing that would go before what it has not.
+    let saved = strata.run(&["plan", "-o", "plan.json"]).ok();
+    assert!(saved.stdout.contains("not saved: `after`, `last`; plan again"), "{}", saved.all());
+    assert!(saved.stdout.contains("it goes after `after`, which is not planned yet"), "{}", saved.all());
+    let applied = strata.run(&["apply", "plan.json", "--yes"]).ok();
+    assert!(applied.stderr.contains("`strata apply after last` goes on"), "{}", applied.all());
+    assert!(repo.file("stacks/alone/state").exists() && repo.file("stacks/zone/state").exists());
+    assert!(!repo.file("stacks/after/state").exists() && !repo.file("stacks/last/state").exists());
+    // Without a file everything is done in one run, each after what it needs.
+    repo.write("stacks/zone/want", "two");
+    repo.write("fake/calls", "");
+    strata.run(&["apply", "--yes"]).ok();
+    let calls = repo.read("fake/calls");
+    let applied: Vec<&str> =
+        calls.lines().filter_map(|line| line.split_once(": apply").map(|(stack, _)| stack)).collect();
+    assert_eq!(applied, ["zone", "after", "last"]);
+    assert_eq!(repo.read("stacks/after/state"), "\"in-two\"\n");
+    // What fails only then leaves the rest for the next run.
+    repo.write("stacks/zone/want", "three");
+    repo.write("stacks/last/want", "later");
+    repo.remove("stacks/after/want");
+    repo.write("stacks/after/main.tf", "variable \"given\" {}\nvariable \"other\" {}\n");
+    repo.write("stacks/after/stack.yaml", "tofu: {inputs: {given: zone.text, other: zone.none}}\n");
+    let failed = strata.run(&["apply", "--yes"]).code(1);
+    assert!(failed.stderr.contains("`zone` has no output `none` yet"), "{}", failed.all());
+    assert!(failed.stderr.contains("1 done, 0 failed, 1 left"), "{}", failed.all());
+    assert_eq!(repo.read("stacks/last/state"), "\"last\"\n");
+}
+
+#[test]
+fn their_states_are_shown_without_secrets() {
+    let repo = Repo::empty();
+    repo.write("strata.yaml", "repository: driven1\n");
+    by_hand(&repo, "cloud", "tofu: {}\n", "one");
+    by_hand(&repo, "after", "tofu: {inputs: {given: cloud.text}}\n", "in-");
+    let tofu = fake(&repo);
+    let strata = Strata::new(BINARY, &repo).env("STRATA_TOFU", &tofu);
+    // Nothing is there, and nobody needs outputs to see that.
+    assert_eq!(strata.run(&["state", "list"]).ok().stdout, "");
+    strata.run(&["apply", "cloud", "--yes"]).ok();
+    assert_eq!(strata.run(&["state", "list"]).ok().stdout, "cloud/tofu/x.y  i-1\n");
+    let listed = strata.run(&["--json", "state", "list", "cloud"]).ok().stdout;
+    let event: serde_json::Value = serde_json::from_str(&listed).unwrap();
+    assert_eq!((&event["address"], &event["values"]["text"]), (&"cloud/tofu/x.y".into(), &"one".into()));
+    let shown = strata.run(&["state", "show", "cloud/tofu/x.y"]).ok().stdout;
+    assert!(shown.contains("\"text\": \"one\"") && shown.contains("\"hidden\": \"(sensitive)\""), "{shown}");
+    assert!(!listed.contains("MARKER") && !shown.contains("MARKER"));
+    let none = strata.run(&["state", "show", "cloud/tofu/x.z"]).code(1);
+    assert!(none.stderr.contains("the state has no `cloud/tofu/x.z`"), "{}", none.all());
+    // The other verbs say what to use.
+    let refused = strata.run(&["state", "rm", "cloud/tofu/x.y"]).code(3);
+    assert!(refused.stderr.contains("strata tofu run cloud -- state mv|rm 'x.y'"), "{}", refused.all());
+    let pulled = strata.run(&["state", "pull", "cloud"]).ok();
+    assert!(pulled.stderr.contains("strata tofu run cloud -- state pull"), "{}", pulled.all());
+    // Without OpenTofu nothing is passed over in silence.
+    repo.remove("fake/tofu");
+    strata.run(&["state", "list"]).code(1);
 }
 
 #[test]

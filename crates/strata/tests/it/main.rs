@@ -18,6 +18,7 @@ mod faults;
 mod gitlab_server;
 mod interrupts;
 mod kill;
+mod layer0;
 mod leak;
 mod least_privilege;
 mod places;

@@ -7,6 +7,7 @@ use serde_json::json;
 use strata_resource::{Address, FieldChange, FieldPath, Spec, Value};
 use strata_state::{StateDocument, StateResource};
 
+use super::place::tell_where;
 use crate::command_error::CommandError;
 use crate::commands::CommandResult;
 use crate::context::Context;
@@ -30,6 +31,7 @@ pub(crate) struct Args {
 
 pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
     let workspace = Workspace::load(context)?;
+    tell_where(&workspace, &args.stack, "list")?;
     let (store, key) = (workspace.store()?, workspace.state_key(&args.stack)?);
     let newest = match args.to {
         Some(serial) => store.read_version(&key, serial).await?,

@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+use super::place::tell_where;
 use crate::commands::CommandResult;
 use crate::context::Context;
 use crate::workspace::Workspace;
@@ -15,6 +16,7 @@ pub(crate) struct Args {
 
 pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
     let workspace = Workspace::load(context)?;
+    tell_where(&workspace, &args.stack, "list")?;
     for version in workspace.store()?.history(&workspace.state_key(&args.stack)?).await? {
         context.printer.event(&version);
         context.printer.line(format!("{:>6}  {}  {} bytes", version.serial, version.written, version.bytes));

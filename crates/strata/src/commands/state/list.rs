@@ -4,6 +4,8 @@ use std::process::ExitCode;
 
 use serde_json::json;
 
+use super::place;
+use crate::command_error::CommandError;
 use crate::commands::CommandResult;
 use crate::context::Context;
 use crate::style::{self, paint};
@@ -11,6 +13,8 @@ use crate::views;
 use crate::workspace::Workspace;
 
 /// Lists the resources in the state
+///
+/// Those of a stack that OpenTofu makes are in OpenTofu's own state, and are listed as `STACK/tofu/ADDRESS`.
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// Stacks by name or path, or `layer:NAME`; all stacks without one
@@ -20,7 +24,13 @@ pub(crate) struct Args {
 
 pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
     let workspace = Workspace::load(context)?;
+    let mut unknown = None;
     for name in workspace.names(&args.stacks)? {
+        // What cannot be looked at must not hide the others, nor go unsaid.
+        if let Err(error) = of_tofu(context, &workspace, &name).await {
+            let earlier = unknown.replace(error);
+            earlier.iter().for_each(|error: &CommandError| context.printer.note(error.render()));
+        }
         let state = workspace.read_state(&name).await?;
         for (address, resource) in &state.document.resources {
             context
@@ -31,5 +41,20 @@ pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
             context.printer.line(format!("{address}  {}", paint(style::FAINT, format!("{what}{partial}"))));
         }
     }
-    Ok(ExitCode::SUCCESS)
+    unknown.map_or(Ok(ExitCode::SUCCESS), Err)
+}
+
+async fn of_tofu(context: &Context, workspace: &Workspace<'_>, stack: &str) -> Result<(), CommandError> {
+    let Some(driven) = place::open(workspace, stack).await? else { return Ok(()) };
+    for held in driven.held().await? {
+        let address = format!("{}{}", driven.prefix, held.address);
+        let (id, tainted) = (held.id.as_deref().unwrap_or_default(), held.tainted);
+        context.printer.event(
+            &json!({"address": address, "type": held.kind, "tainted": tainted, "values": held.values}),
+        );
+        let unfinished = if tainted { "unfinished" } else { "" };
+        let what: Vec<&str> = [id, unfinished].into_iter().filter(|word| !word.is_empty()).collect();
+        context.printer.line(format!("{address}  {}", paint(style::FAINT, what.join(", "))).trim_end());
+    }
+    Ok(())
 }

@@ -2,8 +2,7 @@
 
 use std::process::ExitCode;
 
-use strata_resource::Address;
-
+use super::place::Place;
 use super::show::no_such;
 use crate::command_error::CommandError;
 use crate::commands::CommandResult;
@@ -16,13 +15,13 @@ use crate::workspace::Workspace;
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// The address it has
-    from: Address,
+    from: Place,
     /// The address it gets
-    to: Address,
+    to: Place,
 }
 
 pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
-    let (from, to) = (&args.from, &args.to);
+    let (from, to) = (args.from.own()?, args.to.own()?);
     if from.stack() != to.stack() || from.environment() != to.environment() || from.kind() != to.kind() {
         return Err(CommandError::refused("a resource moves only within its stack and kind"));
     }

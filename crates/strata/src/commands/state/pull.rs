@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+use super::place::tell_where;
 use crate::command_error::CommandError;
 use crate::commands::CommandResult;
 use crate::context::Context;
@@ -19,6 +20,7 @@ pub(crate) struct Args {
 
 pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
     let workspace = Workspace::load(context)?;
+    tell_where(&workspace, &args.stack, "pull")?;
     let document = match args.serial {
         Some(serial) => workspace.store()?.read_version(&workspace.state_key(&args.stack)?, serial).await?,
         None => workspace.read_state(&args.stack).await?.document,

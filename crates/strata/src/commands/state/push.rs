@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use strata_state::{FORMAT, StateDocument};
 
+use super::place::tell_where;
 use crate::command_error::CommandError;
 use crate::commands::CommandResult;
 use crate::context::Context;
@@ -24,6 +25,7 @@ pub(crate) struct Args {
 
 pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
     let workspace = Workspace::load(context)?;
+    tell_where(&workspace, &args.stack, "push")?;
     let name = args.file.display();
     let bytes = std::fs::read(&args.file)
         .map_err(|error| CommandError::failed(format!("cannot read `{name}`: {error}")))?;

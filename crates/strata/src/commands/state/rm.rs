@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use strata_resource::Address;
 
+use super::place::Place;
 use super::show::no_such;
 use crate::command_error::CommandError;
 use crate::commands::CommandResult;
@@ -17,12 +18,13 @@ use crate::workspace::Workspace;
 pub(crate) struct Args {
     /// Addresses, such as `web/vm/web-1`
     #[arg(required = true)]
-    addresses: Vec<Address>,
+    addresses: Vec<Place>,
 }
 
 pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
     let workspace = Workspace::load(context)?;
-    for address in &args.addresses {
+    let addresses: Vec<&Address> = args.addresses.iter().map(Place::own).collect::<Result<_, _>>()?;
+    for address in addresses {
         let mut locked = workspace.lock(address.stack(), "state rm").await?;
         let outcome = if locked.state().resources.contains_key(address) {
             locked

@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use strata_state::{StateDocument, StoreError};
 
+use super::place::tell_where;
 use crate::command_error::CommandError;
 use crate::commands::CommandResult;
 use crate::context::Context;
@@ -22,6 +23,7 @@ pub(crate) struct Args {
 
 pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
     let workspace = Workspace::load(context)?;
+    tell_where(&workspace, &args.stack, "list")?;
     let (store, key) = (workspace.store()?, workspace.state_key(&args.stack)?);
     let lock = store.lock(&key, context.lock_owner("state rollback")).await?;
     let outcome = async {
