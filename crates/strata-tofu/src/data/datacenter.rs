@@ -115,8 +115,20 @@ fn object(kind: Kind, reading: &mut Reading<'_>) {
 
 fn storage(reading: &mut Reading<'_>) {
     for field in [
-        "type", "content", "nodes", "shared", "path", "server", "export", "share", "datastore", "namespace",
-        "fingerprint", "username", "volume_group", "thin_pool",
+        "type",
+        "content",
+        "nodes",
+        "shared",
+        "path",
+        "server",
+        "export",
+        "share",
+        "datastore",
+        "namespace",
+        "fingerprint",
+        "username",
+        "volume_group",
+        "thin_pool",
     ] {
         reading.put(field, field);
     }

@@ -42,11 +42,7 @@ const DATACENTER: [(&str, &str, &str); 22] = [
     ("bonds", "proxmox_network_linux_bond", "${each.key}"),
     ("vlans", "proxmox_network_linux_vlan", "${each.key}"),
     ("ip_sets", "proxmox_virtual_environment_firewall_ipset", "cluster/${each.key}"),
-    (
-        "security_groups",
-        "proxmox_virtual_environment_cluster_firewall_security_group",
-        "${each.key}",
-    ),
+    ("security_groups", "proxmox_virtual_environment_cluster_firewall_security_group", "${each.key}"),
 ];
 const CLUSTER: [Machines; 1] = [("nodes", "module.node[each.key]", "vm")];
 
