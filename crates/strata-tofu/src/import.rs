@@ -12,6 +12,7 @@ mod files;
 mod flat;
 mod functions;
 mod gotemplate;
+mod groups;
 mod guest;
 mod hcl;
 mod host;
@@ -22,9 +23,11 @@ pub(crate) mod output;
 mod parse;
 mod roots;
 mod settle;
+mod sparing;
 mod stacks;
 mod talconfig;
 mod talos;
+mod telmate;
 mod topf;
 mod tree;
 
@@ -89,6 +92,8 @@ struct Import<'w> {
     names: BTreeSet<(String, String)>,
     /// How many addresses stand in for real ones.
     stand_ins: usize,
+    /// What was written down in place of what nobody said.
+    stood_in: BTreeSet<String>,
     /// Names of stacks.
     stacks: BTreeSet<String>,
     /// Templates by endpoint and VMID: `stack/template`.
@@ -115,6 +120,7 @@ pub fn import<'w>(world: &'w dyn World, repository: &str, open: Option<OpenVault
         addresses: BTreeMap::new(),
         names: BTreeSet::new(),
         stand_ins: 0,
+        stood_in: BTreeSet::new(),
         stacks: BTreeSet::new(),
         templates: BTreeMap::new(),
         pending: Vec::new(),
@@ -138,6 +144,7 @@ pub fn import<'w>(world: &'w dyn World, repository: &str, open: Option<OpenVault
     import.report();
     import.unread();
     import.settings(repository);
+    sparing::spare(&mut import);
     settle::settle(&mut import);
     let mut imported = import.imported;
     imported.notes.sort_by(|one, other| one.place.cmp(&other.place));

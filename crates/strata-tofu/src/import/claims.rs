@@ -9,6 +9,9 @@ use super::{Import, base, name};
 /// What stands for an API token that nobody wrote down.
 const NO_TOKEN: &str = "user@realm!name=00000000-0000-0000-0000-000000000000";
 
+/// The first VMID that stands in for one that only Proxmox knows.
+const FIRST_STAND_IN: i64 = 900_001;
+
 impl Import<'_> {
     /// The target at an endpoint; made if there is none yet.
     pub(super) fn target(&mut self, endpoint: &str, insecure: bool, token: Option<&str>) -> String {
@@ -63,6 +66,7 @@ impl Import<'_> {
             format!("{what} is in no file that could be read: set the endpoint of the target in strata.yaml"),
         );
         let endpoint = "https://proxmox.invalid:8006".to_owned();
+        self.stood_in.insert(endpoint.clone());
         (self.target(&endpoint, false, None), endpoint)
     }
 
@@ -83,6 +87,19 @@ impl Import<'_> {
         }
         self.taken.insert(key, what.to_owned());
         true
+    }
+
+    /// A VMID for a machine that Proxmox numbers itself: one that nobody takes for the real one.
+    pub(super) fn number(&mut self, endpoint: &str, what: &str, key: &str, place: &Place) -> i64 {
+        let free = |number: &i64| !self.taken.contains_key(&(base(endpoint), *number));
+        let number = (FIRST_STAND_IN..).find(free).unwrap_or(FIRST_STAND_IN);
+        self.taken.insert((base(endpoint), number), what.to_owned());
+        self.stood_in.insert(number.to_string());
+        self.note(
+            Some(place),
+            format!("`{what}` has no `{key}`, so Proxmox chose one: a VMID from {FIRST_STAND_IN} on stands in for it, write the real one if the machine exists"),
+        );
+        number
     }
 
     /// A name for a machine that no other on the same Proxmox has.

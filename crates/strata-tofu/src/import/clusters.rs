@@ -69,6 +69,9 @@ fn cluster(import: &mut Import<'_>, folder: &str, tree: &Tree) {
     let Some(spec) = tree.get("cluster") else { return };
     let mut cluster = Object::new();
     versions(import, spec, &mut cluster);
+    let talos = spec.at(&["talos", "version"]);
+    let kubernetes = spec.get("kubernetes").map(|found| found.get("version").unwrap_or(found));
+    import.check_versions(talos.and_then(Tree::peek).as_deref().zip(talos), kubernetes);
     if let Some(kubernetes) = spec.get("kubernetes") {
         let version = kubernetes.as_text_if(is_version).or_else(|| kubernetes.text_if("version", is_version));
         cluster.put("kubernetes", version.map(|version| json!({"version": with_v(version)})));

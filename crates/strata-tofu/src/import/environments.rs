@@ -126,6 +126,7 @@ fn stack(import: &mut Import<'_>, folder: &str, tree: &Tree, place: &Place) {
         Some(url) => (import.target(&url, insecure, token.as_deref()), base(&url)),
         None => {
             let endpoint = format!("https://proxmox-{}.invalid:8006", name(last));
+            import.stood_in.insert(endpoint.clone());
             import.note(
                 Some(place),
                 "`pve_api_url`, which is required, is in no file that could be read: set the endpoint of the target in strata.yaml",

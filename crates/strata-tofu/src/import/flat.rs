@@ -83,6 +83,9 @@ fn take_as_is(import: &mut Import<'_>, path: &str, text: &str, tree: &Tree) {
     } else {
         import.note(Some(&tree.place), "there is no nodes.yaml beside it: the cluster has no machines");
     }
+    let talos = tree.get("talos_version");
+    let written = talos.and_then(Tree::peek);
+    import.check_versions(written.as_deref().zip(talos), tree.get("kubernetes_version"));
     let secrets = "infrastructure/secrets.sops.yaml";
     if import.files.has(secrets)
         && let Some(text) = import.read(secrets)

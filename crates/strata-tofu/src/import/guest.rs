@@ -25,6 +25,7 @@ pub(super) struct Around<'r> {
     pub(super) templates: Vec<(i64, String)>,
     /// Which of several the machine is that is looked at.
     pub(super) key: Option<String>,
+    pub(super) endpoint: String,
 }
 
 impl<'r> Around<'r> {
@@ -42,6 +43,19 @@ impl<'r> Around<'r> {
         let first = found.next()?;
         // Several of one name are told apart by a key that is not known here.
         found.next().is_none().then_some(first)
+    }
+
+    /// The template with a VMID or a name: of the same stack, or of one that was read before.
+    pub(super) fn template(&self, import: &Import<'_>, wanted: &str) -> Option<String> {
+        let number = wanted.parse::<i64>().ok();
+        let fits = |vm_id: i64, own: &str| number == Some(vm_id) || own == name(wanted);
+        if let Some((_, own)) = self.templates.iter().find(|(vm_id, own)| fits(*vm_id, own)) {
+            return Some(own.clone());
+        }
+        let elsewhere = import.templates.iter().find(|((endpoint, vm_id), path)| {
+            *endpoint == self.endpoint && fits(*vm_id, path.rsplit('/').next().unwrap_or(path))
+        });
+        elsewhere.map(|(_, path)| path.clone())
     }
 
     /// The image that a volume is: one that is there, or one that is downloaded.
@@ -251,16 +265,23 @@ fn devices(body: &Tree, vm: &mut Object) {
 fn clone(import: &mut Import<'_>, around: &Around<'_>, body: &Tree, own: &str, vm: &mut Object) {
     let Some(clone) = body.one("clone") else { return };
     let Some(number) = clone.int("vm_id") else { return };
-    vm.put("clone", clone.bool("full").map(|full| json!({"full": full})));
-    match around.templates.iter().find(|(known, _)| *known == number) {
-        Some((_, template)) => {
+    match around.template(import, &number.to_string()) {
+        Some(template) => {
             vm.insert("template".into(), json!(template));
+            vm.put("clone", clone.bool("full").map(|full| json!({"full": full})));
         }
-        None => import.note(
-            Some(&clone.place),
-            format!("`{own}` is cloned from {number}, which is no template here: it has no `template`, so it can be adopted but not made again"),
-        ),
+        None => {
+            clone.take_keys(&["full"]);
+            import.note(Some(&clone.place), unknown_template(own, &number.to_string()));
+        }
     }
+}
+
+/// What to do about a machine that is copied from something that no file describes.
+pub(super) fn unknown_template(own: &str, source: &str) -> String {
+    format!(
+        "`{own}` is cloned from `{source}`, which no file here describes: describe it under `templates` and name it as `template`, or the machine begins with empty disks; one that exists can be adopted as it is"
+    )
 }
 
 fn cloud_init(import: &mut Import<'_>, around: &Around<'_>, body: &Tree, own: &str, vm: &mut Object) {

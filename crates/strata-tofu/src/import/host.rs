@@ -113,7 +113,8 @@ fn one(import: &mut Import<'_>, hosts: &mut Hosts, resource: &Resource) -> bool 
         }
         "acl" => acl(hosts, body),
         "pool" => {
-            let Some(id) = body.text("pool_id") else { return false };
+            // The second is what the Telmate/proxmox provider calls it.
+            let Some(id) = body.text("pool_id").or_else(|| body.text("poolid")) else { return false };
             let mut pool = Object::new();
             pool.put("comment", body.text("comment"));
             put(hosts, None, "pools", &id, Json::Object(pool))

@@ -162,6 +162,9 @@ fn talos(import: &mut Import<'_>, said: &Said<'_>, place: &Place, cluster: &mut 
     if version.is_none() {
         import.note(Some(place), "no version of Talos is written down: `v1.12.0` was");
     }
+    let at =
+        said.get("cluster_talos_version", "talos_version").or_else(|| said.arguments.get("nodes_iso_file"));
+    import.check_versions(version.as_deref().zip(at), None);
     let mut talos = Object::new();
     talos.insert("version".into(), json!(version.map_or_else(|| "v1.12.0".to_owned(), with_v)));
     if let Some(image) = said.arguments.get("nodes_iso_file") {

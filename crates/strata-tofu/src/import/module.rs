@@ -14,6 +14,8 @@ use super::tree::{Content, Marks, Place, Tree};
 use super::{hcl, parse};
 use crate::path::resolve;
 
+/// References that are followed this deep are followed to their end.
+const SURE_DEPTH: usize = 16;
 /// Modules within modules.
 const MAX_LEVEL: usize = 8;
 /// Expressions that are looked at for one root: what a few lines of loops in loops would otherwise multiply.
@@ -85,6 +87,10 @@ pub(super) struct Module<'w> {
     root: String,
     budget: Rc<Cell<usize>>,
     level: usize,
+    /// What names were found to stand for: the same is asked for again and again.
+    named: RefCell<HashMap<String, Option<(Tree, usize)>>>,
+    /// The calls of modules whose arguments are being worked out: two may ask each other for outputs.
+    asked: RefCell<BTreeSet<String>>,
 }
 
 /// A resource of a provider, with everything about it that can be told.
@@ -142,6 +148,8 @@ impl<'w> Module<'w> {
             root: folder.to_owned(),
             budget: Rc::new(Cell::new(BUDGET)),
             level: 0,
+            named: RefCell::default(),
+            asked: RefCell::default(),
         };
         // What refers to another variable, which only code may do, is known in the second round.
         for _ in 0..2 {
@@ -150,6 +158,7 @@ impl<'w> Module<'w> {
                 given.insert(attribute.name.clone(), Frame::new(&module, 0).attribute(attribute));
             }
             module.variables = module.complete(given);
+            module.named.take();
         }
         module
     }
@@ -234,9 +243,30 @@ impl<'w> Module<'w> {
         attribute: &dyn Fn(usize) -> Option<&'n str>,
     ) -> Option<(Tree, usize)> {
         let name = attribute(0)?;
+        if root == "var" {
+            return Some((self.variables.get(name)?.clone(), 1));
+        }
+        let key = format!("{root}.{name}.{}", attribute(1).filter(|_| root != "local").unwrap_or_default());
+        if let Some(known) = self.named.borrow().get(&key) {
+            return known.clone();
+        }
+        let found = self.work_out(frame, root, name, attribute);
+        // Deep inside, and where modules ask each other, what is found may have been cut short.
+        if frame.depth() <= SURE_DEPTH && self.asked.borrow().is_empty() {
+            self.named.borrow_mut().insert(key, found.clone());
+        }
+        found
+    }
+
+    fn work_out<'n>(
+        &self,
+        frame: &Frame<'_>,
+        root: &str,
+        name: &str,
+        attribute: &dyn Fn(usize) -> Option<&'n str>,
+    ) -> Option<(Tree, usize)> {
         let inner = Frame::new(self, frame.depth() + 1);
         match root {
-            "var" => Some((self.variables.get(name)?.clone(), 1)),
             "local" => {
                 let locals = self.blocks.iter().filter(|block| block.kind == "locals");
                 let found = locals.filter_map(|block| block.attribute(name)).next_back()?;
@@ -257,7 +287,12 @@ impl<'w> Module<'w> {
                 if call.attribute("count").is_some() || call.attribute("for_each").is_some() {
                     return None;
                 }
-                let child = self.child(call, &inner.block(call))?;
+                if !self.asked.borrow_mut().insert(name.to_owned()) {
+                    return None;
+                }
+                let child = self.child(call, &inner.block(call));
+                self.asked.borrow_mut().remove(name);
+                let child = child?;
                 let found =
                     child.blocks.iter().find(|block| block.kind == "output" && block.label(0) == output)?;
                 let value = found.attribute("value")?;
@@ -300,6 +335,8 @@ impl<'w> Module<'w> {
             root: self.root.clone(),
             budget: self.budget.clone(),
             level: self.level + 1,
+            named: RefCell::default(),
+            asked: RefCell::default(),
         };
         let given: BTreeMap<String, Tree> = arguments
             .entries()
@@ -308,6 +345,7 @@ impl<'w> Module<'w> {
             .cloned()
             .collect();
         child.variables = child.complete(given);
+        child.named.take();
         Some(child)
     }
 

@@ -208,6 +208,29 @@ pub(super) fn gib(tree: &Tree, key: &str) -> Option<i64> {
     plain(&text)
 }
 
+/// The size of a disk: a number of GiB, or with the unit that it has.
+pub(super) fn size(tree: &Tree, key: &str) -> Option<Json> {
+    if let Some(gib) = gib(tree, key) {
+        return Some(json!(gib));
+    }
+    // Less than one, or not a whole number of them.
+    let mib = |text: &str| -> Option<i64> {
+        let text = text.trim().trim_end_matches(['B', 'b', 'i']);
+        let mib = match text.strip_suffix(['K', 'k']) {
+            Some(kib) => kib.trim().parse::<i64>().ok()? / 1024,
+            None => text.strip_suffix(['M', 'm'])?.trim().parse().ok()?,
+        };
+        (mib > 0).then_some(mib)
+    };
+    let text = tree.text_if(key, |text| mib(text).is_some())?;
+    mib(&text).map(|mib| if mib % 1024 == 0 { json!(mib / 1024) } else { json!(format!("{mib}M")) })
+}
+
+/// A number without what is no part of it.
+pub(super) fn number(number: f64) -> Json {
+    if number.fract() == 0.0 { json!(number as i64) } else { json!(number) }
+}
+
 /// A mount point of a container.
 pub(super) fn mount_point(mount: &Tree) -> Option<Object> {
     let mut point = Object::new();

@@ -13,7 +13,7 @@ use super::guest::{self, Around, kind};
 use super::module::{Expansion, Module, Resource};
 use super::output::Object;
 use super::tree::{Content, Place, Tree};
-use super::{Guests, Import, base, host, layered, name, stacks};
+use super::{Guests, Import, base, groups, host, layered, name, stacks, telmate};
 use crate::path::resolve;
 
 /// A root with one set of values.
@@ -43,6 +43,8 @@ pub(super) fn import(import: &mut Import<'_>) {
             import.target(&url, false, token.as_deref());
         }
     }
+    // Templates first: machines of other roots are cloned from them.
+    all.sort_by_cached_key(|(_, root, _)| !root.module.expand().resources.iter().any(is_template));
     for (kind, root, several) in &all {
         one(import, *kind, root, *several);
     }
@@ -119,6 +121,12 @@ fn one(import: &mut Import<'_>, kind: Kind, root: &Root<'_>, several: bool) {
         finish(import, root, &values);
         return;
     }
+    if groups::fits(&values) {
+        Kind::Stack.found(import);
+        groups::import(import, root, &values);
+        finish(import, root, &values);
+        return;
+    }
     if layered::is_cluster(root) && kind != Kind::Other {
         kind.found(import);
         layered::import(import, root, &values);
@@ -126,32 +134,24 @@ fn one(import: &mut Import<'_>, kind: Kind, root: &Root<'_>, several: bool) {
         return;
     }
     let expansion = root.module.expand();
-    // A machine that Proxmox numbers itself cannot be told from others.
-    let numbered = |resource: &Resource| {
-        is_guest(resource)
-            && resource.body.get("vm_id").is_some_and(|tree| !matches!(tree.content, Content::Unknown(_)))
-    };
-    let known = expansion.resources.iter().any(|resource| numbered(resource) || host::is_host(resource));
-    let unnumbered = expansion.resources.iter().any(is_guest) && !known;
-    if known {
+    if expansion.resources.iter().any(|resource| is_guest(resource) || host::is_host(resource)) {
         kind.found(import);
-        native(import, kind, root, &expansion, several);
+        native(import, root, &expansion, several);
         finish(import, root, &values);
-    } else if kind == Kind::Other && !unnumbered {
-        elsewhere(import, root, &expansion);
+    } else if kind == Kind::Other {
+        elsewhere(import, root);
     } else {
         kind.found(import);
-        let why = if unnumbered {
-            "its machines have no `vm_id` that is known here"
-        } else {
-            "it makes nothing of Proxmox that Strata knows"
-        };
-        by_hand::keep(import, root, why);
+        by_hand::keep(import, root, "it makes nothing of Proxmox that Strata knows");
     }
 }
 
 fn is_guest(resource: &Resource) -> bool {
-    matches!(kind(&resource.kind), "vm" | "container")
+    matches!(kind(&resource.kind), "vm" | "container") || telmate::is_guest(resource)
+}
+
+fn is_template(resource: &Resource) -> bool {
+    matches!(resource.body.get("template").map(|tree| &tree.content), Some(Content::Bool(true)))
 }
 
 /// What a root says beside its resources.
@@ -208,7 +208,7 @@ pub(super) fn target(import: &mut Import<'_>, root: &Root<'_>) -> (String, Strin
         return import.some_target(&Place::new(&root.folder, 1), "the provider `proxmox`");
     };
     let tree = frame.block(block);
-    // The second is what another provider calls it.
+    // The second is what Telmate's provider calls it.
     let endpoint = tree.text("endpoint").or_else(|| tree.text("pm_api_url"));
     let insecure = tree.bool("insecure").or_else(|| tree.bool("pm_tls_insecure")).unwrap_or(false);
     let parts = (tree.text("pm_api_token_id"), tree.text("pm_api_token_secret"));
@@ -216,16 +216,28 @@ pub(super) fn target(import: &mut Import<'_>, root: &Root<'_>) -> (String, Strin
         (Some(id), Some(secret)) => Some(format!("{id}={secret}")),
         _ => None,
     });
-    if tree.has("username") || tree.has("password") {
+    let login = ["username", "password", "pm_user", "pm_password", "pm_otp"];
+    if login.iter().any(|key| tree.has(key)) {
         let place = block.place.clone();
         import.note(Some(&place), "the provider logs in with a password: Strata wants an API token");
-        tree.take_keys(&["username", "password"]);
+        tree.take_keys(&login);
     }
+    let how = [
+        "pm_debug",
+        "pm_log_enable",
+        "pm_log_file",
+        "pm_log_levels",
+        "pm_minimum_permission_check",
+        "pm_minimum_permission_list",
+        "pm_parallel",
+        "pm_timeout",
+    ];
+    import.needless(&tree, &how, "it tells the provider how to go about it");
     import.watch("provider.proxmox.", &tree);
     match endpoint.filter(|url| url.starts_with("http")) {
         Some(endpoint) => (import.target(&endpoint, insecure, token.as_deref()), base(&endpoint)),
         None => {
-            tree.get("endpoint").into_iter().for_each(Tree::take_all);
+            tree.take_keys(&["endpoint", "pm_api_url"]);
             import.some_target(&block.place, "`endpoint` of the provider")
         }
     }
@@ -248,28 +260,23 @@ pub(super) fn own_name(root: &Root<'_>) -> String {
     }
 }
 
-fn native(import: &mut Import<'_>, kind: Kind, root: &Root<'_>, expansion: &Expansion, several: bool) {
+fn native(import: &mut Import<'_>, root: &Root<'_>, expansion: &Expansion, several: bool) {
     let place = Place::new(&root.folder, 1);
     let (target, endpoint) = target(import, root);
     let own = own_name(root);
     for (place, message) in &expansion.notes {
         import.note(Some(place), message.clone());
     }
+    let with_guests = expansion.resources.iter().any(is_guest);
+    if with_guests {
+        let environment = root.variant.as_deref().filter(|_| several);
+        guests(import, expansion, &own, &target, &endpoint, &place, environment);
+    }
     let hosts: Vec<&Resource> =
         expansion.resources.iter().filter(|resource| host::is_host(resource)).collect();
     if !hosts.is_empty() {
+        let own = if with_guests { format!("{own}-hypervisor") } else { own };
         host::import(import, &hosts, &own, &target, &place);
-    }
-    if expansion.resources.iter().any(is_guest) {
-        guests(
-            import,
-            expansion,
-            &own,
-            &target,
-            &endpoint,
-            &place,
-            root.variant.as_deref().filter(|_| several),
-        );
     }
     for resource in &expansion.resources {
         let short = self::kind(&resource.kind);
@@ -288,7 +295,6 @@ fn native(import: &mut Import<'_>, kind: Kind, root: &Root<'_>, expansion: &Expa
     for (call, arguments) in &expansion.calls {
         import.watch(&format!("module.{call}."), arguments);
     }
-    let _ = kind;
 }
 
 fn guests(
@@ -303,49 +309,57 @@ fn guests(
     let stack = import.stack_name(own, place);
     let document = format!("stacks/{stack}/stack.yaml");
     let mut guests = Guests::default();
-    let mut around = Around { resources: &expansion.resources, templates: Vec::new(), key: None };
+    let mut around = Around {
+        resources: &expansion.resources,
+        templates: Vec::new(),
+        key: None,
+        endpoint: base(endpoint),
+    };
     // Templates first: others are cloned from them.
     let mut machines: Vec<&Resource> =
         expansion.resources.iter().filter(|resource| is_guest(resource)).collect();
-    let is_template = |resource: &Resource| {
-        matches!(resource.body.get("template").map(|tree| &tree.content), Some(Content::Bool(true)))
-    };
     machines.sort_by_key(|resource| !is_template(resource));
     for resource in machines {
         let body = &resource.body;
         around.key.clone_from(&resource.key);
-        let container = kind(&resource.kind) == "container";
-        let called = if container {
-            body.one("initialization").and_then(|found| found.get("hostname")?.peek())
-        } else {
-            body.text("name")
+        let telmate = telmate::is_guest(resource);
+        let short = kind(&resource.kind);
+        let container = short != "vm" && short != "vm_qemu";
+        let called = match short {
+            "container" => body.one("initialization").and_then(|found| found.get("hostname")?.peek()),
+            "lxc" => body.get("hostname").and_then(Tree::peek),
+            _ => body.text("name"),
         };
-        let called = called.unwrap_or_else(|| resource.key.clone().unwrap_or_else(|| resource.name.clone()));
-        let Some(vm_id) = body.int("vm_id") else {
-            import.note(
-                Some(&resource.place),
-                format!("`{called}` has no `vm_id` that is known here: Strata decides numbers before it makes machines, so it was left out"),
-            );
-            body.take_all();
-            continue;
-        };
-        if !import.claim(endpoint, vm_id, &format!("{stack}/{called}"), &resource.place) {
+        let called = called.unwrap_or_else(|| own_key(resource));
+        let what = format!("{stack}/{called}");
+        let key = if telmate { telmate::number(resource) } else { "vm_id" };
+        // Telmate's provider says with zero that Proxmox may choose.
+        let known = body.int(key).filter(|number| *number != 0 || !telmate);
+        if let Some(vm_id) = known
+            && !import.claim(endpoint, vm_id, &what, &resource.place)
+        {
             body.take_all();
             continue;
         }
         let (section, written) = if container {
-            match guest::container(import, &around, body, &called) {
+            let made = if telmate {
+                telmate::container::container(import, body, &called)
+            } else {
+                guest::container(import, &around, body, &called)
+            };
+            match made {
                 Some(written) => ("containers", written),
                 None => continue,
             }
         } else {
-            let (mut vm, template) = guest::machine(import, &around, body, &called);
+            let (mut vm, template) = if telmate {
+                (telmate::machine(import, &around, body, &called), false)
+            } else {
+                guest::machine(import, &around, body, &called)
+            };
             if template {
                 match as_template(&mut vm) {
-                    Some(()) => {
-                        around.templates.push((vm_id, name(&called)));
-                        ("templates", vm)
-                    }
+                    Some(()) => ("templates", vm),
                     None => {
                         import.note(Some(&resource.place), format!("the template `{called}` is made of no image that is known here and was left out"));
                         body.take_all();
@@ -356,10 +370,27 @@ fn guests(
                 ("vms", vm)
             }
         };
+        let vm_id = known.unwrap_or_else(|| {
+            body.take_keys(&[key]);
+            import.number(endpoint, &what, key, &resource.place)
+        });
+        if section == "templates" {
+            around.templates.push((vm_id, name(&called)));
+            let path = format!("{stack}/{}", name(&called));
+            import.templates.entry((base(endpoint), vm_id)).or_insert(path);
+        }
         let mut guest = Object::new();
         guest.insert("vmId".into(), json!(vm_id));
         guest.extend(written);
-        import.settle_addresses(endpoint, &mut guest, &format!("{stack}/{called}"), &resource.place);
+        if !guest.contains_key("node") {
+            body.take_keys(&["node_name", "target_node"]);
+            import.note(
+                Some(&resource.place),
+                format!("which node `{called}` is on is in no file that was read: `pve` was written down"),
+            );
+            guest.insert("node".into(), json!("pve"));
+        }
+        import.settle_addresses(endpoint, &mut guest, &what, &resource.place);
         let unique = import.unique(endpoint, &called, &stack, &resource.place);
         import.origin(&document, section, &unique, &resource.place);
         let all = match section {
@@ -384,6 +415,15 @@ fn guests(
     import.write(document, written, place);
 }
 
+/// What a machine is called where its name is not known.
+fn own_key(resource: &Resource) -> String {
+    match &resource.key {
+        Some(key) if key.parse::<u32>().is_ok() => format!("{}-{key}", resource.name),
+        Some(key) => key.clone(),
+        None => resource.name.clone(),
+    }
+}
+
 /// A template names its image; a machine has it in its first disk.
 fn as_template(vm: &mut Object) -> Option<()> {
     let disks = vm.get_mut("disks")?.as_object_mut()?;
@@ -397,18 +437,7 @@ fn as_template(vm: &mut Object) -> Option<()> {
 }
 
 /// A root of other providers, outside of the folders that Strata takes over.
-fn elsewhere(import: &mut Import<'_>, root: &Root<'_>, expansion: &Expansion) {
-    let telmate =
-        expansion.resources.iter().filter(|resource| matches!(kind(&resource.kind), "vm_qemu" | "lxc"));
-    let mut places: Vec<(Place, String)> =
-        telmate.map(|resource| (resource.place.clone(), resource.address())).collect();
-    places.dedup();
-    for (place, address) in places {
-        import.note(
-            Some(&place),
-            format!("`{address}` is of another provider than bpg/proxmox, which Strata does not read: it was not carried over"),
-        );
-    }
+fn elsewhere(import: &mut Import<'_>, root: &Root<'_>) {
     import.note(
         Some(&Place::new(if root.folder.is_empty() { "." } else { &root.folder }, 1)),
         "the code there makes nothing that Strata manages: copy it to stacks/ if `strata tofu` should drive it",

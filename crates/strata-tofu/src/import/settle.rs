@@ -53,8 +53,24 @@ pub(super) fn settle(import: &mut Import<'_>) {
         }
     }
     for (path, (document, _)) in std::mem::take(&mut import.documents) {
-        import.imported.files.insert(path, yaml::write(&document));
+        import.imported.files.insert(path, commented(&yaml::write(&document), &import.stood_in));
     }
+}
+
+/// Marks what stands in for something that nobody wrote down.
+fn commented(text: &str, stood_in: &BTreeSet<String>) -> String {
+    let mut out = String::with_capacity(text.len());
+    for line in text.lines() {
+        out.push_str(line);
+        let value = line.trim_start().split_once(": ");
+        if value.is_some_and(|(key, value)| {
+            ["vmId", "address", "endpoint"].contains(&key) && stood_in.contains(value.trim_matches('"'))
+        }) {
+            out.push_str(" # stands in for the real one");
+        }
+        out.push('\n');
+    }
+    out
 }
 
 fn refused(import: &Import<'_>) -> Vec<Refused> {

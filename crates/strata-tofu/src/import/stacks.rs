@@ -75,7 +75,7 @@ pub(super) fn import(import: &mut Import<'_>, root: &Root<'_>, values: &Tree) {
 }
 
 /// The code turns the variables into machines, which Strata does itself.
-fn machinery(import: &mut Import<'_>, root: &Root<'_>) {
+pub(super) fn machinery(import: &mut Import<'_>, root: &Root<'_>) {
     let blocks: Vec<(Place, String)> = root
         .module
         .blocks
@@ -94,7 +94,7 @@ fn machinery(import: &mut Import<'_>, root: &Root<'_>) {
     }
 }
 
-fn connection(import: &mut Import<'_>, root: &Root<'_>, values: &Tree) -> (String, String) {
+pub(super) fn connection(import: &mut Import<'_>, root: &Root<'_>, values: &Tree) -> (String, String) {
     let Some(connection) = values.get("proxmox_connection").filter(|tree| !tree.entries().is_empty()) else {
         // Often in the encrypted file.
         return import.some_target(&Place::new(&root.folder, 1), "`proxmox_connection`");

@@ -250,12 +250,30 @@ fn one_node(
             simple_link(link, &mut written);
         }
     }
+    if !simple && asks_dhcp(node) {
+        written.insert("dhcp".into(), json!(true));
+    }
     if !simple && node.has("networkInterfaces") {
         let links = as_json_of(node, "networkInterfaces");
         own_patches.push(patch_at(&["machine", "network", "interfaces"], links));
     }
     written.put_full("patches", Json::Array(own_patches));
     cluster.node(import, &own, &node.place, written);
+}
+
+/// Whether a DHCP server gives a node the address that it is reached at: nobody writes that one down for a card.
+fn asks_dhcp(node: &Tree) -> bool {
+    let links = node.list("networkInterfaces");
+    let inner = links.iter().flat_map(|link| std::iter::once(link).chain(link.list("vlans")));
+    let own = node.get("ipAddress").and_then(Tree::peek).unwrap_or_default();
+    let (mut asks, mut fixed) = (false, false);
+    for link in inner {
+        asks |= matches!(link.get("dhcp").map(|dhcp| &dhcp.content), Some(Content::Bool(true)));
+        let mut written = link.list("addresses").iter().filter_map(Tree::peek);
+        fixed |= written.any(|address| address.split('/').next() == Some(own.as_str()));
+    }
+    // Only addresses of IPv4 are reserved.
+    asks && !fixed && !own.contains(':')
 }
 
 fn address(import: &mut Import<'_>, node: &Tree, own: &str, written: &mut Object) {

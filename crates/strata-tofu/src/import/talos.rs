@@ -2,6 +2,7 @@
 
 use serde_json::{Value as Json, json};
 use strata_source::world::join;
+use strata_talos::Contract;
 
 use super::files::folder_of;
 use super::output::{self, Object, Put};
@@ -65,6 +66,7 @@ impl Cluster {
         if version.is_none() {
             import.note(Some(&self.place), format!("no version of Talos is written down: `{VERSION}` was"));
         }
+        import.check_versions(version.as_deref().zip(talos), kubernetes);
         self.talos.insert("version".into(), json!(version.map_or_else(|| VERSION.to_owned(), with_v)));
         self.kubernetes.put("version", kubernetes.and_then(|tree| tree.as_text_if(is_version)).map(with_v));
     }
@@ -155,6 +157,41 @@ impl Cluster {
                 self.folder()
             ),
         );
+    }
+}
+
+impl Import<'_> {
+    /// Tells of a Talos that Strata writes no configurations for, and of a Kubernetes that does not run on it.
+    pub(super) fn check_versions(&mut self, talos: Option<(&str, &Tree)>, kubernetes: Option<&Tree>) {
+        let Some((written, at)) = talos else { return };
+        let known = Contract::ALL.iter().map(Contract::to_string).collect::<Vec<_>>();
+        let (Some(first), Some(last)) = (known.first(), known.last()) else { return };
+        let Ok(contract) = written.parse::<Contract>() else {
+            let minor =
+                written.trim_start_matches('v').split('.').nth(1).and_then(|minor| minor.parse::<u8>().ok());
+            let old = minor.is_none_or(|minor| minor < Contract::LATEST.minor());
+            let what = if old {
+                format!(
+                    "upgrade the machines with talosctl, one minor version after the other, to {first} or newer, and write that version down"
+                )
+            } else {
+                "wait for a newer Strata, or write an older version down if the machines have one".to_owned()
+            };
+            let message = format!(
+                "Strata configures Talos {first} to {last}, not `{written}`: {what}; until then `strata plan` refuses"
+            );
+            self.note(Some(&at.place), message);
+            return;
+        };
+        let Some(tree) = kubernetes else { return };
+        let Some(version) = tree.peek().filter(|text| is_version(text)) else { return };
+        if !contract.runs_kubernetes(&version) {
+            let message = format!(
+                "Kubernetes `{version}` does not go with Talos `{written}`, which runs {}: write down what the machines have, or upgrade one of the two first",
+                contract.kubernetes_range()
+            );
+            self.note(Some(&tree.place), message);
+        }
     }
 }
 
@@ -258,7 +295,9 @@ pub(super) fn stand_in(import: &mut Import<'_>) -> String {
     let networks = ["192.0.2", "198.51.100", "203.0.113"];
     let index = import.stand_ins;
     import.stand_ins += 1;
-    format!("{}.{}", networks[(index / 250) % networks.len()], index % 250 + 1)
+    let address = format!("{}.{}", networks[(index / 250) % networks.len()], index % 250 + 1);
+    import.stood_in.insert(address.clone());
+    address
 }
 
 pub(super) fn no_address(own: &str, address: &str) -> String {

@@ -153,6 +153,16 @@ impl Tree {
         self.get(key)?.as_bool()
     }
 
+    /// Truth, however it is written: older code has numbers for it.
+    pub(super) fn flag(&self, key: &str) -> Option<bool> {
+        let tree = self.get(key)?;
+        match tree.peek().as_deref() {
+            Some("1") => Some(tree.taken(true)),
+            Some("0") => Some(tree.taken(false)),
+            _ => tree.as_bool(),
+        }
+    }
+
     /// Texts and numbers alike, without taking them. A text that somebody else would fill in is none.
     pub(super) fn peek(&self) -> Option<String> {
         match &self.content {

@@ -68,11 +68,9 @@ fn layered_terraform() {
     let folder = "infrastructure/02-platforms/k8s-prod";
     assert!(has_note(&imported, &format!("{folder}/main.tf:25"), "unusual_argument"));
     assert!(has_note(&imported, &format!("{folder}/main.tf:28"), "time_sleep.before_flux"));
-    assert!(
-        imported.files["stacks/legacy/main.tf"].contains("pihole"),
-        "without a number it stays OpenTofu's"
-    );
-    assert!(has_note(&imported, "infrastructure/03-legacy:1", "no `vm_id`"));
+    let legacy = &imported.files["stacks/legacy/stack.yaml"];
+    assert!(legacy.contains("vmId: 900001 # stands in for the real one"), "{legacy}");
+    assert!(imported.notes.iter().any(|note| note.message.contains("`legacy/pihole` has no `vm_id`")));
 }
 
 /// Hosts, and a machine that a module makes: what the code says is worked out.
@@ -140,6 +138,93 @@ fn stacks_with_ansible_vault() {
     assert!(has_note(&imported, &format!("{data}:43"), "not enabled"));
     assert!(has_note(&imported, &format!("{data}:49"), "mystery"));
     assert!(has_note(&imported, "stacks/onprem/server_a/secrets.tfvars:1", "ansible-vault"));
+}
+
+/// `resource_groups`, with sizes in profiles and the values in a folder of environments.
+#[test]
+fn the_older_layout_of_stacks() {
+    let imported = imported("groups");
+    let repository = repository(&imported);
+    let stack = repository.stack("harbour", None).and_then(|stack| stack.machines()).unwrap();
+    assert_eq!((stack.vms.len(), stack.containers.len()), (2, 1), "one has no number, one is not enabled");
+    let written = &imported.files["stacks/harbour/stack.yaml"];
+    for part in
+        ["node: moor", "storage: thin", "ip: \"192.0.2.131/25\"", "cores: 4", "scsi0: 40", "user: dev"]
+    {
+        assert!(written.contains(part), "{part} is not in {written}");
+    }
+    assert_eq!(imported.secrets["user_password"], "anchor");
+    assert!(imported.secrets["proxmox_api_token"].starts_with("tofu@pve!ci="));
+    let data = "environments/harbour.tfvars";
+    assert!(has_note(&imported, &format!("{data}:7"), "cloned from `ubuntu-cloud`"));
+    assert!(has_note(&imported, &format!("{data}:13"), "no `id`"));
+    assert!(has_note(&imported, &format!("{data}:26"), "not enabled"));
+    assert!(has_note(&imported, "variables.tf:13", "`qemu.small`"));
+}
+
+/// Disks by their bus, numbers for truth, and texts for what later became blocks.
+#[test]
+fn the_telmate_provider_up_to_2_9() {
+    let imported = imported("telmate");
+    let repository = repository(&imported);
+    let stack = repository.stack("old", None).and_then(|stack| stack.machines()).unwrap();
+    assert_eq!((stack.vms.len(), stack.containers.len()), (3, 1));
+    let web = stack.vms.get("web-2").unwrap();
+    assert_eq!((web.guest.vm_id.value, web.hardware.cores), (311, Some(2)));
+    assert_eq!(web.hardware.network.iter().count(), 2);
+    let written = &imported.files["stacks/old/stack.yaml"];
+    for part in [
+        "  node: pve1",
+        "virtio0:",
+        "size: \"3584M\"",
+        "mbps_rd: 50",
+        "ip: \"192.0.2.11/24\"",
+        "vlan: 30",
+        "ip6: auto",
+        "order: 2",
+        "scsiController: lsi",
+        "iso: local:iso/rescue.iso",
+        "volume: /srv/share",
+    ] {
+        assert!(written.contains(part), "{part} is not in {written}");
+    }
+    assert!(!written.contains("vlan: -1"), "{written}");
+    assert_eq!(imported.secrets["web_1_password"], "open");
+    let code = "old/main.tf";
+    assert!(has_note(&imported, &format!("{code}:28"), "cloned from `debian-12`"));
+    assert!(has_note(&imported, &format!("{code}:85"), "`old/rescue` has no `vmid`"));
+    assert!(has_note(&imported, &format!("{code}:101"), "hastate"));
+    assert!(has_note(&imported, &format!("{code}:148"), "is a clone"));
+}
+
+/// Disks by slot or in a block for each slot, the processor in a block, and containers of the second kind.
+#[test]
+fn the_telmate_provider_from_3_on() {
+    let imported = imported("telmate");
+    let repository = repository(&imported);
+    let stack = repository.stack("new", None).and_then(|stack| stack.machines()).unwrap();
+    let alpha = stack.vms.get("alpha").unwrap();
+    assert_eq!((alpha.hardware.cores, alpha.hardware.sockets), (Some(2), Some(2)));
+    assert_eq!(stack.containers.len(), 1);
+    let written = &imported.files["stacks/new/stack.yaml"];
+    for part in [
+        "- \"+aes\"",
+        "- \"-pcid\"",
+        "volume: /dev/disk/by-id/spare",
+        "iops_rd_max: 900",
+        "net1:",
+        "mapping: card",
+        "xvga: true",
+        "started: false",
+        "rng0: \"source=/dev/hwrng,max_bytes=512\"",
+        "local:vztmpl/alpine-3.22-default_20250617_amd64.tar.xz",
+        "upDelay: 20",
+    ] {
+        assert!(written.contains(part), "{part} is not in {written}");
+    }
+    assert!(imported.files["hypervisors/new-hypervisor.yaml"].contains("for trying things"));
+    assert!(has_note(&imported, "new/main.tf:29", "any of 2 nodes"));
+    assert!(has_note(&imported, "new/main.tf:96", "put their text into `cloudInit`"));
 }
 
 /// Strata drives OpenTofu for it, so its modules have to be found.

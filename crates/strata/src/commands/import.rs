@@ -18,7 +18,8 @@ use crate::style::{self, paint};
 /// Makes a repository from one that was written for Terraform, OpenTofu, talhelper or topf
 ///
 /// Takes layered Terraform, the cluster-template family (cluster.yaml or cluster.toml), stacks with Ansible Vault, one cluster.yaml for each
-/// cluster, environments with terraform.tfvars, other roots with the bpg/proxmox provider, talconfig.yaml and topf.yaml, wherever they lie.
+/// cluster, environments with terraform.tfvars, other roots with the bpg/proxmox or Telmate/proxmox provider, talconfig.yaml and topf.yaml,
+/// wherever they lie.
 ///
 /// Says what was not carried over, with file and line; with `--json`, as data. What is made is valid. Vaulted files are opened with
 /// `--vault-password-file`; secrets end up encrypted, never in the clear. Nothing that is there is overwritten. The new repository is made in

@@ -1,5 +1,10 @@
 //! The files of variables of a root, in the order in which a later one wins; and roots that have several sets of them.
 
+use std::collections::BTreeMap;
+
+use strata_source::world::join;
+
+use super::super::files::folder_of;
 use super::super::hcl::{Attribute, Block};
 use super::super::module::Module;
 use super::super::tree::Place;
@@ -12,25 +17,59 @@ struct File {
     blocks: Vec<Block>,
 }
 
+/// Folders beside the code that hold files of variables only.
+const FOLDERS: [&str; 8] =
+    ["environments", "envs", "env", "tfvars", "vars", "workspaces", "variables", "inventories"];
+
+/// The files of a root.
+#[derive(Default)]
+struct Found {
+    /// Those that are always read.
+    always: Vec<File>,
+    /// Those that are named on the command line.
+    others: Vec<File>,
+    secrets: Vec<File>,
+}
+
+impl Found {
+    fn put(&mut self, file: File, always: bool) {
+        let hidden = ["secret", "vault", "credential"].iter().any(|word| file.name.contains(word));
+        if always {
+            self.always.push(file);
+        } else if hidden {
+            self.secrets.push(file);
+        } else {
+            self.others.push(file);
+        }
+    }
+}
+
 /// A root for each set of values that its folder has.
 pub(super) fn roots<'w>(import: &mut Import<'w>, folder: &str) -> Vec<Root<'w>> {
-    let (always, others, secrets) = files(import, folder);
+    let beside = beside(import, folder);
+    let below = below(import, folder);
     // Files that say the same things in other words are for different places.
     let alike = |one: &File, other: &File| {
         one.attributes
             .iter()
             .any(|attribute| other.attributes.iter().any(|known| known.name == attribute.name))
     };
+    let others = &beside.others;
     let several =
         others.iter().enumerate().any(|(index, file)| others[..index].iter().any(|other| alike(file, other)));
-    let groups: Vec<(Option<String>, Vec<&File>)> = if several {
-        others.iter().map(|file| (Some(file.name.clone()), vec![file])).collect()
-    } else {
-        vec![(None, others.iter().collect())]
-    };
+    let mut groups: Vec<(Option<String>, Vec<&File>)> = Vec::new();
+    if several {
+        groups.extend(others.iter().map(|file| (Some(file.name.clone()), vec![file])));
+    } else if below.is_empty() || !others.is_empty() {
+        groups.push((None, others.iter().collect()));
+    }
+    for (environment, found) in &below {
+        let files = found.always.iter().chain(&found.others).chain(&found.secrets).collect();
+        groups.push((Some(environment.clone()), files));
+    }
     let mut roots = Vec::new();
     for (variant, own) in groups {
-        let chosen: Vec<&File> = always.iter().chain(own).chain(&secrets).collect();
+        let chosen: Vec<&File> = beside.always.iter().chain(own).chain(&beside.secrets).collect();
         overridden(import, &chosen);
         let blocks = chosen.iter().flat_map(|file| file.blocks.clone()).collect();
         let attributes: Vec<Vec<Attribute>> = chosen.iter().map(|file| file.attributes.clone()).collect();
@@ -40,29 +79,55 @@ pub(super) fn roots<'w>(import: &mut Import<'w>, folder: &str) -> Vec<Root<'w>> 
     roots
 }
 
-/// Those that are always read, those that are named on the command line, and those with secrets.
-fn files(import: &mut Import<'_>, folder: &str) -> (Vec<File>, Vec<File>, Vec<File>) {
-    let (mut always, mut others, mut secrets) = (Vec::new(), Vec::new(), Vec::new());
+/// Those in the folder of the code.
+fn beside(import: &mut Import<'_>, folder: &str) -> Found {
+    let mut found = Found::default();
     let mut paths = import.files.inside(folder, ".tfvars");
     paths.sort_by_key(|path| !path.ends_with("/terraform.tfvars"));
     for path in paths {
-        let own = path.rsplit('/').next().unwrap_or(&path).trim_end_matches(".tfvars").to_owned();
+        let own = stem(&path);
         let Some((attributes, blocks)) = import.variables(&path) else { continue };
-        let file = File { name: own.trim_end_matches(".auto").to_owned(), attributes, blocks };
-        if own == "terraform" || own.ends_with(".auto") {
-            always.push(file);
-        } else if own.contains("secret") || own.contains("vault") || own.contains("credential") {
-            secrets.push(file);
-        } else {
-            others.push(file);
-        }
+        let always = own == "terraform" || own.ends_with(".auto");
+        found.put(File { name: own.trim_end_matches(".auto").to_owned(), attributes, blocks }, always);
     }
     for path in import.files.inside(folder, ".tfvars.json") {
         if let Some(attributes) = json(import, &path) {
-            always.push(File { name: path, attributes, blocks: Vec::new() });
+            found.always.push(File { name: path, attributes, blocks: Vec::new() });
         }
     }
-    (always, others, secrets)
+    found
+}
+
+/// Those in folders below that hold no code, by environment: `environments/dev.tfvars`, `envs/dev/terraform.tfvars`.
+fn below(import: &mut Import<'_>, folder: &str) -> BTreeMap<String, Found> {
+    let mut all: BTreeMap<String, Found> = BTreeMap::new();
+    let roots = import.files.folders_with(".tf");
+    for inner in FOLDERS {
+        let inner = join(folder, inner);
+        for path in import.files.below(&inner) {
+            let at = folder_of(&path);
+            if !path.ends_with(".tfvars") || roots.contains(at) || import.files.was_read(&path) {
+                continue;
+            }
+            let own = stem(&path);
+            let environment = if at == inner {
+                own.split('.').next().unwrap_or(&own)
+            } else {
+                at.rsplit('/').next().unwrap_or(at)
+            };
+            let environment = environment.to_owned();
+            let Some((attributes, blocks)) = import.variables(&path) else { continue };
+            let file = File { name: own.clone(), attributes, blocks };
+            all.entry(environment).or_default().put(file, own == "terraform");
+        }
+    }
+    // Secrets alone are no environment.
+    all.retain(|_, found| !found.always.is_empty() || !found.others.is_empty());
+    all
+}
+
+fn stem(path: &str) -> String {
+    path.rsplit('/').next().unwrap_or(path).trim_end_matches(".tfvars").to_owned()
 }
 
 /// A file of variables in JSON: the same as one in HCL.

@@ -197,3 +197,50 @@ fn sets_of_values_beside_each_other_are_environments() {
     }
     assert!(has_note(&imported, "lab/prod.tfvars:2", "extra"));
 }
+
+/// Each takes outputs of the other for its arguments, which is no circle as long as no output depends on itself.
+#[test]
+fn two_modules_that_ask_each_other_are_worked_out() {
+    let main = r#"
+module "image" {
+  source = "./image"
+  first  = module.machines.first
+  second = module.machines.second
+}
+module "machines" {
+  source = "./machines"
+  file   = module.image.file
+  size   = module.image.size
+}
+"#;
+    let image = r#"
+variable "first" {}
+variable "second" {}
+output "file" { value = "local:iso/installer.iso" }
+output "size" { value = 25 }
+output "note" { value = "${var.first} ${var.second}" }
+"#;
+    let machines = r#"
+variable "file" {}
+variable "size" {}
+resource "proxmox_virtual_environment_vm" "box" {
+  name      = "box"
+  vm_id     = 150
+  node_name = "pve1"
+  disk {
+    interface = "scsi0"
+    size      = var.size
+  }
+  cdrom {
+    file_id = var.file
+  }
+}
+output "first" { value = proxmox_virtual_environment_vm.box.name }
+output "second" { value = "x" }
+"#;
+    let world =
+        Memory::new().file("main.tf", main).file("image/main.tf", image).file("machines/main.tf", machines);
+    let imported = import(&world, "fixture1", None);
+    let written = &imported.files["stacks/machines/stack.yaml"];
+    assert!(written.contains("scsi0: 25") && written.contains("local:iso/installer.iso"), "{written}");
+}

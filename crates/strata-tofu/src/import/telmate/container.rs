@@ -1,0 +1,205 @@
+//! Containers of the Telmate/proxmox provider: `proxmox_lxc`, and `proxmox_lxc_guest`, which says the same in other words.
+
+use serde_json::{Value as Json, json};
+
+use super::super::guest;
+use super::super::output::{self, Object, Put};
+use super::super::tree::Tree;
+use super::super::{Import, name};
+use super::{addresses_of, both, nic, servers};
+
+/// A container; nothing if it has no image, which is then reported.
+pub(in super::super) fn container(import: &mut Import<'_>, body: &Tree, own: &str) -> Option<Object> {
+    let mut guest = Object::new();
+    both(import, body, own, &mut guest);
+    // `proxmox_lxc` starts what it makes only if told so.
+    if !body.has("power_state") && !body.has("root_mount") && body.flag("start") != Some(true) {
+        guest.insert("started".into(), json!(false));
+    }
+    let Some(image) = image(body) else {
+        let what = match body.get("clone") {
+            Some(_) => "is a clone, which Strata has only of machines",
+            None => "has no template that is known here",
+        };
+        import.note(Some(&body.place), format!("the container `{own}` {what}: it was left out"));
+        body.take_all();
+        return None;
+    };
+    guest.insert("image".into(), json!(image));
+    let host = ["hostname", "name"].iter().find_map(|key| body.text_if(key, output::is_host));
+    guest.put("hostname", host);
+    let system = ["ostype", "os"]
+        .iter()
+        .find_map(|key| body.text_if(key, |system| output::DISTRIBUTIONS.contains(&system)));
+    guest.put("osType", system);
+    guest.insert("unprivileged".into(), json!(body.flag("unprivileged").unwrap_or(false)));
+    let _ = body.flag("privileged");
+    let cpu = body.one("cpu").unwrap_or(body);
+    guest.put("cores", cpu.int_in("cores", 0..=8192).filter(|cores| *cores > 0));
+    let units = cpu.int_in("cpuunits", 0..=500_000).or_else(|| cpu.int_in("units", 0..=500_000));
+    guest.put("cpuUnits", units.filter(|units| *units > 0));
+    let limit = cpu.get("cpulimit").or_else(|| cpu.get("limit"));
+    guest.put("cpuLimit", limit.and_then(Tree::as_number).filter(|limit| *limit > 0.0));
+    guest.insert("memory".into(), json!(body.int_in("memory", 16..=i64::from(u32::MAX)).unwrap_or(512)));
+    guest.put("swap", body.int_in("swap", 0..=i64::from(u32::MAX)));
+    let mut root = Object::new();
+    if let Some(disk) = body.one("rootfs").or_else(|| body.one("root_mount")) {
+        root.put("size", output::size(disk, "size"));
+        root.put("storage", disk.text("storage"));
+        for key in ["acl", "quota", "replicate"] {
+            root.put(key, disk.flag(key));
+        }
+    }
+    guest.put_full("disk", Json::Object(root));
+    guest.put_full("features", Json::Object(features(import, body, own)));
+    guest.put_full("mountPoints", Json::Object(mount_points(body)));
+    network(body, &mut guest);
+    let dns = body.one("dns").unwrap_or(body);
+    let mut names = servers(dns, "nameserver");
+    names.extend(dns.texts_if("nameserver", output::is_address));
+    guest.put_full("nameservers", json!(names));
+    guest.put("searchDomain", dns.text("searchdomain"));
+    let mut keys = guest::keys(body, "ssh_public_keys");
+    keys.extend(guest::keys(body, "ssh_public_key"));
+    guest.put_full("sshKeys", json!(keys));
+    if let Some(password) = body.text("password") {
+        let secret = format!("{}_password", name(own).replace('-', "_"));
+        guest.insert("password".into(), import.secret(&secret, &password));
+    }
+    let mut console = Object::new();
+    console.put("enabled", body.flag("console").filter(|console| !console));
+    guest.put_full("console", Json::Object(console));
+    let mut options = Object::new();
+    options.put("hookscript", body.text("hookscript"));
+    guest.put_full("options", Json::Object(options));
+    import.needless(
+        body,
+        &["force", "start", "restore", "unique", "ignore_unpack_errors", "bwlimit", "lock", "clone_storage"],
+        super::WHY,
+    );
+    Some(guest)
+}
+
+/// The volume that the root file system begins with.
+fn image(body: &Tree) -> Option<String> {
+    if let Some(volume) = body.text_if("ostemplate", |volume| volume.contains(':')) {
+        return Some(volume);
+    }
+    let template = body.one("template")?;
+    let file = template.text("file")?;
+    let storage = template.text("storage").unwrap_or_else(|| "local".to_owned());
+    Some(if file.contains(':') { file } else { format!("{storage}:vztmpl/{file}") })
+}
+
+fn features(import: &mut Import<'_>, body: &Tree, own: &str) -> Object {
+    let mut written = Object::new();
+    let Some(found) = body.one("features") else { return written };
+    let found = found.one("unprivileged").or_else(|| found.one("privileged")).unwrap_or(found);
+    for (key, there) in [("nesting", "nesting"), ("keyctl", "keyctl"), ("fuse", "fuse")] {
+        let value = found.flag(there);
+        written.put(key, value);
+        if value == Some(true) && key != "nesting" {
+            let message = format!("`{key}` of `{own}` needs a login as root@pam: a token may not set it");
+            import.note(Some(&body.place), message);
+        }
+    }
+    let mut mount: Vec<String> = found
+        .text("mount")
+        .map(|text| text.split([';', ',']).map(|kind| kind.trim().to_owned()).collect())
+        .unwrap_or_default();
+    for (kind, there) in [("nfs", "nfs"), ("cifs", "smb")] {
+        if found.flag(there) == Some(true) {
+            mount.push(kind.to_owned());
+        }
+    }
+    written.put_full("mount", json!(mount));
+    written
+}
+
+fn mount_points(body: &Tree) -> Object {
+    let mut written = Object::new();
+    let mut put = |slot: String, point: Option<Object>| {
+        if let Some(point) = point {
+            written.insert(slot, Json::Object(point));
+        }
+    };
+    for (index, mount) in body.several("mountpoint").into_iter().enumerate() {
+        let number = mount.int_in("slot", 0..=255).or_else(|| mount.int_in("key", 0..=255));
+        mount.take_keys(&["slot", "key"]);
+        let slot = format!("mp{}", number.unwrap_or(index as i64));
+        put(slot, point(mount, "mp"));
+    }
+    for mount in body.several("mount") {
+        let slot = mount.text_if("slot", |slot| slot.starts_with("mp"));
+        let _ = mount.text_if("type", |kind| ["data", "bind"].contains(&kind));
+        if let Some(slot) = slot {
+            put(slot, point(mount, "guest_path"));
+        }
+    }
+    for (slot, mount) in super::nested(body, "mounts") {
+        if let Some(inner) = mount.one("data").or_else(|| mount.one("bind")) {
+            put(slot.to_owned(), point(inner, "guest_path"));
+        }
+    }
+    written
+}
+
+fn point(mount: &Tree, path: &str) -> Option<Object> {
+    let mut point = Object::new();
+    point.insert("path".into(), json!(mount.text(path)?));
+    let of_host = |text: &str| text.starts_with('/') || text.contains(':');
+    let volume = ["volume", "host_path", "storage"].iter().find_map(|key| mount.text_if(key, of_host));
+    match volume {
+        Some(volume) => {
+            // The size of what is there already is only read.
+            mount.take_keys(&["storage", "size"]);
+            point.insert("volume".into(), json!(volume));
+        }
+        None => {
+            point.put("storage", mount.text("storage"));
+            point.put("size", output::size(mount, "size"));
+        }
+    }
+    for (key, there) in [
+        ("readOnly", "read_only"),
+        ("backup", "backup"),
+        ("quota", "quota"),
+        ("acl", "acl"),
+        ("replicate", "replicate"),
+        ("shared", "shared"),
+    ] {
+        point.put(key, mount.flag(there));
+    }
+    let mut options: Vec<&str> = Vec::new();
+    for (there, option) in [
+        ("option_discard", "discard"),
+        ("option_lazy_time", "lazytime"),
+        ("option_no_atime", "noatime"),
+        ("option_no_device", "nodev"),
+        ("option_no_exec", "noexec"),
+        ("option_no_suid", "nosuid"),
+    ] {
+        if mount.flag(there) == Some(true) {
+            options.push(option);
+        }
+    }
+    point.put_full("mountOptions", json!(options));
+    Some(point)
+}
+
+fn network(body: &Tree, guest: &mut Object) {
+    let mut nics = Vec::new();
+    let mut devices = super::numbered(body.several("network"), 15);
+    for (slot, device) in super::nested(body, "networks") {
+        devices.extend(slot.trim_start_matches("net").parse().ok().map(|number| (number, device)));
+    }
+    for (number, device) in devices {
+        let mut nic = nic(device);
+        nic.put("name", device.text("name"));
+        device.take_keys(&["host_managed"]);
+        nic.put("linkDown", device.flag("connected").filter(|connected| !connected).map(|_| true));
+        addresses_of(device, &mut nic);
+        nics.push((number, Json::Object(nic)));
+    }
+    guest.put_full("network", super::slots("net", nics));
+}
