@@ -127,7 +127,51 @@ fn a_datacenter_is_made_kept_and_taken_away() {
     dc.strata().run(&["validate"]).ok();
     let plan = dc.strata().run(&["plan"]).ok().stdout;
     assert!(plan.lines().all(|line| line.chars().count() <= 80), "{plan}");
-    insta::assert_snapshot!(plan);
+    insta::assert_snapshot!(plan, @r"
+    dc (hypervisors, test/dc)
+      + dc/pool/web  pool web
+          comment  for the web
+      + dc/pool/web~dev  pool web/dev
+      + dc/role/Ops  role Ops
+          privileges  VM.Audit, VM.Console, VM.PowerMgmt
+      + dc/group/ops  group ops
+          comment  operators
+      + dc/user/ann@pve  user ann@pve
+          email       ann@example.test
+          first_name  Ann
+          groups      ops
+          password    (secret)
+      + dc/token/ann@pve!ci  API token ann@pve!ci
+          comment  for the pipeline
+          secret   ci_token
+      + dc/token/ann@pve!other  API token ann@pve!other
+          nobody gets to know its value: `secret: NAME` keeps it, encrypted
+          expire   1999999999
+          privsep  no
+      + dc/acl/ann@pve!ci=PVEAuditor=~vms  PVEAuditor for ann@pve!ci on /vms
+      + dc/acl/ann@pve=PVEAuditor=~  PVEAuditor for ann@pve on /
+          propagate  no
+      + dc/acl/ops=Ops=~pool~web  Ops for ops on /pool/web
+      + dc/mapping/pci-gpu  PCI device gpu
+          comment     the big one
+          devices[0]  id 10de:2204 iommu_group 12 node pve1 path 0000:01:00.0
+      + dc/mapping/usb-key  USB device key
+          devices[0]  id 1050:0407 node pve2
+      + dc/storage/backup  storage backup, pbs
+          content    backup
+          datastore  main
+          password   (secret)
+          server     192.0.2.30
+          username   strata@pbs
+      + dc/storage/media  storage media, nfs
+          content  iso, vztmpl
+          export   /media
+          options  prune-backups keep-last=3
+          server   192.0.2.31
+
+    14 to create
+    blast radius: hypervisors: 14 in 1 stack
+    ");
     let applied = dc.apply();
     assert!(!applied.contains(PASSWORD) && !applied.contains(PBS), "{applied}");
     dc.assert_settled();
@@ -260,7 +304,11 @@ fn what_others_made_stays_as_it_is() {
     let gone = dc.strata().run(&["destroy", "--yes"]).ok().all();
     assert!(gone.contains("it was there before Strata"), "{gone}");
     let export = dc.export();
-    assert!(export["pools"]["web"].is_object() && export["roles"]["Ops"].is_array() && export["groups"]["ops"].is_object());
+    assert!(
+        export["pools"]["web"].is_object()
+            && export["roles"]["Ops"].is_array()
+            && export["groups"]["ops"].is_object()
+    );
     assert!(export["users"]["ann@pve"].is_null());
 }
 
