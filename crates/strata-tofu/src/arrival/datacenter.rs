@@ -32,7 +32,9 @@ pub(super) fn built(resource: &TofuResource) -> Option<BuiltObject> {
         "dns" => own(Kind::Dns, "node_name")?,
         "time" => own(Kind::Timezone, "node_name")?,
         // The interfaces of a host are one resource.
-        "network_linux_bridge" | "network_linux_bond" | "network_linux_vlan" => own(Kind::Network, "node_name")?,
+        "network_linux_bridge" | "network_linux_bond" | "network_linux_vlan" => {
+            own(Kind::Network, "node_name")?
+        }
         "cluster_firewall" => (Kind::Firewall, "datacenter".to_owned()),
         "firewall_rules" if is_of_datacenter(resource) => (Kind::Firewall, "datacenter".to_owned()),
         "firewall_alias" if is_of_datacenter(resource) => own(Kind::Alias, "name")?,
