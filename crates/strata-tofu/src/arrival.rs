@@ -98,6 +98,15 @@ impl Arrival {
         let clusters = cluster::built(state, &mut notes);
         Self { guests, volumes, objects, clusters, notes }
     }
+
+    pub fn is_empty(&self) -> bool {
+        !self.is_on_proxmox() && self.volumes.is_empty() && self.clusters.is_empty()
+    }
+
+    /// Whether a new repository needs a Proxmox to take it over from; volumes alone become nothing.
+    pub fn is_on_proxmox(&self) -> bool {
+        !self.guests.is_empty() || !self.objects.is_empty()
+    }
 }
 
 fn is_guest(resource: &TofuResource) -> bool {

@@ -32,6 +32,11 @@ resource "proxmox_virtual_environment_user" "this" {
   last_name       = each.value.last_name
   expiration_date = each.value.expiration_date
 
+  # Nobody can read it, and a token may not change it: it is set when the user is made.
+  lifecycle {
+    ignore_changes = [password]
+  }
+
   depends_on = [proxmox_virtual_environment_group.this]
 }
 
@@ -149,6 +154,11 @@ resource "proxmox_storage_cifs" "this" {
   share    = each.value.share
   username = each.value.username
   password = var.storage_passwords[each.key]
+
+  # The provider would make the storage anew for another one, or for one that it cannot read.
+  lifecycle {
+    ignore_changes = [password]
+  }
 }
 
 resource "proxmox_storage_pbs" "this" {
@@ -164,6 +174,11 @@ resource "proxmox_storage_pbs" "this" {
   fingerprint = each.value.fingerprint
   username    = each.value.username
   password    = var.storage_passwords[each.key]
+
+  # The provider would make the storage anew for another one, or for one that it cannot read.
+  lifecycle {
+    ignore_changes = [password]
+  }
 }
 
 resource "proxmox_virtual_environment_dns" "this" {

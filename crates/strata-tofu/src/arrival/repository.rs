@@ -79,8 +79,7 @@ pub fn write_repository(
     for (index, cluster) in arrival.clusters.iter().enumerate() {
         write_cluster(&mut repository, cluster, index, stack);
     }
-    let has_target = !arrival.guests.is_empty() || !arrival.objects.is_empty();
-    settings(&mut repository, connection, id, has_target);
+    settings(&mut repository, connection, id, arrival.is_on_proxmox());
     repository
 }
 

@@ -118,7 +118,6 @@ fn storage(reading: &mut Reading<'_>) {
         "type",
         "content",
         "nodes",
-        "shared",
         "path",
         "server",
         "export",
@@ -132,6 +131,10 @@ fn storage(reading: &mut Reading<'_>) {
     ] {
         reading.put(field, field);
     }
+    // The provider has another default than Proxmox.
+    let is_local = matches!(text(reading.spec, "type"), Some("dir" | "lvm"));
+    let shared = reading.take("shared").and_then(Value::as_bool);
+    reading.set("shared", is_local.then(|| Expr::Bool(shared.unwrap_or(false))));
     reading.put("zfs_pool", "pool");
     reading.put("thin_provision", "sparse");
     let enabled = reading.take("enabled").and_then(Value::as_bool).unwrap_or(true);

@@ -45,6 +45,12 @@ pub(crate) fn is_of_host(full: &str, body: &Tree) -> bool {
     }
 }
 
+/// The sections of a document, as they are read best.
+const ORDER: [&str; 12] = [
+    "storages", "network", "dns", "timezone", "pools", "roles", "groups", "users", "tokens", "acl",
+    "mappings", "firewall",
+];
+
 /// What is said of the whole datacenter, and of each node.
 pub(crate) struct Hosts<'s> {
     sections: BTreeMap<Option<String>, Object>,
@@ -98,14 +104,16 @@ impl<'s> Hosts<'s> {
 }
 
 /// A document of `hypervisors/`.
-pub(crate) fn document(stack: &str, target: &str, node: Option<String>, sections: Object) -> Object {
+pub(crate) fn document(stack: &str, target: &str, node: Option<String>, mut sections: Object) -> Object {
     let mut proxmox = Object::new();
     proxmox.insert("target".into(), json!(target));
     proxmox.put("node", node);
     let mut document = Object::new();
     document.insert("metadata".into(), json!({"name": stack}));
     document.insert("proxmox".into(), Json::Object(proxmox));
-    document.extend(sections);
+    for section in ORDER {
+        document.extend(sections.remove_entry(section));
+    }
     document
 }
 
