@@ -263,7 +263,9 @@ impl<'a> Planner<'a> {
         }
         if recorded.is_none() && adopts(resource) && !observed.spec.contains_key("mark") {
             step.reasons.push("it is there already and is taken over: `adopt` says so".to_owned());
-        } else if recorded.is_none() && !resource.kind().is_setting() {
+        } else if recorded.is_none()
+            && (observed.spec.contains_key("mark") || !resource.kind().is_datacenter())
+        {
             step.reasons.push("it is there and ours by its mark, but not in the state".to_owned());
         } else if recorded.is_some_and(|recorded| recorded.partial) {
             step.reasons.push("an interrupted run left it unfinished".to_owned());

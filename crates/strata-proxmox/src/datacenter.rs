@@ -7,10 +7,13 @@ mod access;
 mod acl;
 mod converge;
 mod family;
+mod firewall;
+mod host;
 mod needs;
 mod notices;
 mod ownership;
 mod promises;
+mod rules;
 mod simple;
 mod storage;
 mod token;
@@ -41,6 +44,12 @@ fn family_of(kind: Kind) -> Option<&'static dyn Family> {
         Kind::Acl => &acl::ACL,
         Kind::Storage => &storage::STORAGE,
         Kind::Mapping => &storage::MAPPING,
+        Kind::Dns => &host::DNS,
+        Kind::Timezone => &host::TIMEZONE,
+        Kind::Firewall => &firewall::FIREWALL,
+        Kind::Alias => &firewall::ALIAS,
+        Kind::Ipset => &rules::IPSET,
+        Kind::SecurityGroup => &rules::SECURITY_GROUP,
         _ => return None,
     })
 }

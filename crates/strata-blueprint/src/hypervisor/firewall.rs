@@ -17,7 +17,7 @@ impl Draft<'_> {
         for (name, alias) in firewall.aliases.iter() {
             let mut part = Part::new(Kind::Alias, name, name.span).flags(alias.adopt, alias.protect);
             part.spec.put("alias", name.as_str());
-            part.spec.put("cidr", alias.address.as_str());
+            part.spec.put("cidr", plain(&alias.address));
             self.comment(&mut part.spec, Kind::Alias, name, alias.comment.as_ref());
             aliases.insert(self.part(part));
         }
@@ -25,7 +25,10 @@ impl Draft<'_> {
         for (name, set) in firewall.ip_sets.iter() {
             let mut part = Part::new(Kind::Ipset, name, name.span).flags(set.adopt, set.protect);
             part.spec.put("ipset", name.as_str());
-            part.spec.put("addresses", list(set.addresses.iter().collect::<BTreeSet<_>>()));
+            part.spec.put(
+                "addresses",
+                list(set.addresses.iter().map(|address| plain(address)).collect::<BTreeSet<_>>()),
+            );
             self.comment(&mut part.spec, Kind::Ipset, name, set.comment.as_ref());
             part.needs.clone_from(&aliases);
             names.insert(self.part(part));
@@ -51,4 +54,10 @@ impl Draft<'_> {
         part.needs = all;
         self.part(part);
     }
+}
+
+/// As Proxmox keeps it: a network of one address is that address.
+fn plain(address: &str) -> &str {
+    let bits = if address.contains(':') { "/128" } else { "/32" };
+    address.strip_suffix(bits).unwrap_or(address)
 }

@@ -110,10 +110,11 @@ pub(super) fn check_first(
 fn check_ours(work: &Work<'_>, family: &dyn Family, live: Option<&LiveObject>) -> Result<(), ProviderError> {
     let operation = work.operation;
     let Some(live) = live.filter(|_| operation.action == Action::Create) else { return Ok(()) };
-    let markable = operation.spec.contains_key("mark");
-    let ours = match markable {
+    let kind = operation.address.kind();
+    let ours = match operation.spec.contains_key("mark") {
         true => live.mark == Some(our_mark(work)),
-        false => is_just_that(operation.address.kind(), &operation.spec, live),
+        // What takes several calls is not all there after the first.
+        false => !kind.is_made_at_once() || is_just_that(kind, &operation.spec, live),
     };
     if ours {
         return Ok(());

@@ -20,7 +20,7 @@ pub(crate) fn notices(operation: &Operation) -> Vec<String> {
             notices.push("it is made anew: whoever uses its old value is locked out");
         }
         (Kind::Firewall, Action::Create | Action::Update) if locks_out(operation) => {
-            notices.push("hosts then drop every packet that no rule lets in, except from their own network");
+            notices.push("the hosts then drop what no rule lets in, except from their own network");
         }
         _ => {}
     }
