@@ -18,6 +18,7 @@ mod ownership;
 mod preflight;
 mod provider;
 mod settle;
+mod snippets;
 mod storages;
 
 pub use api::{ApiError, ApiErrorKind, Upid, Version};
@@ -27,3 +28,4 @@ pub use options::{Login, ProxmoxOptions};
 pub use ownership::TAKEN_OVER;
 pub use preflight::{Privilege, required_role};
 pub use provider::ProxmoxProvider;
+pub use snippets::SNIPPETS;

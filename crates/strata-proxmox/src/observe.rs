@@ -14,6 +14,7 @@ pub(crate) use self::guests::{Covers, facts_of, observed_guest};
 pub(crate) use self::volumes::{find_volume, volume_facts};
 use crate::client::Client;
 use crate::datacenter;
+use crate::snippets;
 
 pub(crate) async fn observe_all(
     client: &Client,
@@ -29,5 +30,6 @@ pub(crate) async fn observe_all(
     for (index, sighting) in guests.into_iter().chain(volumes).chain(others) {
         sightings[index] = sighting;
     }
+    snippets::settle(wanted, &mut sightings);
     Ok(sightings)
 }

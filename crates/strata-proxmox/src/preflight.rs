@@ -62,6 +62,7 @@ pub(crate) async fn preflight(
     wrong.extend(root::forbidden_keys(client, operations));
     wrong.extend(datacenter::forbidden_passwords(client, operations));
     wrong.extend(datacenter::unready_keepers(client, operations));
+    wrong.extend(crate::snippets::left_behind(operations));
     // Where a privilege is missing, what the server shows is not all there is.
     let blind = |path: &str| {
         needs.iter().any(|need| need.paths.iter().any(|own| own == path) && !permissions.meet(need))

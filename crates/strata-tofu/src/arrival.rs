@@ -8,15 +8,18 @@ mod datacenter;
 mod firewall;
 mod guest;
 mod image;
+mod nodes_file;
 mod repository;
 mod vm;
 
 use strata_resource::Kind;
+use strata_secret::SecretString;
 
 use crate::tfstate::{Attributes, TofuResource, TofuState};
 pub use cluster::{BuiltCluster, BuiltNode};
 pub use datacenter::BuiltObject;
-pub use repository::{Connection, Repository, nodes_file, write_repository};
+pub use nodes_file::{nodes_file, with_patches};
+pub use repository::{Connection, Repository, write_repository};
 
 const VMS: [&str; 5] = [
     "proxmox_virtual_environment_vm",
@@ -28,6 +31,13 @@ const VMS: [&str; 5] = [
 const CONTAINER: &str = "proxmox_virtual_environment_container";
 const DOWNLOADS: [&str; 2] = ["proxmox_download_file", "proxmox_virtual_environment_download_file"];
 const FILE: &str = "proxmox_virtual_environment_file";
+/// Documents of cloud-init, and the fields that name their files.
+const DOCUMENTS: [(&str, &str); 4] = [
+    ("user-data", "user_data_file_id"),
+    ("meta-data", "meta_data_file_id"),
+    ("network-config", "network_data_file_id"),
+    ("vendor-data", "vendor_data_file_id"),
+];
 const FIREWALL_OPTIONS: &str = "proxmox_virtual_environment_firewall_options";
 const FIREWALL_RULES: &str = "proxmox_virtual_environment_firewall_rules";
 const MEMBERSHIPS: [&str; 2] = ["proxmox_pool_membership", "proxmox_virtual_environment_pool_membership"];
@@ -56,6 +66,18 @@ pub struct BuiltGuest {
     pub name: String,
     /// What it is known by: the hardware address of its first network device, or its name.
     pub proof: String,
+    /// Its documents of cloud-init, where those are files on a storage.
+    pub snippets: Vec<Snippet>,
+}
+
+/// A document of cloud-init as a file on a storage.
+#[derive(Clone)]
+pub struct Snippet {
+    /// As cloud-init calls it: `user-data`.
+    pub file: &'static str,
+    pub volume: String,
+    /// What is in it, where the state knows.
+    pub content: Option<SecretString>,
 }
 
 /// A volume that OpenTofu had downloaded.
@@ -83,7 +105,7 @@ impl Arrival {
         let (mut guests, mut volumes, mut objects) = (Vec::new(), Vec::new(), Vec::new());
         for resource in state.resources.iter().filter(|resource| !resource.is_data) {
             if is_guest(resource) {
-                match built_guest(resource) {
+                match built_guest(state, resource) {
                     Some(guest) => guests.push(guest),
                     None => notes.push(StateNote::new(&resource.address, "the state does not say its VMID")),
                 }
@@ -119,7 +141,7 @@ fn vm_id(attributes: Attributes<'_>) -> Option<u32> {
     u32::try_from(id).ok()
 }
 
-fn built_guest(resource: &TofuResource) -> Option<BuiltGuest> {
+fn built_guest(state: &TofuState, resource: &TofuResource) -> Option<BuiltGuest> {
     let attributes = resource.attributes();
     let is_container = resource.kind == CONTAINER;
     let kind = match (is_container, attributes.flag("template")) {
@@ -135,7 +157,12 @@ fn built_guest(resource: &TofuResource) -> Option<BuiltGuest> {
     let by_slot = attributes.entries("network");
     let first = first.or_else(|| by_slot.iter().find(|(slot, _)| *slot == "net0").map(|(_, device)| *device));
     let mac = first.and_then(|device| device.text("mac_address")).map(str::to_ascii_uppercase);
+    let documents = DOCUMENTS.into_iter().filter_map(|(file, field)| {
+        let volume = initialization?.text(field).filter(|volume| !volume.is_empty())?;
+        Some(Snippet { file, volume: volume.to_owned(), content: content(state, volume) })
+    });
     Some(BuiltGuest {
+        snippets: documents.collect(),
         address: resource.address.clone(),
         kind,
         vm_id: vm_id(attributes)?,
@@ -143,6 +170,14 @@ fn built_guest(resource: &TofuResource) -> Option<BuiltGuest> {
         proof: mac.unwrap_or_else(|| name.clone()),
         name,
     })
+}
+
+/// What is in a file that the state has brought.
+fn content(state: &TofuState, volume: &str) -> Option<SecretString> {
+    let files = state.resources.iter().filter(|resource| resource.kind == FILE && !resource.is_data);
+    let mut own = files.map(TofuResource::attributes).filter(|file| file.text("id") == Some(volume));
+    let text = own.next()?.block("source_raw")?.text("data")?;
+    Some(SecretString::new(text.to_owned()))
 }
 
 fn built_volume(resource: &TofuResource) -> Option<BuiltVolume> {

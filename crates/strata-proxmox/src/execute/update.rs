@@ -11,6 +11,7 @@ use crate::codec::{CodecError, LiveConfig};
 use crate::guest::{Guest, locate};
 use crate::observe::{Covers, facts_of, observed_guest};
 use crate::ownership::{Claim, describe};
+use crate::snippets;
 
 /// The guest that is worked on, as it was last read.
 pub(super) struct Target {
@@ -139,7 +140,9 @@ pub(super) async fn carry_out(
     } else if restart && target.running {
         power::restart(work, &target.guest).await?;
     }
-    Ok(Outcome { facts: facts_of(&target.guest, &target.config) })
+    let mut facts = facts_of(&target.guest, &target.config);
+    snippets::keep(&mut facts, work.operation);
+    Ok(Outcome { facts })
 }
 
 pub(super) fn live_spec(work: &Work<'_>, target: &Target) -> strata_resource::Spec {

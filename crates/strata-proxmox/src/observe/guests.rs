@@ -13,6 +13,7 @@ use crate::codec::{GuestKind, LiveConfig, decode};
 use crate::firewall::LiveFirewall;
 use crate::guest::{Guest, cluster_guests};
 use crate::ownership::{Claim, describe};
+use crate::snippets;
 
 /// One guest that somebody asks about and that is there.
 struct Found<'a> {
@@ -152,7 +153,9 @@ async fn sight(client: &Client, found: &Found<'_>, states: &NodeGuests) -> Resul
         true => Some(guest.firewall(client).await.map_err(failed)?),
         false => None,
     };
-    Ok(Sighting::Ours(observed_guest(guest, &config, running, found.pool.as_deref(), firewall, &covers)))
+    let mut observed = observed_guest(guest, &config, running, found.pool.as_deref(), firewall, &covers);
+    snippets::stand_in(&mut observed, wanted.recorded, &config);
+    Ok(Sighting::Ours(observed))
 }
 
 /// What a spec, or the state, says something about.

@@ -261,14 +261,6 @@ fn write_cluster(repository: &mut Repository, cluster: &BuiltCluster, index: usi
     repository.files.insert(format!("{folder}/cluster.yaml"), yaml::write(&Json::Object(document)));
 }
 
-/// The file that keeps machines as they were configured before.
-pub fn nodes_file(nodes: Object) -> String {
-    let text = yaml::write(&json!({"nodes": nodes}));
-    format!(
-        "# Keeps these machines as OpenTofu configured them. Take a patch out, and Strata configures that as it does by itself.\n{text}"
-    )
-}
-
 /// The version that the machines were installed with, else the one that their configuration was made for.
 fn installed(cluster: &BuiltCluster) -> Option<String> {
     let tag = |node: &BuiltNode| {

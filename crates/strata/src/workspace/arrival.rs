@@ -3,14 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
+use serde_json::json;
 use strata_blueprint::Blueprint;
 use strata_diagnostics::Diagnostics;
 use strata_engine::Proofs;
-use strata_proxmox::TAKEN_OVER;
+use strata_proxmox::{SNIPPETS, TAKEN_OVER};
 use strata_resource::{Address, Kind, Resource, ResourceGraph, Spec, Value};
 use strata_source::EffectiveStack;
 use strata_talos::{PatchesBetween, SecretsBundle};
-use strata_tofu::arrival::{Arrival, BuiltCluster, BuiltGuest, BuiltVolume, StateNote};
+use strata_tofu::arrival::{Arrival, BuiltCluster, BuiltGuest, BuiltVolume, Snippet, StateNote};
 
 use super::{Workspace, plannable};
 use crate::command_error::CommandError;
@@ -21,6 +22,8 @@ pub(crate) struct Promised {
     pub(crate) proofs: Proofs,
     /// The address in the state of OpenTofu, by ours.
     pub(crate) from: BTreeMap<Address, String>,
+    /// Documents of cloud-init that are snippets, by machine.
+    pub(crate) snippets: BTreeMap<Address, Vec<Snippet>>,
 }
 
 /// A state beside a repository.
@@ -65,7 +68,11 @@ impl Workspace<'_> {
             match chosen(&candidates, &guest.name) {
                 Some((stack, resource)) => {
                     let proof = [(TAKEN_OVER.to_owned(), Value::text(guest.proof.as_str()))].into();
-                    promised.entry(&stack.name).or_default().add(resource, proof, &guest.address);
+                    let own = promised.entry(&stack.name).or_default();
+                    own.add(resource, proof, &guest.address);
+                    if !guest.snippets.is_empty() {
+                        own.snippets.insert(resource.address.clone(), guest.snippets.clone());
+                    }
                 }
                 None => matched.notes.push(StateNote {
                     address: guest.address.clone(),
@@ -223,14 +230,14 @@ impl Workspace<'_> {
 
 /// What became of the configurations of a cluster's machines.
 pub(crate) struct KeptConfigs {
-    /// The file that keeps them as they are, if it was needed.
-    pub(crate) file: Option<String>,
+    /// The files that keep them as they are, where such were needed.
+    pub(crate) files: Vec<String>,
     pub(crate) notes: Vec<StateNote>,
 }
 
 impl Workspace<'_> {
-    /// Keeps machines as OpenTofu configured them: what Strata would tell them otherwise becomes patches in a `nodes.yaml`, unless the user
-    /// has one.
+    /// Keeps machines as OpenTofu configured them: what Strata would tell them otherwise becomes patches in a `nodes.yaml`; where the user
+    /// has one, files that it names.
     pub(crate) fn keep_configs(
         &self,
         stack: &str,
@@ -240,8 +247,8 @@ impl Workspace<'_> {
         let (stack, _) = self.written_cluster(stack)?;
         let drawn = self.draw(stack, &BTreeMap::new(), Some(&cluster.secrets))?;
         let plan = drawn.cluster.unwrap_or_default();
-        let mut kept = KeptConfigs { file: None, notes: Vec::new() };
-        let mut nodes = serde_json::Map::new();
+        let mut kept = KeptConfigs { files: Vec::new(), notes: Vec::new() };
+        let mut nodes: BTreeMap<String, Vec<String>> = BTreeMap::new();
         for place in &plan.nodes {
             let name = &place.name;
             let built = cluster.nodes.iter().find(|node| node.ip == place.address);
@@ -255,14 +262,23 @@ impl Workspace<'_> {
                 kept.notes.push(StateNote { address: built.address.clone(), message });
             }
             if !between.patches.is_empty() {
-                nodes.insert(name.clone(), serde_json::json!({"patches": between.patches}));
+                nodes.insert(name.clone(), between.patches);
             }
         }
         if nodes.is_empty() {
             return Ok(kept);
         }
-        let path = format!("{}/nodes.yaml", stack.folder);
-        if stack.folder.is_empty() || self.root().join(&path).exists() {
+        let folder = stack.folder.as_str();
+        let path = format!("{folder}/nodes.yaml");
+        let files = match std::fs::read_to_string(self.root().join(&path)) {
+            _ if folder.is_empty() => None,
+            Ok(text) => beside(folder, &path, &text, &nodes),
+            Err(_) => {
+                let nodes = nodes.iter().map(|(name, patches)| (name.clone(), json!({"patches": patches})));
+                Some(vec![(path, strata_tofu::arrival::nodes_file(nodes.collect()))])
+            }
+        };
+        let Some(files) = files.filter(|files| self.are_new(files)) else {
             let names: Vec<&str> = nodes.keys().map(String::as_str).collect();
             let message = format!(
                 "Strata would configure {} otherwise; `strata plan` shows how, and patches in `nodes.yaml` keep what is there",
@@ -270,18 +286,77 @@ impl Workspace<'_> {
             );
             kept.notes.push(StateNote { address: cluster.address.clone(), message });
             return Ok(kept);
+        };
+        for (path, text) in files {
+            let place = self.root().join(&path);
+            let written = match place.parent().filter(|_| write).map(std::fs::create_dir_all) {
+                Some(Ok(())) => crate::replace_file::replace(&place, text.as_bytes()),
+                Some(Err(error)) => Err(error),
+                None => Ok(()),
+            };
+            written.map_err(|error| CommandError::failed(format!("cannot write `{path}`: {error}")))?;
+            kept.files.push(path);
         }
-        if write {
-            let text = strata_tofu::arrival::nodes_file(nodes);
-            crate::replace_file::replace(&self.root().join(&path), text.as_bytes())
-                .map_err(|error| CommandError::failed(format!("cannot write `{path}`: {error}")))?;
-        }
-        kept.file = Some(path);
         Ok(kept)
+    }
+
+    /// Whether none of them is there but the last one, which is changed.
+    fn are_new(&self, files: &[(String, String)]) -> bool {
+        let others = files.iter().rev().skip(1);
+        others.map(|(path, _)| self.root().join(path)).all(|place| !place.exists())
     }
 }
 
+/// A file for each patch, and last the user's own `nodes.yaml` that names them.
+fn beside(
+    folder: &str,
+    path: &str,
+    text: &str,
+    nodes: &BTreeMap<String, Vec<String>>,
+) -> Option<Vec<(String, String)>> {
+    let mut named: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    let mut files = Vec::new();
+    for (name, patches) in nodes {
+        for (number, patch) in (1..).zip(patches) {
+            let file = format!("patches/{name}-{number}.yaml");
+            let why = "# Keeps this machine as OpenTofu configured it.";
+            files.push((format!("{folder}/{file}"), format!("{why}\n{patch}")));
+            named.entry(name.clone()).or_default().push(file);
+        }
+    }
+    files.push((path.to_owned(), strata_tofu::arrival::with_patches(text, &named)?));
+    Some(files)
+}
+
 impl Promised {
+    /// Documents of cloud-init that are snippets stay such until the source has others: an ISO with the same in it would only restart the
+    /// machine. Where the state knows that they are others already, the plan brings them.
+    pub(crate) fn add_documents(&mut self, graph: &ResourceGraph) -> Vec<StateNote> {
+        let mut notes = Vec::new();
+        for (address, snippets) in &self.snippets {
+            let volumes = graph.get(address).map(volumes_of).unwrap_or_default();
+            let mut isos = graph.iter().filter(|resource| resource.kind() == Kind::Cidata);
+            let iso = isos.find(|iso| text(iso, "volume").is_some_and(|volume| volumes.contains(volume)));
+            let Some((iso, volume)) = iso.and_then(|iso| Some((iso, text(iso, "volume")?))) else { continue };
+            let from = self.from.get(address).cloned().unwrap_or_default();
+            let names: Vec<&str> = snippets.iter().map(|snippet| snippet.volume.as_str()).collect();
+            let names = names.join(", ");
+            let message = if snippets.iter().any(|snippet| differs(iso, snippet)) {
+                format!("its documents of cloud-init ({names}) are not those of the source")
+            } else {
+                let fact = (SNIPPETS.to_owned(), Value::text(volume));
+                self.proofs.entry(address.clone()).or_default().insert(fact.0.clone(), fact.1.clone());
+                self.proofs.insert(iso.address.clone(), [fact].into());
+                self.from.insert(iso.address.clone(), names.clone());
+                format!(
+                    "its documents of cloud-init stay snippets ({names}); when they change in the source, Strata brings an ISO instead"
+                )
+            };
+            notes.push(StateNote { address: from, message });
+        }
+        notes
+    }
+
     /// Machines with Talos are known by their certificates; what they were told before is not asked again.
     pub(crate) fn add_machines(&mut self, graph: &ResourceGraph, cluster: &BuiltCluster) {
         for resource in graph.iter().filter(|resource| resource.kind() == Kind::Machine) {
@@ -317,6 +392,31 @@ fn chosen<'c>(
     };
     let mut named = candidates.iter().filter(named);
     named.next().filter(|_| named.next().is_none()).copied()
+}
+
+fn text<'r>(resource: &'r Resource, field: &str) -> Option<&'r str> {
+    resource.spec.get(field).and_then(Value::as_text)
+}
+
+/// What is in the drives of a machine.
+fn volumes_of(machine: &Resource) -> BTreeSet<&str> {
+    let drives = machine.spec.get("cdroms").and_then(Value::as_map);
+    drives
+        .into_iter()
+        .flat_map(Spec::values)
+        .filter_map(|drive| drive.as_map()?.get("volume")?.as_text())
+        .collect()
+}
+
+/// Whether a snippet is known to say something else than the document of the source.
+fn differs(iso: &Resource, snippet: &Snippet) -> bool {
+    let wanted = iso.spec.get("files").and_then(Value::as_map).and_then(|files| files.get(snippet.file));
+    match (wanted, &snippet.content) {
+        (Some(Value::Secret(wanted)), Some(content)) => {
+            wanted.plain().is_none_or(|plain| plain.expose() != content.expose())
+        }
+        _ => false,
+    }
 }
 
 fn is_guest(resource: &Resource, guest: &BuiltGuest) -> bool {

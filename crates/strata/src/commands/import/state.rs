@@ -176,7 +176,7 @@ async fn take_over(
     for (cluster, stack) in &matched.clusters {
         let kept = workspace.keep_configs(stack, cluster, write)?;
         notes.extend(kept.notes);
-        if let Some(path) = kept.file {
+        for path in kept.files {
             reload = write;
             context.printer.event(&json!({"event": "file", "path": path}));
             context.printer.line(format!(
@@ -201,6 +201,7 @@ async fn take_over(
             for (cluster, _) in matched.clusters.iter().filter(|(_, stack)| *stack == session.name) {
                 promised.add_machines(&session.view.graph, cluster);
             }
+            notes.extend(promised.add_documents(&session.view.graph));
             let adoption = record(&workspace, &session, &promised, write).await?;
             done.tell(context, &adoption, &promised, &mut notes);
             if write {
