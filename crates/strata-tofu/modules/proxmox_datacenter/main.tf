@@ -342,6 +342,8 @@ resource "proxmox_virtual_environment_cluster_firewall" "this" {
   enabled       = var.firewall.enabled
   input_policy  = var.firewall.input_policy
   output_policy = var.firewall.output_policy
+  # As Proxmox has it by itself; the provider would switch it off.
+  ebtables = true
 
   # Rules first: a firewall without them shuts everyone out.
   depends_on = [proxmox_virtual_environment_firewall_rules.this]

@@ -208,14 +208,14 @@ fn network(spec: &Spec, what: &str, files: &mut Files) -> Vec<Entry> {
     entries
 }
 
-/// The firewall of the datacenter: its options, and its rules if there are any.
-pub(crate) fn datacenter_firewall(spec: &Spec) -> (Expr, Vec<Expr>) {
+/// The firewall of the datacenter: its options and its rules, if there are any.
+pub(crate) fn datacenter_firewall(spec: &Spec) -> (Option<Expr>, Vec<Expr>) {
     let empty = Spec::new();
     let mut reading = Reading::new(spec.get("options").and_then(Value::as_map).unwrap_or(&empty));
     reading.put("enabled", "enable");
     reading.put("input_policy", "policy_in");
     reading.put("output_policy", "policy_out");
-    (Expr::Object(reading.entries), spec.get("rules").map(rules).unwrap_or_default())
+    (reading.object(), spec.get("rules").map(rules).unwrap_or_default())
 }
 
 fn report(reading: &Reading<'_>, what: &str, files: &mut Files) {

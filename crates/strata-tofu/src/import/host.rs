@@ -79,13 +79,6 @@ impl<'s> Hosts<'s> {
     /// What is said of each node, the whole first. With one node everything is said in one place.
     pub(crate) fn documents(self) -> BTreeMap<Option<String>, Object> {
         let mut sections = self.sections;
-        // Rules alone do not switch the firewall on.
-        let firewall = sections.get_mut(&None).and_then(|all| all.get_mut("firewall")?.as_object_mut());
-        if let Some(firewall) = firewall
-            && !firewall.contains_key("enabled")
-        {
-            firewall.insert("enabled".into(), json!(false));
-        }
         let nodes: Vec<String> = sections.keys().flatten().cloned().collect();
         if nodes.len() == 1
             && let Some(mut rest) = sections.remove(&None)

@@ -144,7 +144,7 @@ pub(crate) const INPUTS: &[Variable] = &[
         .or(EmptyList),
     Variable::optional(
         "firewall",
-        Object(&[must("enabled", Bool), may("input_policy", Text), may("output_policy", Text)]),
+        Object(&[may("enabled", Bool), may("input_policy", Text), may("output_policy", Text)]),
         "The datacenter's firewall; left alone if null",
     ),
 ];

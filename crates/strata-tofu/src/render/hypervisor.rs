@@ -96,7 +96,9 @@ fn data_file(project: &Project<'_>, files: &mut Files) -> String {
     }
     if let Some(firewall) = of_kind(project.blueprint, Kind::Firewall).next() {
         let (options, rules) = data::datacenter_firewall(&firewall.spec);
-        body.blank().attribute("firewall", options);
+        if let Some(options) = options {
+            body.blank().attribute("firewall", options);
+        }
         if !rules.is_empty() {
             body.blank().attribute("firewall_rules", Expr::List(rules));
         }
