@@ -16,6 +16,7 @@ mod faults;
 #[path = "../../../strata-state/tests/it/gitlab_server.rs"]
 #[allow(dead_code)]
 mod gitlab_server;
+mod imported;
 mod interrupts;
 mod kill;
 mod layer0;
