@@ -42,6 +42,7 @@ network:
 dns: {servers: [192.0.2.53, 192.0.2.54], searchDomain: lab.test}
 timezone: Europe/Paris
 firewall:
+  enabled: true
   policyIn: DROP
   aliases: {admin: 192.0.2.200/32}
   ipSets: {trusted: [192.0.2.0/24, "!192.0.2.99", admin]}
@@ -299,7 +300,7 @@ fn each_field_can_change() {
             "    - {direction: in, action: ACCEPT, source: +trusted",
             "    - {direction: in, action: DROP, protocol: udp}\n    - {direction: in, action: ACCEPT, source: +trusted",
         ),
-        ("  policyIn: REJECT", "  enabled: false\n  policyIn: REJECT"),
+        ("  enabled: true\n  policyIn: REJECT", "  enabled: false\n  policyIn: REJECT"),
     ];
     for (from, to) in edits {
         dc.repo.edit(FILE, from, to);
