@@ -89,6 +89,17 @@ fn sealed(cluster: &Cluster, wanted: &Wanted<'_>, spec: Spec) -> Sighting {
     }
 }
 
+/// In order: a silent address costs a time-out, so it is dialled once.
+fn each_once(places: impl IntoIterator<Item = String>) -> Vec<String> {
+    let mut seen = Vec::new();
+    for place in places {
+        if !seen.contains(&place) {
+            seen.push(place);
+        }
+    }
+    seen
+}
+
 /// Every node that is asked about, at the address where it should be, or else where the state knows it.
 async fn contacts(
     cluster: &Cluster,
@@ -99,19 +110,14 @@ async fn contacts(
         let of = |spec: &Spec| spec.get("address").and_then(Value::as_text).map(str::to_owned);
         let known = one.recorded.and_then(|recorded| of(&recorded.spec));
         let place = cluster.place(one.address.name()).map(|node| node.address);
-        let mut places: Vec<String> = known.into_iter().chain(of(one.spec)).chain(place).collect();
-        places.dedup();
-        addresses.insert(one.address.name().to_owned(), places);
+        let places = known.into_iter().chain(of(one.spec)).chain(place);
+        addresses.insert(one.address.name().to_owned(), each_once(places));
     }
     // Kubernetes and etcd are asked of all nodes, whichever machines are.
     if wanted.iter().any(|one| matches!(one.address.kind(), Kind::Kubernetes | Kind::Bootstrap)) {
         for node in cluster.places() {
             let should = cluster.wanted(&node).address;
-            addresses.entry(node.name).or_insert_with(|| {
-                let mut places = vec![node.address, should];
-                places.dedup();
-                places
-            });
+            addresses.entry(node.name).or_insert_with(|| each_once([node.address, should]));
         }
     }
     let looks = addresses.into_iter().map(|(name, places)| async move {

@@ -44,6 +44,9 @@ use output::{Guests, Object};
 pub use tree::Place;
 use tree::{Content, Marks, Tree};
 
+/// What stands for an API token that nobody wrote down.
+pub const NO_TOKEN: &str = "user@realm!name=00000000-0000-0000-0000-000000000000";
+
 /// Something that was not carried over as it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Note {
@@ -94,6 +97,8 @@ struct Import<'w> {
     stand_ins: usize,
     /// What was written down in place of what nobody said.
     stood_in: BTreeSet<String>,
+    /// Folders that were not looked at.
+    passed_by: Vec<Note>,
     /// Names of stacks.
     stacks: BTreeSet<String>,
     /// Templates by endpoint and VMID: `stack/template`.
@@ -121,6 +126,7 @@ pub fn import<'w>(world: &'w dyn World, repository: &str, open: Option<OpenVault
         names: BTreeSet::new(),
         stand_ins: 0,
         stood_in: BTreeSet::new(),
+        passed_by: Vec::new(),
         stacks: BTreeSet::new(),
         templates: BTreeMap::new(),
         pending: Vec::new(),
@@ -148,7 +154,38 @@ pub fn import<'w>(world: &'w dyn World, repository: &str, open: Option<OpenVault
     settle::settle(&mut import);
     let mut imported = import.imported;
     imported.notes.sort_by(|one, other| one.place.cmp(&other.place));
+    imported.notes = together(imported.notes);
+    // What nobody has to do anything about comes last.
+    imported.notes.extend(import.passed_by);
     imported
+}
+
+/// Notes that say the same of several machines at one place, as one.
+fn together(notes: Vec<Note>) -> Vec<Note> {
+    // The name that a message begins with, and the rest of it.
+    fn parts(message: &str) -> Option<(&str, &str)> {
+        message.strip_prefix('`')?.split_once('`')
+    }
+    let mut found: Vec<(Note, Vec<String>)> = Vec::new();
+    for note in notes {
+        let same =
+            found.iter_mut().rev().take_while(|(known, _)| known.place == note.place).find(|(known, _)| {
+                let pair = parts(&known.message).zip(parts(&note.message));
+                pair.is_some_and(|((_, one), (_, other))| one == other)
+            });
+        match (same, parts(&note.message)) {
+            (Some((_, others)), Some((own, _))) => others.push(format!("`{own}`")),
+            _ => found.push((note, Vec::new())),
+        }
+    }
+    let whole = |(note, others): (Note, Vec<String>)| match parts(&note.message) {
+        Some((own, rest)) if !others.is_empty() => {
+            let message = format!("`{own}` (and {}){rest}", others.join(", "));
+            Note { place: note.place, message }
+        }
+        _ => note,
+    };
+    found.into_iter().map(whole).collect()
 }
 
 impl<'w> Import<'w> {
@@ -213,12 +250,11 @@ impl<'w> Import<'w> {
     /// Names what nobody looked at, by folder.
     fn unread(&mut self) {
         for (folder, count) in self.files.unread() {
-            let files =
-                if count == 1 { "1 file there has".to_owned() } else { format!("{count} files there have") };
-            self.note(
-                Some(&Place::new(&folder, 1)),
-                format!("{files} nothing to say to Strata and stay where they are"),
-            );
+            let message = match count {
+                1 => "1 file there has nothing to say to Strata and stays where it is".to_owned(),
+                _ => format!("{count} files there have nothing to say to Strata and stay where they are"),
+            };
+            self.passed_by.push(Note { place: Some(Place::new(&folder, 1)), message });
         }
     }
 

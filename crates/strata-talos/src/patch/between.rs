@@ -10,9 +10,33 @@ use crate::document::{Document, DocumentId};
 use crate::tree::{Map, Value};
 use crate::yaml::write_all;
 
-/// Fields that may hold anything, and so a secret too.
-const MAY_HIDE: [&str; 4] =
-    ["machine.files", "machine.env", "machine.registries.config", "cluster.inlineManifests"];
+/// Fields of the document without a kind that may hold anything, and so a secret too.
+const MAY_HIDE: [&str; 9] = [
+    "machine.files",
+    "machine.env",
+    "machine.pods",
+    "machine.registries.config",
+    "cluster.apiServer.env",
+    "cluster.controllerManager.env",
+    "cluster.extraManifestHeaders",
+    "cluster.inlineManifests",
+    "cluster.scheduler.env",
+];
+
+/// The same of the other documents, by their kinds.
+const DOCUMENTS_MAY_HIDE: [(&str, &[&str]); 11] = [
+    ("CRICustomizationConfig", &["content"]),
+    ("ContainerConfig", &["args", "environment"]),
+    ("EnvironmentConfig", &["variables"]),
+    ("EtcFileConfig", &["contents"]),
+    ("ExtensionServiceConfig", &["configFiles", "environment"]),
+    ("KubeAPIServerConfig", &["env"]),
+    ("KubeControllerManagerConfig", &["env"]),
+    ("KubeExternalManifestConfig", &["headers"]),
+    ("KubeInlineManifestConfig", &["manifest"]),
+    ("KubeSchedulerConfig", &["env"]),
+    ("KubeStaticPodConfig", &["pod"]),
+];
 
 /// What stands between two configurations.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -88,8 +112,8 @@ impl Work {
             return;
         };
         let (mut gone, mut come) = (Map::new(), Map::new());
-        let path = if to.is_v1alpha1() { String::new() } else { format!("{}: ", to.id()) };
-        self.map(&path, one, (other, shown), &mut gone, &mut come);
+        let place = Place::of(to);
+        self.map(&place, "", one, (other, shown), &mut gone, &mut come);
         for (parts, found) in [(&mut self.gone, gone), (&mut self.come, come)] {
             if !found.is_empty() {
                 parts.push(headed(to, found));
@@ -98,7 +122,15 @@ impl Work {
     }
 
     /// `to` is given twice: as it is, and redacted.
-    fn map(&mut self, path: &str, from: &Map, to: (&Map, &Map), gone: &mut Map, come: &mut Map) {
+    fn map(
+        &mut self,
+        place: &Place,
+        path: &str,
+        from: &Map,
+        to: (&Map, &Map),
+        gone: &mut Map,
+        come: &mut Map,
+    ) {
         for (key, value) in from {
             let missing = to.0.get(key).is_none_or(is_nothing);
             if missing && !is_nothing(value) {
@@ -114,14 +146,14 @@ impl Work {
                 (Some(Value::Map(before)), Value::Map(after)) => {
                     let (mut less, mut more) = (Map::new(), Map::new());
                     let shown = twin.as_map().unwrap_or(after);
-                    self.map(&format!("{own}."), before, (after, shown), &mut less, &mut more);
-                    for (place, found) in [(&mut *gone, less), (&mut *come, more)] {
+                    self.map(place, &format!("{own}."), before, (after, shown), &mut less, &mut more);
+                    for (part, found) in [(&mut *gone, less), (&mut *come, more)] {
                         if !found.is_empty() {
-                            place.insert(key.clone(), Value::Map(found));
+                            part.insert(key.clone(), Value::Map(found));
                         }
                     }
                 }
-                _ if hides(twin) || may_hide(&own) => self.left.push(own),
+                _ if hides(twin) || place.may_hide(&own, value) => self.left.push(place.tell(&own)),
                 (before, _) => {
                     // A list would be added to, not replaced.
                     if matches!(before, Some(Value::List(_) | Value::Map(_))) {
@@ -134,7 +166,8 @@ impl Work {
     }
 
     fn added(&mut self, document: &Document) {
-        if hides(&document.to_redacted_value()) {
+        let shown = document.to_redacted_value();
+        if hides(&shown) || Place::of(document).may_hide_in(&shown) {
             return self.left.push(document.id().to_string());
         }
         if let Value::Map(fields) = bare(&document.to_value()) {
@@ -184,20 +217,65 @@ fn bare(value: &Value) -> Value {
     }
 }
 
-fn may_hide(path: &str) -> bool {
-    MAY_HIDE
-        .iter()
-        .any(|field| path.strip_prefix(field).is_some_and(|rest| rest.is_empty() || rest.starts_with('.')))
+/// A document, as the paths of its fields are told and judged.
+struct Place {
+    /// What stands before a path.
+    name: String,
+    may_hide: &'static [&'static str],
 }
 
-/// Whether a redacted value hides something.
+impl Place {
+    fn of(document: &Document) -> Self {
+        if document.is_v1alpha1() {
+            return Self { name: String::new(), may_hide: &MAY_HIDE };
+        }
+        let known = DOCUMENTS_MAY_HIDE.iter().find(|(kind, _)| *kind == document.kind());
+        Self { name: format!("{}: ", document.id()), may_hide: known.map_or(&[], |(_, fields)| *fields) }
+    }
+
+    fn tell(&self, path: &str) -> String {
+        format!("{}{path}", self.name)
+    }
+
+    /// Whether the value at a path is a field that may hold a secret, stands in one, or has one.
+    fn may_hide(&self, path: &str, value: &Value) -> bool {
+        let under =
+            |whole: &str, part: &str| part.strip_prefix(whole).is_some_and(|rest| rest.starts_with('.'));
+        self.may_hide.iter().any(|field| {
+            *field == path
+                || under(field, path)
+                || (under(path, field) && has(value, &field[path.len() + 1..]))
+        })
+    }
+
+    /// Whether the document has a field that may hold a secret.
+    fn may_hide_in(&self, document: &Value) -> bool {
+        self.may_hide.iter().any(|field| has(document, field))
+    }
+}
+
+/// Whether something is set at a path below a value.
+fn has(value: &Value, path: &str) -> bool {
+    let found = path.split('.').try_fold(value, |value, key| value.as_map()?.get(key));
+    found.is_some_and(|value| !is_nothing(value))
+}
+
+/// Whether a redacted value hides something, or carries what lets one in.
 fn hides(value: &Value) -> bool {
     match value {
-        Value::Text(text) => text.as_str() == REDACTED,
+        Value::Text(text) => text.as_str() == REDACTED || lets_in(text.as_str()),
         Value::List(items) => items.iter().any(hides),
         Value::Map(map) => map.values().any(hides),
         _ => false,
     }
+}
+
+/// Whether a text has a URL with a user in it, or with a query, where tokens to join and signatures are.
+fn lets_in(text: &str) -> bool {
+    text.split("://").skip(1).any(|rest| {
+        let host = rest.split('/').next().unwrap_or(rest);
+        host.contains('@') || rest.contains('?')
+    })
 }
 
 #[cfg(test)]
@@ -233,5 +311,63 @@ mod tests {
             .replace("  certSANs", "  files: [{content: password, path: /var/x, op: create}]\n  certSANs");
         let found = PatchesBetween::new(&config(FROM), &config(&with_file));
         assert_eq!((found.patches.len(), found.left), (0, vec!["machine.files".to_owned()]));
+    }
+
+    #[test]
+    fn what_stands_beside_a_field_that_may_hide_a_secret_is_written() {
+        let with = |registries: &str| {
+            config(&FROM.replace("  certSANs", &format!("  registries: {registries}\n  certSANs")))
+        };
+        let mirrors = "{mirrors: {a.example: {endpoints: [https://b.example]}}}";
+        let found = PatchesBetween::new(&config(FROM), &with(mirrors));
+        assert_eq!((found.patches.len(), found.left), (1, Vec::new()));
+        let login = "{config: {a.example: {auth: {username: me, password: hunter2}}}}";
+        let found = PatchesBetween::new(&config(FROM), &with(login));
+        assert_eq!((found.patches.len(), found.left), (0, vec!["machine.registries".to_owned()]));
+    }
+
+    /// One field of each document that can hold anything, with a secret in it.
+    const FREE: [&str; 11] = [
+        "CRICustomizationConfig\nname: a\ncontent: hunter2",
+        "ContainerConfig\nname: a\nimage: b\nenvironment: [TOKEN=hunter2]",
+        "EnvironmentConfig\nvariables: {TOKEN: hunter2}",
+        "EtcFileConfig\nname: a\nmode: 0o600\ncontents: hunter2",
+        "ExtensionServiceConfig\nname: a\nconfigFiles: [{content: hunter2, mountPath: /a}]",
+        "ExtensionServiceConfig\nname: a\nenvironment: [TS_AUTHKEY=hunter2]",
+        "KubeExternalManifestConfig\nname: a\nurl: https://a.example/b.yaml\nheaders: {Authorization: hunter2}",
+        "KubeInlineManifestConfig\nname: a\nmanifest: hunter2",
+        "KubeStaticPodConfig\nname: a\npod: {apiVersion: v1, env: hunter2}",
+        "KmsgLogConfig\nname: a\nurl: https://me:hunter2@a.example/",
+        "SideroLinkConfig\napiUrl: https://a.example/?jointoken=hunter2",
+    ];
+
+    #[test]
+    fn a_document_that_may_hide_a_secret_is_told_and_not_written() {
+        for free in FREE {
+            let with = |secret: &str| {
+                let document = free.replace("hunter2", secret);
+                config(&format!("{FROM}---\napiVersion: v1alpha1\nkind: {document}\n"))
+            };
+            let kind = free.split('\n').next().unwrap_or_default();
+            for found in [
+                PatchesBetween::new(&config(FROM), &with("hunter2")),
+                PatchesBetween::new(&with("hunter1"), &with("hunter2")),
+            ] {
+                assert_eq!(found.patches, Vec::<String>::new(), "{free}");
+                assert!(found.left.len() == 1 && found.left[0].starts_with(kind), "{:?}", found.left);
+            }
+            let gone = PatchesBetween::new(&with("hunter2"), &config(FROM));
+            assert_eq!((gone.patches.len(), gone.left), (1, Vec::new()), "{free}");
+        }
+    }
+
+    #[test]
+    fn every_kind_that_may_hide_is_one_that_talos_has() {
+        for (kind, fields) in DOCUMENTS_MAY_HIDE {
+            let shape = crate::shape::document(kind).unwrap_or_else(|| panic!("`{kind}`"));
+            for field in fields {
+                assert!(shape.record.field(field).is_some(), "`{kind}` has no `{field}`");
+            }
+        }
     }
 }

@@ -4,10 +4,7 @@ use serde_json::{Value as Json, json};
 
 use super::output::Object;
 use super::tree::Place;
-use super::{Import, base, name};
-
-/// What stands for an API token that nobody wrote down.
-const NO_TOKEN: &str = "user@realm!name=00000000-0000-0000-0000-000000000000";
+use super::{Import, NO_TOKEN, base, name};
 
 /// The first VMID that stands in for one that only Proxmox knows.
 const FIRST_STAND_IN: i64 = 900_001;
@@ -102,10 +99,22 @@ impl Import<'_> {
         number
     }
 
+    /// What a container begins with, where no file says it.
+    pub(super) fn some_image(&mut self, own: &str, place: &Place) -> String {
+        let image = "local:vztmpl/template.tar.zst".to_owned();
+        self.stood_in.insert(image.clone());
+        self.note(
+            Some(place),
+            format!("which template the container `{own}` begins with is in no file that was read: `{image}` stands in for it"),
+        );
+        image
+    }
+
     /// A name for a machine that no other on the same Proxmox has.
     pub(super) fn unique(&mut self, endpoint: &str, wanted: &str, stack: &str, place: &Place) -> String {
         let own = name(wanted);
-        if own != wanted {
+        // A name that differs in nothing but its letters' size is kept beside the key.
+        if !own.eq_ignore_ascii_case(wanted) {
             self.note(Some(place), format!("`{wanted}` is no name for a machine: it becomes `{own}`"));
         }
         let mut unique = own.clone();

@@ -402,14 +402,11 @@ pub(super) fn container(
     guest.insert("unprivileged".into(), json!(body.bool("unprivileged").unwrap_or(false)));
     let system = body.one("operating_system");
     let image = system.and_then(|system| around.image(import, system.get("template_file_id")?));
-    let Some(image) = image else {
-        import.note(
-            Some(&body.place),
-            format!("the container `{own}` has no template that is known here and was left out"),
-        );
-        body.take_all();
-        return None;
-    };
+    let image = image.unwrap_or_else(|| {
+        let there = system.and_then(|system| system.get("template_file_id"));
+        there.into_iter().for_each(Tree::take_all);
+        json!(import.some_image(own, there.map_or(&body.place, |tree| &tree.place)))
+    });
     guest.insert("image".into(), image);
     if let Some(system) = system {
         guest.put("osType", system.text_if("type", |found| output::DISTRIBUTIONS.contains(&found)));

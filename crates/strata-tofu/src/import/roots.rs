@@ -139,7 +139,7 @@ fn one(import: &mut Import<'_>, kind: Kind, root: &Root<'_>, several: bool) {
         native(import, root, &expansion, several);
         finish(import, root, &values);
     } else if kind == Kind::Other {
-        elsewhere(import, root);
+        elsewhere(import, root, &expansion);
     } else {
         kind.found(import);
         by_hand::keep(import, root, "it makes nothing of Proxmox that Strata knows");
@@ -392,6 +392,9 @@ fn guests(
         }
         import.settle_addresses(endpoint, &mut guest, &what, &resource.place);
         let unique = import.unique(endpoint, &called, &stack, &resource.place);
+        if called != unique && called.eq_ignore_ascii_case(&unique) {
+            guest.insert("name".into(), json!(called));
+        }
         import.origin(&document, section, &unique, &resource.place);
         let all = match section {
             "templates" => &mut guests.templates,
@@ -436,10 +439,24 @@ fn as_template(vm: &mut Object) -> Option<()> {
     Some(())
 }
 
-/// A root of other providers, outside of the folders that Strata takes over.
-fn elsewhere(import: &mut Import<'_>, root: &Root<'_>) {
+/// A root that comes to nothing of Proxmox, outside of the folders that Strata takes over.
+fn elsewhere(import: &mut Import<'_>, root: &Root<'_>, expansion: &Expansion) {
+    let place = Place::new(if root.folder.is_empty() { "." } else { &root.folder }, 1);
+    // What it would make hangs on values that are not here.
+    let open: Vec<&(Place, String)> =
+        expansion.notes.iter().filter(|(_, message)| message.contains("`proxmox_")).collect();
+    if open.is_empty() {
+        import.note(
+            Some(&place),
+            "the code there makes nothing that Strata manages: copy it to stacks/ if `strata tofu` should drive it",
+        );
+        return;
+    }
+    for (place, message) in open {
+        import.note(Some(place), message.clone());
+    }
     import.note(
-        Some(&Place::new(if root.folder.is_empty() { "." } else { &root.folder }, 1)),
-        "the code there makes nothing that Strata manages: copy it to stacks/ if `strata tofu` should drive it",
+        Some(&place),
+        "what the code there makes is in files of variables that are not here: put them beside it (`terraform.tfvars`) and import again",
     );
 }

@@ -52,6 +52,7 @@ pub(super) fn settle(import: &mut Import<'_>) {
             break;
         }
     }
+    configurations(import);
     for (path, (document, _)) in std::mem::take(&mut import.documents) {
         import.imported.files.insert(path, commented(&yaml::write(&document), &import.stood_in));
     }
@@ -64,7 +65,8 @@ fn commented(text: &str, stood_in: &BTreeSet<String>) -> String {
         out.push_str(line);
         let value = line.trim_start().split_once(": ");
         if value.is_some_and(|(key, value)| {
-            ["vmId", "address", "endpoint"].contains(&key) && stood_in.contains(value.trim_matches('"'))
+            ["vmId", "address", "endpoint", "image"].contains(&key)
+                && stood_in.contains(value.trim_matches('"'))
         }) {
             out.push_str(" # stands in for the real one");
         }
@@ -73,16 +75,30 @@ fn commented(text: &str, stood_in: &BTreeSet<String>) -> String {
     out
 }
 
+/// Tells what a plan would refuse of the configurations of machines; patches stay, for whoever wrote them knows what they are for.
+fn configurations(import: &mut Import<'_>) {
+    let (repository, diagnostics) = Repository::load(&world(import));
+    if diagnostics.iter().any(Diagnostic::is_error) {
+        return;
+    }
+    let mut told: BTreeSet<String> = BTreeSet::new();
+    for (stack, problem) in drawing::configurations(&repository) {
+        // A version is told where it stands.
+        if problem.code == "talos-version" || !told.insert(problem.message.clone()) {
+            continue;
+        }
+        let at = problem.primary.as_ref().map(|label| repository.sources.location(label.span));
+        let document = at.map(|at| (at.file.to_string(), at.line));
+        let place = document.as_ref().and_then(|(file, _)| import.documents.get(file));
+        let place = place.map(|(_, place)| place.clone());
+        let place = place.or_else(|| document.map(|(file, line)| Place::new(&file, line)));
+        let message = format!("`strata plan {stack}` refuses this for now: {}", problem.message);
+        import.note(place.as_ref(), message);
+    }
+}
+
 fn refused(import: &Import<'_>) -> Vec<Refused> {
-    let mut world = Memory::new();
-    for (path, text) in &import.imported.files {
-        world = world.file(path, text.as_str());
-    }
-    for (path, (document, _)) in &import.documents {
-        world = world.file(path, yaml::write(document));
-    }
-    let names: String = import.imported.secrets.keys().map(|name| format!("{name}: ENC[x]\n")).collect();
-    world = world.file("secrets.sops.yaml", format!("{names}sops: {{version: 3.9.0}}\n"));
+    let world = world(import);
     let (repository, diagnostics) = Repository::load(&world);
     let errors: Vec<Diagnostic> = diagnostics.iter().filter(|problem| problem.is_error()).cloned().collect();
     // What cannot be read cannot be drawn.
@@ -98,6 +114,19 @@ fn refused(import: &Import<'_>) -> Vec<Refused> {
     // Of two that cannot both be, the later one goes.
     found.sort_by_key(|refused| (refused.file.clone(), std::cmp::Reverse(refused.line)));
     found
+}
+
+/// The result as it is so far.
+fn world(import: &Import<'_>) -> Memory {
+    let mut world = Memory::new();
+    for (path, text) in &import.imported.files {
+        world = world.file(path, text.as_str());
+    }
+    for (path, (document, _)) in &import.documents {
+        world = world.file(path, yaml::write(document));
+    }
+    let names: String = import.imported.secrets.keys().map(|name| format!("{name}: ENC[x]\n")).collect();
+    world.file("secrets.sops.yaml", format!("{names}sops: {{version: 3.9.0}}\n"))
 }
 
 /// Takes the smallest entry out that the problem lies in; false if there is none.

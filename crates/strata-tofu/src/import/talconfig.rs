@@ -22,7 +22,8 @@ pub(super) fn import(import: &mut Import<'_>) {
 
 fn one(import: &mut Import<'_>, path: &str) {
     let Some(text) = import.read(path) else { return };
-    let text = filled_in(import, path, &text);
+    let values = environment(import, path, &text);
+    let text = talos::substituted(&text, &values);
     let Some(tree) =
         import.yaml_text(path, &text).filter(|tree| tree.has("clusterName") || tree.has("nodes"))
     else {
@@ -42,12 +43,12 @@ fn one(import: &mut Import<'_>, path: &str) {
         return;
     }
     import.found("talconfig.yaml");
-    cluster(import, path, &tree);
+    cluster(import, path, &tree, values);
     import.watch("", &tree);
 }
 
-/// talhelper fills `${NAME}` in from `talenv.yaml` and from the environment.
-fn filled_in(import: &mut Import<'_>, path: &str, text: &str) -> String {
+/// talhelper fills `${NAME}` in from `talenv.yaml` and from the environment, in patches too.
+fn environment(import: &mut Import<'_>, path: &str, text: &str) -> BTreeMap<String, String> {
     let mut values: BTreeMap<String, String> = BTreeMap::new();
     for own in ["talenv.yaml", "talenv.yml"] {
         let there = talos::beside(path, own);
@@ -72,32 +73,16 @@ fn filled_in(import: &mut Import<'_>, path: &str, text: &str) -> String {
             import.note(Some(&place), "it is encrypted: what it fills into talconfig.yaml is not known");
         }
     }
-    let mut out = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(start) = rest.find("${") {
-        out.push_str(&rest[..start]);
-        let Some(end) = rest[start..].find('}') else { break };
-        let inner = &rest[start + 2..start + end];
-        let (name, default) = match inner.split_once(":-").or_else(|| inner.split_once('-')) {
-            Some((name, default)) => (name, Some(default)),
-            None => (inner, None),
-        };
-        match values.get(name).map(String::as_str).or(default) {
-            Some(value) => out.push_str(value),
-            None => out.push_str(&rest[start..=start + end]),
-        }
-        rest = &rest[start + end + 1..];
-    }
-    out.push_str(rest);
-    out
+    values
 }
 
-fn cluster(import: &mut Import<'_>, path: &str, tree: &Tree) {
+fn cluster(import: &mut Import<'_>, path: &str, tree: &Tree, values: BTreeMap<String, String>) {
     let folder = folder_of(path).to_owned();
     let above =
         folder.rsplit('/').find(|part| !matches!(*part, "talos" | "bootstrap" | "")).unwrap_or("talos");
     let wanted = tree.text("clusterName").unwrap_or_else(|| above.to_owned());
     let mut cluster = Cluster::new(import, &wanted, &tree.place);
+    cluster.values = values;
     cluster.versions(import, tree.get("talosVersion"), tree.get("kubernetesVersion"));
     let kubernetes = &mut cluster.kubernetes;
     let first = |key: &str| tree.list(key).first().and_then(|net| net.as_text_if(output::with_prefix));
@@ -229,7 +214,7 @@ fn one_node(
     node: &Tree,
     simple: bool,
 ) {
-    let Some(host) = node.text("hostname") else {
+    let Some(host) = node.text("hostname").or_else(|| filled_by_others(import, node)) else {
         import.note(Some(&node.place), "a node without `hostname` was left out");
         node.take_all();
         return;
@@ -259,6 +244,22 @@ fn one_node(
     }
     written.put_full("patches", Json::Array(own_patches));
     cluster.node(import, &own, &node.place, written);
+}
+
+/// A node whose name is not known here is called like the variable that has it.
+fn filled_by_others(import: &mut Import<'_>, node: &Tree) -> Option<String> {
+    let tree = node.get("hostname")?;
+    let Content::Text(text) = &tree.content else { return None };
+    let variable = text.split("${").nth(1)?.split('}').next()?;
+    let own = super::name(variable);
+    tree.take_all();
+    import.note(
+        Some(&tree.place),
+        format!(
+            "the name of the node is `${{{variable}}}`, which another tool fills in: `{own}` stands in for it"
+        ),
+    );
+    Some(own)
 }
 
 /// Whether a DHCP server gives a node the address that it is reached at: nobody writes that one down for a card.
@@ -388,6 +389,7 @@ fn settings(
             Some(content) => {
                 manifest.take_all();
                 let own = text.rsplit('/').next().unwrap_or(&text).to_owned();
+                let content = talos::substituted(&content, &cluster.values);
                 own_patches.push(cluster.patch_file(import, &own, &content));
             }
             None => {

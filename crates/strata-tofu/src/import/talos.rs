@@ -1,5 +1,7 @@
 //! What the files of Talos' own tools have in common: patches, secrets of a cluster, and the document that they become.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Value as Json, json};
 use strata_source::world::join;
 use strata_talos::Contract;
@@ -25,6 +27,8 @@ pub(super) struct Cluster {
     pub(super) patches: Vec<Json>,
     pub(super) nodes: Object,
     pub(super) place: Place,
+    /// What is filled into patches.
+    pub(super) values: BTreeMap<String, String>,
 }
 
 impl Cluster {
@@ -44,6 +48,7 @@ impl Cluster {
             patches: Vec::new(),
             nodes: Object::new(),
             place: place.clone(),
+            values: BTreeMap::new(),
         }
     }
 
@@ -90,6 +95,25 @@ impl Cluster {
                 node.insert("address".into(), json!(address));
                 // It lies in no network of the cluster.
                 self.network.remove("cidr");
+            }
+        }
+        if self.endpoint.is_none() && !self.network.contains_key("vip") {
+            let mut masters =
+                self.nodes.values().filter(|node| node["role"].as_str() == Some("controlPlane"));
+            if let Some(address) = masters.next().and_then(|node| node["address"].as_str()) {
+                let url = if address.contains(':') {
+                    format!("https://[{address}]:6443")
+                } else {
+                    format!("https://{address}:6443")
+                };
+                import.note(
+                    Some(&place),
+                    format!("no file says the endpoint of the cluster: `{url}`, its first control plane, was written down"),
+                );
+                if import.stood_in.contains(address) {
+                    import.stood_in.insert(url.clone());
+                }
+                self.endpoint = Some(url);
             }
         }
         let masters =
@@ -195,6 +219,40 @@ impl Import<'_> {
     }
 }
 
+const UNFILLED: &str = "a patch has `${…}` in it, which talhelper fills in: do that by hand";
+
+/// `${NAME}` and `${NAME:-default}` filled in; `$$` is a dollar. What has no value stays.
+pub(super) fn substituted(text: &str, values: &BTreeMap<String, String>) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(start) = rest.find('$') {
+        out.push_str(&rest[..start]);
+        rest = &rest[start..];
+        if let Some(after) = rest.strip_prefix("$$") {
+            out.push('$');
+            rest = after;
+            continue;
+        }
+        let Some(end) = rest.find('}').filter(|_| rest.starts_with("${")) else {
+            out.push('$');
+            rest = &rest[1..];
+            continue;
+        };
+        let inner = &rest[2..end];
+        let (name, default) = match inner.split_once(":-").or_else(|| inner.split_once('-')) {
+            Some((name, default)) => (name, Some(default)),
+            None => (inner, None),
+        };
+        match values.get(name).map(String::as_str).or(default) {
+            Some(value) => out.push_str(value),
+            None => out.push_str(&rest[..=end]),
+        }
+        rest = &rest[end + 1..];
+    }
+    out.push_str(rest);
+    out
+}
+
 /// Patches of a list: texts and mappings stay in place, files are brought along.
 pub(super) fn patches(
     import: &mut Import<'_>,
@@ -214,6 +272,10 @@ pub(super) fn patches(
                 let content = there.as_deref().and_then(|path| import.read(path));
                 match (there, content) {
                     (Some(there), Some(content)) if !content.trim().is_empty() => {
+                        let content = substituted(&content, &cluster.values);
+                        if let Some(line) = content.lines().position(|line| line.contains("${")) {
+                            import.note(Some(&Place::new(&there, line + 1)), UNFILLED);
+                        }
                         let own = there.rsplit('/').next().unwrap_or(&there).to_owned();
                         found.push(cluster.patch_file(import, &own, &content));
                     }
@@ -230,10 +292,7 @@ pub(super) fn patches(
                 patch.take_all();
                 if text.contains("${") {
                     let place = patch.place.clone();
-                    import.note(
-                        Some(&place),
-                        "a patch has `${…}` in it, which talhelper fills in: do that by hand",
-                    );
+                    import.note(Some(&place), UNFILLED);
                 }
                 found.push(json!(text));
             }
@@ -316,4 +375,16 @@ pub(super) fn beside(path: &str, other: &str) -> String {
 pub(super) fn host(text: &str) -> String {
     let short = text.split('.').next().unwrap_or(text);
     if output::is_host(short) { short.to_ascii_lowercase() } else { name(short) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_has_a_value_is_filled_in_and_two_dollars_are_one() {
+        let values = BTreeMap::from([("A".to_owned(), "1".to_owned())]);
+        let found = substituted("$$patch: delete ${A} ${B} ${C:-2} ${D-3} $x 5$", &values);
+        assert_eq!(found, "$patch: delete 1 ${B} 2 3 $x 5$");
+    }
 }

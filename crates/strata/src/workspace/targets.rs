@@ -17,6 +17,7 @@ use strata_truenas::{TrueNasClient, TrueNasOptions};
 
 use super::Workspace;
 use super::resolve::Outside;
+use super::token_keeper::SopsKeeper;
 use crate::command_error::CommandError;
 use crate::printer::Printer;
 
@@ -50,6 +51,13 @@ impl Targets {
 
     pub(super) fn shared_storages(&self) -> &BTreeMap<String, BTreeSet<String>> {
         &self.shared
+    }
+
+    /// Adds what the source says to what there is.
+    pub(super) fn expect_shared(&mut self, written: BTreeMap<String, BTreeSet<String>>) {
+        for (target, storages) in written {
+            self.shared.entry(target).or_default().extend(storages);
+        }
     }
 
     /// Connects every Proxmox of the stack's environment: a state may name one that the source no longer does.
@@ -197,6 +205,7 @@ fn base_options(workspace: &Workspace<'_>, endpoint: &str) -> Result<ProxmoxOpti
     let mut options = ProxmoxOptions::new(endpoint.to_owned(), random);
     options.dial = dial(workspace)?;
     options.redactor = workspace.redactor.clone();
+    options.keeper = Some(Arc::new(SopsKeeper::new(workspace)));
     let printer = workspace.context.printer;
     if printer.is_verbose() {
         options.trace = Some(Arc::new(Trace(printer)));
@@ -218,8 +227,30 @@ fn options(workspace: &Workspace<'_>, target: &ProxmoxTarget) -> Result<ProxmoxO
     if options.token.is_none() && options.login.is_none() {
         return Err(CommandError::failed("a Proxmox target needs a `token` or a `login`"));
     }
+    filled_in(workspace, target, options.token.as_ref())?;
     options.tls = trust(workspace, target.tls.as_ref())?;
     Ok(options)
+}
+
+/// An import writes something down for what it cannot know; nobody is asked before that is replaced.
+fn filled_in(
+    workspace: &Workspace<'_>,
+    target: &ProxmoxTarget,
+    token: Option<&SecretString>,
+) -> Result<(), CommandError> {
+    let endpoint = &target.endpoint;
+    let origin = Some(workspace.origin(endpoint.span));
+    let host = endpoint.split("://").last().unwrap_or_default().split([':', '/']).next().unwrap_or_default();
+    if host.ends_with(".invalid") {
+        let message = format!("`{}` stands in for an endpoint that no file said", endpoint.value);
+        return Err(CommandError::failed(message).origin(origin).hint("write the real one here"));
+    }
+    if token.is_some_and(|token| token.expose() == strata_tofu::import::NO_TOKEN) {
+        let message = format!("the API token of `{}` is not set yet", endpoint.value);
+        let hint = "write it as `user@realm!name=secret` with `strata secrets edit secrets.sops.yaml`";
+        return Err(CommandError::failed(message).origin(origin).hint(hint));
+    }
+    Ok(())
 }
 
 fn insecure(workspace: &Workspace<'_>) -> TlsTrust {

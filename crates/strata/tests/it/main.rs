@@ -16,8 +16,10 @@ mod faults;
 #[path = "../../../strata-state/tests/it/gitlab_server.rs"]
 #[allow(dead_code)]
 mod gitlab_server;
+mod imported;
 mod interrupts;
 mod kill;
+mod layer0;
 mod leak;
 mod least_privilege;
 mod places;

@@ -84,7 +84,7 @@ fn beside(import: &mut Import<'_>, folder: &str) -> Found {
     let mut found = Found::default();
     let mut paths = import.files.inside(folder, ".tfvars");
     paths.sort_by_key(|path| !path.ends_with("/terraform.tfvars"));
-    for path in paths {
+    for path in paths.into_iter().filter(|path| !is_example(path)) {
         let own = stem(&path);
         let Some((attributes, blocks)) = import.variables(&path) else { continue };
         let always = own == "terraform" || own.ends_with(".auto");
@@ -95,7 +95,46 @@ fn beside(import: &mut Import<'_>, folder: &str) -> Found {
             found.always.push(File { name: path, attributes, blocks: Vec::new() });
         }
     }
+    examples(import, folder, &mut found);
     found
+}
+
+/// Words in the names of files that show what the real ones look like.
+const EXAMPLES: [&str; 6] = ["example", "sample", "template", "tmpl", "tpl", "dist"];
+
+fn is_example(path: &str) -> bool {
+    let own = path.rsplit('/').next().unwrap_or(path).to_ascii_lowercase();
+    own.contains("tfvars") && own.split(['.', '_', '-']).any(|part| EXAMPLES.contains(&part))
+}
+
+/// The real file is often kept out of git: then the example beside it says what no other file does, but for secrets.
+fn examples(import: &mut Import<'_>, folder: &str, found: &mut Found) {
+    for path in import.files.inside(folder, "") {
+        if !is_example(&path) || path.ends_with(".json") {
+            continue;
+        }
+        let Some((mut attributes, _)) = import.variables(&path) else { continue };
+        let known = |name: &str| {
+            let files = found.always.iter().chain(&found.others).chain(&found.secrets);
+            files.flat_map(|file| &file.attributes).any(|attribute| attribute.name == name)
+        };
+        attributes.retain(|attribute| !known(&attribute.name) && !is_secret(&attribute.name));
+        if attributes.is_empty() {
+            continue;
+        }
+        import.note(
+            Some(&Place::new(&path, 1)),
+            "the real file is not here: what no other file says was taken from this example, check it",
+        );
+        found.always.insert(0, File { name: stem(&path), attributes, blocks: Vec::new() });
+    }
+}
+
+/// An example has no real ones.
+fn is_secret(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    let public = ["ssh", "public"].iter().any(|word| name.contains(word));
+    ["password", "secret", "token"].iter().any(|word| name.contains(word)) || name.ends_with("key") && !public
 }
 
 /// Those in folders below that hold no code, by environment: `environments/dev.tfvars`, `envs/dev/terraform.tfvars`.
@@ -106,7 +145,11 @@ fn below(import: &mut Import<'_>, folder: &str) -> BTreeMap<String, Found> {
         let inner = join(folder, inner);
         for path in import.files.below(&inner) {
             let at = folder_of(&path);
-            if !path.ends_with(".tfvars") || roots.contains(at) || import.files.was_read(&path) {
+            if !path.ends_with(".tfvars")
+                || is_example(&path)
+                || roots.contains(at)
+                || import.files.was_read(&path)
+            {
                 continue;
             }
             let own = stem(&path);

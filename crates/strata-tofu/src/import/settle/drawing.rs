@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use jiff::Timestamp;
 use strata_blueprint::{ForeignTemplate, Resolver, Site, draw_cluster, draw_stack};
 use strata_diagnostics::Diagnostic;
 use strata_resource::Lineage;
-use strata_secret::SecretString;
+use strata_secret::{RandomSource, SecretString};
 use strata_source::{EffectiveStack, Model, Reference, Repository};
+use strata_talos::{SecretsBundle, ServiceAccountKey};
 
 /// Nothing is decrypted to see whether something can be drawn.
 struct Hidden;
@@ -19,13 +21,43 @@ impl Resolver for Hidden {
 
 pub(super) fn problems(repository: &Repository) -> Vec<Diagnostic> {
     let foreign = templates(repository);
-    repository.effective().flat_map(|stack| of_stack(repository, stack, &foreign)).collect()
+    repository.effective().flat_map(|stack| of_stack(repository, stack, &foreign, None)).collect()
+}
+
+/// What is wrong with the configurations of machines with Talos, which are made of secrets: any will do to see it.
+pub(super) fn configurations(repository: &Repository) -> Vec<(String, Diagnostic)> {
+    let foreign = templates(repository);
+    let clusters: Vec<&EffectiveStack> =
+        repository.effective().filter(|stack| stack.cluster().is_some()).collect();
+    if clusters.is_empty() {
+        return Vec::new();
+    }
+    let made = SecretsBundle::generate(Timestamp::UNIX_EPOCH, ServiceAccountKey::Ecdsa, &mut Fixed(1));
+    let Ok(secrets) = made else { return Vec::new() };
+    let of = |stack: &EffectiveStack| -> Vec<(String, Diagnostic)> {
+        let found = of_stack(repository, stack, &foreign, Some(&secrets));
+        found.into_iter().map(|problem| (stack.name.clone(), problem)).collect()
+    };
+    clusters.into_iter().flat_map(of).collect()
+}
+
+/// Nothing hangs on these secrets: they are thrown away.
+struct Fixed(u8);
+
+impl RandomSource for Fixed {
+    fn fill(&mut self, bytes: &mut [u8]) {
+        for byte in bytes {
+            self.0 = self.0.wrapping_mul(167).wrapping_add(13);
+            *byte = self.0;
+        }
+    }
 }
 
 fn of_stack(
     repository: &Repository,
     stack: &EffectiveStack,
     foreign: &BTreeMap<String, ForeignTemplate>,
+    secrets: Option<&SecretsBundle>,
 ) -> Vec<Diagnostic> {
     let id = repository.settings.repository.as_ref().map(|id| id.value.as_str()).unwrap_or_default();
     let lineage = Lineage::derive(id, &format!("{}/{}", stack.environment, stack.name));
@@ -43,7 +75,7 @@ fn of_stack(
         mirror: &|url| url.to_owned(),
         resolver: &Hidden,
         is_secret: &|_| false,
-        cluster_secrets: None,
+        cluster_secrets: secrets,
         sources: &repository.sources,
     };
     let drawn = match &stack.model {

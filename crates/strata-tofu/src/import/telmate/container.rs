@@ -16,15 +16,18 @@ pub(in super::super) fn container(import: &mut Import<'_>, body: &Tree, own: &st
     if !body.has("power_state") && !body.has("root_mount") && body.flag("start") != Some(true) {
         guest.insert("started".into(), json!(false));
     }
-    let Some(image) = image(body) else {
-        let what = match body.get("clone") {
-            Some(_) => "is a clone, which Strata has only of machines",
-            None => "has no template that is known here",
-        };
-        import.note(Some(&body.place), format!("the container `{own}` {what}: it was left out"));
+    if body.get("clone").is_some() && image(body).is_none() {
+        let message =
+            format!("the container `{own}` is a clone, which Strata has only of machines: it was left out");
+        import.note(Some(&body.place), message);
         body.take_all();
         return None;
-    };
+    }
+    let image = image(body).unwrap_or_else(|| {
+        let there = body.get("ostemplate").or_else(|| body.get("template"));
+        there.into_iter().for_each(Tree::take_all);
+        import.some_image(own, there.map_or(&body.place, |tree| &tree.place))
+    });
     guest.insert("image".into(), json!(image));
     let host = ["hostname", "name"].iter().find_map(|key| body.text_if(key, output::is_host));
     guest.put("hostname", host);
