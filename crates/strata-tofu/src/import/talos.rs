@@ -91,7 +91,7 @@ impl Cluster {
             if let Some(node) = node.as_object_mut().filter(|node| !node.contains_key("address")) {
                 let address = stand_in(import);
                 let at = import.origins.get(&(path.clone(), "nodes".to_owned(), own.clone())).cloned();
-                import.note(Some(&at.unwrap_or_else(|| place.clone())), no_address(own, &address));
+                import.note(Some(&at.unwrap_or_else(|| place.clone())), no_address(own));
                 node.insert("address".into(), json!(address));
                 // It lies in no network of the cluster.
                 self.network.remove("cidr");
@@ -359,9 +359,9 @@ pub(super) fn stand_in(import: &mut Import<'_>) -> String {
     address
 }
 
-pub(super) fn no_address(own: &str, address: &str) -> String {
+pub(super) fn no_address(own: &str) -> String {
     format!(
-        "no file says the address of `{own}`, which Strata has to know: `{address}` stands in for it, write the real one"
+        "`{own}` has its address in no file, and Strata has to know it: one for documents stands in for it, write the real one"
     )
 }
 
