@@ -63,9 +63,16 @@ impl<'r> Around<'r> {
         let mut image = self.image(import, tree)?;
         let Some(map) = image.as_object_mut() else { return Some(image) };
         let url = map.get("url").and_then(Json::as_str).unwrap_or_default();
+        if [".gz", ".xz", ".bz2", ".zst", ".lzo"].iter().any(|ending| url.ends_with(ending)) {
+            let message = format!(
+                "`{url}` is packed, which Strata does not unpack: name the image itself as `import`, or the disk begins empty"
+            );
+            import.note(Some(&tree.place), message);
+            return None;
+        }
         if url.ends_with(".img") {
             // It may be of either kind; those of distributions are this one.
-            map.insert("format".into(), json!("qcow2"));
+            map.entry("format").or_insert_with(|| json!("qcow2"));
             map.insert("contentType".into(), json!("import"));
         } else if map.get("contentType") != Some(&json!("import")) {
             map.shift_remove("contentType");
@@ -104,10 +111,19 @@ impl<'r> Around<'r> {
     }
 }
 
+/// The endings of files that Strata knows.
+const FILE_KINDS: [&str; 7] = ["iso", "qcow2", "raw", "vmdk", "tar.gz", "tar.xz", "tar.zst"];
+
 /// A download as Strata writes it.
 fn image(import: &mut Import<'_>, body: &Tree) -> Option<Json> {
     let mut image = Object::new();
-    image.insert("url".into(), json!(body.text_if("url", |url| url.starts_with("http"))?));
+    let url = body.text_if("url", |url| url.starts_with("http"))?;
+    // What the file is called says what it is, where the address does not.
+    let kind_of = |name: &str| FILE_KINDS.iter().find(|kind| name.ends_with(&format!(".{kind}"))).copied();
+    let named = body.get("file_name").and_then(Tree::peek).and_then(|name| kind_of(&name));
+    let format = named.filter(|kind| kind_of(&url).is_none() && (*kind != "iso" || !url.ends_with(".img")));
+    image.insert("url".into(), json!(url));
+    image.put("format", format);
     image.put("checksum", output::checksum_of(body, "checksum", "checksum_algorithm"));
     image.put("storage", body.text("datastore_id"));
     let needless = ["file_name", "overwrite", "overwrite_unmanaged", "upload_timeout", "node_name"];
