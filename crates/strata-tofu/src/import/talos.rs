@@ -219,6 +219,7 @@ impl Import<'_> {
     }
 }
 
+pub(super) const ENCRYPTED: &str = "the patch is encrypted and was left out: write it as a mapping in `patches`, with `{secret: NAME}` for what is secret";
 const UNFILLED: &str = "a patch has `${…}` in it, which talhelper fills in: do that by hand";
 
 /// `${NAME}` and `${NAME:-default}` filled in; `$$` is a dollar. What has no value stays.
@@ -271,6 +272,9 @@ pub(super) fn patches(
                 let there = resolve(folder, &path).filter(|path| import.files.has(path));
                 let content = there.as_deref().and_then(|path| import.read(path));
                 match (there, content) {
+                    (Some(there), Some(content)) if content.contains("ENC[AES256_GCM") => {
+                        import.note(Some(&Place::new(&there, 1)), ENCRYPTED);
+                    }
                     (Some(there), Some(content)) if !content.trim().is_empty() => {
                         let content = substituted(&content, &cluster.values);
                         if let Some(line) = content.lines().position(|line| line.contains("${")) {

@@ -341,3 +341,26 @@ patches:
     assert!(told(&refused), "{:?}", refused.notes);
     assert!(refused.files.contains_key("clusters/lab/patches/bad.yaml"));
 }
+
+/// OpenTofu's own ending wins over Terraform's; code in JSON is told.
+#[test]
+fn code_has_two_endings() {
+    let vm = |name: &str, number: u32| {
+        format!(
+            "resource \"proxmox_virtual_environment_vm\" \"{name}\" {{\n  name = \"{name}\"\n  node_name = \"a\"\n  vm_id = {number}\n}}\n"
+        )
+    };
+    let world = Memory::new()
+        .file("tofu/one.tofu", vm("one", 171))
+        .file("tofu/two.tf", vm("old", 172))
+        .file("tofu/two.tofu", vm("two", 173))
+        .file("tofu/three.tf.json", "{}");
+    let imported = import(&world, "fixture1", None);
+    repository(&imported);
+    let written = &imported.files["stacks/machines/stack.yaml"];
+    assert!(
+        written.contains("  one:") && written.contains("  two:") && !written.contains("old"),
+        "{written}"
+    );
+    assert!(has_note(&imported, "tofu/three.tf.json:1", "code in JSON"));
+}
