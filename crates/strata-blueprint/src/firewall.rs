@@ -23,7 +23,7 @@ pub(crate) fn spec(firewall: &Firewall) -> Value {
     Value::Map(spec)
 }
 
-fn rule(rule: &FirewallRule) -> Value {
+pub(crate) fn rule(rule: &FirewallRule) -> Value {
     let mut spec = Spec::new();
     spec.put("type", rule.direction.to_string());
     spec.put("action", rule.action.value.clone());

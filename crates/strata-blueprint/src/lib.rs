@@ -10,6 +10,7 @@ mod fields;
 mod firewall;
 mod guest;
 mod hardware;
+mod hypervisor;
 mod image;
 mod outputs;
 mod site;
@@ -20,5 +21,6 @@ mod vm;
 mod written;
 
 pub use cluster::{ClusterPlan, NodePlan, cluster_target, draw_cluster};
+pub use hypervisor::draw_hypervisor;
 pub use site::{Blueprint, ForeignTemplate, Resolver, Site};
 pub use stack::draw_stack;

@@ -47,6 +47,14 @@ impl Provider for GuardedProvider {
         self.inner.objections(operations).await
     }
 
+    fn notices(&self, operation: &Operation) -> Vec<String> {
+        self.inner.notices(operation)
+    }
+
+    fn promise(&self, operations: &[Operation]) {
+        self.inner.promise(operations);
+    }
+
     async fn preflight(&self, operations: &[Operation]) -> Result<Vec<ProviderError>, ProviderError> {
         self.inner.preflight(operations).await
     }

@@ -13,7 +13,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use strata_resource::{
-    Address, ChangeEffect, FieldChange, Lineage, Resource, ResourceGraph, RestartPolicy, Spec, Value,
+    Address, ChangeEffect, FieldChange, Kind, Lineage, Resource, ResourceGraph, RestartPolicy, Spec, Value,
     diff_specs, diff_unfinished,
 };
 use strata_state::{DeposedObject, OpenEntry, StateDocument, StateResource};
@@ -170,6 +170,10 @@ impl<'a> Planner<'a> {
                 Some((former, recorded)) => self.moved(resource, recorded, former),
                 None => self.create(resource, recorded),
             },
+            // Proxmox drops the entries of a subject together with it.
+            Sighting::Ours(_) if resource.kind() == Kind::Acl && self.needs_remade(resource) => {
+                self.create(resource, None);
+            }
             Sighting::Ours(observed) => {
                 let observed = &*self.seen(observed);
                 match former.zip(recorded) {
@@ -182,6 +186,10 @@ impl<'a> Planner<'a> {
                 }
             }
         }
+    }
+
+    fn needs_remade(&self, resource: &Resource) -> bool {
+        resource.depends_on.iter().any(|to| self.remade.contains(to))
     }
 
     fn create(&mut self, resource: &Resource, recorded: Option<&StateResource>) {
@@ -253,7 +261,11 @@ impl<'a> Planner<'a> {
             let pending = observed.pending.join(", ");
             step.reasons.push(format!("it waits for a restart to take up: {pending}"));
         }
-        if recorded.is_none() {
+        if recorded.is_none() && adopts(resource) && !observed.spec.contains_key("mark") {
+            step.reasons.push("it is there already and is taken over: `adopt` says so".to_owned());
+        } else if recorded.is_none()
+            && (observed.spec.contains_key("mark") || !resource.kind().is_datacenter())
+        {
             step.reasons.push("it is there and ours by its mark, but not in the state".to_owned());
         } else if recorded.is_some_and(|recorded| recorded.partial) {
             step.reasons.push("an interrupted run left it unfinished".to_owned());
@@ -336,6 +348,11 @@ fn replacement_reasons(
         reasons.push("its cloud-init data changed, and `onChange` is `recreate`".to_owned());
     }
     reasons
+}
+
+/// The source says that what is there already is to be taken over.
+fn adopts(resource: &Resource) -> bool {
+    resource.spec.get("adopt").and_then(Value::as_bool) == Some(true)
 }
 
 fn is_complete(spec: &Spec) -> bool {

@@ -14,6 +14,8 @@ pub struct Wanted<'a> {
     pub address: &'a Address,
     pub spec: &'a Spec,
     pub recorded: Option<&'a StateResource>,
+    /// What an interrupted create was to make, where one is open: an object that can carry no mark is ours if it is just that.
+    pub begun: Option<&'a Spec>,
     pub lineage: &'a Lineage,
 }
 
@@ -123,6 +125,14 @@ pub trait Provider: Send + Sync {
     async fn objections(&self, _operations: &[Operation]) -> Result<Vec<Objection>, ProviderError> {
         Ok(Vec::new())
     }
+
+    /// What the plan has to say about an operation besides its changes: what stays, what else is touched.
+    fn notices(&self, _operation: &Operation) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// What a lower layer will have done by the time that anything else runs: preflight takes it as there.
+    fn promise(&self, _operations: &[Operation]) {}
 
     /// Whether this run can do the operations: privileges, storages, bridges. Everything that is wrong, not only the first.
     async fn preflight(&self, operations: &[Operation]) -> Result<Vec<ProviderError>, ProviderError>;

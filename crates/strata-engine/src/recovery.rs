@@ -1,7 +1,7 @@
 //! Closes what an interrupted run left open, by looking at the remote (docs/ownership.md has the table).
 
 use serde::Serialize;
-use strata_resource::{Address, claimed_spec};
+use strata_resource::{Address, Spec, claimed_spec};
 use strata_state::{Action, DeposedObject, Effect, JournalRecord, OpenEntry, StateDocument, StateResource};
 
 use crate::events::Event;
@@ -67,10 +67,17 @@ pub(crate) async fn sight(
         address: &entry.address,
         spec: &entry.identity,
         recorded: recorded.as_ref(),
+        begun: begun_spec(entry),
         lineage: &document.lineage,
     };
     let sighting = answers(provider, &[wanted]).await?.pop();
     sighting.ok_or_else(|| ProviderError::new(crate::ErrorClass::Internal, "the target gave no answer"))
+}
+
+/// What an open create was to make.
+pub(crate) fn begun_spec(entry: &OpenEntry) -> Option<&Spec> {
+    let becomes = entry.becomes.as_ref().filter(|_| entry.action == Action::Create)?;
+    Some(&becomes.spec)
 }
 
 /// What the state knows of the very object that an entry is about: the current one of its address, or a former one.
@@ -122,7 +129,9 @@ fn begun_create(entry: &OpenEntry, observed: &Observed, document: &StateDocument
         deposed.retain(|former| Place::of_former(kind, former) != place);
     }
     let facts = observed.facts.clone();
-    Effect::Put(Box::new(StateResource { facts, partial: true, deposed, ..(**becomes).clone() }))
+    // What one request makes is there as a whole, with what cannot be read back.
+    let partial = !kind.is_made_at_once();
+    Effect::Put(Box::new(StateResource { facts, partial, deposed, ..(**becomes).clone() }))
 }
 
 /// An update that may have been done in part: what it was to add is ours from now on, so that it can also be removed.

@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 
 use futures::future::try_join_all;
 use strata_resource::{Address, Lineage, ResourceGraph, Spec};
-use strata_state::{StateDocument, StateResource};
+use strata_state::{OpenEntry, StateDocument, StateResource};
 
 use crate::place::Place;
+use crate::recovery::begun_spec;
 use crate::run::{EngineError, Providers};
 use crate::{ErrorClass, Provider, ProviderError, Sighting, Wanted};
 
@@ -34,16 +35,18 @@ struct Question<'a> {
     target: &'a str,
     spec: &'a Spec,
     recorded: Option<Cow<'a, StateResource>>,
+    begun: Option<&'a Spec>,
 }
 
 /// Looks at every object of the graph and of the state.
 pub async fn refresh(
     graph: &ResourceGraph,
     state: &StateDocument,
+    open: &[OpenEntry],
     lineage: &Lineage,
     providers: &Providers,
 ) -> Result<Live, EngineError> {
-    let questions = questions(graph, state);
+    let questions = questions(graph, state, open);
     let mut by_target: BTreeMap<&str, Vec<&Question<'_>>> = BTreeMap::new();
     for question in &questions {
         by_target.entry(question.target).or_default().push(question);
@@ -56,6 +59,7 @@ pub async fn refresh(
                 address: question.address,
                 spec: question.spec,
                 recorded: question.recorded.as_deref(),
+                begun: question.begun,
                 lineage,
             })
             .collect();
@@ -93,7 +97,11 @@ pub(crate) async fn answers(
     Ok(answers)
 }
 
-fn questions<'a>(graph: &'a ResourceGraph, state: &'a StateDocument) -> Vec<Question<'a>> {
+fn questions<'a>(
+    graph: &'a ResourceGraph,
+    state: &'a StateDocument,
+    open: &'a [OpenEntry],
+) -> Vec<Question<'a>> {
     let mut questions = Vec::with_capacity(graph.len());
     for resource in graph.iter() {
         let (address, target, spec) = (&resource.address, resource.target.as_str(), &resource.spec);
@@ -102,13 +110,15 @@ fn questions<'a>(graph: &'a ResourceGraph, state: &'a StateDocument) -> Vec<Ques
             recorded.filter(|recorded| Place::of_record(kind, recorded) != Place::of(kind, target, spec));
         // What the state knows says nothing about another place.
         let known = recorded.filter(|_| moved.is_none()).map(Cow::Borrowed);
-        questions.push(Question { slot: Slot::Current, address, target, spec, recorded: known });
+        let begun = open.iter().find(|entry| entry.address == *address).and_then(begun_spec);
+        questions.push(Question { slot: Slot::Current, address, target, spec, recorded: known, begun });
         questions.extend(moved.map(|former| Question {
             slot: Slot::Former,
             address,
             target: &former.target,
             spec: &former.spec,
             recorded: Some(Cow::Borrowed(former)),
+            begun: None,
         }));
     }
     for (address, recorded) in &state.resources {
@@ -119,6 +129,7 @@ fn questions<'a>(graph: &'a ResourceGraph, state: &'a StateDocument) -> Vec<Ques
                 target: &recorded.target,
                 spec: &recorded.spec,
                 recorded: Some(Cow::Borrowed(recorded)),
+                begun: None,
             });
         }
         questions.extend(recorded.deposed.iter().map(|former| Question {
@@ -127,6 +138,7 @@ fn questions<'a>(graph: &'a ResourceGraph, state: &'a StateDocument) -> Vec<Ques
             target: &former.target,
             spec: &former.spec,
             recorded: Some(Cow::Owned(recorded.with_former(former))),
+            begun: None,
         }));
     }
     questions

@@ -102,11 +102,12 @@ impl Run {
     pub async fn drift(&self, stack: &StackView) -> Result<Vec<Drift>, EngineError> {
         let state = self.read_state(stack).await?;
         let nothing = ResourceGraph::default();
-        let live = self.look(&nothing, &state.document, &stack.lineage).await?;
+        let live = self.look(&nothing, &state, &stack.lineage).await?;
         Ok(crate::drift::compare(&state.document, &live))
     }
 
-    /// Asks the providers whether this run can do what the plan says. Gives everything that stands in its way.
+    /// Asks the providers whether this run can do what the plan says. Gives everything that stands in its way. What the plan makes
+    /// counts as there for the plans that are asked about after it: those of higher layers.
     pub async fn preflight(&self, plan: &Plan) -> Result<Vec<ProviderError>, EngineError> {
         let mut found = Vec::new();
         for (target, operations) in plan.operations() {
@@ -115,13 +116,18 @@ impl Run {
                 target: target.to_owned(),
                 error: Box::new(error),
             })?);
+            self.providers.get(target)?.promise(&operations);
         }
         Ok(found)
     }
 
-    /// Restarts that no table foretells: the providers are asked.
+    /// Restarts that no table foretells, and what else there is to say: the providers are asked.
     fn forecast(&self, plan: &mut Plan) -> Result<(), EngineError> {
         let lineage = plan.lineage.clone();
+        for step in plan.steps.iter_mut().filter(|step| step.action.is_remote()) {
+            let operation = step.operation(step.action.action(), step.spec.clone(), &lineage);
+            step.reasons.extend(self.providers.get(&step.target)?.notices(&operation));
+        }
         for step in plan.steps.iter_mut().filter(|step| step.action == StepAction::Update) {
             let operation = step.operation(Action::Update, step.spec.clone(), &lineage);
             match self.providers.get(&step.target)?.forecast(&operation) {
@@ -162,7 +168,7 @@ impl Run {
         stack: &StackView,
         state: &ReplayedState,
     ) -> Result<Plan, EngineError> {
-        let live = self.look(&stack.graph, &state.document, &stack.lineage).await?;
+        let live = self.look(&stack.graph, state, &stack.lineage).await?;
         let mut plan = make_plan(&PlanRequest {
             graph: &stack.graph,
             state: &state.document,
@@ -181,11 +187,12 @@ impl Run {
     async fn look(
         &self,
         graph: &ResourceGraph,
-        state: &StateDocument,
+        state: &ReplayedState,
         lineage: &Lineage,
     ) -> Result<Live, EngineError> {
-        self.events.emit(Event::RefreshStarted { objects: graph.len().max(state.resources.len()) });
-        let live = refresh(graph, state, lineage, &self.providers).await?;
+        let ReplayedState { document, open, .. } = state;
+        self.events.emit(Event::RefreshStarted { objects: graph.len().max(document.resources.len()) });
+        let live = refresh(graph, document, open, lineage, &self.providers).await?;
         self.events.emit(Event::RefreshDone { objects: live.current.len() });
         Ok(live)
     }

@@ -13,7 +13,7 @@ use serde::de::{DeserializeOwned, IgnoredAny};
 use strata_net::{
     Body, Clock, HttpClient, HttpOptions, Multipart, Random, Request, RetryPolicy, Verdict, retry,
 };
-use strata_secret::Redactor;
+use strata_secret::{Redactor, SecretString};
 use tokio::sync::Semaphore;
 
 use self::auth::Auth;
@@ -22,6 +22,7 @@ pub use self::error::{CallError, ConnectError};
 pub(crate) use self::task::TaskEnd;
 use crate::ProxmoxOptions;
 use crate::api::{ApiError, Envelope, Params, Version};
+use crate::datacenter::TokenKeeper;
 
 const BASE: &str = "/api2/json";
 const FORM: &str = "application/x-www-form-urlencoded";
@@ -46,6 +47,7 @@ pub struct Client {
     policy: RetryPolicy,
     permits: Semaphore,
     parallelism: usize,
+    keeper: Option<Arc<dyn TokenKeeper>>,
 }
 
 impl Client {
@@ -72,6 +74,7 @@ impl Client {
             policy: options.retry,
             permits: Semaphore::new(parallelism),
             parallelism,
+            keeper: options.keeper,
         })
     }
 
@@ -102,6 +105,21 @@ impl Client {
 
     pub(crate) fn can_be_root(&self) -> bool {
         self.auth.has_root_login()
+    }
+
+    /// Whether there is a user with a password, whoever it is.
+    pub(crate) fn has_login(&self) -> bool {
+        self.auth.login_user().is_some()
+    }
+
+    /// The password that a user other than root has to repeat to change somebody else's.
+    pub(crate) fn confirmation(&self) -> Option<&SecretString> {
+        self.auth.login_password().filter(|_| !self.auth.has_root_login())
+    }
+
+    /// Where values of new tokens go.
+    pub(crate) fn keeper(&self) -> Option<&dyn TokenKeeper> {
+        self.keeper.as_deref()
     }
 
     pub(crate) fn uses_token(&self) -> bool {
@@ -142,6 +160,21 @@ impl Client {
         };
         let answer = self.send(method.clone(), path, query, body, rights, None).await?;
         task_or_nothing(&answer).map_err(|error| CallError::unreadable(method.as_str(), path, &error))
+    }
+
+    /// Writes once, where the answer says something that is said nowhere else.
+    pub(crate) async fn write_for<T: DeserializeOwned>(
+        &self,
+        method: Method,
+        path: &str,
+        params: &Params,
+    ) -> Result<T, CallError> {
+        params.secrets().for_each(|secret| self.redactor.add_text(secret));
+        let body = Body::Bytes { content_type: FORM.to_owned(), bytes: Bytes::from(params.encode()) };
+        let answer = self.send(method.clone(), path, String::new(), body, Rights::Usual, None).await?;
+        serde_json::from_slice::<Envelope<T>>(&answer)
+            .map(|envelope| envelope.data)
+            .map_err(|error| CallError::unreadable(method.as_str(), path, &error))
     }
 
     /// Uploads a file. It is held in memory and can take longer than other requests.

@@ -19,11 +19,11 @@ use strata_engine::{Operation, OperationContext, Outcome, ProviderError};
 use strata_resource::Kind;
 use strata_state::Action;
 
-use self::work::Work;
 use crate::client::Client;
+use crate::datacenter;
 
 pub(crate) use self::patience::Patience;
-pub(crate) use self::work::quiet;
+pub(crate) use self::work::{Call, StepError, Work, quiet};
 
 pub(crate) async fn execute(
     client: &Client,
@@ -32,6 +32,7 @@ pub(crate) async fn execute(
 ) -> Result<Outcome, ProviderError> {
     let work = Work { client, operation, context };
     match (operation.address.kind(), operation.action) {
+        (kind, _) if kind.is_datacenter() => datacenter::execute(&work).await,
         (Kind::Image, Action::Create | Action::Update) => image::create(&work).await,
         (Kind::Cidata, Action::Create | Action::Update) => cidata::create(&work).await,
         (Kind::Image | Kind::Cidata, Action::Delete) => image::delete(&work).await,

@@ -1,7 +1,8 @@
 //! Looking at everything that a plan is about, bulk first.
 //!
 //! The price: one listing of the cluster, one listing for each hypervisor and kind of guest on it, one read for each guest and
-//! two more where its firewall is ours, one listing for each storage with volumes of ours. Guests that the listing does not have
+//! two more where its firewall is ours, one listing for each storage with volumes of ours, one listing for each other kind of
+//! object. Guests that the listing does not have
 //! are not asked for.
 
 mod guests;
@@ -12,6 +13,7 @@ use strata_engine::{ProviderError, Sighting, Wanted};
 pub(crate) use self::guests::{Covers, facts_of, observed_guest};
 pub(crate) use self::volumes::{find_volume, volume_facts};
 use crate::client::Client;
+use crate::datacenter;
 use crate::snippets;
 
 pub(crate) async fn observe_all(
@@ -19,12 +21,13 @@ pub(crate) async fn observe_all(
     wanted: &[Wanted<'_>],
 ) -> Result<Vec<Sighting>, ProviderError> {
     let mut sightings = vec![Sighting::Absent; wanted.len()];
-    let (guests, volumes) = futures::future::try_join(
+    let (guests, volumes, others) = futures::future::try_join3(
         guests::look_at_guests(client, wanted),
         volumes::look_at_volumes(client, wanted),
+        datacenter::look_at(client, wanted),
     )
     .await?;
-    for (index, sighting) in guests.into_iter().chain(volumes) {
+    for (index, sighting) in guests.into_iter().chain(volumes).chain(others) {
         sightings[index] = sighting;
     }
     snippets::settle(wanted, &mut sightings);

@@ -6,6 +6,8 @@ use std::time::Duration;
 use strata_net::{Clock, DialMap, Random, RetryPolicy, SystemClock, TlsTrust, TraceSink};
 use strata_secret::{Redactor, SecretString};
 
+use crate::TokenKeeper;
+
 /// A user and its password, for a ticket.
 #[derive(Clone)]
 pub struct Login {
@@ -35,6 +37,8 @@ pub struct ProxmoxOptions {
     pub trace: Option<Arc<dyn TraceSink>>,
     /// Learns every secret that is sent, and scrubs what the server says.
     pub redactor: Redactor,
+    /// Where values of new API tokens are kept.
+    pub keeper: Option<Arc<dyn TokenKeeper>>,
 }
 
 impl ProxmoxOptions {
@@ -54,6 +58,7 @@ impl ProxmoxOptions {
             random,
             trace: None,
             redactor: Redactor::new(),
+            keeper: None,
         }
     }
 }

@@ -14,6 +14,7 @@ use self::needs::{Need, needs_of};
 use self::permissions::Permissions;
 use crate::api::Params;
 use crate::client::Client;
+use crate::datacenter::{self, Promises};
 
 /// A privilege of Proxmox, such as `VM.Allocate`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -48,6 +49,7 @@ pub fn required_role(operations: &[Operation]) -> BTreeSet<Privilege> {
 pub(crate) async fn preflight(
     client: &Client,
     operations: &[Operation],
+    promises: &Promises,
 ) -> Result<Vec<ProviderError>, ProviderError> {
     if operations.is_empty() {
         return Ok(Vec::new());
@@ -58,12 +60,14 @@ pub(crate) async fn preflight(
     let needs: Vec<Need> = operations.iter().flat_map(needs_of).collect();
     let mut wrong = missing_privileges(&needs, &permissions);
     wrong.extend(root::forbidden_keys(client, operations));
+    wrong.extend(datacenter::forbidden_passwords(client, operations));
+    wrong.extend(datacenter::unready_keepers(client, operations));
     wrong.extend(crate::snippets::left_behind(operations));
     // Where a privilege is missing, what the server shows is not all there is.
     let blind = |path: &str| {
         needs.iter().any(|need| need.paths.iter().any(|own| own == path) && !permissions.meet(need))
     };
-    wrong.extend(places::check(client, operations, &blind).await?);
+    wrong.extend(places::check(client, operations, promises, &blind).await?);
     Ok(wrong)
 }
 

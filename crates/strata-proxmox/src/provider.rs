@@ -1,23 +1,27 @@
 //! The provider: looks, acts and settles, by way of the modules of those names.
 
 use std::collections::BTreeSet;
+use std::sync::{Mutex, PoisonError};
 
 use async_trait::async_trait;
 use strata_engine::{Operation, OperationContext, Outcome, Provider, ProviderError, Sighting, Wanted};
 use strata_state::OpenEntry;
 
 use crate::client::{Client, ConnectError};
+use crate::datacenter::{self, Promises};
 use crate::{ProxmoxOptions, execute, media, observe, preflight, settle, storages};
 
 /// A Proxmox cluster, as the engine sees it.
 pub struct ProxmoxProvider {
     client: Client,
+    /// What lower layers will have made.
+    promises: Mutex<Promises>,
 }
 
 impl ProxmoxProvider {
     /// Checks the settings. Nothing is sent yet.
     pub fn connect(options: ProxmoxOptions) -> Result<Self, ConnectError> {
-        Ok(Self { client: Client::new(options)? })
+        Ok(Self { client: Client::new(options)?, promises: Mutex::default() })
     }
 
     /// The storages that every node sees the same content of. One request.
@@ -52,7 +56,16 @@ impl Provider for ProxmoxProvider {
     }
 
     async fn preflight(&self, operations: &[Operation]) -> Result<Vec<ProviderError>, ProviderError> {
-        preflight::preflight(&self.client, operations).await
+        let promises = self.promises.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        preflight::preflight(&self.client, operations, &promises).await
+    }
+
+    fn notices(&self, operation: &Operation) -> Vec<String> {
+        datacenter::notices(operation)
+    }
+
+    fn promise(&self, operations: &[Operation]) {
+        self.promises.lock().unwrap_or_else(PoisonError::into_inner).extend(operations);
     }
 
     async fn execute(

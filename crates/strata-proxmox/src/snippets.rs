@@ -143,8 +143,14 @@ mod tests {
             spec(serde_json::json!({"volume": ISO, "storage": "local", "node": "pve1", "vmid": 9110}));
         let known_iso = recorded(&volume);
         let wanted = [
-            Wanted { address: &vm, spec: &guest, recorded: Some(&known), lineage: &lineage },
-            Wanted { address: &iso, spec: &volume, recorded: Some(&known_iso), lineage: &lineage },
+            Wanted { address: &vm, spec: &guest, recorded: Some(&known), begun: None, lineage: &lineage },
+            Wanted {
+                address: &iso,
+                spec: &volume,
+                recorded: Some(&known_iso),
+                begun: None,
+                lineage: &lineage,
+            },
         ];
         let mut sightings = [Sighting::Ours(there), Sighting::Absent];
         settle(&wanted, &mut sightings);

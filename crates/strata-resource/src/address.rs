@@ -122,7 +122,8 @@ mod tests {
         assert_eq!(
             error,
             "`homelab/vmm/x` is not an address: `vmm` is no kind; there are image, cidata, template, vm, container, dataset, schematic, machine, \
-             bootstrap, kubernetes, secret, flux, sync"
+             bootstrap, kubernetes, secret, flux, sync, pool, role, group, user, token, acl, storage, mapping, dns, timezone, network, \
+             firewall, alias, ipset, securitygroup"
         );
         assert!("a/vm".parse::<Address>().is_err());
         assert!(":a/vm/b".parse::<Address>().is_err());

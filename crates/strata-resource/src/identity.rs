@@ -55,6 +55,21 @@ pub fn identity_of(kind: Kind, spec: &Spec) -> Spec {
         Kind::Secret => &["namespace", "secret"],
         Kind::Flux => &["flux"],
         Kind::Sync => &["namespace", "sync"],
+        Kind::Pool => &["pool"],
+        Kind::Role => &["role"],
+        Kind::Group => &["group"],
+        Kind::User => &["user"],
+        Kind::Token => &["token"],
+        Kind::Acl => &["path", "subject", "grants"],
+        Kind::Storage => &["storage"],
+        Kind::Mapping => &["bus", "mapping"],
+        Kind::Dns => &["dns"],
+        Kind::Timezone => &["clock"],
+        Kind::Network => &["network"],
+        Kind::Firewall => &["firewall"],
+        Kind::Alias => &["alias"],
+        Kind::Ipset => &["ipset"],
+        Kind::SecurityGroup => &["security_group"],
     };
     fields.iter().filter_map(|field| Some(((*field).to_owned(), spec.get(*field)?.stored()))).collect()
 }
@@ -110,9 +125,70 @@ impl fmt::Display for Mark {
     }
 }
 
+/// The end of a comment that says whose an object of the datacenter is: `[strata 0123456789ab dc/pool/web]`. One line: some comments
+/// are one line of a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CommentMark {
+    /// The short form: comments are read by people.
+    pub lineage: String,
+    pub address: String,
+}
+
+const BEGIN: &str = "[strata ";
+
+impl CommentMark {
+    pub fn new(lineage: &Lineage, address: &Address) -> Self {
+        Self { lineage: lineage.short().to_owned(), address: address.to_string() }
+    }
+
+    /// The mark at the end of a comment, and the comment without it.
+    pub fn split_from_comment(comment: &str) -> (Option<Self>, String) {
+        let comment = comment.trim();
+        let parsed = comment.rfind(BEGIN).and_then(|at| Some((at, Self::parse(&comment[at..])?)));
+        match parsed {
+            Some((at, mark)) => (Some(mark), comment[..at].trim_end().to_owned()),
+            None => (None, comment.to_owned()),
+        }
+    }
+
+    pub fn join_to_comment(&self, comment: &str) -> String {
+        if comment.is_empty() { self.to_string() } else { format!("{} {self}", comment.trim()) }
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        let inside = text.strip_prefix(BEGIN)?.strip_suffix(']')?;
+        let (lineage, address) = inside.split_once(' ')?;
+        let hex = lineage.len() == 12 && lineage.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let whole = !address.is_empty() && !address.contains([' ', '[', ']']);
+        (hex && whole).then(|| Self { lineage: lineage.to_owned(), address: address.to_owned() })
+    }
+}
+
+impl fmt::Display for CommentMark {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{BEGIN}{} {}]", self.lineage, self.address)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_mark_ends_a_comment() {
+        let lineage = Lineage::derive("r1", "dev/dc");
+        let mark = CommentMark::new(&lineage, &Address::new(None, "dc", Kind::Pool, "web"));
+        for comment in ["", "for the web", "odd [strata things"] {
+            let joined = mark.join_to_comment(comment);
+            assert_eq!(
+                CommentMark::split_from_comment(&format!("{joined}\n")),
+                (Some(mark.clone()), comment.to_owned())
+            );
+        }
+        for other in ["", "by hand", "[strata x dc/pool/web]", "[strata 0123456789ab dc/pool/web] more"] {
+            assert_eq!(CommentMark::split_from_comment(other), (None, other.to_owned()));
+        }
+    }
 
     #[test]
     fn the_mark_survives_a_round_trip_through_notes() {

@@ -35,10 +35,39 @@ pub enum Kind {
     Flux,
     /// What Flux follows: a git repository and a folder in it.
     Sync,
+    /// A pool of guests and storages.
+    Pool,
+    /// A named set of privileges.
+    Role,
+    /// A group of users.
+    Group,
+    User,
+    /// An API token of a user.
+    Token,
+    /// Who may do what where: one role of one subject on one path.
+    Acl,
+    /// The definition of a storage; what is stored there is not part of it.
+    Storage,
+    /// A device that guests refer to by name.
+    Mapping,
+    /// The name servers of a host.
+    Dns,
+    /// The time zone of a host.
+    Timezone,
+    /// The interfaces of a host that the source speaks of.
+    Network,
+    /// The firewall of the whole datacenter: options and rules.
+    Firewall,
+    /// A name for an address, in the firewall.
+    Alias,
+    /// A named set of addresses, in the firewall.
+    Ipset,
+    /// A named set of rules, in the firewall.
+    SecurityGroup,
 }
 
 impl Kind {
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 28] = [
         Self::Image,
         Self::Cidata,
         Self::Template,
@@ -52,6 +81,21 @@ impl Kind {
         Self::Secret,
         Self::Flux,
         Self::Sync,
+        Self::Pool,
+        Self::Role,
+        Self::Group,
+        Self::User,
+        Self::Token,
+        Self::Acl,
+        Self::Storage,
+        Self::Mapping,
+        Self::Dns,
+        Self::Timezone,
+        Self::Network,
+        Self::Firewall,
+        Self::Alias,
+        Self::Ipset,
+        Self::SecurityGroup,
     ];
 
     pub fn as_str(self) -> &'static str {
@@ -69,6 +113,21 @@ impl Kind {
             Self::Secret => "secret",
             Self::Flux => "flux",
             Self::Sync => "sync",
+            Self::Pool => "pool",
+            Self::Role => "role",
+            Self::Group => "group",
+            Self::User => "user",
+            Self::Token => "token",
+            Self::Acl => "acl",
+            Self::Storage => "storage",
+            Self::Mapping => "mapping",
+            Self::Dns => "dns",
+            Self::Timezone => "timezone",
+            Self::Network => "network",
+            Self::Firewall => "firewall",
+            Self::Alias => "alias",
+            Self::Ipset => "ipset",
+            Self::SecurityGroup => "securitygroup",
         }
     }
 
@@ -80,6 +139,48 @@ impl Kind {
     /// Whether it is a volume on a storage of Proxmox.
     pub fn is_volume(self) -> bool {
         matches!(self, Self::Image | Self::Cidata)
+    }
+
+    /// Whether it is part of the datacenter itself, which `hypervisors/` describes.
+    pub fn is_datacenter(self) -> bool {
+        matches!(
+            self,
+            Self::Pool
+                | Self::Role
+                | Self::Group
+                | Self::User
+                | Self::Token
+                | Self::Acl
+                | Self::Storage
+                | Self::Mapping
+                | Self::Dns
+                | Self::Timezone
+                | Self::Network
+                | Self::Firewall
+                | Self::Alias
+                | Self::Ipset
+                | Self::SecurityGroup
+        )
+    }
+
+    /// Whether it is a setting that every host has: it is never made and never deleted, only set.
+    pub fn is_setting(self) -> bool {
+        matches!(self, Self::Dns | Self::Timezone)
+    }
+
+    /// Whether one request makes it complete: if it is there after an interrupted run, nothing of it is missing.
+    pub fn is_made_at_once(self) -> bool {
+        matches!(
+            self,
+            Self::Pool
+                | Self::Role
+                | Self::Group
+                | Self::User
+                | Self::Acl
+                | Self::Storage
+                | Self::Mapping
+                | Self::Alias
+        )
     }
 
     /// Whether a replacement makes the new object first and deletes the old one when nothing uses it any more.

@@ -16,7 +16,7 @@ mod value;
 pub use address::{Address, AddressError};
 pub use diff::{FieldChange, Refusal, SpecDiff, diff_specs, diff_unfinished, drift_between};
 pub use graph::{GraphError, Layer, Resource, ResourceGraph, RestartPolicy, Stage};
-pub use identity::{Lineage, Mark, identity_of};
+pub use identity::{CommentMark, Lineage, Mark, identity_of};
 pub use kind::Kind;
 pub use path::FieldPath;
 pub use rules::{ChangeEffect, FieldRule, KindRules, Literal, Unit};

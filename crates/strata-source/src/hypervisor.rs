@@ -11,7 +11,7 @@ use crate::hypervisor::network::{DnsSettings, HostInterface};
 use crate::hypervisor::storage::Storage;
 use crate::machine::firewall::{FirewallRule, Policy};
 use crate::stack::Metadata;
-use crate::value::name::{ID, NAME};
+use crate::value::name::{ID, NAME, POOL, TOKEN, USER};
 
 record! {
     /// Where the hosts are.
@@ -30,6 +30,10 @@ record! {
     pub struct GuestPool {
         /// for people
         "comment" comment: Option<String>;
+        /// taken over if it is there already and nobody's mark is on it
+        "adopt" adopt: bool = false;
+        /// never destroyed or replaced by Strata
+        "protect" protect: bool = false;
     }
 }
 
@@ -58,6 +62,10 @@ record! {
         "mediated" mediated: Option<bool>;
         /// the device on each node
         "devices" devices: Vec<MappedDevice>;
+        /// taken over if it is there already and nobody's mark is on it
+        "adopt" adopt: bool = false;
+        /// never destroyed or replaced by Strata
+        "protect" protect: bool = false;
     }
 }
 
@@ -78,6 +86,10 @@ record! {
         "comment" comment: Option<String>;
         /// the first that matches decides
         "rules" rules: Vec<FirewallRule>;
+        /// taken over if it is there already and nobody's mark is on it
+        "adopt" adopt: bool = false;
+        /// never destroyed or replaced by Strata
+        "protect" protect: bool = false;
     }
 }
 
@@ -88,14 +100,32 @@ record! {
         "comment" comment: Option<String>;
         /// addresses and networks
         "addresses" addresses: Vec<String>;
+        /// taken over if it is there already and nobody's mark is on it
+        "adopt" adopt: bool = false;
+        /// never destroyed or replaced by Strata
+        "protect" protect: bool = false;
+    }
+}
+
+record! {
+    /// A name for an address or a network.
+    pub struct Alias [shorthand("address")] {
+        /// the address or network
+        "address" address: String;
+        /// for people
+        "comment" comment: Option<String>;
+        /// taken over if it is there already and nobody's mark is on it
+        "adopt" adopt: bool = false;
+        /// never destroyed or replaced by Strata
+        "protect" protect: bool = false;
     }
 }
 
 record! {
     /// The firewall of the whole datacenter.
     pub struct DatacenterFirewall [shorthand("enabled")] {
-        /// whether it applies
-        "enabled" enabled: bool = true;
+        /// whether it applies; left as it is if not said
+        "enabled" enabled: Option<bool>;
         /// for packets to the hosts
         "policyIn" policy_in: Option<Policy>;
         /// for packets from the hosts
@@ -103,11 +133,15 @@ record! {
         /// the first that matches decides
         "rules" rules: Vec<FirewallRule>;
         /// names for addresses
-        "aliases" aliases: Map<String> [keys(ID)];
+        "aliases" aliases: Map<Alias> [keys(ID)];
         /// named sets of addresses
         "ipSets" ip_sets: Map<IpSet> [keys(ID)];
         /// named sets of rules
         "groups" groups: Map<SecurityGroup> [keys(ID)];
+        /// taken over if it is there already and nobody's mark is on it
+        "adopt" adopt: bool = false;
+        /// never destroyed or replaced by Strata
+        "protect" protect: bool = false;
     }
 }
 
@@ -123,24 +157,24 @@ record! {
         /// bridges, bonds and VLANs, by name
         "network" network: Map<HostInterface> [keys(ID), aliases(&["bridges"])];
         /// pools of guests and storages
-        "pools" pools: Map<GuestPool>;
+        "pools" pools: Map<GuestPool> [keys(POOL)];
         /// named sets of privileges
         "roles" roles: Map<Role> [keys(ID)];
         /// groups of users
         "groups" groups: Map<Group> [keys(ID)];
         /// users, with their realm: `ops@pve`
-        "users" users: Map<User>;
+        "users" users: Map<User> [keys(USER)];
         /// API tokens: `ops@pve!ci`
-        "tokens" tokens: Map<Token>;
+        "tokens" tokens: Map<Token> [keys(TOKEN)];
         /// who may do what where
         "acl" acl: Vec<AclEntry>;
         /// devices that guests refer to by name
         "mappings" mappings: Option<Mappings>;
         /// the firewall of the whole datacenter
-        "firewall" firewall: Option<DatacenterFirewall>;
+        "firewall" firewall: Option<Spanned<DatacenterFirewall>>;
         /// name servers of the hosts
         "dns" dns: Option<DnsSettings>;
         /// the time zone of the hosts, such as `Europe/Paris`
-        "timezone" timezone: Option<String>;
+        "timezone" timezone: Option<Spanned<String>>;
     }
 }

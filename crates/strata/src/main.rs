@@ -6,6 +6,7 @@ mod command_error;
 mod commands;
 mod context;
 mod examples;
+mod merge_secrets;
 mod printer;
 mod prompt;
 mod replace_file;

@@ -9,13 +9,16 @@ mod resolve;
 mod store;
 mod targets;
 mod tofu;
+mod token_keeper;
 mod waiting;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-use strata_blueprint::{Blueprint, ForeignTemplate, Resolver, Site, draw_cluster, draw_stack};
+use strata_blueprint::{
+    Blueprint, ForeignTemplate, Resolver, Site, draw_cluster, draw_hypervisor, draw_stack,
+};
 use strata_diagnostics::{Color, Diagnostic, Diagnostics, SourceMap, Span};
 use strata_engine::{
     Action, Limits, LockedRun, Operation, Plan, PlanFile, Problem, ProblemKind, Run, StackView, Step,
@@ -131,7 +134,10 @@ impl StackSession {
         self.view
             .graph
             .iter()
-            .filter(|resource| resource.kind().is_guest() || resource.kind().is_volume())
+            .filter(|resource| {
+                let kind = resource.kind();
+                kind.is_guest() || kind.is_volume() || kind.is_datacenter()
+            })
             .flat_map(|resource| actions.map(|action| operation(resource, action)))
             .collect()
     }
@@ -292,6 +298,8 @@ impl<'c> Workspace<'c> {
         for stack in selected.iter().filter(|stack| !matches!(stack.model, Model::Tofu(_))) {
             targets.connect(self, stack).await?;
         }
+        // A storage that a lower layer is about to make is shared from the start.
+        targets.expect_shared(self.repository.shared_storages());
         let mut sessions = Vec::new();
         for stack in selected.iter().copied().filter(|stack| plannable(stack)) {
             let mut view = self.empty_view(stack)?;
@@ -422,7 +430,8 @@ impl<'c> Workspace<'c> {
         let drawn = match &stack.model {
             Model::Machines(machines) => draw_stack(&site, machines),
             Model::Cluster(cluster) => draw_cluster(&site, cluster),
-            Model::Hypervisor(_) | Model::Tofu(_) | Model::Broken => Ok(Blueprint::default()),
+            Model::Hypervisor(hypervisor) => draw_hypervisor(&site, hypervisor),
+            Model::Tofu(_) | Model::Broken => Ok(Blueprint::default()),
         };
         drawn.map_err(|found| {
             let found: Vec<&Diagnostic> = found.iter().collect();
@@ -502,9 +511,9 @@ impl<'c> Workspace<'c> {
     }
 }
 
-/// Hypervisors have nothing that could be planned, and OpenTofu's stacks are planned by OpenTofu.
+/// OpenTofu's stacks are planned by OpenTofu.
 fn plannable(stack: &EffectiveStack) -> bool {
-    matches!(stack.model, Model::Machines(_) | Model::Cluster(_))
+    matches!(stack.model, Model::Hypervisor(_) | Model::Machines(_) | Model::Cluster(_))
 }
 
 /// The key of a stack's state.

@@ -11,8 +11,12 @@ impl Planner<'_> {
             kind: ProblemKind::Stranger,
             address: resource.address.clone(),
             message: what.to_owned(),
-            hint: "Strata never touches what is not its own: give the resource another identity, or remove the stranger by hand"
-                .to_owned(),
+            hint: if resource.kind().is_datacenter() {
+                "Strata never touches what is not its own: `adopt: true` takes over what is there, or give it another name"
+            } else {
+                "Strata never touches what is not its own: give the resource another identity, or remove the stranger by hand"
+            }
+            .to_owned(),
             origin: resource.origin.clone(),
         });
     }

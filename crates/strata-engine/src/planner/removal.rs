@@ -1,6 +1,6 @@
 //! What goes: resources that left the source, and former objects that a replacement left behind.
 
-use strata_resource::{Address, Kind, Resource};
+use strata_resource::{Address, Kind, Resource, Value};
 use strata_state::{DeposedObject, StateResource};
 
 use super::Planner;
@@ -72,6 +72,13 @@ impl Planner<'_> {
             Sighting::Silent(what) => self.remove_silent(address, recorded, what),
             Sighting::Ours(_) if self.is_claimed(address.kind(), recorded) => {
                 self.forget(address, recorded, "the source has the same object under another address");
+            }
+            Sighting::Ours(_) if address.kind().is_setting() => {
+                self.forget(address, recorded, "it stays as it is: a host cannot be without it");
+            }
+            Sighting::Ours(_) if recorded.spec.get("adopt").and_then(Value::as_bool) == Some(true) => {
+                let reason = "it was there before Strata (`adopt`), and stays as it is";
+                self.forget(address, recorded, reason);
             }
             Sighting::Ours(_) if recorded.protect => self.protected(address, "destroy", None),
             Sighting::Ours(observed) => {

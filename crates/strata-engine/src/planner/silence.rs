@@ -10,8 +10,7 @@ use crate::{Observed, Sighting};
 impl Planner<'_> {
     /// Nobody has made it yet, or what it runs on is made anew: then silence is what there should be.
     pub(super) fn silent(&mut self, resource: &Resource, recorded: Option<&StateResource>, what: &str) {
-        let remade = resource.depends_on.iter().any(|to| self.remade.contains(to))
-            || self.runs_elsewhere(resource, recorded);
+        let remade = self.needs_remade(resource) || self.runs_elsewhere(resource, recorded);
         if recorded.is_some() && remade && resource.kind() == Kind::Bootstrap {
             return self.lost(resource, what);
         }

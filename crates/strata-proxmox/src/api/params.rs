@@ -33,6 +33,11 @@ impl Params {
         self.put(key, value.to_string(), false);
     }
 
+    /// Adds one more value of a key: a repeated key is an array on the other side.
+    pub(crate) fn push(&mut self, key: &str, value: impl ToString) {
+        self.0.push(Param { key: key.to_owned(), value: value.to_string(), secret: false });
+    }
+
     pub(crate) fn set_secret(&mut self, key: &str, value: &str) {
         self.put(key, value.to_owned(), true);
     }

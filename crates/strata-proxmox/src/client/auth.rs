@@ -77,6 +77,10 @@ impl Auth {
         self.login.as_ref().map(|login| login.user.as_str())
     }
 
+    pub(super) fn login_password(&self) -> Option<&SecretString> {
+        self.login.as_ref().map(|login| &login.password)
+    }
+
     fn uses_ticket(&self, rights: Rights) -> bool {
         self.token.is_none() || (rights == Rights::Root && self.login.is_some())
     }

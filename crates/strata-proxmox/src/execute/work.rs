@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use http::Method;
+use serde::de::DeserializeOwned;
 use strata_engine::{ErrorClass, Operation, OperationContext, ProviderError};
 use strata_net::{Verdict, retry};
 use strata_resource::Value;
@@ -127,6 +128,17 @@ impl<'a> Work<'a> {
         let attempt = || async {
             self.context.before_write().map_err(StepError::Stop)?;
             let answer = self.client.write(call.method.clone(), &call.path, &call.params, call.rights).await;
+            answer.map_err(|error| self.step_error(error, &call.doing))
+        };
+        let policy = self.client.policy();
+        retry(policy, self.client.clock(), self.client.random(), attempt, verdict_on_write).await
+    }
+
+    /// The same, where the answer matters.
+    pub(crate) async fn write_for<T: DeserializeOwned>(&self, call: &Call) -> Result<T, StepError> {
+        let attempt = || async {
+            self.context.before_write().map_err(StepError::Stop)?;
+            let answer = self.client.write_for(call.method.clone(), &call.path, &call.params).await;
             answer.map_err(|error| self.step_error(error, &call.doing))
         };
         let policy = self.client.policy();

@@ -156,8 +156,13 @@ mod tests {
             let known: StateResource = serde_json::from_value(known).unwrap();
             StateResource { spec: spec.clone(), facts: volume_facts(size), ..known }
         });
-        let wanted =
-            Wanted { address: &address, spec: &spec, recorded: recorded.as_ref(), lineage: &lineage };
+        let wanted = Wanted {
+            address: &address,
+            spec: &spec,
+            recorded: recorded.as_ref(),
+            begun: None,
+            lineage: &lineage,
+        };
         let row = ContentRow { volid: volume, size: Some(size), content: Some("import".into()) };
         judge(&wanted, &[row])
     }

@@ -5,6 +5,7 @@ use strata_resource::{Address, Kind, Spec, Value};
 use strata_state::Action;
 
 use crate::codec::{GuestKind, create_params, keys_of, privilege_of, storage_of};
+use crate::datacenter;
 
 /// One of `any_of`, on one of `paths`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,6 +24,11 @@ const SEE_STORAGE: &[&str] = &["Datastore.Audit", "Datastore.AllocateSpace"];
 pub(super) fn needs_of(operation: &Operation) -> Vec<Need> {
     let mut needs = Needs { address: &operation.address, list: Vec::new() };
     match (operation.address.kind(), operation.action) {
+        (kind, _) if kind.is_datacenter() => {
+            for (any_of, paths, purpose) in datacenter::needs_of(operation) {
+                needs.add(any_of, paths, purpose);
+            }
+        }
         (Kind::Image | Kind::Cidata, Action::Delete) => needs.volume_delete(&operation.spec),
         (Kind::Image, _) => needs.image(&operation.spec),
         (Kind::Cidata, _) => needs.cidata(&operation.spec),

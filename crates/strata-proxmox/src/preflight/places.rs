@@ -10,6 +10,7 @@ use super::needs::bridges_in;
 use crate::api::{NetworkRow, NodeRow, Params, PoolRow, StorageRow};
 use crate::client::{CallError, Client};
 use crate::codec::{GuestKind, storage_of};
+use crate::datacenter::Promises;
 
 /// Storages that take the whole size at once; elsewhere a disk takes only what is written to it.
 const THICK: [&str; 3] = ["lvm", "iscsi", "iscsidirect"];
@@ -33,6 +34,7 @@ struct Places<'a> {
 pub(super) async fn check(
     client: &Client,
     operations: &[Operation],
+    promises: &Promises,
     blind: &(dyn Fn(&str) -> bool + Sync),
 ) -> Result<Vec<ProviderError>, ProviderError> {
     let places = Places::of(operations);
@@ -65,13 +67,14 @@ pub(super) async fn check(
         }
     }
     for node in online {
-        wrong.extend(check_storages(client, &places, node, blind).await?);
-        wrong.extend(check_bridges(client, &places, node, blind).await?);
+        wrong.extend(check_storages(client, &places, node, promises, blind).await?);
+        wrong.extend(check_bridges(client, &places, node, promises, blind).await?);
     }
     if !places.pools.is_empty() {
         let rows: Vec<PoolRow> = client.get("/pools", Params::new()).await.map_err(failed)?;
         for (pool, address) in &places.pools {
-            if !rows.iter().any(|row| row.poolid == *pool) && !blind(&format!("/pool/{pool}")) {
+            let there = rows.iter().any(|row| row.poolid == *pool) || promises.has_pool(pool);
+            if !there && !blind(&format!("/pool/{pool}")) {
                 let text = format!("there is no pool `{pool}`, or we may not see it");
                 wrong.push(missing(address, "pool", text, &names(&rows, |row| &row.poolid)));
             }
@@ -84,6 +87,7 @@ async fn check_storages(
     client: &Client,
     places: &Places<'_>,
     node: &str,
+    promises: &Promises,
     blind: &(dyn Fn(&str) -> bool + Sync),
 ) -> Result<Vec<ProviderError>, ProviderError> {
     let asked: Vec<_> = places.storages.iter().filter(|((on, _), _)| *on == node).collect();
@@ -100,18 +104,31 @@ async fn check_storages(
         }
         let Some((_, address)) = asked.contents.first_key_value() else { continue };
         let Some(row) = rows.iter().find(|row| row.storage == *storage) else {
+            if promises.has_storage(storage) {
+                continue;
+            }
             let text = format!("there is no storage `{storage}` on `{node}`, or we may not see it");
             wrong.push(missing(address, "storage", text, &names(&rows, |row| &row.storage)));
             continue;
         };
-        wrong.extend(check_storage(row, node, asked, address));
+        wrong.extend(check_storage(row, node, asked, promises, address));
     }
     Ok(wrong)
 }
 
-fn check_storage(row: &StorageRow, node: &str, asked: &Asked<'_>, address: &Address) -> Vec<ProviderError> {
+fn check_storage(
+    row: &StorageRow,
+    node: &str,
+    asked: &Asked<'_>,
+    promises: &Promises,
+    address: &Address,
+) -> Vec<ProviderError> {
     let storage = &row.storage;
     let refuse = |address: &Address, text: String| error(ErrorClass::Missing, address, "storage", text);
+    if promises.has_storage(storage) && !(row.enabled && row.active) {
+        // It is about to be switched on.
+        return Vec::new();
+    }
     if !row.enabled {
         return vec![refuse(address, format!("the storage `{storage}` is disabled on `{node}`"))];
     }
@@ -120,7 +137,7 @@ fn check_storage(row: &StorageRow, node: &str, asked: &Asked<'_>, address: &Addr
     }
     let mut wrong = Vec::new();
     for (content, address) in &asked.contents {
-        if !row.content.split(',').any(|has| has == *content) {
+        if !row.content.split(',').any(|has| has == *content) && !promises.takes(storage, content) {
             let text = format!("the storage `{storage}` on `{node}` does not take {}", spoken(content));
             wrong.push(refuse(address, text).hint(format!(
                 "it takes {}; add `{content}` to its content, or choose another storage",
@@ -160,6 +177,7 @@ async fn check_bridges(
     client: &Client,
     places: &Places<'_>,
     node: &str,
+    promises: &Promises,
     blind: &(dyn Fn(&str) -> bool + Sync),
 ) -> Result<Vec<ProviderError>, ProviderError> {
     let asked: Vec<_> = places.bridges.iter().filter(|((on, _), _)| *on == node).collect();
@@ -170,7 +188,9 @@ async fn check_bridges(
     let rows: Result<Vec<NetworkRow>, CallError> = client.get(&format!("/nodes/{node}/network"), query).await;
     let rows = rows.map_err(|error| error.explain(&format!("list the bridges of `{node}`")))?;
     let missing_ones = asked.into_iter().filter(|((_, bridge), _)| {
-        !rows.iter().any(|row| row.iface == *bridge) && !blind(&format!("/sdn/zones/localnetwork/{bridge}"))
+        !rows.iter().any(|row| row.iface == *bridge)
+            && !promises.has_interface(node, bridge)
+            && !blind(&format!("/sdn/zones/localnetwork/{bridge}"))
     });
     Ok(missing_ones
         .map(|((_, bridge), address)| {
@@ -206,6 +226,10 @@ impl<'a> Places<'a> {
 
     fn add(&mut self, operation: &'a Operation) {
         let (spec, address) = (&operation.spec, &operation.address);
+        let host = ["dns", "clock", "network"].iter().find_map(|field| text(spec, field));
+        if let Some(host) = host.filter(|_| address.kind().is_datacenter()) {
+            self.nodes.entry(host).or_insert(address);
+        }
         let Some(node) = text(spec, "node") else { return };
         self.nodes.entry(node).or_insert(address);
         let Some(kind) = GuestKind::of(address.kind()) else {

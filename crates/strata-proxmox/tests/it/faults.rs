@@ -175,8 +175,13 @@ async fn a_wrong_token_and_a_dead_endpoint_are_clear() {
     world.with_iso().await;
     let spec = world.complete(VM, iso_vm(2, "stopped"));
     let address = VM.parse().unwrap();
-    let wanted =
-        [strata_engine::Wanted { address: &address, spec: &spec, recorded: None, lineage: &world.lineage }];
+    let wanted = [strata_engine::Wanted {
+        address: &address,
+        spec: &spec,
+        recorded: None,
+        begun: None,
+        lineage: &world.lineage,
+    }];
     let wrong =
         crate::world::connect(&world.sim, "strata@pve!demo=00000000-0000-0000-0000-000000000000", None);
     let error = wrong.observe_all(&wanted).await.unwrap_err();

@@ -91,7 +91,7 @@ async fn a_look_costs_one_read_for_each_guest_and_a_handful_besides() {
     specs.push((absent, spec(json!({"vmid": 9999, "node": "pve3"}))));
     let wanted: Vec<Wanted<'_>> = specs
         .iter()
-        .map(|(address, spec)| Wanted { address, spec, recorded: None, lineage: &world.lineage })
+        .map(|(address, spec)| Wanted { address, spec, recorded: None, begun: None, lineage: &world.lineage })
         .collect();
     world.requests().await;
     let seen = world.provider.observe_all(&wanted).await.unwrap();

@@ -68,7 +68,7 @@ impl World {
         recorded: Option<&StateResource>,
     ) -> Sighting {
         let address: Address = address.parse().unwrap();
-        let wanted = Wanted { address: &address, spec, recorded, lineage: &self.lineage };
+        let wanted = Wanted { address: &address, spec, recorded, begun: None, lineage: &self.lineage };
         self.provider.observe_all(&[wanted]).await.unwrap().remove(0)
     }
 

@@ -75,6 +75,9 @@ pub struct Access {
     /// By path.
     pub acl: BTreeMap<String, Acl>,
     pub domains: BTreeMap<String, Domain>,
+    /// How often a token of this name was made: each of them has another secret.
+    #[serde(default)]
+    pub made_tokens: BTreeMap<String, u32>,
 }
 
 impl Access {
@@ -94,6 +97,7 @@ impl Access {
                 ("pve".to_owned(), domain("pve", "Proxmox VE authentication server")),
             ]
             .into(),
+            made_tokens: BTreeMap::new(),
         }
     }
 

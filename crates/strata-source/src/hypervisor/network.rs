@@ -43,6 +43,10 @@ record! {
         "comment" comment: Option<String>;
         /// any key that Proxmox knows and Strata has no field for
         "options" options: Map<Raw>;
+        /// taken over if it is there already; an `eth` always is, as it is never made
+        "adopt" adopt: bool = false;
+        /// it carries the address that Strata reaches the host by, and may be changed all the same
+        "mayCutConnection" may_cut_connection: bool = false;
     }
 }
 

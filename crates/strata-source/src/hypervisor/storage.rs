@@ -76,6 +76,10 @@ record! {
         "sparse" sparse: Option<bool>;
         /// any key that Proxmox knows and Strata has no field for
         "options" options: Map<Raw>;
+        /// taken over if it is there already and nobody's mark is on it
+        "adopt" adopt: bool = false;
+        /// never destroyed or replaced by Strata
+        "protect" protect: bool = false;
     }
 }
 

@@ -31,6 +31,42 @@ pub const ID: TextRule = TextRule {
     accepts: is_name,
 };
 
+/// Of a pool, which may be in another one: `prod/web`.
+pub const POOL: TextRule = TextRule {
+    shape: TextShape {
+        what: "a pool: letters, digits, `-`, `_` and `.`, up to three of them with `/` between",
+        pattern: Some("^[A-Za-z0-9._-]+(/[A-Za-z0-9._-]+){0,2}$"),
+    },
+    accepts: is_pool,
+};
+
+/// Of a user: `ops@pve`.
+pub const USER: TextRule = TextRule {
+    shape: TextShape {
+        what: "a user with its realm, such as `ops@pve`",
+        pattern: Some("^[^\\s:/!@]+@[A-Za-z][A-Za-z0-9._-]+$"),
+    },
+    accepts: is_user,
+};
+
+/// Of an API token: `ops@pve!ci`.
+pub const TOKEN: TextRule = TextRule {
+    shape: TextShape {
+        what: "an API token, such as `ops@pve!ci`",
+        pattern: Some("^[^\\s:/!@]+@[A-Za-z][A-Za-z0-9._-]+![A-Za-z][A-Za-z0-9._-]+$"),
+    },
+    accepts: |text| text.split_once('!').is_some_and(|(user, name)| is_user(user) && is_realm(name)),
+};
+
+/// Of a place in the access control: `/`, `/vms/100`.
+pub const ACL_PATH: TextRule = TextRule {
+    shape: TextShape {
+        what: "a path such as `/`, `/pool/web` or `/vms/100`",
+        pattern: Some("^/([A-Za-z0-9._-]+(/[A-Za-z0-9._-]+)*)?$"),
+    },
+    accepts: |text| text == "/" || text.strip_prefix('/').is_some_and(|rest| rest.split('/').all(is_id_part)),
+};
+
 /// Of a tag.
 pub const TAG: TextRule = TextRule {
     shape: TextShape {
@@ -72,6 +108,28 @@ pub fn is_host(text: &str) -> bool {
     text.len() <= 253 && text.split('.').all(label)
 }
 
+fn is_id_part(part: &str) -> bool {
+    !part.is_empty()
+        && part.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-'))
+}
+
+fn is_pool(text: &str) -> bool {
+    text.split('/').count() <= 3 && text.split('/').all(is_id_part)
+}
+
+fn is_realm(text: &str) -> bool {
+    text.len() > 1 && is_id_part(text) && text.starts_with(|first: char| first.is_ascii_alphabetic())
+}
+
+fn is_user(text: &str) -> bool {
+    text.split_once('@').is_some_and(|(name, realm)| {
+        !name.is_empty()
+            && !name.contains([':', '/', '!'])
+            && !name.contains(char::is_whitespace)
+            && is_realm(realm)
+    })
+}
+
 fn is_tag(text: &str) -> bool {
     let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
     text.bytes().next().is_some_and(plain)
@@ -105,6 +163,12 @@ mod tests {
     fn names_are_told_apart() {
         assert!(is_name("web.prod_1") && !is_name("-web") && !is_name("") && !is_name("a/b"));
         assert!(is_host("web-1.example") && !is_host("web_1") && !is_host("-a") && !is_host("a..b"));
+        assert!(is_user("ops@pve") && !is_user("ops") && !is_user("a:b@pve") && !is_user("a@b@pve"));
+        assert!(
+            (TOKEN.accepts)("ops@pve!ci") && !(TOKEN.accepts)("ops@pve") && !(TOKEN.accepts)("ops@pve!1")
+        );
+        assert!(is_pool("prod/web") && !is_pool("a//b") && !is_pool("a/b/c/d") && !is_pool(""));
+        assert!((ACL_PATH.accepts)("/") && (ACL_PATH.accepts)("/vms/100") && !(ACL_PATH.accepts)("/vms/"));
         assert!(is_tag("k8s-node") && !is_tag("Web") && !is_tag("-a"));
         assert!(
             is_version("v1.13.9")

@@ -19,6 +19,8 @@ pub(super) fn headline(step: &Step, ends_cluster: bool) -> &'static str {
         Kind::Flux => "let go: its controllers stay",
         Kind::Sync => "let go: what it applied stays",
         Kind::Schematic => "let go: the image factory keeps it",
+        Kind::Acl => "taken away",
+        Kind::Storage => "no longer defined",
         Kind::Dataset => "deleted, as it is empty",
         _ => "deleted",
     }

@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use anstream::adapter::strip_str;
 use serde::Serialize;
 use strata_engine::{Plan, Problem, Step, StepAction, Summary};
-use strata_resource::{Address, ChangeEffect, FieldChange, FieldPath, Kind, Spec, Value};
+use strata_resource::{Address, ChangeEffect, FieldChange, FieldPath, Kind, Spec, Value, identity_of};
 
 use super::{configuration, farewell, value};
 use crate::style::{self, paint};
@@ -115,11 +115,13 @@ fn block<'a>(step: &'a Step, page: &mut Page<'a>) -> String {
     }
     let rules = step.address.kind().rules();
     let rows: Vec<Row> = match step.action {
-        StepAction::Create if !step.replacement => value::rows(rules, &shown_of_new(step))
-            .into_iter()
-            .filter(|(path, shown)| path != "name" || shown != step.address.name())
-            .map(|(path, shown)| (path, shown, String::new()))
-            .collect(),
+        StepAction::Create if !step.replacement => {
+            value::rows(rules, &shown_of_new(step), !step.address.kind().is_datacenter())
+                .into_iter()
+                .filter(|(path, shown)| path != "name" || shown != step.address.name())
+                .map(|(path, shown)| (path, shown, String::new()))
+                .collect()
+        }
         _ => {
             let (mut rows, rest) = match step.address.kind() {
                 Kind::Machine if !page.whole => configuration::rows(&step.changes),
@@ -144,6 +146,19 @@ fn block<'a>(step: &'a Step, page: &mut Page<'a>) -> String {
 
 /// The fields of a new object that are worth a line. A whole machine configuration is not: `strata talos config` prints it.
 fn shown_of_new(step: &Step) -> Cow<'_, Spec> {
+    let kind = step.address.kind();
+    if kind.is_datacenter() {
+        // The headline has who it is.
+        let identity = identity_of(kind, &step.spec);
+        let told = |field: &str| identity.contains_key(field) || matches!(field, "mark" | "subject_type");
+        let told = |field: &str| told(field) || (kind == Kind::Storage && field == "type");
+        let rules = kind.rules();
+        let usual = |field: &str, value: &Value| {
+            rules.rule(&FieldPath::root().child(field)).default.is_some_and(|default| default.equals(value))
+        };
+        let rest = step.spec.iter().filter(|(field, value)| !told(field) && !usual(field, value));
+        return Cow::Owned(rest.map(|(field, value)| (field.clone(), value.clone())).collect());
+    }
     if step.address.kind() != Kind::Machine {
         return Cow::Borrowed(&step.spec);
     }
@@ -219,6 +234,21 @@ pub(crate) fn describe(address: &Address, spec: &Spec) -> String {
         Kind::Secret => format!("Kubernetes secret {}/{}", text("namespace"), text("secret")),
         Kind::Flux => format!("Flux {}", text("version")),
         Kind::Sync => format!("{} of {}", text("path"), text("repository")),
+        Kind::Pool => format!("pool {}", text("pool")),
+        Kind::Role => format!("role {}", text("role")),
+        Kind::Group => format!("group {}", text("group")),
+        Kind::User => format!("user {}", text("user")),
+        Kind::Token => format!("API token {}", text("token")),
+        Kind::Acl => format!("{} for {} on {}", text("grants"), text("subject"), text("path")),
+        Kind::Storage => format!("storage {}, {}", text("storage"), text("type")),
+        Kind::Mapping => format!("{} device {}", text("bus").to_uppercase(), text("mapping")),
+        Kind::Dns => format!("name servers of {}", text("dns")),
+        Kind::Timezone => format!("time zone of {}", text("clock")),
+        Kind::Network => format!("network of {}", text("network")),
+        Kind::Firewall => "firewall of the datacenter".to_owned(),
+        Kind::Alias => format!("alias {}", text("alias")),
+        Kind::Ipset => format!("IP set {}", text("ipset")),
+        Kind::SecurityGroup => format!("security group {}", text("security_group")),
     }
 }
 

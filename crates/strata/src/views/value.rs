@@ -73,10 +73,12 @@ fn shortened(text: &str) -> String {
     if cut.len() < text.trim_end().len() { format!("{cut}…") } else { cut }
 }
 
-/// The fields of a spec in rows of path and value: one row for each slot, one for each group of plain fields.
-pub(crate) fn rows(rules: &KindRules, spec: &Spec) -> Vec<(String, String)> {
+/// The fields of a spec in rows of path and value: one row for each slot, one for each group of plain fields. `hides` those that
+/// say nothing new of a guest or a volume.
+pub(crate) fn rows(rules: &KindRules, spec: &Spec, hides: bool) -> Vec<(String, String)> {
     let mut rows = Vec::new();
-    let mut fields: Vec<_> = spec.iter().filter(|(key, _)| !HIDDEN.contains(&key.as_str())).collect();
+    let mut fields: Vec<_> =
+        spec.iter().filter(|(key, _)| !hides || !HIDDEN.contains(&key.as_str())).collect();
     fields.sort_by_key(|(key, _)| place(&ORDER, key));
     for (key, value) in fields {
         push_rows(rules, &FieldPath::root().child(key), value, &mut rows);

@@ -17,6 +17,7 @@ use strata_truenas::{TrueNasClient, TrueNasOptions};
 
 use super::Workspace;
 use super::resolve::Outside;
+use super::token_keeper::SopsKeeper;
 use crate::command_error::CommandError;
 use crate::printer::Printer;
 
@@ -50,6 +51,13 @@ impl Targets {
 
     pub(super) fn shared_storages(&self) -> &BTreeMap<String, BTreeSet<String>> {
         &self.shared
+    }
+
+    /// Adds what the source says to what there is.
+    pub(super) fn expect_shared(&mut self, written: BTreeMap<String, BTreeSet<String>>) {
+        for (target, storages) in written {
+            self.shared.entry(target).or_default().extend(storages);
+        }
     }
 
     /// Connects every Proxmox of the stack's environment: a state may name one that the source no longer does.
@@ -197,6 +205,7 @@ fn base_options(workspace: &Workspace<'_>, endpoint: &str) -> Result<ProxmoxOpti
     let mut options = ProxmoxOptions::new(endpoint.to_owned(), random);
     options.dial = dial(workspace)?;
     options.redactor = workspace.redactor.clone();
+    options.keeper = Some(Arc::new(SopsKeeper::new(workspace)));
     let printer = workspace.context.printer;
     if printer.is_verbose() {
         options.trace = Some(Arc::new(Trace(printer)));

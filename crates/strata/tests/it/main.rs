@@ -19,6 +19,7 @@ mod gitlab_server;
 mod imported;
 mod interrupts;
 mod kill;
+mod layer0;
 mod leak;
 mod least_privilege;
 mod places;

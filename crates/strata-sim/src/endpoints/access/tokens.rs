@@ -67,7 +67,10 @@ fn create(call: &mut Call<'_>) -> Reply {
         return Err(wrong("tokenid", "Token already exists."));
     }
     let id = format!("{user}!{name}");
-    let secret = call.world.uuid(&["token", &id]);
+    let made = call.world.access.made_tokens.entry(id.clone()).or_default();
+    *made += 1;
+    let made = made.to_string();
+    let secret = call.world.uuid(&if made == "1" { vec!["token", &id] } else { vec!["token", &id, &made] });
     // What was given is answered as it came, which is text.
     let mut info = json!({ "privsep": call.args.text("privsep").map_or(json!(1), |p| json!(p)) });
     if let Some(expire) = call.args.text("expire") {

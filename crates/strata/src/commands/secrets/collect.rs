@@ -1,7 +1,6 @@
 //! `strata secrets collect`.
 
 mod family_rule;
-mod merge;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -17,6 +16,7 @@ use super::tracked::{Tracking, tracking};
 use super::{Keys, failed, read, replace};
 use crate::command_error::{CommandError, ErrorKind};
 use crate::commands::CommandResult;
+use crate::merge_secrets;
 use crate::workspace::find_root;
 
 /// Encrypts the infrastructure's secrets of a flat `cluster.yaml`
@@ -142,7 +142,8 @@ fn update(
         return Ok(None);
     }
     let plain = open.plaintext().map_err(say)?;
-    let merged = merge::merge(&plain, &changed, &gone).ok_or_else(|| failed(path, "not text in UTF-8"))?;
+    let merged =
+        merge_secrets::merge(&plain, &changed, &gone).ok_or_else(|| failed(path, "not text in UTF-8"))?;
     let sealed = open.edit(&merged, Timestamp::now(), &mut OsRandom).map_err(say)?;
     let sealed = sealed.ok_or_else(|| cannot_merge(path))?;
     if !says(&sealed, &access, found) {

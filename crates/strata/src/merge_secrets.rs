@@ -5,7 +5,7 @@ use strata_secrets::sops::plain_yaml;
 
 /// The file with these values changed or added, and these names gone. `None` if it is not text. Whether the result says what it
 /// should is for the caller to check: a file may be laid out in ways that lines do not show.
-pub(super) fn merge(plain: &SecretBytes, changed: &[(&str, &str)], gone: &[&str]) -> Option<SecretBytes> {
+pub(crate) fn merge(plain: &SecretBytes, changed: &[(&str, &str)], gone: &[&str]) -> Option<SecretBytes> {
     let text = std::str::from_utf8(plain.expose()).ok()?;
     let mut merged = zeroize::Zeroizing::new(String::with_capacity(text.len() + 4096));
     let mut missing: Vec<(&str, &str)> = changed.to_vec();

@@ -1,0 +1,128 @@
+//! Settings of hosts: name servers, time zone, network.
+
+use std::collections::BTreeMap;
+
+use strata_resource::{Kind, Spec, Value};
+use strata_source::hypervisor::Hypervisor;
+use strata_source::hypervisor::network::{HostInterface, HostInterfaceType};
+use strata_yaml::Spanned;
+
+use super::Part;
+use crate::fields::{Fields, int, list};
+use crate::guest::raw;
+use crate::site::Draft;
+
+impl Draft<'_> {
+    pub(super) fn hosts(&mut self, hypervisor: &Hypervisor) {
+        let nodes = nodes(hypervisor);
+        if nodes.is_empty() && (hypervisor.dns.is_some() || hypervisor.timezone.is_some()) {
+            let problem =
+                strata_diagnostics::Diagnostic::error("no-node", "settings of hosts, and no host is named");
+            self.found.push(problem.hint("set `proxmox: {nodes: [pve1, …]}`"));
+        }
+        for node in &nodes {
+            if let Some(dns) = &hypervisor.dns {
+                let mut part =
+                    Part::new(Kind::Dns, node, dns.servers.first().map_or(node.span, |first| first.span));
+                part.spec.put("dns", node.as_str());
+                part.spec
+                    .put_full("servers", list(dns.servers.iter().map(|server| server.value.to_string())));
+                part.spec.put_some("search", dns.search_domain.clone());
+                self.part(part);
+            }
+            if let Some(zone) = &hypervisor.timezone {
+                let mut part = Part::new(Kind::Timezone, node, zone.span);
+                part.spec.put("clock", node.as_str());
+                part.spec.put("zone", zone.as_str());
+                self.part(part);
+            }
+        }
+        self.networks(hypervisor, &nodes);
+    }
+
+    /// One resource for each host: its interfaces are edited together and come into effect with one reload.
+    fn networks(&mut self, hypervisor: &Hypervisor, nodes: &[&Spanned<String>]) {
+        let mut hosts: BTreeMap<&str, Part> = BTreeMap::new();
+        for (name, interface) in hypervisor.network.iter() {
+            let own: Vec<&Spanned<String>> =
+                if interface.nodes.is_empty() { nodes.to_vec() } else { interface.nodes.iter().collect() };
+            if own.is_empty() {
+                let problem =
+                    strata_diagnostics::Diagnostic::error("no-node", format!("`{name}` is on no host"));
+                let hint = "set `nodes` here, or `proxmox: {nodes: [pve1, …]}` for the whole file";
+                self.found.push(problem.at(name.span).hint(hint));
+            }
+            let Some(spec) = self.interface(name, interface) else { continue };
+            for node in own {
+                let host = hosts.entry(node.as_str()).or_insert_with(|| {
+                    let mut part = Part::new(Kind::Network, node, name.span);
+                    part.spec.put("network", node.as_str());
+                    part.spec.put("interfaces", Spec::new());
+                    part
+                });
+                if let Some(Value::Map(interfaces)) = host.spec.get_mut("interfaces") {
+                    interfaces.put(name, spec.clone());
+                }
+            }
+        }
+        for (_, part) in hosts {
+            self.part(part);
+        }
+    }
+
+    fn interface(&mut self, name: &Spanned<String>, interface: &HostInterface) -> Option<Spec> {
+        let Some(kind) = interface.kind.or_else(|| by_name(name)) else {
+            let problem = strata_diagnostics::Diagnostic::error(
+                "no-type",
+                format!("`{name}`: nothing says what it is"),
+            );
+            self.found.push(problem.at(name.span).hint("set `type: bridge`, `bond`, `vlan` or `eth`"));
+            return None;
+        };
+        let mut spec = Spec::new();
+        spec.put("type", kind.to_string());
+        spec.put_full("ports", list(interface.ports.iter()));
+        spec.put_some("cidr", interface.address.as_ref().map(|cidr| cidr.value.to_string()));
+        spec.put_some("gateway", interface.gateway.as_ref().map(|ip| ip.value.to_string()));
+        spec.put_some("cidr6", interface.address6.as_ref().map(|cidr| cidr.value.to_string()));
+        spec.put_some("gateway6", interface.gateway6.as_ref().map(|ip| ip.value.to_string()));
+        spec.put_some("vlan_aware", interface.vlan_aware);
+        spec.put_some("device", interface.device.clone());
+        spec.put_some("tag", interface.tag.map(int));
+        spec.put_some("mode", interface.mode.clone());
+        spec.put_some("mtu", interface.mtu.map(int));
+        spec.put("autostart", interface.autostart);
+        spec.put_some("comment", interface.comment.as_ref().map(|text| text.trim().to_owned()));
+        spec.put_full("options", raw(interface.options.iter().map(|(key, value)| (key.as_str(), value))));
+        if interface.adopt {
+            spec.put("adopt", true);
+        }
+        if interface.may_cut_connection {
+            spec.put("may_cut", true);
+        }
+        Some(spec)
+    }
+}
+
+/// The hosts that settings apply to.
+fn nodes(hypervisor: &Hypervisor) -> Vec<&Spanned<String>> {
+    let proxmox = hypervisor.proxmox.as_ref();
+    proxmox.into_iter().flat_map(|proxmox| proxmox.node.iter().chain(&proxmox.nodes)).collect()
+}
+
+/// As Proxmox names them itself.
+fn by_name(name: &str) -> Option<HostInterfaceType> {
+    let numbered = |prefix: &str| {
+        name.strip_prefix(prefix)
+            .is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_digit()))
+    };
+    if numbered("vmbr") {
+        Some(HostInterfaceType::Bridge)
+    } else if numbered("bond") {
+        Some(HostInterfaceType::Bond)
+    } else if numbered("vlan") || name.rsplit_once('.').is_some_and(|(_, tag)| tag.parse::<u16>().is_ok()) {
+        Some(HostInterfaceType::Vlan)
+    } else {
+        None
+    }
+}

@@ -1,0 +1,105 @@
+//! What a datacenter has besides guests: access, storages, devices, settings of hosts, the firewall.
+//!
+//! Every kind is a family: how its objects are listed, and the next call that brings one closer to its spec. Whose an object is
+//! (`ownership`) and how calls are made until it is as it should be (`converge`) is the same for all of them.
+
+mod access;
+mod acl;
+mod converge;
+mod family;
+mod firewall;
+mod host;
+mod needs;
+mod notices;
+mod ownership;
+mod promises;
+mod rules;
+mod simple;
+mod storage;
+mod token;
+
+use std::collections::BTreeMap;
+
+use futures::stream::{self, StreamExt, TryStreamExt};
+use strata_engine::{Outcome, ProviderError, Sighting, Wanted};
+use strata_resource::{Kind, Spec};
+
+use self::family::Family;
+use crate::client::Client;
+use crate::execute::Work;
+
+pub(crate) use self::needs::{forbidden_passwords, needs_of};
+pub(crate) use self::notices::notices;
+pub(crate) use self::promises::Promises;
+pub use self::token::TokenKeeper;
+pub(crate) use self::token::unready_keepers;
+
+fn family_of(kind: Kind) -> Option<&'static dyn Family> {
+    Some(match kind {
+        Kind::Pool => &access::POOL,
+        Kind::Role => &access::ROLE,
+        Kind::Group => &access::GROUP,
+        Kind::User => &access::USER,
+        Kind::Token => &token::TOKEN,
+        Kind::Acl => &acl::ACL,
+        Kind::Storage => &storage::STORAGE,
+        Kind::Mapping => &storage::MAPPING,
+        Kind::Dns => &host::DNS,
+        Kind::Timezone => &host::TIMEZONE,
+        Kind::Firewall => &firewall::FIREWALL,
+        Kind::Alias => &firewall::ALIAS,
+        Kind::Ipset => &rules::IPSET,
+        Kind::SecurityGroup => &rules::SECURITY_GROUP,
+        _ => return None,
+    })
+}
+
+/// One listing for each kind, however many objects are asked about.
+pub(crate) async fn look_at(
+    client: &Client,
+    wanted: &[Wanted<'_>],
+) -> Result<Vec<(usize, Sighting)>, ProviderError> {
+    let mut kinds: BTreeMap<Kind, Vec<usize>> = BTreeMap::new();
+    for (index, wanted) in wanted.iter().enumerate() {
+        if family_of(wanted.address.kind()).is_some() {
+            kinds.entry(wanted.address.kind()).or_default().push(index);
+        }
+    }
+    let looks: Vec<_> =
+        kinds.into_iter().map(|(kind, indices)| look_at_kind(client, wanted, kind, indices)).collect();
+    let sightings: Vec<Vec<(usize, Sighting)>> =
+        stream::iter(looks).buffer_unordered(client.parallelism()).try_collect().await?;
+    Ok(sightings.into_iter().flatten().collect())
+}
+
+async fn look_at_kind(
+    client: &Client,
+    wanted: &[Wanted<'_>],
+    kind: Kind,
+    indices: Vec<usize>,
+) -> Result<Vec<(usize, Sighting)>, ProviderError> {
+    let Some(family) = family_of(kind) else { return Ok(Vec::new()) };
+    let asked: Vec<&Spec> = indices.iter().map(|index| wanted[*index].spec).collect();
+    let live = family
+        .list(client, &asked)
+        .await
+        .map_err(|error| error.explain(&format!("list each {}", family.word())))?;
+    Ok(indices
+        .into_iter()
+        .map(|index| {
+            let found = family.key(wanted[index].spec).and_then(|key| live.get(&key));
+            (index, ownership::judge(family, &wanted[index], found))
+        })
+        .collect())
+}
+
+pub(crate) async fn execute(work: &Work<'_>) -> Result<Outcome, ProviderError> {
+    let kind = work.operation.address.kind();
+    let Some(family) = family_of(kind) else {
+        return Err(work.internal("nothing is known about its kind"));
+    };
+    match kind {
+        Kind::Token => token::execute(work).await,
+        _ => converge::converge(work, family).await,
+    }
+}

@@ -1,0 +1,151 @@
+//! Calls until an object is what its operation says, each of them worked out from what is live.
+//!
+//! A call whose answer was lost, or a run that died between two calls, changes nothing about that: the next look tells.
+
+use std::collections::BTreeSet;
+
+use strata_engine::{ErrorClass, Outcome, ProviderError};
+use strata_resource::{CommentMark, FieldChange, diff_specs};
+use strata_state::Action;
+
+use super::family::{Family, Job, LiveObject, NextCall};
+use super::ownership::is_just_that;
+use crate::api::ApiErrorKind;
+use crate::execute::{StepError, Work};
+
+pub(super) async fn converge(work: &Work<'_>, family: &dyn Family) -> Result<Outcome, ProviderError> {
+    let mut live = read(work, family).await?;
+    check_first(work, family, live.as_ref())?;
+    let (mut sent, mut wrote) = (BTreeSet::new(), false);
+    // Each call brings it closer; a bound for the case that somebody else works against us.
+    for _ in 0..most(work, live.as_ref()) {
+        let outstanding = outstanding(work, live.as_ref(), &sent);
+        let Some(NextCall { call, sends }) = family.next(&Job { work, outstanding }, live.as_ref())? else {
+            return Ok(Outcome::default());
+        };
+        let mut lost = None;
+        match work.run(call).await {
+            Ok(()) => {
+                wrote = true;
+                sent.extend(sends);
+            }
+            Err(error @ StepError::Lost { .. }) => (wrote, lost) = (true, Some(error)),
+            // Another object of the same file was changed, perhaps by us.
+            Err(error) if error.kind() == Some(&ApiErrorKind::Changed) => {}
+            Err(error) if is_gone(work, &error) => {}
+            Err(error) => return Err(error.into()),
+        }
+        live = match (read(work, family).await, lost) {
+            (Ok(live), _) => live,
+            (Err(_), Some(error)) => return Err(error.into()),
+            (Err(error), None) => return Err(error),
+        };
+        if wrote {
+            check_ours(work, family, live.as_ref())?;
+        } else {
+            check_first(work, family, live.as_ref())?;
+        }
+    }
+    let message = format!("{} does not become what was sent", named(work, family));
+    Err(ProviderError::new(ErrorClass::Conflict, message)
+        .hint("somebody else may be changing it at the same time; plan again"))
+}
+
+/// Lists of rules and addresses take a call for each.
+fn most(work: &Work<'_>, live: Option<&LiveObject>) -> usize {
+    let items = |spec: &strata_resource::Spec| {
+        ["rules", "addresses"]
+            .iter()
+            .filter_map(|field| spec.get(*field)?.as_list())
+            .map(<[_]>::len)
+            .sum::<usize>()
+    };
+    12 + 4 * (items(&work.operation.spec) + live.map_or(0, |live| items(&live.spec)))
+}
+
+fn is_gone(work: &Work<'_>, error: &StepError) -> bool {
+    work.operation.action == Action::Delete && error.kind() == Some(&ApiErrorKind::Missing)
+}
+
+pub(super) fn named(work: &Work<'_>, family: &dyn Family) -> String {
+    format!("{} `{}`", family.word(), family.key(&work.operation.spec).unwrap_or_default())
+}
+
+pub(super) async fn read(work: &Work<'_>, family: &dyn Family) -> Result<Option<LiveObject>, ProviderError> {
+    let spec = &work.operation.spec;
+    let key = family.key(spec).ok_or_else(|| work.internal("its spec has no identity"))?;
+    let listed = family.list(work.client, &[spec]).await;
+    let mut listed = listed.map_err(|error| error.explain(&format!("look at {}", named(work, family))))?;
+    Ok(listed.remove(&key))
+}
+
+/// Before anything is written: the object must be the one that the plan saw.
+pub(super) fn check_first(
+    work: &Work<'_>,
+    family: &dyn Family,
+    live: Option<&LiveObject>,
+) -> Result<(), ProviderError> {
+    let (operation, named) = (work.operation, named(work, family));
+    let conflict = |message: String| {
+        let mut error =
+            ProviderError::new(ErrorClass::Conflict, message).hint("nothing of it was touched; plan again");
+        error.nothing_done = true;
+        Err(error)
+    };
+    match (operation.action, live) {
+        (Action::Create, None) | (Action::Delete, None) => Ok(()),
+        (Action::Create, Some(live)) if live.mark == Some(our_mark(work)) => Ok(()),
+        (Action::Create, Some(_)) => conflict(format!("{named} came into being since the plan was made")),
+        (Action::Update, None) => conflict(format!("{named} is gone since the plan was made")),
+        (Action::Update | Action::Delete, Some(live)) => match &operation.observed {
+            Some(seen) if seen.digest != live.digest => {
+                conflict(format!("somebody else changed {named} since the plan was made"))
+            }
+            _ => Ok(()),
+        },
+    }
+}
+
+/// After a write: what is there must be what we made.
+fn check_ours(work: &Work<'_>, family: &dyn Family, live: Option<&LiveObject>) -> Result<(), ProviderError> {
+    let operation = work.operation;
+    let Some(live) = live.filter(|_| operation.action == Action::Create) else { return Ok(()) };
+    let kind = operation.address.kind();
+    let ours = match operation.spec.contains_key("mark") {
+        true => live.mark == Some(our_mark(work)),
+        // What takes several calls is not all there after the first.
+        false => !kind.is_made_at_once() || is_just_that(kind, &operation.spec, live),
+    };
+    if ours {
+        return Ok(());
+    }
+    let message = format!("{} was made by somebody else at the same moment", named(work, family));
+    Err(ProviderError::new(ErrorClass::Conflict, message).hint("it was not touched; plan again"))
+}
+
+fn our_mark(work: &Work<'_>) -> CommentMark {
+    CommentMark::new(&work.operation.lineage, &work.operation.address)
+}
+
+/// What still differs, of what the operation changes.
+fn outstanding(
+    work: &Work<'_>,
+    live: Option<&LiveObject>,
+    sent: &BTreeSet<&'static str>,
+) -> Vec<FieldChange> {
+    let (operation, Some(live)) = (work.operation, live) else { return Vec::new() };
+    let rules = operation.address.kind().rules();
+    let creates = operation.action == Action::Create;
+    let applied = operation.recorded.as_ref().filter(|_| !creates).map(|recorded| &recorded.spec);
+    let mut changes = diff_specs(rules, &operation.spec, applied, &live.spec).changes;
+    changes.retain(|change| {
+        let planned = |other: &FieldChange| other.path.first() == change.path.first();
+        if rules.rule(&change.path).write_only {
+            // Sent together with the request that makes the object.
+            let open = change.path.first().is_some_and(|field| !sent.contains(field));
+            return !creates && open && operation.changes.iter().any(planned);
+        }
+        creates || operation.changes.iter().any(planned)
+    });
+    changes
+}

@@ -1,0 +1,124 @@
+//! The firewall of the datacenter: its options and rules, and aliases.
+//!
+//! There is always one. It is ours only if there was nothing in it, or if the source says `adopt`.
+
+use std::collections::BTreeMap;
+
+use async_trait::async_trait;
+use http::Method;
+use strata_engine::ProviderError;
+use strata_resource::{Spec, Value};
+use strata_state::Action;
+
+use super::family::{Family, Job, LiveObject, NextCall, digest_of, spec_text};
+use super::rules::{rule_call, rules_of};
+use super::simple::{Field, Shape, Simple, Unset};
+use crate::api::Params;
+use crate::client::{CallError, Client};
+use crate::firewall::LiveFirewall;
+
+pub(super) static ALIAS: Simple = Simple {
+    word: "alias",
+    id: ("alias", "name"),
+    list: "/cluster/firewall/aliases",
+    list_query: &[],
+    id_in_path: true,
+    comment: Some("comment"),
+    fields: &[Field::new("cidr", "cidr", Shape::Text).always()],
+    unset: Unset::Empty,
+    takes_digest: true,
+    rest: None,
+    reserved: |_| None,
+    apart: None,
+};
+
+pub(super) struct Firewall;
+pub(super) static FIREWALL: Firewall = Firewall;
+
+const OPTIONS: &str = "/cluster/firewall/options";
+const RULES: &str = "/cluster/firewall/rules";
+/// The options that a source can speak of.
+const OURS: [&str; 3] = ["enable", "policy_in", "policy_out"];
+
+#[async_trait]
+impl Family for Firewall {
+    fn word(&self) -> &'static str {
+        "firewall of the"
+    }
+
+    fn key(&self, spec: &Spec) -> Option<String> {
+        spec.get("firewall").and_then(Value::as_text).map(str::to_owned)
+    }
+
+    async fn list(
+        &self,
+        client: &Client,
+        asked: &[&Spec],
+    ) -> Result<BTreeMap<String, LiveObject>, CallError> {
+        let options = client.get(OPTIONS, Params::new());
+        let rules = client.get(RULES, Params::new());
+        let (options, rules) = futures::future::try_join(options, rules).await?;
+        let mut live = LiveFirewall::new(options, rules);
+        live.options.retain(|option, _| OURS.contains(&option.as_str()));
+        // A firewall in which nothing is said is not there yet.
+        if live.options.is_empty() && live.rules.is_empty() {
+            return Ok(BTreeMap::new());
+        }
+        let mut object = LiveObject::default();
+        object.spec.insert("firewall".to_owned(), Value::text("datacenter"));
+        object.spec.insert("options".to_owned(), Value::Map(live.options));
+        object.spec.insert("rules".to_owned(), Value::List(live.rules));
+        object.digest = digest_of(&object.spec);
+        object.file_digest = live.rules_digest;
+        let names = asked.iter().filter_map(|spec| self.key(spec));
+        Ok(names.map(|name| (name, object.clone())).collect())
+    }
+
+    fn next(&self, job: &Job<'_>, live: Option<&LiveObject>) -> Result<Option<NextCall>, ProviderError> {
+        let nothing = LiveObject::default();
+        let live = live.unwrap_or(&nothing);
+        let deletes = job.work.operation.action == Action::Delete;
+        let options = options_write(job, live, deletes);
+        let rules = match job.spec().get("rules") {
+            Some(_) if deletes => Some(Vec::new()),
+            Some(_) => rules_of(job.spec()),
+            // The rules have left the source: those that were ours go.
+            None => job.lacks("rules").then(Vec::new),
+        };
+        let rules = rules.and_then(|rules| rule_call(job, RULES, live, &rules));
+        // Whoever is let in must be before the rest is kept out; what no longer keeps out goes first.
+        let opens = deletes || spec_enable(job.spec()) != Some(true);
+        let call = if opens { options.or(rules) } else { rules.or(options) };
+        Ok(call.map(NextCall::from))
+    }
+}
+
+fn spec_enable(spec: &Spec) -> Option<bool> {
+    spec.get("options")?.as_map()?.get("enable")?.as_bool()
+}
+
+/// The options that differ and those that go.
+fn options_write(job: &Job<'_>, live: &LiveObject, deletes: bool) -> Option<crate::execute::Call> {
+    let empty = Spec::new();
+    let options = |spec: &Spec| spec.get("options").and_then(Value::as_map).cloned().unwrap_or_default();
+    let (wanted, there) = (options(job.spec()), options(&live.spec));
+    let mut params = Params::new();
+    let mut delete: Vec<&str> = Vec::new();
+    for option in OURS {
+        let applied = job.work.operation.recorded.as_ref().map_or(&empty, |recorded| &recorded.spec);
+        match (wanted.get(option).filter(|_| !deletes), there.get(option)) {
+            (Some(value), there) if Some(value) != there => match value {
+                Value::Bool(on) => params.set(option, u8::from(*on)),
+                Value::Text(text) => params.set(option, text),
+                _ => {}
+            },
+            (None, Some(_)) if options(applied).contains_key(option) => delete.push(option),
+            _ => {}
+        }
+    }
+    if !delete.is_empty() {
+        params.set("delete", delete.join(","));
+    }
+    let doing = format!("set the options of the firewall of the {}", spec_text(job.spec(), "firewall"));
+    (!params.is_empty()).then(|| job.work.call(Method::PUT, OPTIONS.to_owned(), params, doing))
+}

@@ -1,0 +1,119 @@
+//! What an operation on the datacenter needs: privileges, and for one thing a ticket.
+
+use strata_engine::{ErrorClass, Operation, ProviderError};
+use strata_resource::{Kind, Spec, Value};
+use strata_state::Action;
+
+use super::family::spec_text;
+use crate::client::Client;
+
+/// Any of these privileges, on any of these paths, for a purpose that completes "it is needed to …".
+pub(crate) type DatacenterNeed = (&'static [&'static str], Vec<String>, &'static str);
+
+pub(crate) fn needs_of(operation: &Operation) -> Vec<DatacenterNeed> {
+    let spec = &operation.spec;
+    let purpose = match operation.action {
+        Action::Create => "make",
+        Action::Update => "change",
+        Action::Delete => "delete",
+    };
+    let on = |path: &str| vec![path.to_owned()];
+    match operation.address.kind() {
+        Kind::Pool => {
+            let pool = vec![format!("/pool/{}", spec_text(spec, "pool"))];
+            vec![
+                (&["Pool.Audit", "Pool.Allocate"], pool.clone(), "look at"),
+                (&["Pool.Allocate"], pool, purpose),
+            ]
+        }
+        Kind::Role => vec![(&["Sys.Modify"], on("/access"), purpose)],
+        Kind::Group => vec![
+            (&["Sys.Audit", "Group.Allocate"], on("/access/groups"), "look at"),
+            (&["Group.Allocate"], on("/access/groups"), purpose),
+        ],
+        Kind::User => user(operation, purpose),
+        Kind::Token => vec![(&["User.Modify"], on("/access/groups"), purpose)],
+        Kind::Acl => {
+            vec![(permission_to_permit(spec_text(spec, "path")), on(spec_text(spec, "path")), purpose)]
+        }
+        Kind::Storage => vec![
+            (
+                &["Datastore.Audit", "Datastore.Allocate"],
+                vec![format!("/storage/{}", spec_text(spec, "storage"))],
+                "look at",
+            ),
+            (&["Datastore.Allocate"], on("/storage"), purpose),
+        ],
+        Kind::Mapping => {
+            let bus = format!("/mapping/{}", spec_text(spec, "bus"));
+            vec![(&["Mapping.Modify"], vec![bus], purpose)]
+        }
+        Kind::Firewall | Kind::Alias | Kind::Ipset | Kind::SecurityGroup => {
+            vec![(&["Sys.Audit"], on("/"), "look at"), (&["Sys.Modify"], on("/"), purpose)]
+        }
+        Kind::Dns | Kind::Timezone | Kind::Network => {
+            let node = ["dns", "clock", "network"].iter().find_map(|field| spec.get(*field)?.as_text());
+            let node = vec![format!("/nodes/{}", node.unwrap_or_default())];
+            vec![(&["Sys.Audit"], node.clone(), "look at"), (&["Sys.Modify"], node, purpose)]
+        }
+        _ => Vec::new(),
+    }
+}
+
+fn user(operation: &Operation, purpose: &'static str) -> Vec<DatacenterNeed> {
+    let spec = &operation.spec;
+    // Rights on the groups of a user are rights on the user; on all groups, on every user.
+    let groups = spec.get("groups").and_then(Value::as_list).into_iter().flatten().filter_map(Value::as_text);
+    let mut paths = vec!["/access/groups".to_owned()];
+    paths.extend(groups.map(|group| format!("/access/groups/{group}")));
+    let mut needs: Vec<DatacenterNeed> =
+        vec![(&["Sys.Audit", "User.Modify"], paths.clone(), "look at"), (&["User.Modify"], paths, purpose)];
+    if operation.action != Action::Update || operation.touches("password") {
+        let realm = spec_text(spec, "user").rsplit('@').next().unwrap_or_default();
+        needs.push((&["Realm.AllocateUser"], vec![format!("/access/realm/{realm}")], purpose));
+    }
+    needs
+}
+
+fn permission_to_permit(path: &str) -> &'static [&'static str] {
+    let below = |start: &str| path.strip_prefix(start).is_some_and(|rest| !rest.is_empty());
+    if below("/storage/") {
+        &["Permissions.Modify", "Datastore.Allocate"]
+    } else if below("/vms/") {
+        &["Permissions.Modify", "VM.Allocate"]
+    } else if below("/pool/") {
+        &["Permissions.Modify", "Pool.Allocate"]
+    } else {
+        &["Permissions.Modify"]
+    }
+}
+
+/// Passwords that would have to be changed, where nothing but an API token is at hand.
+pub(crate) fn forbidden_passwords(client: &Client, operations: &[Operation]) -> Vec<ProviderError> {
+    if client.has_login() {
+        return Vec::new();
+    }
+    let changes = |operation: &&Operation| {
+        let kind = operation.address.kind();
+        kind == Kind::User && operation.action == Action::Update && sets_password(&operation.spec, operation)
+    };
+    operations
+        .iter()
+        .filter(changes)
+        .map(|operation| {
+            let message = format!(
+                "`{}`: an API token cannot change a password; it can only give one to a user that it makes",
+                operation.address
+            );
+            let mut error = ProviderError::new(ErrorClass::Refused, message).field("password").hint(
+                "give the target `login: {user: root@pam, password: …}`, or change it in Proxmox and take `password` out here",
+            );
+            error.nothing_done = true;
+            error
+        })
+        .collect()
+}
+
+fn sets_password(spec: &Spec, operation: &Operation) -> bool {
+    spec.contains_key("password") && operation.touches("password")
+}

@@ -1,0 +1,230 @@
+//! Lists of rules and of addresses, which are edited one item at a time: security groups and IP sets.
+
+use std::collections::BTreeMap;
+
+use async_trait::async_trait;
+use http::Method;
+use strata_engine::ProviderError;
+use strata_resource::{Spec, Value};
+use strata_state::Action;
+
+use super::family::{Family, Job, LiveObject, NextCall, Row, digest_of, row_text, spec_text};
+use super::simple::comment_of;
+use crate::api::{Params, encode_path_part};
+use crate::client::{CallError, Client};
+use crate::execute::Call;
+use crate::firewall::{LiveFirewall, RuleStep, canonical_rules, fields_to_drop, next_step, rule_to_wire};
+
+/// A spec's rules in the form that live ones have.
+pub(super) fn rules_of(spec: &Spec) -> Option<Vec<Value>> {
+    canonical_rules(spec)
+}
+
+/// The call that brings a list of rules closer to the wanted one.
+pub(super) fn rule_call(job: &Job<'_>, path: &str, live: &LiveObject, wanted: &[Value]) -> Option<Call> {
+    let rules = live.spec.get("rules").and_then(Value::as_list).unwrap_or_default();
+    let mut params = Params::new();
+    let fill = |params: &mut Params, rule: &Value| {
+        for (key, value) in rule_to_wire(rule) {
+            params.set(key, value);
+        }
+    };
+    let (method, path, doing) = match next_step(rules, wanted)? {
+        RuleStep::Insert { rule } => {
+            fill(&mut params, &rule);
+            (Method::POST, path.to_owned(), "add a firewall rule".to_owned())
+        }
+        RuleStep::Replace { at, rule } => {
+            fill(&mut params, &rule);
+            let drop = fields_to_drop(&rules[at], &rule);
+            if !drop.is_empty() {
+                params.set("delete", drop.join(","));
+            }
+            (Method::PUT, format!("{path}/{at}"), format!("change firewall rule {at}"))
+        }
+        RuleStep::MoveTop { before } => {
+            params.set("moveto", before);
+            (Method::PUT, format!("{path}/0"), "put a new firewall rule in its place".to_owned())
+        }
+        RuleStep::Delete { at } => {
+            (Method::DELETE, format!("{path}/{at}"), format!("delete firewall rule {at}"))
+        }
+    };
+    if let Some(digest) = &live.file_digest {
+        params.set("digest", digest);
+    }
+    Some(job.work.call(method, path, params, format!("{doing} of `{}`", job.work.operation.address)))
+}
+
+/// A named list with a comment: of rules, or of addresses.
+pub(super) struct NamedList {
+    word: &'static str,
+    /// The field with its name, and the key of it.
+    id: (&'static str, &'static str),
+    path: &'static str,
+    read: fn(&mut LiveObject, Vec<Row>),
+    edit: fn(&NamedList, &Job<'_>, &LiveObject) -> Option<Call>,
+    /// What is in it goes with it.
+    forced: bool,
+}
+
+pub(super) static SECURITY_GROUP: NamedList = NamedList {
+    word: "security group",
+    id: ("security_group", "group"),
+    path: "/cluster/firewall/groups",
+    read: |live, rows| {
+        let rows = rows.into_iter().map(|row| {
+            let texts = row
+                .iter()
+                .filter_map(|(key, _)| Some((key.clone(), crate::api::Scalar(row_text(&row, key)?))));
+            texts.collect()
+        });
+        let rules = LiveFirewall::new(BTreeMap::new(), rows.collect());
+        live.file_digest = rules.rules_digest;
+        live.spec.insert("rules".to_owned(), Value::List(rules.rules));
+    },
+    edit: |list, job, live| {
+        let wanted = match job.work.operation.action {
+            Action::Delete => Vec::new(),
+            _ => rules_of(job.spec()).unwrap_or_default(),
+        };
+        rule_call(job, &list.one(job.spec()), live, &wanted)
+    },
+    forced: false,
+};
+
+pub(super) static IPSET: NamedList = NamedList {
+    word: "IP set",
+    id: ("ipset", "name"),
+    path: "/cluster/firewall/ipset",
+    read: |live, rows| {
+        let mut addresses: Vec<String> = rows.iter().filter_map(address_of).collect();
+        addresses.sort();
+        live.spec
+            .insert("addresses".to_owned(), Value::List(addresses.into_iter().map(Value::Text).collect()));
+    },
+    edit: edit_addresses,
+    forced: true,
+};
+
+/// `10.0.0.0/8`, or `!10.1.2.3` for what the set leaves out.
+fn address_of(row: &Row) -> Option<String> {
+    let cidr = row_text(row, "cidr")?;
+    let left_out = row_text(row, "nomatch").is_some_and(|nomatch| nomatch == "1");
+    Some(if left_out { format!("!{cidr}") } else { cidr })
+}
+
+/// First what is missing, then what is too much.
+fn edit_addresses(list: &NamedList, job: &Job<'_>, live: &LiveObject) -> Option<Call> {
+    let texts = |spec: &Spec| -> Vec<String> {
+        let items = spec.get("addresses").and_then(Value::as_list).into_iter().flatten();
+        items.filter_map(Value::as_text).map(str::to_owned).collect()
+    };
+    if job.work.operation.action == Action::Delete {
+        return None;
+    }
+    let (wanted, there, one) = (texts(job.spec()), texts(&live.spec), list.one(job.spec()));
+    let set = spec_text(job.spec(), "ipset");
+    let bare = |address: &str| address.trim_start_matches('!').to_owned();
+    // An address is in a set once, as part of it or left out.
+    let extra = |address: &&String| !wanted.contains(address);
+    let turned =
+        there.iter().filter(extra).find(|address| wanted.iter().any(|other| bare(other) == bare(address)));
+    let remove = |address: &String| {
+        let path = format!("{one}/{}", encode_path_part(&bare(address)));
+        job.work.call(
+            Method::DELETE,
+            path,
+            Params::new(),
+            format!("take `{address}` out of the IP set `{set}`"),
+        )
+    };
+    if let Some(address) = turned {
+        return Some(remove(address));
+    }
+    if let Some(address) = wanted.iter().find(|address| !there.contains(address)) {
+        let mut params = Params::new().with("cidr", bare(address));
+        if address.starts_with('!') {
+            params.set("nomatch", 1);
+        }
+        return Some(job.work.call(
+            Method::POST,
+            one,
+            params,
+            format!("put `{address}` into the IP set `{set}`"),
+        ));
+    }
+    there.iter().find(extra).map(remove)
+}
+
+impl NamedList {
+    fn one(&self, spec: &Spec) -> String {
+        format!("{}/{}", self.path, encode_path_part(spec_text(spec, self.id.0)))
+    }
+}
+
+#[async_trait]
+impl Family for NamedList {
+    fn word(&self) -> &'static str {
+        self.word
+    }
+
+    fn key(&self, spec: &Spec) -> Option<String> {
+        spec.get(self.id.0).and_then(Value::as_text).map(str::to_owned)
+    }
+
+    async fn list(
+        &self,
+        client: &Client,
+        asked: &[&Spec],
+    ) -> Result<BTreeMap<String, LiveObject>, CallError> {
+        let rows: Vec<Row> = client.get(self.path, Params::new()).await?;
+        let mut found = BTreeMap::new();
+        for row in &rows {
+            let Some(name) = row_text(row, self.id.1) else { continue };
+            if !asked.iter().any(|spec| self.key(spec).as_deref() == Some(name.as_str())) {
+                continue;
+            }
+            let mut live = LiveObject::default();
+            live.spec.insert(self.id.0.to_owned(), Value::text(name.as_str()));
+            live.set_comment(&row_text(row, "comment").unwrap_or_default());
+            let path = format!("{}/{}", self.path, encode_path_part(&name));
+            let items: Vec<Row> = match client.get(&path, Params::new()).await {
+                Err(error) if error.is_missing() => continue,
+                other => other?,
+            };
+            (self.read)(&mut live, items);
+            live.digest = digest_of(&live.spec);
+            found.insert(name, live);
+        }
+        Ok(found)
+    }
+
+    fn next(&self, job: &Job<'_>, live: Option<&LiveObject>) -> Result<Option<NextCall>, ProviderError> {
+        let (spec, work) = (job.spec(), job.work);
+        let deletes = work.operation.action == Action::Delete;
+        let name = spec_text(spec, self.id.0);
+        let Some(live) = live else {
+            let params = Params::new().with(self.id.1, name).with("comment", comment_of(spec));
+            let doing = format!("make the {} `{name}`", self.word);
+            let call = work.call(Method::POST, self.path.to_owned(), params, doing);
+            return Ok((!deletes).then(|| call.into()));
+        };
+        if let Some(call) = (self.edit)(self, job, live) {
+            return Ok(Some(call.into()));
+        }
+        if deletes {
+            let params = if self.forced { Params::new().with("force", 1) } else { Params::new() };
+            let doing = format!("delete the {} `{name}`", self.word);
+            return Ok(Some(work.call(Method::DELETE, self.one(spec), params, doing).into()));
+        }
+        let comments = job.lacks("comment") || job.lacks("mark");
+        Ok(comments.then(|| {
+            // A comment changes by renaming it to what it is called already.
+            let params =
+                Params::new().with(self.id.1, name).with("rename", name).with("comment", comment_of(spec));
+            let doing = format!("change the comment of the {} `{name}`", self.word);
+            work.call(Method::POST, self.path.to_owned(), params, doing).into()
+        }))
+    }
+}

@@ -1,0 +1,550 @@
+//! Layer 0: what `hypervisors/` says is made, kept, changed and taken away like anything else.
+
+use serde_json::{Value, json};
+use strata_sim::{ROOT_PASSWORD, ROOT_TOKEN};
+use strata_testkit::{Repo, Strata, TestSim};
+
+use crate::kill::assert_same;
+use crate::world::BINARY;
+
+/// One of everything.
+const DATACENTER: &str = r#"
+metadata: {name: dc, environment: test}
+proxmox: {target: pve, nodes: [pve1, pve2]}
+pools:
+  web: {comment: for the web}
+  web/dev: {}
+roles:
+  Ops: [VM.Audit, VM.PowerMgmt, VM.Console]
+groups:
+  ops: {comment: operators}
+users:
+  ann@pve: {groups: [ops], email: ann@example.test, firstName: Ann, password: {env: ANN_PASSWORD}}
+tokens:
+  ann@pve!ci: {secret: ci_token, comment: for the pipeline}
+  ann@pve!other: {privilegeSeparation: false, expire: 1999999999}
+acl:
+  - {path: /pool/web, role: Ops, group: ops}
+  - {path: /vms, role: PVEAuditor, token: "ann@pve!ci"}
+  - {path: /, role: PVEAuditor, user: ann@pve, propagate: false}
+storages:
+  backup: {type: pbs, server: 192.0.2.30, datastore: main, username: strata@pbs, password: {env: PBS_PASSWORD}, content: [backup]}
+  media: {type: nfs, server: 192.0.2.31, export: /media, content: [iso, vztmpl], options: {prune-backups: keep-last=3}}
+mappings:
+  pci:
+    gpu: {comment: the big one, devices: [{node: pve1, path: "0000:01:00.0", id: "10de:2204", iommuGroup: 12}]}
+  usb:
+    key: {devices: [{node: pve2, id: "1050:0407"}]}
+dns: {servers: [192.0.2.53, 192.0.2.54], searchDomain: lab.test}
+timezone: Europe/Paris
+firewall:
+  enabled: true
+  policyIn: DROP
+  aliases: {admin: 192.0.2.200/32}
+  ipSets: {trusted: [192.0.2.0/24, "!192.0.2.99", admin]}
+  groups:
+    web: {comment: for the web, rules: [{direction: in, action: ACCEPT, protocol: tcp, destinationPort: "80,443"}]}
+  rules:
+    - {direction: in, action: ACCEPT, source: +trusted, macro: SSH}
+    - {direction: in, action: ACCEPT, source: admin, protocol: tcp, destinationPort: "8006"}
+    - {direction: group, action: web}
+"#;
+
+const FILE: &str = "hypervisors/dc.yaml";
+const PASSWORD: &str = "correct-horse-battery";
+const PBS: &str = "MARKER-9c1d-pbs";
+
+struct Datacenter {
+    sim: TestSim,
+    repo: Repo,
+}
+
+impl Datacenter {
+    fn new(source: &str) -> Self {
+        let sim = TestSim::start();
+        let repo = Repo::on(&sim);
+        repo.write("sim-token", ROOT_TOKEN);
+        repo.write(FILE, source);
+        let own = Repo::empty();
+        Strata::new(BINARY, &own).run(&["init", "."]).ok();
+        for file in ["age.key", ".sops.yaml"] {
+            repo.write(file, &own.read(file));
+        }
+        repo.write("secrets.sops.yaml", "# ours\nother: kept\n");
+        let settings = repo.read("strata.yaml");
+        repo.write("strata.yaml", &format!("{settings}secrets:\n  - sops: secrets.sops.yaml\n"));
+        let datacenter = Self { sim, repo };
+        datacenter.strata().run(&["secrets", "encrypt", "secrets.sops.yaml"]).ok();
+        datacenter
+    }
+
+    /// Every live object; the order in which storages were made means nothing.
+    fn export(&self) -> Value {
+        let mut export = self.sim.export();
+        let storages = export["storages"].as_array_mut().unwrap();
+        storages.sort_by_key(|storage| storage["storage"].to_string());
+        export
+    }
+
+    fn without_settings(&self) -> Value {
+        without_settings(self.export())
+    }
+
+    fn strata(&self) -> Strata {
+        Strata::new(BINARY, &self.repo).env("ANN_PASSWORD", PASSWORD).env("PBS_PASSWORD", PBS)
+    }
+
+    /// As somebody who may also log in.
+    fn with_login(&self) {
+        self.repo.edit(
+            "strata.yaml",
+            "token: {file: sim-token}",
+            "token: {file: sim-token}\n      login: {user: root@pam, password: {file: root-password}}",
+        );
+        self.repo.write("root-password", ROOT_PASSWORD);
+    }
+
+    fn change(&self, method: &str, path: &str, params: Value) {
+        let answer = self.sim.control().change(&json!({"method": method, "path": path, "params": params}));
+        assert_eq!(answer["status"], 200, "{answer}");
+    }
+
+    #[track_caller]
+    fn apply(&self) -> String {
+        self.strata().run(&["apply", "--yes"]).ok().all()
+    }
+
+    #[track_caller]
+    fn assert_settled(&self) {
+        let plan = self.strata().run(&["plan", "--detailed-exitcode"]);
+        assert_eq!(plan.code, 0, "{}", plan.all());
+        assert!(!self.repo.file(".strata/state/test/dc/journal").exists(), "the journal is not empty");
+    }
+
+    /// The value that the repository keeps of a token lets somebody in.
+    #[track_caller]
+    fn assert_token_works(&self) {
+        let plain = self.strata().run(&["secrets", "decrypt", "secrets.sops.yaml"]).ok().stdout;
+        let kept = plain
+            .lines()
+            .find_map(|line| line.strip_prefix("ci_token: "))
+            .unwrap_or_else(|| panic!("{plain}"));
+        assert!(plain.contains("other: kept"), "{plain}");
+        self.repo.write("sim-token", kept.trim_matches(['"', '\'']));
+        let told = self.strata().run(&["drift"]);
+        self.repo.write("sim-token", ROOT_TOKEN);
+        assert!(!told.all().contains("uthenticat"), "{}", told.all());
+    }
+}
+
+/// A host cannot be without name servers and a time zone: they stay as they were set.
+fn without_settings(mut export: Value) -> Value {
+    for node in export["nodes"].as_array_mut().unwrap() {
+        node["dns"] = Value::Null;
+        node["timezone"] = Value::Null;
+    }
+    export
+}
+
+#[test]
+fn a_datacenter_is_made_kept_and_taken_away() {
+    let dc = Datacenter::new(DATACENTER);
+    let before = dc.export();
+    dc.strata().run(&["validate"]).ok();
+    let plan = dc.strata().run(&["plan"]).ok().stdout;
+    assert!(plan.lines().all(|line| line.chars().count() <= 80), "{plan}");
+    insta::assert_snapshot!(plan, @r"
+    dc (hypervisors, test/dc)
+      + dc/pool/web  pool web
+          comment  for the web
+      + dc/pool/web~dev  pool web/dev
+      + dc/role/Ops  role Ops
+          privileges  VM.Audit, VM.Console, VM.PowerMgmt
+      + dc/group/ops  group ops
+          comment  operators
+      + dc/user/ann@pve  user ann@pve
+          email       ann@example.test
+          first_name  Ann
+          groups      ops
+          password    (secret)
+      + dc/token/ann@pve!ci  API token ann@pve!ci
+          comment  for the pipeline
+          secret   ci_token
+      + dc/token/ann@pve!other  API token ann@pve!other
+          nobody gets to know its value: `secret: NAME` keeps it, encrypted
+          expire   1999999999
+          privsep  no
+      + dc/acl/ann@pve!ci=PVEAuditor=~vms  PVEAuditor for ann@pve!ci on /vms
+      + dc/acl/ann@pve=PVEAuditor=~  PVEAuditor for ann@pve on /
+          propagate  no
+      + dc/acl/ops=Ops=~pool~web  Ops for ops on /pool/web
+      + dc/mapping/pci-gpu  PCI device gpu
+          comment     the big one
+          devices[0]  id 10de:2204 iommu_group 12 node pve1 path 0000:01:00.0
+      + dc/mapping/usb-key  USB device key
+          devices[0]  id 1050:0407 node pve2
+      ~ dc/dns/pve1  name servers of pve1
+          search   example.test → lab.test
+          servers  192.0.2.53 → 192.0.2.53, 192.0.2.54
+      ~ dc/dns/pve2  name servers of pve2
+          search   example.test → lab.test
+          servers  192.0.2.53 → 192.0.2.53, 192.0.2.54
+      ~ dc/timezone/pve1  time zone of pve1
+          zone  UTC → Europe/Paris
+      ~ dc/timezone/pve2  time zone of pve2
+          zone  UTC → Europe/Paris
+      + dc/alias/admin  alias admin
+          cidr  192.0.2.200
+      + dc/ipset/trusted  IP set trusted
+          addresses  !192.0.2.99, 192.0.2.0/24, admin
+      + dc/securitygroup/web  security group web
+          comment   for the web
+          rules[0]  in ACCEPT tcp dport 80,443
+      + dc/firewall/datacenter  firewall of the datacenter
+          the hosts then drop what no rule lets in, except from their own network
+          options   enable, policy_in DROP
+          rules[0]  in ACCEPT macro SSH source +trusted
+          rules[1]  in ACCEPT tcp dport 8006 source admin
+          rules[2]  group web
+      + dc/storage/backup  storage backup, pbs
+          content    backup
+          datastore  main
+          password   (secret)
+          server     192.0.2.30
+          username   strata@pbs
+      + dc/storage/media  storage media, nfs
+          content  iso, vztmpl
+          export   /media
+          options  prune-backups keep-last=3
+          server   192.0.2.31
+
+    18 to create, 4 to change
+    blast radius: hypervisors: 22 in 1 stack
+    ");
+    let applied = dc.apply();
+    assert!(!applied.contains(PASSWORD) && !applied.contains(PBS), "{applied}");
+    dc.assert_settled();
+    dc.assert_token_works();
+    let drift = dc.strata().run(&["drift"]).ok().all();
+    assert!(drift.contains("no drift") || drift.contains("nothing"), "{drift}");
+    let listed = dc.strata().run(&["state", "list", "dc"]).ok().stdout;
+    assert!(listed.contains("dc/acl/ann@pve!ci=PVEAuditor=~vms"), "{listed}");
+    dc.strata().run(&["graph"]).ok();
+    dc.strata().run(&["output", "dc"]).ok();
+    // Nothing secret is in any file.
+    let secret = dc.strata().run(&["secrets", "decrypt", "secrets.sops.yaml"]).ok().stdout;
+    let secret =
+        secret.lines().find_map(|line| line.strip_prefix("ci_token: ")).unwrap().trim_matches('"').to_owned();
+    let value = secret.rsplit('=').next().unwrap();
+    for (path, bytes) in dc.repo.all_files() {
+        let text = String::from_utf8_lossy(&bytes);
+        for marker in [PASSWORD, PBS, value] {
+            assert!(!text.contains(marker), "`{}` holds a secret", path.display());
+        }
+    }
+    let gone = dc.strata().run(&["destroy", "--yes"]).ok().all();
+    assert!(gone.contains("only its definition goes"), "{gone}");
+    assert_same(&dc.without_settings(), &without_settings(before), "destroy leaves the datacenter as it was");
+}
+
+#[test]
+fn each_field_can_change() {
+    let dc = Datacenter::new(DATACENTER);
+    dc.with_login();
+    dc.apply();
+    let edits = [
+        ("{comment: for the web}", "{comment: for all}"),
+        ("[VM.Audit, VM.PowerMgmt, VM.Console]", "[VM.Audit, VM.Config.CPU]"),
+        ("{comment: operators}", "{}"),
+        ("email: ann@example.test, firstName: Ann", "enabled: false, lastName: Lee, expire: 1999999999"),
+        ("{env: ANN_PASSWORD}", "{env: OTHER_PASSWORD}"),
+        ("comment: for the pipeline", "expire: 1888888888"),
+        ("{privilegeSeparation: false, expire: 1999999999}", "{}"),
+        ("user: ann@pve, propagate: false", "user: ann@pve"),
+        ("username: strata@pbs", "username: other@pbs"),
+        ("{env: PBS_PASSWORD}", "{env: OTHER_PASSWORD}"),
+        ("content: [iso, vztmpl]", "content: [iso], nodes: [pve1], enabled: false"),
+        ("keep-last=3", "keep-last=4"),
+        ("export: /media", "export: /other"),
+        ("comment: the big one", "mediated: true"),
+        ("id: \"1050:0407\"", "id: \"1050:0408\""),
+        ("servers: [192.0.2.53, 192.0.2.54]", "servers: [192.0.2.54]"),
+        ("searchDomain: lab.test", "searchDomain: other.test"),
+        ("Europe/Paris", "Europe/Berlin"),
+        ("policyIn: DROP", "policyIn: REJECT\n  policyOut: ACCEPT"),
+        ("admin: 192.0.2.200/32", "admin: {address: 192.0.2.201, comment: one}"),
+        ("[192.0.2.0/24, \"!192.0.2.99\", admin]", "[192.0.2.0/25, 192.0.2.99]"),
+        (
+            "comment: for the web, rules: [{direction: in, action: ACCEPT, protocol: tcp, destinationPort: \"80,443\"}]",
+            "rules: [{direction: in, action: ACCEPT, macro: Ping}, {direction: in, action: ACCEPT, protocol: tcp, destinationPort: \"443\"}]",
+        ),
+        ("    - {direction: group, action: web}\n", ""),
+        (
+            "    - {direction: in, action: ACCEPT, source: +trusted",
+            "    - {direction: in, action: DROP, protocol: udp}\n    - {direction: in, action: ACCEPT, source: +trusted",
+        ),
+        ("  enabled: true\n  policyIn: REJECT", "  enabled: false\n  policyIn: REJECT"),
+    ];
+    for (from, to) in edits {
+        dc.repo.edit(FILE, from, to);
+        let strata = dc.strata().env("OTHER_PASSWORD", "another-long-one");
+        let applied = strata.run(&["apply", "--yes"]);
+        assert_eq!(applied.code, 0, "{to}:\n{}", applied.all());
+        assert!(!applied.all().contains("nothing to do"), "{to}:\n{}", applied.all());
+        let plan = strata.run(&["plan", "--detailed-exitcode"]);
+        assert_eq!(plan.code, 0, "{to}:\n{}", plan.all());
+    }
+    let export = dc.export();
+    assert_eq!(export["users"]["ann@pve"]["fields"]["lastname"], "Lee");
+    assert_eq!(export["users"]["ann@pve"]["fields"]["email"], Value::Null);
+    let users = dc.sim.control().change(&json!({
+        "method": "POST", "path": "/access/ticket", "params": {"username": "ann@pve", "password": "another-long-one"},
+    }));
+    // The user is switched off, so only the password is told apart: a wrong one is refused in the same words.
+    assert!(users["status"] == 200 || users["status"] == 401, "{users}");
+}
+
+#[test]
+fn drift_is_seen_and_mended() {
+    let dc = Datacenter::new(DATACENTER);
+    dc.apply();
+    dc.change("PUT", "/access/roles/Ops", json!({"privs": "VM.Audit"}));
+    dc.change("PUT", "/access/users/ann@pve", json!({"comment": "edited by hand", "enable": 0}));
+    dc.change("DELETE", "/pools", json!({"poolid": "web/dev"}));
+    dc.change("PUT", "/storage/media", json!({"disable": 1}));
+    dc.change(
+        "PUT",
+        "/access/acl",
+        json!({"path": "/pool/web", "groups": "ops", "roles": "Ops", "propagate": 0}),
+    );
+    dc.change("PUT", "/nodes/pve1/dns", json!({"search": "lab.test", "dns1": "192.0.2.99"}));
+    dc.change("PUT", "/nodes/pve2/time", json!({"timezone": "UTC"}));
+    dc.change("POST", "/cluster/firewall/rules", json!({"type": "in", "action": "DROP", "enable": 1}));
+    dc.change("POST", "/cluster/firewall/ipset/trusted", json!({"cidr": "198.51.100.1"}));
+    dc.change("DELETE", "/cluster/firewall/groups/web/0", json!({}));
+    let drift = dc.strata().run(&["drift"]).all();
+    for address in [
+        "dc/dns/pve1",
+        "dc/timezone/pve2",
+        "dc/firewall/datacenter",
+        "dc/ipset/trusted",
+        "dc/securitygroup/web",
+        "dc/role/Ops",
+        "dc/user/ann@pve",
+        "dc/pool/web~dev",
+        "dc/storage/media",
+        "dc/acl/ops=Ops=~pool~web",
+    ] {
+        assert!(drift.contains(address), "{address}:\n{drift}");
+    }
+    dc.apply();
+    dc.assert_settled();
+    assert_eq!(dc.export()["users"]["ann@pve"]["enable"], true);
+}
+
+#[test]
+fn what_others_made_stays_as_it_is() {
+    let dc = Datacenter::new(DATACENTER);
+    dc.change("POST", "/pools", json!({"poolid": "web", "comment": "mine"}));
+    dc.change("POST", "/access/roles", json!({"roleid": "Ops", "privs": "VM.Audit"}));
+    dc.change("POST", "/access/groups", json!({"groupid": "ops"}));
+    dc.change("POST", "/storage", json!({"storage": "media", "type": "dir", "path": "/srv/media"}));
+    dc.change("POST", "/cluster/firewall/rules", json!({"type": "in", "action": "DROP", "enable": 1}));
+    dc.change("POST", "/cluster/firewall/ipset", json!({"name": "trusted"}));
+    let before = dc.export();
+    let refused = dc.strata().run(&["apply", "--yes"]).code(3).all();
+    for name in [
+        "firewall of the `datacenter`",
+        "IP set `trusted`",
+        "pool `web`",
+        "role `Ops`",
+        "group `ops`",
+        "storage `media`",
+    ] {
+        assert!(refused.contains(name), "{name}:\n{refused}");
+    }
+    assert!(refused.contains("`adopt: true`"), "{refused}");
+    assert_same(&dc.export(), &before, "nothing is touched");
+    // Taken over where the source says so; a mark of somebody else is stronger than that.
+    for (from, to) in [
+        ("{comment: for the web}", "{comment: for the web, adopt: true}"),
+        ("Ops: [VM.Audit, VM.PowerMgmt, VM.Console]", "Ops: {privileges: [VM.Audit], adopt: true}"),
+        ("{comment: operators}", "{comment: operators, adopt: true}"),
+        ("export: /media,", "export: /media, adopt: true,"),
+        ("  policyIn: DROP", "  adopt: true\n  policyIn: DROP"),
+        (
+            "trusted: [192.0.2.0/24, \"!192.0.2.99\", admin]",
+            "trusted: {addresses: [192.0.2.0/24], adopt: true}",
+        ),
+    ] {
+        dc.repo.edit(FILE, from, to);
+    }
+    dc.change(
+        "PUT",
+        "/access/groups/ops",
+        json!({"groupid": "ops", "comment": "[strata 0123456789ab other/group/ops]"}),
+    );
+    let refused = dc.strata().run(&["apply", "--yes"]).code(3).all();
+    assert!(
+        refused.contains("its mark names `other/group/ops`") && !refused.contains("role `Ops`"),
+        "{refused}"
+    );
+    dc.change("PUT", "/access/groups/ops", json!({"groupid": "ops", "comment": "by hand"}));
+    dc.apply();
+    dc.assert_settled();
+    assert!(dc.export()["pools"]["web"]["comment"].as_str().unwrap().starts_with("for the web [strata "));
+    // What was there before stays when everything goes.
+    let gone = dc.strata().run(&["destroy", "--yes"]).ok().all();
+    assert!(gone.contains("it was there before Strata"), "{gone}");
+    let export = dc.export();
+    assert!(
+        export["pools"]["web"].is_object()
+            && export["roles"]["Ops"].is_array()
+            && export["groups"]["ops"].is_object()
+    );
+    assert!(export["users"]["ann@pve"].is_null());
+}
+
+#[test]
+fn guests_and_what_they_stand_on_are_made_in_one_go() {
+    let dc = Datacenter::new(DATACENTER);
+    dc.repo.write(
+        "stacks/web/stack.yaml",
+        "metadata: {name: web, environment: test}\nproxmox: {target: pve, node: pve1, storage: {iso: media, disk: local-lvm}}\nvms:\n  a:\n    vmId: 9100\n    memory: 64\n    disk: 1\n    started: false\n    pool: web\n    iso: {url: \"https://images.example/rescue.iso\"}\n",
+    );
+    let before = dc.export();
+    dc.apply();
+    dc.strata().run(&["plan", "--detailed-exitcode"]).code(0);
+    assert_eq!(dc.export()["pools"]["web"]["vms"], json!([9100]));
+    // Alone, it stands on what is not there any more.
+    dc.strata().run(&["destroy", "--yes"]).ok();
+    assert_same(&dc.without_settings(), &without_settings(before), "destroy leaves the datacenter as it was");
+    let refused = dc.strata().run(&["apply", "--yes", "web"]).code(3).all();
+    assert!(refused.contains("there is no pool `web`"), "{refused}");
+}
+
+#[test]
+fn an_api_token_cannot_change_a_password() {
+    let dc = Datacenter::new(DATACENTER);
+    dc.apply();
+    dc.repo.edit(FILE, "{env: ANN_PASSWORD}", "{env: OTHER_PASSWORD}");
+    let other = dc.strata().env("OTHER_PASSWORD", "another-long-one");
+    let refused = other.run(&["apply", "--yes"]).code(3).all();
+    assert!(refused.contains("an API token cannot change a password"), "{refused}");
+    dc.with_login();
+    other.run(&["apply", "--yes"]).ok();
+    other.run(&["plan", "--detailed-exitcode"]).code(0);
+}
+
+#[test]
+fn protected_parts_stay() {
+    let dc = Datacenter::new(
+        &DATACENTER.replace("{comment: for the web}", "{comment: for the web, protect: true}"),
+    );
+    dc.apply();
+    let refused = dc.strata().run(&["destroy", "--yes"]).code(3).all();
+    assert!(refused.contains("dc/pool/web") && refused.contains("protected"), "{refused}");
+}
+
+#[test]
+fn a_token_without_a_place_for_its_value_is_refused_before_anything_is_made() {
+    let dc = Datacenter::new(DATACENTER);
+    dc.repo.edit(FILE, "secret: ci_token", "secret: other");
+    let before = dc.export();
+    let refused = dc.strata().run(&["apply", "--yes"]).code(3).all();
+    assert!(refused.contains("another secret of this name"), "{refused}");
+    assert_same(&dc.export(), &before, "nothing is touched");
+}
+
+#[test]
+fn a_token_is_made_anew_where_its_value_is_wanted_later() {
+    let dc = Datacenter::new(&DATACENTER.replace("secret: ci_token, ", ""));
+    let applied = dc.apply();
+    assert!(applied.contains("nobody gets to know its value"), "{applied}");
+    dc.repo.edit(FILE, "{comment: for the pipeline}", "{comment: for the pipeline, secret: ci_token}");
+    let plan = dc.strata().run(&["plan"]).ok().all();
+    assert!(plan.contains("it is made anew"), "{plan}");
+    dc.apply();
+    dc.assert_settled();
+    dc.assert_token_works();
+    // Its place in the source can go without touching the token.
+    dc.repo.edit(FILE, ", secret: ci_token", "");
+    dc.apply();
+    dc.assert_token_works();
+}
+
+/// Kills an apply at its k-th request; the next one ends as an undisturbed one does. False if it ended before.
+fn kill_at(kind: &str, k: u64, source: &str, expected: &Value) -> bool {
+    let dc = Datacenter::new(source);
+    let control = dc.sim.control();
+    let fault = control.fault(&json!({"kind": kind, "nth": k}));
+    let mut child = dc.strata().spawn(&["apply", "--yes", "--parallelism", "1"]);
+    let struck = loop {
+        if control.wait_fault(fault, 0.2) {
+            break true;
+        }
+        if let Some(status) = child.try_wait().unwrap() {
+            assert!(status.success(), "{kind} {k}: {status}");
+            break control.wait_fault(fault, 0.0);
+        }
+    };
+    child.kill().unwrap();
+    child.wait().unwrap();
+    control.release(fault);
+    control.clear_faults();
+    // A plan after it tells what is open, and finds no stranger.
+    let plan = dc.strata().run(&["plan"]);
+    assert_eq!(plan.code, 0, "{kind} {k}:\n{}", plan.all());
+    let again = dc.strata().run(&["apply", "--yes"]);
+    assert_eq!(again.code, 0, "{kind} {k}:\n{}", again.all());
+    assert_same(&dc.export(), expected, &format!("{kind} {k}\n{}", again.all()));
+    dc.assert_settled();
+    dc.assert_token_works();
+    struck
+}
+
+fn kill_every(source: &str, step: usize) {
+    let undisturbed = Datacenter::new(source);
+    undisturbed.apply();
+    let expected = undisturbed.export();
+    for kind in ["hold-before", "hold-after"] {
+        let killed = (1..).step_by(step).take_while(|k| kill_at(kind, *k, source, &expected)).count();
+        assert!(killed > 0);
+    }
+}
+
+#[test]
+fn a_kill_at_some_requests_loses_nothing() {
+    kill_every(DATACENTER, 17);
+}
+
+#[test]
+#[ignore = "takes minutes: just kill-test"]
+fn a_kill_at_each_request_loses_nothing() {
+    kill_every(DATACENTER, 1);
+}
+
+#[test]
+fn lost_answers_and_server_errors_are_got_over() {
+    let undisturbed = Datacenter::new(DATACENTER);
+    undisturbed.apply();
+    let expected = undisturbed.export();
+    for k in [1, 8, 15, 22] {
+        for order in [
+            json!({"kind": "lost", "writes": true, "nth": k}),
+            json!({"kind": "cut", "writes": true, "nth": k}),
+            json!({"kind": "refuse", "writes": true, "nth": k, "status": 500, "text": "something broke"}),
+        ] {
+            let dc = Datacenter::new(DATACENTER);
+            dc.sim.control().fault(&order);
+            let first = dc.strata().run(&["apply", "--yes"]);
+            dc.sim.control().clear_faults();
+            if first.code != 0 {
+                dc.apply();
+            }
+            assert_same(&dc.export(), &expected, &format!("{order}\n{}", first.all()));
+            dc.assert_settled();
+            dc.assert_token_works();
+        }
+    }
+}
