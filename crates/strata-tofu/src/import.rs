@@ -47,6 +47,9 @@ use tree::{Content, Marks, Tree};
 /// What stands for an API token that nobody wrote down.
 pub const NO_TOKEN: &str = "user@realm!name=00000000-0000-0000-0000-000000000000";
 
+/// The comment behind what was written down in place of what nobody said.
+pub const STANDS_IN: &str = "stands in for the real one";
+
 /// Something that was not carried over as it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Note {
