@@ -54,7 +54,15 @@ pub(crate) fn needs_of(operation: &Operation) -> Vec<DatacenterNeed> {
         Kind::Dns | Kind::Timezone | Kind::Network => {
             let node = ["dns", "clock", "network"].iter().find_map(|field| spec.get(*field)?.as_text());
             let node = vec![format!("/nodes/{}", node.unwrap_or_default())];
-            vec![(&["Sys.Audit"], node.clone(), "look at"), (&["Sys.Modify"], node, purpose)]
+            let mut needs: Vec<DatacenterNeed> =
+                vec![(&["Sys.Audit"], node.clone(), "look at"), (&["Sys.Modify"], node, purpose)];
+            // Bridges are shown to those who may use them.
+            let interfaces = spec.get("interfaces").and_then(Value::as_map).into_iter().flat_map(Spec::keys);
+            for name in interfaces {
+                let path = format!("/sdn/zones/localnetwork/{name}");
+                needs.push((&["SDN.Audit", "SDN.Use"], vec![path], "see the bridges of"));
+            }
+            needs
         }
         _ => Vec::new(),
     }
