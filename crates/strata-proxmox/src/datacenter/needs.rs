@@ -21,10 +21,7 @@ pub(crate) fn needs_of(operation: &Operation) -> Vec<DatacenterNeed> {
     match operation.address.kind() {
         Kind::Pool => {
             let pool = vec![format!("/pool/{}", spec_text(spec, "pool"))];
-            vec![
-                (&["Pool.Audit", "Pool.Allocate"], pool.clone(), "look at"),
-                (&["Pool.Allocate"], pool, purpose),
-            ]
+            vec![(&["Pool.Audit"], pool.clone(), "look at"), (&["Pool.Allocate"], pool, purpose)]
         }
         Kind::Role => vec![(&["Sys.Modify"], on("/access"), purpose)],
         Kind::Group => vec![
@@ -38,7 +35,7 @@ pub(crate) fn needs_of(operation: &Operation) -> Vec<DatacenterNeed> {
         }
         Kind::Storage => vec![
             (
-                &["Datastore.Audit", "Datastore.Allocate"],
+                &["Datastore.Audit", "Datastore.AllocateSpace"],
                 vec![format!("/storage/{}", spec_text(spec, "storage"))],
                 "look at",
             ),
