@@ -124,8 +124,8 @@ record! {
 record! {
     /// The firewall of the whole datacenter.
     pub struct DatacenterFirewall [shorthand("enabled")] {
-        /// whether it applies
-        "enabled" enabled: bool = true;
+        /// whether it applies; left as it is if not said
+        "enabled" enabled: Option<bool>;
         /// for packets to the hosts
         "policyIn" policy_in: Option<Policy>;
         /// for packets from the hosts

@@ -4,6 +4,7 @@
 
 mod cluster;
 mod container;
+mod datacenter;
 mod firewall;
 mod guest;
 mod image;
@@ -16,6 +17,7 @@ use strata_secret::SecretString;
 
 use crate::tfstate::{Attributes, TofuResource, TofuState};
 pub use cluster::{BuiltCluster, BuiltNode};
+pub use datacenter::BuiltObject;
 pub use nodes_file::{nodes_file, with_patches};
 pub use repository::{Connection, Repository, write_repository};
 
@@ -39,7 +41,6 @@ const DOCUMENTS: [(&str, &str); 4] = [
 const FIREWALL_OPTIONS: &str = "proxmox_virtual_environment_firewall_options";
 const FIREWALL_RULES: &str = "proxmox_virtual_environment_firewall_rules";
 const MEMBERSHIPS: [&str; 2] = ["proxmox_pool_membership", "proxmox_virtual_environment_pool_membership"];
-const POOL: &str = "proxmox_virtual_environment_pool";
 
 /// Something that was not carried over as it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -91,6 +92,7 @@ pub struct BuiltVolume {
 pub struct Arrival {
     pub guests: Vec<BuiltGuest>,
     pub volumes: Vec<BuiltVolume>,
+    pub objects: Vec<BuiltObject>,
     pub clusters: Vec<BuiltCluster>,
     /// What cannot be.
     pub notes: Vec<StateNote>,
@@ -100,7 +102,7 @@ impl Arrival {
     pub fn of(state: &TofuState) -> Self {
         let mut notes: Vec<StateNote> =
             state.unusable.iter().map(|(address, reason)| StateNote::new(address, *reason)).collect();
-        let (mut guests, mut volumes) = (Vec::new(), Vec::new());
+        let (mut guests, mut volumes, mut objects) = (Vec::new(), Vec::new(), Vec::new());
         for resource in state.resources.iter().filter(|resource| !resource.is_data) {
             if is_guest(resource) {
                 match built_guest(state, resource) {
@@ -109,12 +111,23 @@ impl Arrival {
                 }
             } else if DOWNLOADS.contains(&resource.kind.as_str()) {
                 volumes.extend(built_volume(resource));
+            } else if let Some(object) = datacenter::built(resource) {
+                objects.push(object);
             } else if let Some(message) = left_alone(resource) {
                 notes.push(StateNote::new(&resource.address, message));
             }
         }
         let clusters = cluster::built(state, &mut notes);
-        Self { guests, volumes, clusters, notes }
+        Self { guests, volumes, objects, clusters, notes }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        !self.is_on_proxmox() && self.volumes.is_empty() && self.clusters.is_empty()
+    }
+
+    /// Whether a new repository needs a Proxmox to take it over from; volumes alone become nothing.
+    pub fn is_on_proxmox(&self) -> bool {
+        !self.guests.is_empty() || !self.objects.is_empty()
     }
 }
 
@@ -189,10 +202,7 @@ fn left_alone(resource: &TofuResource) -> Option<String> {
     }
     if kind == FIREWALL_OPTIONS || kind == FIREWALL_RULES {
         let of_guest = attributes.positive("vm_id").or_else(|| attributes.positive("container_id"));
-        return of_guest.is_none().then(|| "a firewall that is not a machine's stays as it is".to_owned());
-    }
-    if kind == POOL {
-        return Some("the pool stays as it is; its machines say that they are members".to_owned());
+        return of_guest.is_none().then(|| "the firewall of a node stays as it is".to_owned());
     }
     if MEMBERSHIPS.contains(&kind) && attributes.positive("vm_id").is_some() {
         return None;

@@ -1,10 +1,12 @@
 //! The fields of a resource as the data of a `tfvars` file. What OpenTofu's provider has no word for is reported.
 
 mod container;
+mod datacenter;
 mod image;
 mod vm;
 
 pub(crate) use container::container;
+pub(crate) use datacenter::{datacenter, datacenter_firewall};
 pub(crate) use image::image;
 pub(crate) use vm::vm;
 
@@ -129,18 +131,17 @@ pub(crate) fn firewall(spec: &Spec) -> Option<Expr> {
     }
     reading.put("input_policy", "policy_in");
     reading.put("output_policy", "policy_out");
-    let rules: Vec<Expr> = firewall
-        .get("rules")
-        .and_then(Value::as_list)
-        .unwrap_or_default()
-        .iter()
-        .filter_map(Value::as_map)
-        .filter_map(|rule| rule_data(rule).object())
-        .collect();
+    let rules = firewall.get("rules").map(rules).unwrap_or_default();
     if !rules.is_empty() {
         reading.set("rules", Some(Expr::List(rules)));
     }
     reading.object()
+}
+
+/// Rules in order.
+fn rules(rules: &Value) -> Vec<Expr> {
+    let rules = rules.as_list().unwrap_or_default().iter().filter_map(Value::as_map);
+    rules.filter_map(|rule| rule_data(rule).object()).collect()
 }
 
 fn rule_data(rule: &Spec) -> Reading<'_> {

@@ -15,12 +15,12 @@ mod gotemplate;
 mod groups;
 mod guest;
 mod hcl;
-mod host;
+pub(crate) mod host;
 mod layered;
 mod merge;
 mod module;
 pub(crate) mod output;
-mod parse;
+pub(crate) mod parse;
 mod roots;
 mod settle;
 mod sparing;
@@ -29,7 +29,7 @@ mod talconfig;
 mod talos;
 mod telmate;
 mod topf;
-mod tree;
+pub(crate) mod tree;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -46,6 +46,9 @@ use tree::{Content, Marks, Tree};
 
 /// What stands for an API token that nobody wrote down.
 pub const NO_TOKEN: &str = "user@realm!name=00000000-0000-0000-0000-000000000000";
+
+/// The comment behind what was written down in place of what nobody said.
+pub const STANDS_IN: &str = "stands in for the real one";
 
 /// Something that was not carried over as it is.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,6 +1,7 @@
 //! The modules that rendered projects are made of, and that stacks written by hand may use.
 
 mod container;
+mod datacenter;
 mod others;
 pub(crate) mod vm;
 
@@ -11,6 +12,7 @@ use crate::readme;
 use crate::variable::{Variable, declarations};
 
 pub(crate) use container::INPUTS as CONTAINER_INPUTS;
+pub(crate) use datacenter::INPUTS as DATACENTER_INPUTS;
 pub(crate) use vm::INPUTS as VM_INPUTS;
 
 /// The folder of modules, from the root of the repository.
@@ -73,6 +75,14 @@ fn modules() -> Vec<Module> {
             main: template_main(&template_inputs),
             inputs: template_inputs,
             outputs: include_str!("../modules/template/outputs.tf"),
+            providers: &[provider::PROXMOX],
+        },
+        Module {
+            name: "proxmox_datacenter",
+            about: "What a Proxmox datacenter has besides guests: pools, users and what they may do, storages, devices, networks of hosts, the firewall.",
+            inputs: DATACENTER_INPUTS.to_vec(),
+            main: include_str!("../modules/proxmox_datacenter/main.tf").to_owned(),
+            outputs: include_str!("../modules/proxmox_datacenter/outputs.tf"),
             providers: &[provider::PROXMOX],
         },
         Module {

@@ -1,6 +1,7 @@
 //! From stacks to files: the project of each family, the modules, and the files that users of those families run them by.
 
 pub(crate) mod cluster;
+mod hypervisor;
 mod imports;
 mod root;
 mod stack;
@@ -41,6 +42,8 @@ pub struct Connection {
 /// The kinds of project.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Family {
+    /// `hypervisors/<name>`, with data in `datacenter.tfvars`.
+    Hypervisor,
     /// Beside `stack.yaml`, with data in `vms.tfvars`.
     Stack,
     /// `clusters/<name>/terraform`, with `talos/talconfig.yaml` beside it.
@@ -52,6 +55,7 @@ pub enum Family {
 impl Family {
     pub fn of(stack: &EffectiveStack) -> Option<Self> {
         match stack.model {
+            Model::Hypervisor(_) => Some(Self::Hypervisor),
             Model::Machines(_) => Some(Self::Stack),
             Model::Cluster(_) if stack.folder.is_empty() => Some(Self::Template),
             Model::Cluster(_) => Some(Self::Cluster),
@@ -62,6 +66,8 @@ impl Family {
     /// The folder of the project, from the root of the repository.
     pub fn folder(self, stack: &EffectiveStack) -> String {
         match self {
+            // The file without its ending.
+            Self::Hypervisor => format!("{}/{}", stack.folder, stem(&stack.path)),
             Self::Stack => stack.folder.clone(),
             Self::Cluster => format!("{}/terraform", stack.folder),
             Self::Template => "infrastructure/tofu".to_owned(),
@@ -70,7 +76,11 @@ impl Family {
 
     /// The file of data of an environment; the one of the default environment is known to the users of the family.
     pub fn data_file(self, stack: &EffectiveStack) -> String {
-        let base = if self == Self::Stack { "vms" } else { "terraform" };
+        let base = match self {
+            Self::Hypervisor => "datacenter",
+            Self::Stack => "vms",
+            Self::Cluster | Self::Template => "terraform",
+        };
         if stack.is_default_environment {
             format!("{base}.tfvars")
         } else {
@@ -86,6 +96,7 @@ pub fn render(projects: &[Project<'_>], import_blocks: bool) -> Files {
         let Some(family) = Family::of(project.stack) else { continue };
         files.set_source(&project.stack.path);
         match family {
+            Family::Hypervisor => hypervisor::render(project, &mut files),
             Family::Stack => stack::render(project, &mut files),
             Family::Cluster | Family::Template => cluster::render(project, family, &mut files),
         }
@@ -103,6 +114,11 @@ pub fn render(projects: &[Project<'_>], import_blocks: bool) -> Files {
     files
 }
 
+fn stem(path: &str) -> &str {
+    let file = path.rsplit('/').next().unwrap_or(path);
+    file.rsplit_once('.').map_or(file, |(stem, _)| stem)
+}
+
 /// The way from a project's folder to the modules.
 fn modules_from(folder: &str) -> String {
     let depth = folder.split('/').filter(|part| !part.is_empty()).count();
@@ -117,12 +133,14 @@ fn of_kind(blueprint: &Blueprint, kind: Kind) -> impl Iterator<Item = &Resource>
 pub fn secret_variables(blueprint: &Blueprint) -> BTreeMap<&'static str, Json> {
     let mut passwords = JsonMap::new();
     let mut documents = JsonMap::new();
+    let mut storages = JsonMap::new();
     for resource in blueprint.graph.iter() {
         let name = resource.address.name().to_owned();
         let cloudinit = resource.spec.get("cloudinit").and_then(Value::as_map);
         let password = resource.spec.get("password").or_else(|| cloudinit?.get("password"));
         if let Some(text) = password.and_then(plain_secret) {
-            passwords.insert(name.clone(), Json::String(text));
+            let of = if resource.kind() == Kind::Storage { &mut storages } else { &mut passwords };
+            of.insert(name.clone(), Json::String(text));
         }
         if resource.kind() == Kind::Cidata {
             let files = resource.spec.get("files").and_then(Value::as_map);
@@ -136,6 +154,9 @@ pub fn secret_variables(blueprint: &Blueprint) -> BTreeMap<&'static str, Json> {
     let mut variables = BTreeMap::new();
     if !passwords.is_empty() {
         variables.insert("user_passwords", Json::Object(passwords));
+    }
+    if !storages.is_empty() {
+        variables.insert("storage_passwords", Json::Object(storages));
     }
     if !documents.is_empty() {
         variables.insert("cloud_init", Json::Object(documents));

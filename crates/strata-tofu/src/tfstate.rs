@@ -149,6 +149,11 @@ fn address(module: &str, is_data: bool, kind: &str, name: &str, key: Option<&(St
 }
 
 impl TofuResource {
+    /// All that the provider says of it, as JSON.
+    pub(crate) fn json(&self) -> String {
+        Json::Object(self.attributes.clone()).to_string()
+    }
+
     pub fn attributes(&self) -> Attributes<'_> {
         Attributes(&self.attributes)
     }

@@ -42,14 +42,18 @@ impl Draft<'_> {
             part.needs.clone_from(&names);
             all.insert(self.part(part));
         }
-        let mut part =
-            Part::new(Kind::Firewall, "datacenter", firewall.span).flags(firewall.adopt, firewall.protect);
         let mut options = Spec::new();
-        options.put("enable", firewall.enabled);
+        options.put_some("enable", firewall.enabled);
         options.put_some("policy_in", firewall.policy_in.map(|policy| policy.to_string()));
         options.put_some("policy_out", firewall.policy_out.map(|policy| policy.to_string()));
+        // Names alone say nothing of the firewall itself: it must not be switched by them.
+        if options.is_empty() && firewall.rules.is_empty() {
+            return;
+        }
+        let mut part =
+            Part::new(Kind::Firewall, "datacenter", firewall.span).flags(firewall.adopt, firewall.protect);
         part.spec.put("firewall", "datacenter");
-        part.spec.put("options", options);
+        part.spec.put_full("options", Value::Map(options));
         part.spec.put_full("rules", Value::List(firewall.rules.iter().map(rule).collect()));
         part.needs = all;
         self.part(part);

@@ -8,8 +8,10 @@ use strata_secret::SecretString;
 use super::cluster::{BuiltCluster, BuiltNode};
 use super::image::Images;
 use super::{Arrival, CONTAINER, MEMBERSHIPS, StateNote, VMS, container, vm, vm_id};
+use crate::import::host::{self, Hosts};
 use crate::import::name;
 use crate::import::output::{Object, Put};
+use crate::import::parse;
 use crate::tfstate::{TofuResource, TofuState};
 use crate::yaml;
 
@@ -71,10 +73,13 @@ pub fn write_repository(
     if !arrival.guests.is_empty() {
         machines(&mut repository, state, arrival, stack);
     }
+    if !arrival.objects.is_empty() {
+        datacenter(&mut repository, state, arrival, stack);
+    }
     for (index, cluster) in arrival.clusters.iter().enumerate() {
         write_cluster(&mut repository, cluster, index, stack);
     }
-    settings(&mut repository, connection, id, !arrival.guests.is_empty());
+    settings(&mut repository, connection, id, arrival.is_on_proxmox());
     repository
 }
 
@@ -131,6 +136,33 @@ fn machines(repository: &mut Repository, state: &TofuState, arrival: &Arrival, s
     repository.files.insert(format!("stacks/{stack}/stack.yaml"), yaml::write(&Json::Object(document)));
     repository.notes.extend(writing.notes);
     repository.secrets.extend(writing.secrets);
+}
+
+/// One file for what concerns the whole datacenter, and one for each node if there are several.
+fn datacenter(repository: &mut Repository, state: &TofuState, arrival: &Arrival, stack: &str) {
+    let secrets = &mut repository.secrets;
+    let mut secret = |name: &str, value: &str| {
+        secrets.insert(name.to_owned(), SecretString::new(value.to_owned()));
+        json!({"secret": name})
+    };
+    let mut hosts = Hosts::new(&mut secret);
+    let is_built =
+        |resource: &&TofuResource| arrival.objects.iter().any(|object| object.address == resource.address);
+    for resource in state.resources.iter().filter(is_built) {
+        let (body, _) = parse::yaml(&resource.address, &resource.json());
+        if !body.is_some_and(|body| hosts.add(&resource.kind, &body)) {
+            let message = "it stays as it is: it lacks what Strata needs to know of it";
+            repository.notes.push(StateNote::new(&resource.address, message));
+        }
+    }
+    for (node, sections) in hosts.documents() {
+        let own = match &node {
+            Some(node) => format!("{stack}-{}", name(node)),
+            None => format!("{stack}-datacenter"),
+        };
+        let document = host::document(&own, "pve", node, sections);
+        repository.files.insert(format!("hypervisors/{own}.yaml"), yaml::write(&Json::Object(document)));
+    }
 }
 
 fn managed<'s>(state: &'s TofuState, kinds: &'s [&str]) -> impl Iterator<Item = &'s TofuResource> {
@@ -249,12 +281,12 @@ fn schematic(node: &BuiltNode) -> Option<String> {
     path.rsplit('/').next().filter(|id| id.len() == 64).map(str::to_owned)
 }
 
-fn settings(repository: &mut Repository, connection: &Connection, id: &str, has_machines: bool) {
+fn settings(repository: &mut Repository, connection: &Connection, id: &str, has_target: bool) {
     let mut settings = Object::new();
     settings.insert("repository".into(), json!(id));
     settings.insert("state".into(), json!({"backend": "local"}));
     settings.insert("secrets".into(), json!([{"sops": "secrets.sops.yaml"}]));
-    if has_machines {
+    if has_target {
         let mut proxmox = Object::new();
         let endpoint = connection.endpoint.as_deref().unwrap_or("https://proxmox.example:8006");
         let endpoint = endpoint.trim_end_matches('/').trim_end_matches("/api2/json");

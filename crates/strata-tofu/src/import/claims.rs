@@ -112,7 +112,10 @@ impl Import<'_> {
 
     /// A name for a machine that no other on the same Proxmox has.
     pub(super) fn unique(&mut self, endpoint: &str, wanted: &str, stack: &str, place: &Place) -> String {
-        let own = name(wanted);
+        // A domain is no part of the name that a machine goes by.
+        let is_address = super::output::is_address(wanted);
+        let short = wanted.split('.').next().filter(|short| !short.is_empty() && !is_address);
+        let own = name(short.unwrap_or(wanted));
         // A name that differs in nothing but its letters' size is kept beside the key.
         if !own.eq_ignore_ascii_case(wanted) {
             self.note(Some(place), format!("`{wanted}` is no name for a machine: it becomes `{own}`"));

@@ -132,7 +132,7 @@ fn stand_ins(import: &mut Import<'_>, stack: &str, topology: &Object, place: &Pl
         for number in 1..=count {
             let own = format!("{stack}-{role}{number}");
             let address = talos::stand_in(import);
-            import.note(Some(place), talos::no_address(&own, &address));
+            import.note(Some(place), talos::no_address(&own));
             nodes.insert(own, json!({"address": address}));
         }
     }

@@ -33,7 +33,7 @@ pub(super) fn import(import: &mut Import<'_>) {
 
 /// The code turns the variables into machines, which Strata does itself.
 fn machinery(import: &mut Import<'_>, root: &str) {
-    for file in import.files.inside(root, ".tf") {
+    for file in import.files.code(root) {
         import.files.read(&file);
     }
     let blocks: Vec<(Place, String)> = import
@@ -69,7 +69,7 @@ fn environment(import: &mut Import<'_>, folder: &str, root: &str) -> bool {
         return false;
     }
     import.found("templates, VMs and LXC by environment");
-    for file in import.files.inside(folder, ".tf") {
+    for file in import.files.code(folder) {
         import.files.read(&file);
     }
     let module = Module::root(&import.library, &import.marks, root, blocks, &files);

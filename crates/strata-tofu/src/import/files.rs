@@ -7,6 +7,8 @@ use strata_source::world::{World, join};
 /// Folders of tools and of packages, which nobody wrote by hand.
 const SKIPPED: [&str; 8] =
     ["node_modules", "vendor", "target", "__pycache__", "venv", "clusterconfig", "dist", "build"];
+/// The endings of OpenTofu's code; of two files with one name, OpenTofu takes the one with its own ending.
+pub(super) const CODE: [&str; 2] = [".tf", ".tofu"];
 const MAX_DEPTH: usize = 12;
 const MAX_FILES: usize = 100_000;
 
@@ -51,6 +53,16 @@ impl Files {
     /// The folders that hold a file with an ending.
     pub(super) fn folders_with(&self, ending: &str) -> BTreeSet<String> {
         self.all.iter().filter(|path| path.ends_with(ending)).map(|path| folder_of(path).to_owned()).collect()
+    }
+
+    /// The folders that hold code of OpenTofu.
+    pub(super) fn folders_with_code(&self) -> BTreeSet<String> {
+        CODE.iter().flat_map(|ending| self.folders_with(ending)).collect()
+    }
+
+    /// The code of one folder.
+    pub(super) fn code(&self, folder: &str) -> Vec<String> {
+        CODE.iter().flat_map(|ending| self.inside(folder, ending)).collect()
     }
 
     /// The files of one folder with an ending.

@@ -58,6 +58,34 @@ impl<'r> Around<'r> {
         elsewhere.map(|(_, path)| path.clone())
     }
 
+    /// The image that a disk begins as a copy of. The provider copies what is kept as a CD, too; Proxmox itself does not.
+    fn disk_image(&self, import: &mut Import<'_>, tree: &Tree) -> Option<Json> {
+        let mut image = self.image(import, tree)?;
+        let Some(map) = image.as_object_mut() else { return Some(image) };
+        let url = map.get("url").and_then(Json::as_str).unwrap_or_default();
+        if [".gz", ".xz", ".bz2", ".zst", ".lzo"].iter().any(|ending| url.ends_with(ending)) {
+            let message = format!(
+                "`{url}` is packed, which Strata does not unpack: name the image itself as `import`, or the disk begins empty"
+            );
+            import.note(Some(&tree.place), message);
+            return None;
+        }
+        if url.ends_with(".img") {
+            // It may be of either kind; those of distributions are this one.
+            map.entry("format").or_insert_with(|| json!("qcow2"));
+            map.insert("contentType".into(), json!("import"));
+        } else if map.get("contentType") != Some(&json!("import")) {
+            map.shift_remove("contentType");
+        }
+        if let Some(storage) = map.get("storage").and_then(Json::as_str) {
+            import.note(
+                Some(&tree.place),
+                format!("the image is downloaded to `{storage}`, which has to allow the content `import`"),
+            );
+        }
+        Some(image)
+    }
+
     /// The image that a volume is: one that is there, or one that is downloaded.
     fn image(&self, import: &mut Import<'_>, tree: &Tree) -> Option<Json> {
         match &tree.content {
@@ -83,10 +111,19 @@ impl<'r> Around<'r> {
     }
 }
 
+/// The endings of files that Strata knows.
+const FILE_KINDS: [&str; 7] = ["iso", "qcow2", "raw", "vmdk", "tar.gz", "tar.xz", "tar.zst"];
+
 /// A download as Strata writes it.
 fn image(import: &mut Import<'_>, body: &Tree) -> Option<Json> {
     let mut image = Object::new();
-    image.insert("url".into(), json!(body.text_if("url", |url| url.starts_with("http"))?));
+    let url = body.text_if("url", |url| url.starts_with("http"))?;
+    // What the file is called says what it is, where the address does not.
+    let kind_of = |name: &str| FILE_KINDS.iter().find(|kind| name.ends_with(&format!(".{kind}"))).copied();
+    let named = body.get("file_name").and_then(Tree::peek).and_then(|name| kind_of(&name));
+    let format = named.filter(|kind| kind_of(&url).is_none() && (*kind != "iso" || !url.ends_with(".img")));
+    image.insert("url".into(), json!(url));
+    image.put("format", format);
     image.put("checksum", output::checksum_of(body, "checksum", "checksum_algorithm"));
     image.put("storage", body.text("datastore_id"));
     let needless = ["file_name", "overwrite", "overwrite_unmanaged", "upload_timeout", "node_name"];
@@ -207,7 +244,7 @@ fn disks(import: &mut Import<'_>, around: &Around<'_>, body: &Tree, vm: &mut Obj
         output::disk_flags(disk, &mut written);
         written.put("serial", disk.text("serial"));
         let source = disk.get("import_from").or_else(|| disk.get("file_id"));
-        written.put("import", source.and_then(|tree| around.image(import, tree)));
+        written.put("import", source.and_then(|tree| around.disk_image(import, tree)));
         import.needless(disk, &["path_in_datastore"], "Proxmox names volumes itself");
         disks.insert(slot, Json::Object(written));
     }
@@ -291,7 +328,7 @@ fn cloud_init(import: &mut Import<'_>, around: &Around<'_>, body: &Tree, own: &s
         vm.put_full("network", Json::Array(nics.into_iter().map(Json::Object).collect()));
         return;
     };
-    addresses(found, &mut nics);
+    addresses(import, found, own, &mut nics);
     vm.put_full("network", Json::Array(nics.into_iter().map(Json::Object).collect()));
     let mut written = Object::new();
     for (key, there) in [
@@ -374,12 +411,22 @@ fn nics(body: &Tree, key: &str, machine: bool) -> Vec<Object> {
     nics
 }
 
-fn addresses(initialization: &Tree, nics: &mut [Object]) {
+fn addresses(import: &mut Import<'_>, initialization: &Tree, own: &str, nics: &mut [Object]) {
     let configs = initialization.several("ip_config");
     for (nic, config) in nics.iter_mut().zip(configs) {
         for (block, ip, gateway) in [("ipv4", "ip", "gateway"), ("ipv6", "ip6", "gateway6")] {
             let Some(found) = config.one(block) else { continue };
             let address = output::address(found, "address");
+            if let Some(tree) = found.get("address")
+                && let Content::Unknown(expression) = &tree.content
+            {
+                found.take_all();
+                let short: String = expression.chars().take(60).collect();
+                let message = format!(
+                    "`{own}` has the address `{short}`, which is in no file that was read: it was left without one"
+                );
+                import.note(Some(&tree.place), message);
+            }
             if address.as_deref().is_some_and(|address| address.contains('/')) {
                 nic.put(gateway, found.text_if("gateway", output::is_address));
             }
@@ -444,7 +491,7 @@ pub(super) fn container(
     guest.put_full("mountPoints", Json::Object(points));
     let mut nics = nics(body, "network_interface", false);
     if let Some(found) = body.one("initialization") {
-        addresses(found, &mut nics);
+        addresses(import, found, own, &mut nics);
         guest.put("hostname", found.text_if("hostname", output::is_host));
         name_servers(found, &mut guest);
         if let Some(user) = found.one("user_account") {

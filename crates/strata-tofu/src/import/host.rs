@@ -4,13 +4,15 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value as Json, json};
 
+use strata_resource::CommentMark;
+
 use super::guest::kind;
 use super::module::Resource;
 use super::output::{self, Object, Put};
 use super::tree::{Place, Tree};
 use super::{Import, name};
 
-const KINDS: [&str; 14] = [
+const KINDS: [&str; 16] = [
     "user",
     "role",
     "group",
@@ -25,23 +27,87 @@ const KINDS: [&str; 14] = [
     "dns",
     "time",
     "storage",
+    "cluster_firewall",
+    "cluster_firewall_security_group",
 ];
 
 /// Whether a resource belongs to a hypervisor.
 pub(super) fn is_host(resource: &Resource) -> bool {
-    let kind = kind(&resource.kind);
-    KINDS.contains(&kind) || kind.starts_with("storage_")
+    is_of_host(&resource.kind, &resource.body)
 }
 
-/// What is said of the whole datacenter, and of each node.
-#[derive(Default)]
-struct Hosts(BTreeMap<Option<String>, Object>);
+/// Parts of firewalls belong to whatever they name.
+pub(crate) fn is_of_host(full: &str, body: &Tree) -> bool {
+    let elsewhere = ["node_name", "vm_id", "container_id"].iter().any(|place| body.get(place).is_some());
+    match kind(full) {
+        "firewall_alias" | "firewall_ipset" | "firewall_rules" => !elsewhere,
+        kind => KINDS.contains(&kind) || kind.starts_with("storage_"),
+    }
+}
 
-impl Hosts {
+/// The sections of a document, as they are read best.
+const ORDER: [&str; 12] = [
+    "storages", "network", "dns", "timezone", "pools", "roles", "groups", "users", "tokens", "acl",
+    "mappings", "firewall",
+];
+
+/// What is said of the whole datacenter, and of each node.
+pub(crate) struct Hosts<'s> {
+    sections: BTreeMap<Option<String>, Object>,
+    /// Keeps a value under a name, and gives what refers to it.
+    secret: &'s mut dyn FnMut(&str, &str) -> Json,
+}
+
+impl<'s> Hosts<'s> {
+    pub(crate) fn new(secret: &'s mut dyn FnMut(&str, &str) -> Json) -> Self {
+        Self { sections: BTreeMap::new(), secret }
+    }
+
     fn section(&mut self, node: Option<String>, section: &str) -> Option<&mut Object> {
-        let document = self.0.entry(node).or_default();
+        let document = self.sections.entry(node).or_default();
         document.entry(section).or_insert_with(|| json!({})).as_object_mut()
     }
+
+    fn password(&mut self, of: &str, password: &str) -> Json {
+        (self.secret)(&format!("{}_password", name(of).replace('-', "_")), password)
+    }
+
+    fn firewall(&mut self) -> Option<&mut Object> {
+        self.section(None, "firewall")
+    }
+
+    /// What is said of each node, the whole first. With one node everything is said in one place.
+    pub(crate) fn documents(self) -> BTreeMap<Option<String>, Object> {
+        let mut sections = self.sections;
+        let nodes: Vec<String> = sections.keys().flatten().cloned().collect();
+        if nodes.len() == 1
+            && let Some(mut rest) = sections.remove(&None)
+            && let Some(document) = sections.get_mut(&Some(nodes[0].clone()))
+        {
+            rest.append(document);
+            *document = rest;
+        }
+        sections
+    }
+
+    /// Whether the resource said enough of itself.
+    pub(crate) fn add(&mut self, full: &str, body: &Tree) -> bool {
+        one(self, kind(full), body)
+    }
+}
+
+/// A document of `hypervisors/`.
+pub(crate) fn document(stack: &str, target: &str, node: Option<String>, mut sections: Object) -> Object {
+    let mut proxmox = Object::new();
+    proxmox.insert("target".into(), json!(target));
+    proxmox.put("node", node);
+    let mut document = Object::new();
+    document.insert("metadata".into(), json!({"name": stack}));
+    document.insert("proxmox".into(), Json::Object(proxmox));
+    for section in ORDER {
+        document.extend(sections.remove_entry(section));
+    }
+    document
 }
 
 /// Writes `hypervisors/<name>.yaml`, one for each node if there are several.
@@ -52,72 +118,55 @@ pub(super) fn import(
     target: &str,
     place: &Place,
 ) {
-    let mut hosts = Hosts::default();
-    for resource in resources {
-        if !one(import, &mut hosts, resource) {
-            import.note(
-                Some(&resource.place),
-                format!("`{}` lacks what Strata needs to know of it and was left out", resource.address()),
-            );
-        }
+    let mut secret = |name: &str, value: &str| import.secret(name, value);
+    let mut hosts = Hosts::new(&mut secret);
+    let poor: Vec<&&Resource> =
+        resources.iter().filter(|resource| !hosts.add(&resource.kind, &resource.body)).collect();
+    let documents = hosts.documents();
+    for resource in poor {
+        import.note(
+            Some(&resource.place),
+            format!("`{}` lacks what Strata needs to know of it and was left out", resource.address()),
+        );
     }
-    // One node: everything is said in one file.
-    let nodes: Vec<String> = hosts.0.keys().flatten().cloned().collect();
-    if nodes.len() == 1
-        && let Some(mut rest) = hosts.0.remove(&None)
-        && let Some(document) = hosts.0.get_mut(&Some(nodes[0].clone()))
-    {
-        rest.append(document);
-        *document = rest;
-    }
-    let several = hosts.0.len() > 1;
-    for (node, sections) in hosts.0 {
+    let several = documents.len() > 1;
+    for (node, sections) in documents {
         let wanted = match &node {
             Some(node) if several => format!("{own}-{node}"),
             _ => own.to_owned(),
         };
         let stack = import.stack_name(&wanted, place);
-        let mut proxmox = Object::new();
-        proxmox.insert("target".into(), json!(target));
-        proxmox.put("node", node);
-        let mut document = Object::new();
-        document.insert("metadata".into(), json!({"name": stack}));
-        document.insert("proxmox".into(), Json::Object(proxmox));
-        document.extend(sections);
+        let document = document(&stack, target, node, sections);
         import.write(format!("hypervisors/{stack}.yaml"), document, place);
     }
 }
 
-fn one(import: &mut Import<'_>, hosts: &mut Hosts, resource: &Resource) -> bool {
-    let body = &resource.body;
-    match kind(&resource.kind) {
-        "user" => user(import, hosts, body),
+fn one(hosts: &mut Hosts<'_>, kind: &str, body: &Tree) -> bool {
+    match kind {
+        "user" => user(hosts, body),
         "role" => {
             let Some(id) = body.text("role_id") else { return false };
             put(hosts, None, "roles", &id, json!(body.texts("privileges")))
         }
         "group" => {
             let Some(id) = body.text("group_id") else { return false };
-            let mut group = Object::new();
-            group.put("comment", body.text("comment"));
-            put(hosts, None, "groups", &id, Json::Object(group))
+            rights(hosts, body, "group", &id);
+            put(hosts, None, "groups", &id, Json::Object(commented(body)))
         }
         "user_token" => {
             let (Some(user), Some(token)) = (body.text("user_id"), body.text("token_name")) else {
                 return false;
             };
-            let mut written = Object::new();
-            written.put("privilegeSeparation", body.bool("privileges_separation"));
-            written.put("comment", body.text("comment"));
+            let mut written = commented(body);
+            written.put("privilegeSeparation", body.bool("privileges_separation").filter(|apart| !apart));
+            written.put("expire", expiration(body));
             put(hosts, None, "tokens", &format!("{user}!{token}"), Json::Object(written))
         }
         "acl" => acl(hosts, body),
         "pool" => {
             // The second is what the Telmate/proxmox provider calls it.
             let Some(id) = body.text("pool_id").or_else(|| body.text("poolid")) else { return false };
-            let mut pool = Object::new();
-            pool.put("comment", body.text("comment"));
-            put(hosts, None, "pools", &id, Json::Object(pool))
+            put(hosts, None, "pools", &id, Json::Object(commented(body)))
         }
         "hardware_mapping_pci" => mapping(hosts, body, "pci"),
         "hardware_mapping_usb" => mapping(hosts, body, "usb"),
@@ -126,21 +175,92 @@ fn one(import: &mut Import<'_>, hosts: &mut Hosts, resource: &Resource) -> bool 
             let mut dns = Object::new();
             dns.put_full("servers", json!(body.texts_if("servers", output::is_address)));
             dns.put("searchDomain", body.text("domain"));
-            let document = hosts.0.entry(node).or_default();
+            let document = hosts.sections.entry(node).or_default();
             document.insert("dns".into(), Json::Object(dns));
             true
         }
         "time" => {
             let (node, Some(zone)) = (body.text("node_name"), body.text("time_zone")) else { return false };
-            hosts.0.entry(node).or_default().insert("timezone".into(), json!(zone));
+            hosts.sections.entry(node).or_default().insert("timezone".into(), json!(zone));
             true
         }
+        kind if kind.contains("firewall") => firewall(hosts, kind, body),
         kind if kind.starts_with("network_linux_") => interface(hosts, kind, body),
-        kind => storage(hosts, kind.strip_prefix("storage_").unwrap_or_default(), import, body),
+        kind => storage(hosts, kind.strip_prefix("storage_").unwrap_or_default(), body),
     }
 }
 
-fn put(hosts: &mut Hosts, node: Option<String>, section: &str, key: &str, value: Json) -> bool {
+/// What people wrote, without the mark of another state.
+fn comment(body: &Tree) -> Option<String> {
+    let (_, comment) = CommentMark::split_from_comment(&body.text("comment")?);
+    (!comment.is_empty()).then_some(comment)
+}
+
+fn commented(body: &Tree) -> Object {
+    let mut written = Object::new();
+    written.put("comment", comment(body));
+    written
+}
+
+/// The provider has a date, Proxmox seconds.
+fn expiration(body: &Tree) -> Option<i64> {
+    let date = body.text_if("expiration_date", |date| date.parse::<jiff::Timestamp>().is_ok())?;
+    date.parse::<jiff::Timestamp>().ok().map(jiff::Timestamp::as_second).filter(|seconds| *seconds > 0)
+}
+
+/// The parts of the datacenter's firewall.
+fn firewall(hosts: &mut Hosts<'_>, kind: &str, body: &Tree) -> bool {
+    let rules = || -> Json {
+        body.several("rule").into_iter().map(|rule| Json::Object(output::firewall_rule(rule))).collect()
+    };
+    let (section, value) = match kind {
+        "cluster_firewall" => {
+            let Some(firewall) = hosts.firewall() else { return false };
+            firewall.put("enabled", body.bool("enabled"));
+            firewall.put("policyIn", body.text_if("input_policy", is_policy));
+            firewall.put("policyOut", body.text_if("output_policy", is_policy));
+            return true;
+        }
+        "firewall_rules" => {
+            let Some(firewall) = hosts.firewall() else { return false };
+            return firewall.insert("rules".into(), rules()).is_none();
+        }
+        "firewall_alias" => {
+            let mut alias = commented(body);
+            let Some(address) = body.text("cidr") else { return false };
+            alias.insert("address".into(), json!(address));
+            ("aliases", alias)
+        }
+        "firewall_ipset" => {
+            let mut set = commented(body);
+            let addresses: Vec<String> = body
+                .several("cidr")
+                .into_iter()
+                .filter_map(|address| {
+                    let not = if address.bool("nomatch") == Some(true) { "!" } else { "" };
+                    Some(format!("{not}{}", address.text("name")?))
+                })
+                .collect();
+            set.insert("addresses".into(), json!(addresses));
+            ("ipSets", set)
+        }
+        "cluster_firewall_security_group" => {
+            let mut group = commented(body);
+            group.insert("rules".into(), rules());
+            ("groups", group)
+        }
+        _ => return false,
+    };
+    let (Some(own), Some(firewall)) = (body.text("name"), hosts.firewall()) else { return false };
+    let part = firewall.entry(section).or_insert_with(|| json!({}));
+    part.as_object_mut().is_some_and(|part| part.insert(own, Json::Object(value)).is_none())
+}
+
+fn is_policy(policy: &str) -> bool {
+    ["ACCEPT", "DROP", "REJECT"].contains(&policy)
+}
+
+fn put(hosts: &mut Hosts<'_>, node: Option<String>, section: &str, key: &str, value: Json) -> bool {
     let Some(section) = hosts.section(node, section) else { return false };
     if section.contains_key(key) {
         return false;
@@ -149,41 +269,44 @@ fn put(hosts: &mut Hosts, node: Option<String>, section: &str, key: &str, value:
     true
 }
 
-fn user(import: &mut Import<'_>, hosts: &mut Hosts, body: &Tree) -> bool {
+fn user(hosts: &mut Hosts<'_>, body: &Tree) -> bool {
     let Some(id) = body.text_if("user_id", |id| id.contains('@')) else { return false };
-    let mut user = Object::new();
+    let mut user = commented(body);
     user.put_full("groups", json!(body.texts("groups")));
-    user.put("enabled", body.bool("enabled"));
-    user.put("comment", body.text("comment"));
+    user.put("enabled", body.bool("enabled").filter(|enabled| !enabled));
+    user.put("expire", expiration(body));
     user.put("email", body.text("email"));
     user.put("firstName", body.text("first_name"));
     user.put("lastName", body.text("last_name"));
     if let Some(password) = body.text("password") {
-        let secret = format!("{}_password", name(&id).replace('-', "_"));
-        user.insert("password".into(), import.secret(&secret, &password));
+        user.insert("password".into(), hosts.password(&id, &password));
     }
-    // Entries of the list of rights that are written beside the user.
+    rights(hosts, body, "user", &id);
+    put(hosts, None, "users", &id, Json::Object(user))
+}
+
+/// Entries of the list of rights that are written beside whom they are for.
+fn rights(hosts: &mut Hosts<'_>, body: &Tree, whose: &str, id: &str) {
     for entry in body.several("acl") {
         if let (Some(path), Some(role)) = (entry.text("path"), entry.text("role_id")) {
             let mut written = Object::new();
             written.insert("path".into(), json!(path));
             written.insert("role".into(), json!(role));
-            written.insert("user".into(), json!(id));
-            written.put("propagate", entry.bool("propagate"));
+            written.insert(whose.into(), json!(id));
+            written.put("propagate", entry.bool("propagate").filter(|also| !also));
             add(hosts, written);
         }
     }
-    put(hosts, None, "users", &id, Json::Object(user))
 }
 
-fn add(hosts: &mut Hosts, entry: Object) {
-    let list = hosts.0.entry(None).or_default().entry("acl").or_insert_with(|| json!([]));
+fn add(hosts: &mut Hosts<'_>, entry: Object) {
+    let list = hosts.sections.entry(None).or_default().entry("acl").or_insert_with(|| json!([]));
     if let Some(list) = list.as_array_mut() {
         list.push(Json::Object(entry));
     }
 }
 
-fn acl(hosts: &mut Hosts, body: &Tree) -> bool {
+fn acl(hosts: &mut Hosts<'_>, body: &Tree) -> bool {
     let (Some(path), Some(role)) = (body.text("path"), body.text("role_id")) else { return false };
     let mut written = Object::new();
     written.insert("path".into(), json!(path));
@@ -191,7 +314,7 @@ fn acl(hosts: &mut Hosts, body: &Tree) -> bool {
     written.put("user", body.text("user_id"));
     written.put("group", body.text("group_id"));
     written.put("token", body.text("token_id"));
-    written.put("propagate", body.bool("propagate"));
+    written.put("propagate", body.bool("propagate").filter(|also| !also));
     let whom = ["user", "group", "token"].iter().any(|who| written.contains_key(*who));
     if whom {
         add(hosts, written);
@@ -199,7 +322,7 @@ fn acl(hosts: &mut Hosts, body: &Tree) -> bool {
     whom
 }
 
-fn interface(hosts: &mut Hosts, kind: &str, body: &Tree) -> bool {
+fn interface(hosts: &mut Hosts<'_>, kind: &str, body: &Tree) -> bool {
     let Some(own) = body.text("name") else { return false };
     let mut written = Object::new();
     let kind = kind.trim_start_matches("network_linux_");
@@ -219,19 +342,20 @@ fn interface(hosts: &mut Hosts, kind: &str, body: &Tree) -> bool {
     for (key, there) in [("gateway", "gateway"), ("gateway6", "gateway6")] {
         written.put(key, body.text_if(there, output::is_address));
     }
-    written.put("vlanAware", body.bool("vlan_aware"));
-    written.put("mode", body.text("mode"));
+    written.put("vlanAware", body.bool("vlan_aware").filter(|aware| *aware));
+    if kind == "bond" {
+        written.put("mode", body.text("bond_mode"));
+    }
     written.put("mtu", body.int_in("mtu", 576..=65_520));
-    written.put("autostart", body.bool("autostart"));
-    written.put("comment", body.text("comment"));
+    written.put("autostart", body.bool("autostart").filter(|start| !start));
+    written.put("comment", comment(body));
     put(hosts, body.text("node_name"), "network", &own, Json::Object(written))
 }
 
-fn mapping(hosts: &mut Hosts, body: &Tree, bus: &str) -> bool {
+fn mapping(hosts: &mut Hosts<'_>, body: &Tree, bus: &str) -> bool {
     let Some(own) = body.text("name") else { return false };
-    let mut written = Object::new();
-    written.put("comment", body.text("comment"));
-    written.put("mediated", body.bool("mediated_devices"));
+    let mut written = commented(body);
+    written.put("mediated", body.bool("mediated_devices").filter(|mediated| *mediated));
     let mut devices = Vec::new();
     for device in body.several("map") {
         let Some(node) = device.text("node") else { continue };
@@ -244,7 +368,7 @@ fn mapping(hosts: &mut Hosts, body: &Tree, bus: &str) -> bool {
         devices.push(Json::Object(one));
     }
     written.put_full("devices", Json::Array(devices));
-    let document = hosts.0.entry(None).or_default();
+    let document = hosts.sections.entry(None).or_default();
     let mappings = document.entry("mappings").or_insert_with(|| json!({}));
     let Some(bus) =
         mappings.as_object_mut().and_then(|map| map.entry(bus).or_insert_with(|| json!({})).as_object_mut())
@@ -254,7 +378,7 @@ fn mapping(hosts: &mut Hosts, body: &Tree, bus: &str) -> bool {
     bus.insert(own, Json::Object(written)).is_none()
 }
 
-fn storage(hosts: &mut Hosts, kind: &str, import: &mut Import<'_>, body: &Tree) -> bool {
+fn storage(hosts: &mut Hosts<'_>, kind: &str, body: &Tree) -> bool {
     let kind = match kind {
         "directory" => "dir",
         other => other,
@@ -265,8 +389,11 @@ fn storage(hosts: &mut Hosts, kind: &str, import: &mut Import<'_>, body: &Tree) 
     written.insert("type".into(), json!(kind));
     written.put_full("content", json!(body.texts("content")));
     written.put_full("nodes", json!(body.texts("nodes")));
-    written.put("shared", body.bool("shared"));
-    written.put("enabled", body.bool("disable").map(|disabled| !disabled));
+    // Storages on a network are shared without a word.
+    let is_local = ["dir", "lvm", "lvmthin", "zfspool", "btrfs"].contains(&kind);
+    written.put("shared", body.bool("shared").filter(|shared| *shared && is_local));
+    written.put("enabled", body.bool("disable").filter(|disabled| *disabled).map(|disabled| !disabled));
+    written.put("sparse", body.bool("thin_provision").filter(|sparse| *sparse));
     for (key, there) in [
         ("path", "path"),
         ("server", "server"),
@@ -283,8 +410,7 @@ fn storage(hosts: &mut Hosts, kind: &str, import: &mut Import<'_>, body: &Tree) 
         written.put(key, body.text(there));
     }
     if let Some(password) = body.text("password") {
-        let secret = format!("{}_password", name(&id).replace('-', "_"));
-        written.insert("password".into(), import.secret(&secret, &password));
+        written.insert("password".into(), hosts.password(&id, &password));
     }
     put(hosts, None, "storages", &id, Json::Object(written))
 }

@@ -116,7 +116,7 @@ pub(super) fn import(import: &mut Import<'_>, root: &Root<'_>, values: &Tree) {
         if !has_addresses {
             let address = nodes.get(index).map(|(_, ip, _)| ip.clone()).unwrap_or_else(|| {
                 let address = machines::stand_in(import);
-                import.note(Some(&place), machines::no_address(&own, &address));
+                import.note(Some(&place), machines::no_address(&own));
                 address
             });
             node.insert("address".into(), json!(address));

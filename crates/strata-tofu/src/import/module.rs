@@ -8,6 +8,7 @@ use hcl_edit::expr::{Expression, ObjectKey};
 use strata_source::world::{World, join};
 
 use super::eval::{Frame, each};
+use super::files::CODE;
 use super::hcl::{Attribute, Block, Source};
 use super::parse::Problem;
 use super::tree::{Content, Marks, Place, Tree};
@@ -53,8 +54,14 @@ impl<'w> Library<'w> {
             return known.clone();
         }
         let mut blocks = Vec::new();
-        for entry in self.world.list(folder).unwrap_or_default() {
-            if entry.is_folder || !entry.name.ends_with(".tf") {
+        let entries = self.world.list(folder).unwrap_or_default();
+        let own = |stem: &str| entries.iter().any(|other| other.name == format!("{stem}.tofu"));
+        for entry in &entries {
+            if entry.is_folder || !CODE.iter().any(|ending| entry.name.ends_with(ending)) {
+                continue;
+            }
+            if entry.name.strip_suffix(".tf").is_some_and(own) {
+                self.read.borrow_mut().insert(join(folder, &entry.name));
                 continue;
             }
             let path = join(folder, &entry.name);

@@ -260,17 +260,17 @@ pub(super) fn firewall_rule(rule: &Tree) -> Object {
     let mut written = Object::new();
     let way = |text: &str| ["in", "out", "group"].contains(&text.to_ascii_lowercase().as_str());
     let direction = rule.text_if("type", way).or_else(|| rule.text_if("direction", way));
-    written.insert(
-        "direction".into(),
-        json!(direction.map_or_else(|| "in".to_owned(), |way| way.to_ascii_lowercase())),
-    );
+    let group = rule.text("security_group");
     let action = rule.text_if("action", |action| {
         ["accept", "drop", "reject"].contains(&action.to_ascii_lowercase().as_str())
     });
-    written.insert(
-        "action".into(),
-        json!(action.map_or_else(|| "ACCEPT".to_owned(), |action| action.to_ascii_uppercase())),
-    );
+    let direction = match group {
+        Some(_) => "group".to_owned(),
+        None => direction.map_or_else(|| "in".to_owned(), |way| way.to_ascii_lowercase()),
+    };
+    written.insert("direction".into(), json!(direction));
+    let action = group.or_else(|| Some(action?.to_ascii_uppercase()));
+    written.insert("action".into(), json!(action.unwrap_or_else(|| "ACCEPT".to_owned())));
     for (key, there) in [
         ("comment", ["comment", "description"]),
         ("source", ["source", "source"]),

@@ -9,7 +9,7 @@ use strata_yaml::{Node, Parsed, ScalarKind};
 use super::tree::{Content, Place, Tree};
 
 /// What was wrong, and where.
-pub(super) type Problem = (Place, String);
+pub(crate) type Problem = (Place, String);
 
 /// The text of a file: without the mark that some editors put first. The second is true if it was no proper UTF-8.
 pub(super) fn text(content: &[u8]) -> (String, bool) {
@@ -21,7 +21,7 @@ pub(super) fn text(content: &[u8]) -> (String, bool) {
 }
 
 /// A file of YAML, or of JSON; no tree for an empty or a broken one.
-pub(super) fn yaml(file: &str, text: &str) -> (Option<Tree>, Vec<Problem>) {
+pub(crate) fn yaml(file: &str, text: &str) -> (Option<Tree>, Vec<Problem>) {
     let mut sources = SourceMap::new();
     let mut diagnostics = Diagnostics::new();
     let id = sources.add(file, text);

@@ -94,7 +94,7 @@ impl Kind {
 
 /// The folders with code that is no module of another.
 fn folders(import: &Import<'_>) -> Vec<String> {
-    let all = import.files.folders_with(".tf");
+    let all = import.files.folders_with_code();
     let mut used: BTreeSet<String> = BTreeSet::new();
     for folder in &all {
         for block in import.library.folder(folder).iter().filter(|block| block.kind == "module") {
@@ -105,14 +105,20 @@ fn folders(import: &Import<'_>) -> Vec<String> {
     let is_root = |folder: &&String| {
         !used.contains(*folder)
             && !folder.split('/').any(|part| OTHERS.contains(&part))
-            && !import.files.inside(folder, ".tf").iter().all(|file| import.files.was_read(file))
+            && !import.files.code(folder).iter().all(|file| import.files.was_read(file))
     };
     all.iter().filter(is_root).cloned().collect()
 }
 
 fn one(import: &mut Import<'_>, kind: Kind, root: &Root<'_>, several: bool) {
-    for file in import.files.inside(&root.folder, ".tf") {
+    for file in import.files.code(&root.folder) {
         import.files.read(&file);
+    }
+    for ending in [".tf.json", ".tofu.json"] {
+        for file in import.files.inside(&root.folder, ending) {
+            let message = "code in JSON is not read: what it makes was not carried over";
+            import.note(Some(&Place::new(&file, 1)), message);
+        }
     }
     let values = root.module.values();
     if kind == Kind::Stack && stacks::fits(&values) {
@@ -234,13 +240,19 @@ pub(super) fn target(import: &mut Import<'_>, root: &Root<'_>) -> (String, Strin
     ];
     import.needless(&tree, &how, "it tells the provider how to go about it");
     import.watch("provider.proxmox.", &tree);
-    match endpoint.filter(|url| url.starts_with("http")) {
+    match endpoint.filter(|url| has_host(url)) {
         Some(endpoint) => (import.target(&endpoint, insecure, token.as_deref()), base(&endpoint)),
         None => {
             tree.take_keys(&["endpoint", "pm_api_url"]);
             import.some_target(&block.place, "`endpoint` of the provider")
         }
     }
+}
+
+/// Whether a text is a URL of something; `https://:8006` is made of a variable that is empty.
+fn has_host(url: &str) -> bool {
+    let rest = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://"));
+    rest.is_some_and(|rest| rest.starts_with(|first: char| first.is_ascii_alphanumeric() || first == '['))
 }
 
 /// A name for a stack, from its folder.
@@ -282,14 +294,18 @@ fn native(import: &mut Import<'_>, root: &Root<'_>, expansion: &Expansion, sever
         let short = self::kind(&resource.kind);
         if is_guest(resource) || host::is_host(resource) || matches!(short, "download_file" | "file") {
             import.watch(&format!("{}.", resource.address()), &resource.body);
-        } else {
-            import.note(
-                Some(&resource.place),
-                format!(
-                    "the resource `{}` has no place in Strata and was not carried over",
-                    resource.block()
-                ),
+        } else if resource.kind.starts_with("talos_") {
+            let message = format!(
+                "the resource `{}` was not carried over: `strata import --state` makes a cluster of what it built",
+                resource.block()
             );
+            import.note(Some(&resource.place), message);
+        } else {
+            let message = format!(
+                "the resource `{}` has no place in Strata and was not carried over",
+                resource.block()
+            );
+            import.note(Some(&resource.place), message);
         }
     }
     for (call, arguments) in &expansion.calls {

@@ -11,7 +11,7 @@ use strata_source::world::Memory;
 use strata_yaml::{Node, Parsed};
 
 use super::tree::Place;
-use super::{Import, Note};
+use super::{Import, Note, STANDS_IN};
 use crate::yaml;
 
 /// Each round leaves out at least one value.
@@ -68,7 +68,8 @@ fn commented(text: &str, stood_in: &BTreeSet<String>) -> String {
             ["vmId", "address", "endpoint", "image"].contains(&key)
                 && stood_in.contains(value.trim_matches('"'))
         }) {
-            out.push_str(" # stands in for the real one");
+            out.push_str(" # ");
+            out.push_str(STANDS_IN);
         }
         out.push('\n');
     }
@@ -82,7 +83,7 @@ fn configurations(import: &mut Import<'_>) {
         return;
     }
     let mut told: BTreeSet<String> = BTreeSet::new();
-    for (stack, problem) in drawing::configurations(&repository) {
+    for (stack, problem) in drawing::configurations(&repository, &import.imported.files) {
         // A version is told where it stands.
         if problem.code == "talos-version" || !told.insert(problem.message.clone()) {
             continue;
@@ -102,7 +103,8 @@ fn refused(import: &Import<'_>) -> Vec<Refused> {
     let (repository, diagnostics) = Repository::load(&world);
     let errors: Vec<Diagnostic> = diagnostics.iter().filter(|problem| problem.is_error()).cloned().collect();
     // What cannot be read cannot be drawn.
-    let errors = if errors.is_empty() { drawing::problems(&repository) } else { errors };
+    let errors =
+        if errors.is_empty() { drawing::problems(&repository, &import.imported.files) } else { errors };
     let mut found: Vec<Refused> = errors
         .iter()
         .filter_map(|problem| {

@@ -81,9 +81,17 @@ pub(super) fn spare(import: &mut Import<'_>) {
                 }
             }
         } else if path.starts_with("clusters/")
-            && let Some(nodes) = document.get_mut("cluster").and_then(|spec| spec["nodes"].as_object_mut())
+            && let Some(spec) = document.get_mut("cluster").and_then(Json::as_object_mut)
         {
-            nodes.values_mut().filter_map(Json::as_object_mut).for_each(order);
+            // The machines one by one come last.
+            if let Some(mut nodes) = spec.shift_remove("nodes") {
+                nodes.as_object_mut().into_iter().flat_map(Object::values_mut).for_each(|node| {
+                    let Some(node) = node.as_object_mut() else { return };
+                    drop_if(node, "secureBoot", &json!(false));
+                    order(node);
+                });
+                spec.insert("nodes".into(), nodes);
+            }
         }
     }
 }
@@ -182,6 +190,20 @@ fn short(map: &mut Object, key: &str, inner: &str) {
 fn disks(guest: &mut Object, storage: &str) {
     for disk in own_disks(guest) {
         drop_if(disk, "storage", &json!(storage));
+        // What Proxmox does with a disk of which nothing is said.
+        for (key, default) in [
+            ("ssd", json!(false)),
+            ("discard", json!(false)),
+            ("iothread", json!(false)),
+            ("readOnly", json!(false)),
+            ("backup", json!(true)),
+            ("replicate", json!(true)),
+            ("cache", json!("none")),
+            ("aio", json!("io_uring")),
+            ("format", json!("raw")),
+        ] {
+            drop_if(disk, key, &default);
+        }
     }
     short(guest, "disk", "size");
     if let Some(disks) = guest.get_mut("disks").and_then(Json::as_object_mut) {
@@ -196,6 +218,8 @@ fn nics(guest: &mut Object, default: impl Fn(usize) -> (&'static str, Json)) {
         let Some(map) = nic.as_object_mut() else { continue };
         let (key, value) = default(index);
         drop_if(map, key, &value);
+        drop_if(map, "linkDown", &json!(false));
+        drop_if(map, "firewall", &json!(false));
         if map.len() == 1
             && let Some(bridge) = map.get("bridge").cloned()
         {
@@ -214,7 +238,24 @@ fn machine(vm: &mut Object, storage: &str) {
         drop_if(vm, "sockets", &json!(1));
         drop_if(vm, "scsiController", &json!("virtio-scsi-single"));
         drop_if(vm, "osType", &json!("l26"));
+        drop_if(vm, "bios", &json!("seabios"));
+        drop_if(vm, "tablet", &json!(true));
+        if let Some(efi) = vm.get_mut("efi").and_then(Json::as_object_mut) {
+            drop_if(efi, "type", &json!("4m"));
+            drop_if(efi, "format", &json!("raw"));
+            drop_if(efi, "preEnrolledKeys", &json!(false));
+        }
+        if let Some(tpm) = vm.get_mut("tpm").and_then(Json::as_object_mut) {
+            drop_if(tpm, "version", &json!("v2.0"));
+        }
     }
+    for device in vm.get_mut("pci").and_then(Json::as_object_mut).into_iter().flatten() {
+        let Some(device) = device.1.as_object_mut() else { continue };
+        drop_if(device, "rombar", &json!(true));
+        drop_if(device, "pcie", &json!(false));
+        drop_if(device, "xvga", &json!(false));
+    }
+    drop_if(vm, "protection", &json!(false));
     drop_if(vm, "started", &json!(true));
     drop_if(vm, "clone", &json!({"full": true}));
     disks(vm, storage);
@@ -233,6 +274,7 @@ fn machine(vm: &mut Object, storage: &str) {
 }
 
 fn container(own: &str, guest: &mut Object, storage: &str) {
+    drop_if(guest, "protection", &json!(false));
     drop_if(guest, "started", &json!(true));
     drop_if(guest, "unprivileged", &json!(true));
     drop_if(guest, "hostname", &json!(own));

@@ -91,7 +91,7 @@ impl Cluster {
             if let Some(node) = node.as_object_mut().filter(|node| !node.contains_key("address")) {
                 let address = stand_in(import);
                 let at = import.origins.get(&(path.clone(), "nodes".to_owned(), own.clone())).cloned();
-                import.note(Some(&at.unwrap_or_else(|| place.clone())), no_address(own, &address));
+                import.note(Some(&at.unwrap_or_else(|| place.clone())), no_address(own));
                 node.insert("address".into(), json!(address));
                 // It lies in no network of the cluster.
                 self.network.remove("cidr");
@@ -219,6 +219,7 @@ impl Import<'_> {
     }
 }
 
+pub(super) const ENCRYPTED: &str = "the patch is encrypted and was left out: write it as a mapping in `patches`, with `{secret: NAME}` for what is secret";
 const UNFILLED: &str = "a patch has `${…}` in it, which talhelper fills in: do that by hand";
 
 /// `${NAME}` and `${NAME:-default}` filled in; `$$` is a dollar. What has no value stays.
@@ -271,6 +272,9 @@ pub(super) fn patches(
                 let there = resolve(folder, &path).filter(|path| import.files.has(path));
                 let content = there.as_deref().and_then(|path| import.read(path));
                 match (there, content) {
+                    (Some(there), Some(content)) if content.contains("ENC[AES256_GCM") => {
+                        import.note(Some(&Place::new(&there, 1)), ENCRYPTED);
+                    }
                     (Some(there), Some(content)) if !content.trim().is_empty() => {
                         let content = substituted(&content, &cluster.values);
                         if let Some(line) = content.lines().position(|line| line.contains("${")) {
@@ -359,9 +363,9 @@ pub(super) fn stand_in(import: &mut Import<'_>) -> String {
     address
 }
 
-pub(super) fn no_address(own: &str, address: &str) -> String {
+pub(super) fn no_address(own: &str) -> String {
     format!(
-        "no file says the address of `{own}`, which Strata has to know: `{address}` stands in for it, write the real one"
+        "`{own}` has its address in no file, and Strata has to know it: one for documents stands in for it, write the real one"
     )
 }
 

@@ -121,6 +121,10 @@ fn layer(
     files.sort();
     for path in files {
         let Some(text) = import.read(&path) else { continue };
+        if text.contains("ENC[AES256_GCM") {
+            import.note(Some(&Place::new(&path, 1)), talos::ENCRYPTED);
+            continue;
+        }
         let own = path.rsplit('/').next().unwrap_or(&path).trim_end_matches(".tpl").to_owned();
         let is_template = path.ends_with(".tpl");
         let whole = kind == "all" && !(is_template && text.contains(".Node"));

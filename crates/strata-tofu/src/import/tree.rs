@@ -62,15 +62,15 @@ pub(super) enum Content {
 
 /// A value that nobody took.
 #[derive(Debug, Clone)]
-pub(super) struct Left {
-    pub(super) path: String,
+pub(crate) struct Left {
+    pub(crate) path: String,
     pub(super) place: Place,
     /// The expression, if only running the code would tell its value.
     pub(super) unknown: Option<String>,
 }
 
 #[derive(Debug, Clone)]
-pub(super) struct Tree {
+pub(crate) struct Tree {
     pub(super) place: Place,
     pub(super) content: Content,
     mark: Rc<Mark>,
@@ -321,7 +321,7 @@ impl Tree {
     }
 
     /// What nobody took: the topmost of it, with its path.
-    pub(super) fn left(&self) -> Vec<Left> {
+    pub(crate) fn left(&self) -> Vec<Left> {
         let mut found = Vec::new();
         for (key, tree) in self.entries() {
             tree.collect(key, &mut found);

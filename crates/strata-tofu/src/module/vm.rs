@@ -85,7 +85,7 @@ pub(super) const FIREWALL: Type = Object(&[
     may("rules", List(&RULE)),
 ]);
 
-const RULE: Type = Object(&[
+pub(super) const RULE: Type = Object(&[
     may("type", Text),
     may("action", Text),
     may("security_group", Text),

@@ -24,6 +24,13 @@ pub(super) const PASSPHRASE: Variable =
     Variable::required("state_encryption_passphrase", Text, "What state and plan are encrypted with")
         .sensitive();
 
+pub(super) const TAKEN_OVER: Variable = Variable::optional(
+    "taken_over",
+    Bool,
+    "Whether what is declared is there already and imports.tf takes it over; what cannot be imported is then left alone",
+)
+.or(DefaultBool(false));
+
 pub(super) const SHARED: &[Variable] = &[
     Variable::optional(
         "proxmox_ssh_username",
@@ -43,12 +50,7 @@ pub(super) const SHARED: &[Variable] = &[
         "Whether documents of cloud-init are brought, by SSH; false where somebody else puts them there",
     )
     .or(DefaultBool(true)),
-    Variable::optional(
-        "taken_over",
-        Bool,
-        "Whether the machines are there already and imports.tf takes them over; what cannot be imported is then left alone",
-    )
-    .or(DefaultBool(false)),
+    TAKEN_OVER,
     Variable::optional(
         "images",
         Map(&Object(&[

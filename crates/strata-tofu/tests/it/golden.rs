@@ -76,6 +76,41 @@ const FLAT_NODES: &str = "nodes:
      schematic_id: ce4c980550dd2ab1b17bbf2b08801c7eb59418eafe8f279833297925d67c7515, vm_id: 801}
 ";
 
+const HYPERVISORS: &str = "metadata: {name: dc, environment: prod}
+proxmox: {target: pve, nodes: [pve1, pve2]}
+pools: {web: {comment: the web shop}}
+roles: {deployer: [VM.Allocate, Datastore.AllocateSpace]}
+groups: {ops: {}}
+users:
+  ci@pve: {groups: [ops], comment: builds, expire: 1893456000, password: {env: CI}}
+tokens: {'ci@pve!runner': {comment: the runner}}
+acl:
+  - {path: /pool/web, role: deployer, group: ops}
+  - {path: /, role: PVEAuditor, token: 'ci@pve!runner', propagate: false}
+storages:
+  media: {type: dir, path: /srv/media, content: [iso, vztmpl], nodes: [pve1]}
+  fast: {type: zfspool, pool: tank/fast, sparse: true, content: [images, rootdir]}
+  backups: {type: pbs, server: 192.0.2.30, datastore: main, username: strata@pbs, password: {env: PBS}}
+  blocks: {type: rbd, pool: vms}
+mappings:
+  pci: {gpu: {comment: one each, devices: [{node: pve1, path: '0000:01:00.0', id: '10de:1b81', iommuGroup: 12}]}}
+  usb: {stick: {devices: [{node: pve2, id: '1050:0407'}]}}
+network:
+  bond0: {ports: [eno1, eno2], mode: 802.3ad}
+  vmbr1: {ports: [bond0], vlanAware: true, address: 192.0.2.11/24, nodes: [pve1], comment: guests}
+  vlan30: {device: bond0, tag: 30, nodes: [pve2]}
+  eno1: {type: eth, mtu: 9000}
+dns: {servers: [192.0.2.1], searchDomain: example.org}
+timezone: Europe/Paris
+firewall:
+  enabled: true
+  policyIn: DROP
+  aliases: {office: 198.51.100.0/24}
+  ipSets: {admins: [192.0.2.5, '!192.0.2.6']}
+  groups: {web: {rules: [{direction: in, action: ACCEPT, protocol: tcp, destinationPort: '443'}]}}
+  rules: [{direction: in, action: ACCEPT, protocol: tcp, destinationPort: '22', source: +admins}]
+";
+
 fn state(text: &str) -> String {
     format!("{SETTINGS}state: {text}\n")
 }
@@ -132,6 +167,19 @@ fn the_stack_family() {
     compare("stack", &world, &["stacks/"]);
     let gaps = rendered(&world).gaps;
     assert!(gaps.iter().any(|gap| gap.reason.contains("`options`")), "{gaps:?}");
+}
+
+#[test]
+fn the_hypervisor_family() {
+    let world = Memory::new()
+        .file("strata.yaml", SETTINGS)
+        .file("hypervisors/dc.yaml", HYPERVISORS)
+        .file("environments/staging.yaml", "hypervisors: {dc: {timezone: UTC}}\n");
+    compare("hypervisor", &world, &["hypervisors/"]);
+    let gaps = rendered(&world).gaps;
+    for what in ["dc/storage/blocks", "dc/network/pve1 eno1", "dc/network/pve2 eno1"] {
+        assert!(gaps.iter().any(|gap| gap.what == format!("prod:{what}") || gap.what == what), "{gaps:?}");
+    }
 }
 
 #[test]

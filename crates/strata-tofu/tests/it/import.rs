@@ -257,7 +257,12 @@ fn one_cluster_yaml_for_each_cluster() {
     assert!(has_note(&imported, "clusters/homelab/cluster.yaml:31", "colour"));
     let text = &imported.files["clusters/homelab/cluster.yaml"];
     assert!(text.contains("dhcp: true") && text.contains("address: \"192.0.2.1\""), "{text}");
-    assert!(imported.notes.iter().any(|note| note.message.contains("the address of `homelab-worker2`")));
+    assert!(
+        imported
+            .notes
+            .iter()
+            .any(|note| note.message.contains("`homelab-worker2`) has its address in no file"))
+    );
 }
 
 #[test]

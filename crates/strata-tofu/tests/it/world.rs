@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use strata_blueprint::{Blueprint, Resolver, Site, draw_cluster, draw_stack};
+use strata_blueprint::{Blueprint, Resolver, Site, draw_cluster, draw_hypervisor, draw_stack};
 use strata_diagnostics::Diagnostic;
 use strata_resource::Lineage;
 use strata_secret::SecretString;
@@ -64,6 +64,7 @@ pub(crate) fn draw(repository: &Repository, stack: &EffectiveStack) -> Blueprint
     let drawn = match &stack.model {
         Model::Machines(machines) => draw_stack(&site, machines),
         Model::Cluster(cluster) => draw_cluster(&site, cluster),
+        Model::Hypervisor(hypervisor) => draw_hypervisor(&site, hypervisor),
         _ => Ok(Blueprint::default()),
     };
     drawn.unwrap_or_else(|found| panic!("{:?}", found.iter().map(|found| &found.message).collect::<Vec<_>>()))

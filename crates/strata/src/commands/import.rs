@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use serde_json::json;
 use strata_secrets::vault;
 use strata_source::world::Disk;
-use strata_tofu::import::{Imported, Note};
+use strata_tofu::import::{Imported, Note, STANDS_IN};
 
 use super::CommandResult;
 use crate::command_error::CommandError;
@@ -98,6 +98,9 @@ fn from_folder(context: &Context, args: &Args, folder: &Path) -> Result<(), Comm
         imported.files.len(),
         imported.notes.len()
     ));
+    if imported.files.values().any(|text| text.contains(STANDS_IN)) {
+        context.printer.line(format!("next: replace what {STANDS_IN}: `grep -rn '{STANDS_IN}'` finds it"));
+    }
     if args.state.is_none() {
         context.printer.line(
             "next: `strata validate`, then `strata import --state terraform.tfstate` for what OpenTofu has built",

@@ -143,6 +143,7 @@ async fn apply(session: &Session<'_>, more: &[&str], yes: bool) -> CommandResult
             return Err(CommandError::refused("a saved plan takes no further arguments")
                 .hint("plan again with them: `strata tofu plan STACK -- …`"));
         }
+        session.check_saved()?;
         return session.apply_saved(false).await;
     }
     let shown = session.plan(false, more).await?;

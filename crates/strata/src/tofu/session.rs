@@ -102,6 +102,33 @@ impl<'w> Session<'w> {
     pub(crate) fn forget_plan(&self) {
         let _ = std::fs::remove_file(&self.saved_plan);
         let _ = std::fs::remove_file(&self.destroying_plan);
+        let _ = std::fs::remove_file(self.code_file());
+    }
+
+    /// Refuses a saved plan of other code than there is now: nobody has seen what that would do.
+    pub(crate) fn check_saved(&self) -> Result<(), CommandError> {
+        let kept = std::fs::read_to_string(self.code_file()).unwrap_or_default();
+        if kept == self.code_digest() {
+            return Ok(());
+        }
+        let message = format!("the code of `{}` has changed since its plan was saved", self.stack);
+        Err(CommandError::refused(message).hint(format!("plan again: `strata tofu plan {}`", self.stack)))
+    }
+
+    fn keep_code(&self, digest: &str) -> Result<(), CommandError> {
+        let path = self.code_file();
+        crate::replace_file::replace(&path, digest.as_bytes())
+            .map_err(|error| CommandError::failed(format!("cannot write `{}`: {error}", path.display())))
+    }
+
+    /// What the saved plan was made of.
+    fn code_file(&self) -> PathBuf {
+        self.saved_plan.with_extension("code")
+    }
+
+    fn code_digest(&self) -> String {
+        let folder = self.folder.strip_prefix(self.workspace.root()).unwrap_or(&self.folder);
+        self.workspace.code_digest(&folder.to_string_lossy())
     }
 
     fn plan_for(&self, destroy: bool) -> &Path {
@@ -189,6 +216,7 @@ impl<'w> Session<'w> {
             })?;
         }
         let path = self.plan_for(destroy);
+        let code = self.code_digest();
         let out = format!("-out={}", path.display());
         let mut arguments = vec!["plan", "-input=false", "-json", &out];
         if destroy {
@@ -197,6 +225,10 @@ impl<'w> Session<'w> {
         arguments.extend(more);
         let mut view = View::new(self.workspace.context.printer, self.workspace.redactor());
         let outcome = self.stream(&arguments, true, None, &mut view).await;
+        let outcome = match outcome {
+            Ok(()) if !destroy => self.keep_code(&code),
+            outcome => outcome,
+        };
         if outcome.is_err() {
             // What is there now is only a part of it.
             self.forget_plan();

@@ -102,6 +102,25 @@ impl Workspace<'_> {
                 }),
             }
         }
+        for object in &arrival.objects {
+            let is_it = |resource: &&Resource| {
+                resource.kind() == object.kind && resource.address.name() == object.name
+            };
+            let found = drawn
+                .iter()
+                .find_map(|(stack, blueprint)| Some((*stack, blueprint.graph.iter().find(is_it)?)));
+            match found {
+                Some((stack, resource)) => {
+                    promised.entry(&stack.name).or_default().add(resource, Spec::new(), &object.address);
+                }
+                None => matched.notes.push(StateNote {
+                    address: object.address.clone(),
+                    message:
+                        "it stays as it is: no file in `hypervisors/` has it; write it there and import again"
+                            .to_owned(),
+                }),
+            }
+        }
         for cluster in &arrival.clusters {
             match self.stack_of(cluster, &drawn) {
                 Some(stack) => {

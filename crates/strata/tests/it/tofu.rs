@@ -165,6 +165,31 @@ fn secrets_reach_opentofu_by_the_environment_alone() {
 }
 
 #[test]
+fn a_saved_plan_of_other_code_is_not_applied() {
+    let repo = repository();
+    let tofu = fake_tofu(&repo, "1.11.4");
+    let strata = strata(&repo).env("STRATA_TOFU", &tofu);
+    strata.run(&["sync"]).ok();
+    strata.run(&["tofu", "plan", "web"]).ok();
+    for path in ["stacks/web/vms.tfvars", "modules/proxmox_qemu_vm/main.tf", "stacks/web/extra.tf"] {
+        let before = repo.file(path).exists().then(|| repo.read(path));
+        repo.write(path, &format!("{}\n# edited\n", before.clone().unwrap_or_default()));
+        let refused = strata.run(&["tofu", "apply", "web", "--yes"]).code(3);
+        let says = "the code of `web` has changed since its plan was saved";
+        assert!(
+            refused.stderr.contains(says) && refused.stderr.contains("strata tofu plan web"),
+            "{}",
+            refused.all()
+        );
+        match before {
+            Some(before) => repo.write(path, &before),
+            None => repo.remove(path),
+        }
+    }
+    strata.run(&["tofu", "apply", "web"]).ok();
+}
+
+#[test]
 fn a_stack_written_by_hand_gets_its_vault_by_a_pipe() {
     let repo = repository();
     let tofu = fake_tofu(&repo, "1.12.0");

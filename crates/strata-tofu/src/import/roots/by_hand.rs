@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use strata_source::world::join;
 
 use super::super::Import;
-use super::super::files::folder_of;
+use super::super::files::{CODE, folder_of};
 use super::super::hcl;
 use super::super::tree::Place;
 use super::Root;
@@ -36,7 +36,7 @@ fn folder(import: &mut Import<'_>, from: &str, to: &str, copied: &mut BTreeSet<S
     }
     // What the code reads lies beside it: templates, scripts.
     let all = if from.is_empty() { import.files.inside("", "") } else { import.files.below(from) };
-    let roots: Vec<String> = import.files.folders_with(".tf").into_iter().collect();
+    let roots: Vec<String> = import.files.folders_with_code().into_iter().collect();
     for path in all {
         let inner = folder_of(&path);
         // A root within a root is one of its own.
@@ -56,7 +56,7 @@ fn folder(import: &mut Import<'_>, from: &str, to: &str, copied: &mut BTreeSet<S
             continue;
         }
         let Some(mut text) = import.read(&path) else { continue };
-        if path.ends_with(".tf") {
+        if CODE.iter().any(|ending| path.ends_with(ending)) {
             text = with_modules(import, from, to, &path, text, copied);
         }
         import.imported.files.insert(format!("{to}/{relative}"), text);

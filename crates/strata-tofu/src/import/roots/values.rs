@@ -140,7 +140,7 @@ fn is_secret(name: &str) -> bool {
 /// Those in folders below that hold no code, by environment: `environments/dev.tfvars`, `envs/dev/terraform.tfvars`.
 fn below(import: &mut Import<'_>, folder: &str) -> BTreeMap<String, Found> {
     let mut all: BTreeMap<String, Found> = BTreeMap::new();
-    let roots = import.files.folders_with(".tf");
+    let roots = import.files.folders_with_code();
     for inner in FOLDERS {
         let inner = join(folder, inner);
         for path in import.files.below(&inner) {

@@ -7,25 +7,36 @@ use strata_blueprint::{ForeignTemplate, Resolver, Site, draw_cluster, draw_stack
 use strata_diagnostics::Diagnostic;
 use strata_resource::Lineage;
 use strata_secret::{RandomSource, SecretString};
-use strata_source::{EffectiveStack, Model, Reference, Repository};
+use strata_source::world::join;
+use strata_source::{EffectiveStack, Model, Reference, Repository, Source};
 use strata_talos::{SecretsBundle, ServiceAccountKey};
 
-/// Nothing is decrypted to see whether something can be drawn.
-struct Hidden;
+/// Nothing is decrypted to see whether something can be drawn; files that were brought along are read.
+struct Hidden<'f> {
+    files: &'f BTreeMap<String, String>,
+    folder: &'f str,
+}
 
-impl Resolver for Hidden {
-    fn resolve(&self, _: &Reference) -> Result<SecretString, Box<Diagnostic>> {
-        Ok(SecretString::new("hidden".to_owned()))
+impl Resolver for Hidden<'_> {
+    fn resolve(&self, reference: &Reference) -> Result<SecretString, Box<Diagnostic>> {
+        let known = match &reference.source {
+            Source::File(path) => self.files.get(&join(self.folder, path)).cloned(),
+            _ => None,
+        };
+        Ok(SecretString::new(known.unwrap_or_else(|| "hidden".to_owned())))
     }
 }
 
-pub(super) fn problems(repository: &Repository) -> Vec<Diagnostic> {
+pub(super) fn problems(repository: &Repository, files: &BTreeMap<String, String>) -> Vec<Diagnostic> {
     let foreign = templates(repository);
-    repository.effective().flat_map(|stack| of_stack(repository, stack, &foreign, None)).collect()
+    repository.effective().flat_map(|stack| of_stack(repository, stack, &foreign, files, None)).collect()
 }
 
 /// What is wrong with the configurations of machines with Talos, which are made of secrets: any will do to see it.
-pub(super) fn configurations(repository: &Repository) -> Vec<(String, Diagnostic)> {
+pub(super) fn configurations(
+    repository: &Repository,
+    files: &BTreeMap<String, String>,
+) -> Vec<(String, Diagnostic)> {
     let foreign = templates(repository);
     let clusters: Vec<&EffectiveStack> =
         repository.effective().filter(|stack| stack.cluster().is_some()).collect();
@@ -35,7 +46,7 @@ pub(super) fn configurations(repository: &Repository) -> Vec<(String, Diagnostic
     let made = SecretsBundle::generate(Timestamp::UNIX_EPOCH, ServiceAccountKey::Ecdsa, &mut Fixed(1));
     let Ok(secrets) = made else { return Vec::new() };
     let of = |stack: &EffectiveStack| -> Vec<(String, Diagnostic)> {
-        let found = of_stack(repository, stack, &foreign, Some(&secrets));
+        let found = of_stack(repository, stack, &foreign, files, Some(&secrets));
         found.into_iter().map(|problem| (stack.name.clone(), problem)).collect()
     };
     clusters.into_iter().flat_map(of).collect()
@@ -57,6 +68,7 @@ fn of_stack(
     repository: &Repository,
     stack: &EffectiveStack,
     foreign: &BTreeMap<String, ForeignTemplate>,
+    files: &BTreeMap<String, String>,
     secrets: Option<&SecretsBundle>,
 ) -> Vec<Diagnostic> {
     let id = repository.settings.repository.as_ref().map(|id| id.value.as_str()).unwrap_or_default();
@@ -73,7 +85,7 @@ fn of_stack(
         shared_storages: &shared,
         foreign_templates: foreign,
         mirror: &|url| url.to_owned(),
-        resolver: &Hidden,
+        resolver: &Hidden { files, folder: &stack.folder },
         is_secret: &|_| false,
         cluster_secrets: secrets,
         sources: &repository.sources,

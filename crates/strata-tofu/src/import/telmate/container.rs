@@ -12,9 +12,20 @@ use super::{addresses_of, both, nic, servers};
 pub(in super::super) fn container(import: &mut Import<'_>, body: &Tree, own: &str) -> Option<Object> {
     let mut guest = Object::new();
     both(import, body, own, &mut guest);
-    // `proxmox_lxc` starts what it makes only if told so.
-    if !body.has("power_state") && !body.has("root_mount") && body.flag("start") != Some(true) {
-        guest.insert("started".into(), json!(false));
+    // `proxmox_lxc` starts what it makes only if told so; one that starts with its host runs all the same.
+    if body.has("rootfs") && !body.has("power_state") {
+        match (body.flag("start"), body.flag("onboot")) {
+            (Some(false), Some(false) | None) => {
+                guest.insert("started".into(), json!(false));
+            }
+            (None, Some(false) | None) => {
+                let message = format!(
+                    "`{own}` has no `start`, so the provider does not start it: Strata does, set `started: false` if it should stay off"
+                );
+                import.note(Some(&body.place), message);
+            }
+            _ => {}
+        }
     }
     if body.get("clone").is_some() && image(body).is_none() {
         let message =

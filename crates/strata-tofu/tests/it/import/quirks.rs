@@ -13,7 +13,7 @@ fn nodes_override_their_group_and_clashes_are_told() {
     let first = stack.vms.get("worker-01").unwrap();
     assert_eq!(first.hardware.cores, Some(11), "what stands in the node's own `vm_config` wins");
     assert_eq!(stack.vms.len(), 3, "one is not enabled");
-    assert!(stack.vms.get("worker-04-example-org").is_some());
+    assert!(stack.vms.get("worker-04").is_some());
     let text = &imported.files["stacks/onprem/server-b/stack.yaml"];
     assert!(
         text.contains("- pool") && text.contains("- first") && text.contains("notes: the workers"),
@@ -55,9 +55,7 @@ fn locals_functions_and_other_words_for_a_firewall() {
     let stage = repository.stack("shop-stage", None).and_then(|stack| stack.machines()).unwrap();
     assert_eq!(stage.vms.len(), 1, "another Proxmox may have the same numbers");
     let text = &imported.files["stacks/shop-stage/stack.yaml"];
-    for part in
-        ["scsi3:", "size: 210", "storage: fast", "cache: none", "discard: true", "destinationPort: \"8443\""]
-    {
+    for part in ["scsi3:", "size: 210", "storage: fast", "discard: true", "destinationPort: \"8443\""] {
         assert!(text.contains(part), "{part} is not in {text}");
     }
     let data = "environments/stage/terraform.tfvars";
@@ -243,4 +241,126 @@ output "second" { value = "x" }
     let imported = import(&world, "fixture1", None);
     let written = &imported.files["stacks/machines/stack.yaml"];
     assert!(written.contains("scsi0: 25") && written.contains("local:iso/installer.iso"), "{written}");
+}
+
+/// The real file is kept out of git; what it looks like is not.
+#[test]
+fn an_example_says_what_no_other_file_does_but_no_secrets() {
+    let main = r#"
+variable "api_url" {}
+variable "api_token" {}
+variable "names" {}
+variable "memory" { default = 512 }
+provider "proxmox" {
+  endpoint  = var.api_url
+  api_token = var.api_token
+}
+resource "proxmox_virtual_environment_vm" "box" {
+  for_each  = toset(var.names)
+  name      = each.key
+  node_name = "pve1"
+  vm_id     = 160
+  memory { dedicated = var.memory }
+}
+"#;
+    let example = "api_url = \"https://pve.example:8006\"\napi_token = \"a@pve!b=xxxx\"\nnames = [\"DC01.example.org\"]\nmemory = 1024\n";
+    let real = "memory = 4096\n";
+    let world = Memory::new()
+        .file("main.tf", main)
+        .file("terraform.tfvars.example", example)
+        .file("sizes.auto.tfvars", real);
+    let imported = import(&world, "fixture1", None);
+    repository(&imported);
+    let written = &imported.files["stacks/machines/stack.yaml"];
+    assert!(written.contains("  dc01:") && written.contains("memory: 4096"), "{written}");
+    assert!(!imported.secrets.values().any(|secret| secret.contains("xxxx")));
+    assert!(has_note(&imported, "terraform.tfvars.example:1", "taken from this example"));
+}
+
+/// A card that asks DHCP has the address that is written down only to reach it.
+#[test]
+fn talhelper_says_who_asks_dhcp_and_versions_are_checked() {
+    let text = r#"clusterName: lab
+talosVersion: v1.9.5
+kubernetesVersion: v1.36.0
+endpoint: https://192.0.2.11:6443
+nodes:
+  - hostname: one
+    ipAddress: 192.0.2.11
+    controlPlane: true
+    networkInterfaces:
+      - interface: eth0
+        dhcp: true
+  - hostname: ${SECOND}
+    ipAddress: 192.0.2.12
+    networkInterfaces:
+      - interface: eth0
+        dhcp: true
+        addresses: [192.0.2.12/24]
+"#;
+    let read = |text: &str| import(&Memory::new().file("talconfig.yaml", text), "fixture1", None);
+    let imported = read(text);
+    let repository = repository(&imported);
+    let cluster = repository.stack("lab", None).and_then(|stack| stack.cluster()).unwrap();
+    assert_eq!(cluster.cluster.nodes.get("one").unwrap().settings.dhcp, Some(true));
+    assert_eq!(cluster.cluster.nodes.get("second").unwrap().settings.dhcp, None, "it has the address itself");
+    assert!(has_note(&imported, "talconfig.yaml:2", "upgrade the machines with talosctl"));
+    assert!(has_note(&imported, "talconfig.yaml:12", "`${SECOND}`"));
+    let newer = read(&text.replace("v1.9.5", "v1.15.0"));
+    assert!(has_note(&newer, "talconfig.yaml:2", "wait for a newer Strata"));
+    let unfit = read(&text.replace("v1.9.5", "v1.12.4"));
+    assert!(has_note(
+        &unfit,
+        "talconfig.yaml:3",
+        "does not go with Talos `v1.12.4`, which runs 1.30 to 1.35"
+    ));
+}
+
+/// What a plan would refuse of a configuration is told, with the patch in place.
+#[test]
+fn a_patch_that_fits_nowhere_is_told_and_one_with_two_dollars_is_read() {
+    let text = r#"clusterName: lab
+talosVersion: v1.12.4
+endpoint: https://192.0.2.11:6443
+nodes:
+  - {hostname: one, ipAddress: 192.0.2.11, controlPlane: true}
+patches:
+  - "@./good.yaml"
+  - "@./bad.yaml"
+"#;
+    let good = "cluster:\n  apiServer:\n    admissionControl:\n      $$patch: delete\n";
+    let world = |bad: &str| {
+        let world = Memory::new().file("talconfig.yaml", text).file("good.yaml", good).file("bad.yaml", bad);
+        import(&world, "fixture1", None)
+    };
+    let told = |imported: &strata_tofu::import::Imported| {
+        imported.notes.iter().any(|note| note.message.contains("`strata plan lab` refuses this for now"))
+    };
+    assert!(!told(&world("machine:\n  sysctls: {vm.swappiness: '1'}\n")));
+    let refused = world("machine:\n  sysctls: [1]\n");
+    assert!(told(&refused), "{:?}", refused.notes);
+    assert!(refused.files.contains_key("clusters/lab/patches/bad.yaml"));
+}
+
+/// OpenTofu's own ending wins over Terraform's; code in JSON is told.
+#[test]
+fn code_has_two_endings() {
+    let vm = |name: &str, number: u32| {
+        format!(
+            "resource \"proxmox_virtual_environment_vm\" \"{name}\" {{\n  name = \"{name}\"\n  node_name = \"a\"\n  vm_id = {number}\n}}\n"
+        )
+    };
+    let world = Memory::new()
+        .file("tofu/one.tofu", vm("one", 171))
+        .file("tofu/two.tf", vm("old", 172))
+        .file("tofu/two.tofu", vm("two", 173))
+        .file("tofu/three.tf.json", "{}");
+    let imported = import(&world, "fixture1", None);
+    repository(&imported);
+    let written = &imported.files["stacks/machines/stack.yaml"];
+    assert!(
+        written.contains("  one:") && written.contains("  two:") && !written.contains("old"),
+        "{written}"
+    );
+    assert!(has_note(&imported, "tofu/three.tf.json:1", "code in JSON"));
 }

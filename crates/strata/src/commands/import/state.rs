@@ -23,7 +23,7 @@ use crate::workspace::{Opening, StackSession, Workspace, find_root};
 pub(super) async fn run(context: &Context, args: &Args, path: &Path) -> CommandResult {
     let state = read(path)?;
     let arrival = Arrival::of(&state);
-    if arrival.guests.is_empty() && arrival.volumes.is_empty() && arrival.clusters.is_empty() {
+    if arrival.is_empty() {
         tell(context, &arrival.notes);
         return Err(CommandError::failed("the state has nothing that Strata could take over")
             .hint("resources of bpg/proxmox and of siderolabs/talos are"));
@@ -73,7 +73,7 @@ fn begin(
         insecure: variable("PROXMOX_VE_INSECURE").is_some_and(|value| value == "true" || value == "1"),
         token: variable("PROXMOX_VE_API_TOKEN").map(SecretString::new),
     };
-    let ready = arrival.guests.is_empty() || (connection.endpoint.is_some() && connection.token.is_some());
+    let ready = !arrival.is_on_proxmox() || (connection.endpoint.is_some() && connection.token.is_some());
     let stack = args.stack.clone().unwrap_or_else(|| "imported".to_owned());
     let repository = write_repository(state, arrival, &connection, &random_hex(5), &stack);
     if !args.dry_run {

@@ -1,0 +1,107 @@
+//! The hypervisor family: one call of the datacenter's module, and its data in `datacenter.tfvars`.
+
+use std::collections::BTreeMap;
+
+use strata_resource::Kind;
+
+use super::{Family, Project, modules_from, of_kind, root};
+use crate::data;
+use crate::hcl::{Body, Expr};
+use crate::module::DATACENTER_INPUTS;
+use crate::project::{Files, Style};
+use crate::provider;
+
+pub(super) fn render(project: &Project<'_>, files: &mut Files) {
+    let stack = project.stack;
+    let folder = Family::Hypervisor.folder(stack);
+    let place = |file: &str| format!("{folder}/{file}");
+    let text = data_file(project, files);
+    files.add(place(&Family::Hypervisor.data_file(stack)), Style::Hash, text);
+    if !stack.is_default_environment {
+        return;
+    }
+    files.add(place("main.tf"), Style::Hash, main(&modules_from(&folder)));
+    root::files(project, &folder, &[provider::PROXMOX], files);
+    files.add(place("variables.tf"), Style::Hash, variables(project));
+    files.add(place("providers.tf"), Style::Hash, connection());
+    files.add(place("outputs.tf"), Style::Hash, outputs());
+}
+
+fn connection() -> String {
+    let mut body = Body::new();
+    body.block("provider", &["proxmox"], |body| {
+        body.attribute("endpoint", Expr::raw("var.proxmox_endpoint"))
+            .attribute("api_token", Expr::raw("var.proxmox_api_token"))
+            .attribute("insecure", Expr::raw("var.proxmox_insecure"));
+    });
+    body.render()
+}
+
+fn main(modules: &str) -> String {
+    let mut body = Body::new();
+    body.block("module", &["datacenter"], |body| {
+        body.attribute("source", Expr::text(format!("{modules}/proxmox_datacenter"))).blank();
+        for input in DATACENTER_INPUTS {
+            let value = match input.name {
+                // The provider cannot import them.
+                "aliases" => "var.taken_over ? {} : var.aliases".to_owned(),
+                name => format!("var.{name}"),
+            };
+            body.attribute(input.name, Expr::raw(value));
+        }
+    });
+    body.render()
+}
+
+fn variables(project: &Project<'_>) -> String {
+    let mut list = vec![root::ENDPOINT, root::TOKEN, root::INSECURE, root::TAKEN_OVER];
+    list.extend_from_slice(DATACENTER_INPUTS);
+    if crate::backend::is_encrypted(project.state) {
+        list.push(root::PASSPHRASE);
+    }
+    crate::variable::declarations(&list).render()
+}
+
+fn outputs() -> String {
+    let mut body = Body::new();
+    for (name, what, secret) in [
+        ("token_ids", "The tokens: `user@realm!name`", false),
+        ("token_values", "What is sent as the tokens, by token", true),
+    ] {
+        body.block("output", &[name], |body| {
+            body.attribute("description", what)
+                .attribute("value", Expr::raw(format!("module.datacenter.{name}")));
+            if secret {
+                body.attribute("sensitive", true);
+            }
+        });
+    }
+    body.render()
+}
+
+fn data_file(project: &Project<'_>, files: &mut Files) -> String {
+    let mut body = Body::new();
+    body.attribute("proxmox_endpoint", Expr::text(&project.connection.endpoint))
+        .attribute("proxmox_insecure", project.connection.insecure);
+    let mut inputs: BTreeMap<&str, Vec<(String, Expr)>> = BTreeMap::new();
+    for resource in project.blueprint.graph.iter() {
+        for entry in data::datacenter(resource, files) {
+            inputs.entry(entry.input).or_default().push((entry.key, entry.value));
+        }
+    }
+    for input in DATACENTER_INPUTS {
+        if let Some(entries) = inputs.remove(input.name) {
+            body.blank().attribute(input.name, Expr::Object(entries));
+        }
+    }
+    if let Some(firewall) = of_kind(project.blueprint, Kind::Firewall).next() {
+        let (options, rules) = data::datacenter_firewall(&firewall.spec);
+        if let Some(options) = options {
+            body.blank().attribute("firewall", options);
+        }
+        if !rules.is_empty() {
+            body.blank().attribute("firewall_rules", Expr::List(rules));
+        }
+    }
+    body.render()
+}
