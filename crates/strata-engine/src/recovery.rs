@@ -1,7 +1,7 @@
 //! Closes what an interrupted run left open, by looking at the remote (docs/ownership.md has the table).
 
 use serde::Serialize;
-use strata_resource::{Address, Spec, claimed_spec};
+use strata_resource::{Address, Kind, Spec, claimed_spec};
 use strata_state::{Action, DeposedObject, Effect, JournalRecord, OpenEntry, StateDocument, StateResource};
 
 use crate::events::Event;
@@ -74,10 +74,10 @@ pub(crate) async fn sight(
     sighting.ok_or_else(|| ProviderError::new(crate::ErrorClass::Internal, "the target gave no answer"))
 }
 
-/// What an open create was to make.
+/// What an open create was to make; of what is always there and only changed, what it was to become.
 pub(crate) fn begun_spec(entry: &OpenEntry) -> Option<&Spec> {
-    let becomes = entry.becomes.as_ref().filter(|_| entry.action == Action::Create)?;
-    Some(&becomes.spec)
+    let makes = entry.action == Action::Create || entry.address.kind() == Kind::Network;
+    Some(&entry.becomes.as_ref().filter(|_| makes)?.spec)
 }
 
 /// What the state knows of the very object that an entry is about: the current one of its address, or a former one.
@@ -136,8 +136,12 @@ fn begun_create(entry: &OpenEntry, observed: &Observed, document: &StateDocument
 
 /// An update that may have been done in part: what it was to add is ours from now on, so that it can also be removed.
 pub(crate) fn begun_update(entry: &OpenEntry, document: &StateDocument) -> Effect {
-    let (Some(known), Some(becomes)) = (document.resources.get(&entry.address), &entry.becomes) else {
-        return Effect::Unchanged;
+    let Some(becomes) = &entry.becomes else { return Effect::Unchanged };
+    let Some(known) = document.resources.get(&entry.address) else {
+        // The network of a host is always there: its first change is what makes it ours.
+        let first = StateResource { partial: true, ..(**becomes).clone() };
+        let is_first = entry.address.kind() == Kind::Network;
+        return if is_first { Effect::Put(Box::new(first)) } else { Effect::Unchanged };
     };
     let spec = claimed_spec(&known.spec, &becomes.spec);
     if spec == known.spec || Place::of_record(entry.address.kind(), known) != Place::of_entry(entry) {

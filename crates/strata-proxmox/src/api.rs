@@ -9,7 +9,7 @@ mod upid;
 pub use answers::Version;
 pub(crate) use answers::{
     ContentRow, Envelope, GuestRow, GuestStatus, LogLine, MigrationCheck, NetworkRow, NodeRow, PendingRow,
-    PoolRow, StorageRow, TaskRow, TaskStatus, Ticket,
+    PoolRow, StagedEnvelope, StorageRow, TaskRow, TaskStatus, Ticket,
 };
 pub use error::{ApiError, ApiErrorKind};
 pub(crate) use params::{Params, encode_path_part, url_encode};

@@ -21,7 +21,7 @@ pub(crate) use self::error::Trouble;
 pub use self::error::{CallError, ConnectError};
 pub(crate) use self::task::TaskEnd;
 use crate::ProxmoxOptions;
-use crate::api::{ApiError, Envelope, Params, Version};
+use crate::api::{ApiError, Envelope, Params, StagedEnvelope, Version};
 use crate::datacenter::TokenKeeper;
 
 const BASE: &str = "/api2/json";
@@ -48,10 +48,12 @@ pub struct Client {
     permits: Semaphore,
     parallelism: usize,
     keeper: Option<Arc<dyn TokenKeeper>>,
+    endpoint: String,
 }
 
 impl Client {
     pub(crate) fn new(options: ProxmoxOptions) -> Result<Self, ConnectError> {
+        let endpoint = options.endpoint.clone();
         let auth = Auth::new(options.token, options.login, &options.redactor)?;
         let http = HttpClient::new(HttpOptions {
             tls: options.tls,
@@ -75,6 +77,7 @@ impl Client {
             permits: Semaphore::new(parallelism),
             parallelism,
             keeper: options.keeper,
+            endpoint,
         })
     }
 
@@ -117,6 +120,14 @@ impl Client {
         self.auth.login_password().filter(|_| !self.auth.has_root_login())
     }
 
+    /// The address in the endpoint, where it is one and no name.
+    pub(crate) fn endpoint_ip(&self) -> Option<String> {
+        let host = self.endpoint.split("://").last()?.split('/').next()?;
+        let bare = host.strip_prefix('[').and_then(|rest| rest.split(']').next());
+        let bare = bare.unwrap_or_else(|| host.split(':').next().unwrap_or_default());
+        bare.parse::<std::net::IpAddr>().ok().map(|ip| ip.to_string())
+    }
+
     /// Where values of new tokens go.
     pub(crate) fn keeper(&self) -> Option<&dyn TokenKeeper> {
         self.keeper.as_deref()
@@ -137,6 +148,21 @@ impl Client {
                 self.send(Method::GET, path, query.encode(), Body::Empty, Rights::Usual, None).await?;
             serde_json::from_slice::<Envelope<T>>(&answer)
                 .map(|envelope| envelope.data)
+                .map_err(|error| CallError::unreadable("GET", path, &error))
+        };
+        retry(self.policy, self.clock(), &self.random, attempt, CallError::verdict_on_read).await
+    }
+
+    /// Reads a listing that says beside it what is staged and not in effect yet.
+    pub(crate) async fn get_staged<T: DeserializeOwned>(
+        &self,
+        path: &str,
+    ) -> Result<(T, Option<String>), CallError> {
+        let attempt = || async {
+            let answer =
+                self.send(Method::GET, path, String::new(), Body::Empty, Rights::Usual, None).await?;
+            serde_json::from_slice::<StagedEnvelope<T>>(&answer)
+                .map(|envelope| (envelope.data, envelope.changes))
                 .map_err(|error| CallError::unreadable("GET", path, &error))
         };
         retry(self.policy, self.clock(), &self.random, attempt, CallError::verdict_on_read).await

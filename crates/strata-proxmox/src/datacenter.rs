@@ -10,6 +10,7 @@ mod family;
 mod firewall;
 mod host;
 mod needs;
+mod network;
 mod notices;
 mod ownership;
 mod promises;
@@ -29,6 +30,7 @@ use crate::client::Client;
 use crate::execute::Work;
 
 pub(crate) use self::needs::{forbidden_passwords, needs_of};
+pub(crate) use self::network::objections;
 pub(crate) use self::notices::notices;
 pub(crate) use self::promises::Promises;
 pub use self::token::TokenKeeper;
@@ -46,6 +48,7 @@ fn family_of(kind: Kind) -> Option<&'static dyn Family> {
         Kind::Mapping => &storage::MAPPING,
         Kind::Dns => &host::DNS,
         Kind::Timezone => &host::TIMEZONE,
+        Kind::Network => &network::NETWORK,
         Kind::Firewall => &firewall::FIREWALL,
         Kind::Alias => &firewall::ALIAS,
         Kind::Ipset => &rules::IPSET,
@@ -88,7 +91,11 @@ async fn look_at_kind(
         .into_iter()
         .map(|index| {
             let found = family.key(wanted[index].spec).and_then(|key| live.get(&key));
-            (index, ownership::judge(family, &wanted[index], found))
+            let sighting = match kind {
+                Kind::Network => network::judge(&wanted[index], found),
+                _ => ownership::judge(family, &wanted[index], found),
+            };
+            (index, sighting)
         })
         .collect())
 }
@@ -100,6 +107,7 @@ pub(crate) async fn execute(work: &Work<'_>) -> Result<Outcome, ProviderError> {
     };
     match kind {
         Kind::Token => token::execute(work).await,
+        Kind::Network => network::execute(work).await,
         _ => converge::converge(work, family).await,
     }
 }

@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 
 use async_trait::async_trait;
-use strata_engine::{Operation, OperationContext, Outcome, Provider, ProviderError, Sighting, Wanted};
+use strata_engine::{
+    Objection, Operation, OperationContext, Outcome, Provider, ProviderError, Sighting, Wanted,
+};
 use strata_state::OpenEntry;
 
 use crate::client::{Client, ConnectError};
@@ -53,6 +55,10 @@ impl ProxmoxProvider {
 impl Provider for ProxmoxProvider {
     async fn observe_all(&self, wanted: &[Wanted<'_>]) -> Result<Vec<Sighting>, ProviderError> {
         observe::observe_all(&self.client, wanted).await
+    }
+
+    async fn objections(&self, operations: &[Operation]) -> Result<Vec<Objection>, ProviderError> {
+        datacenter::objections(&self.client, operations).await
     }
 
     async fn preflight(&self, operations: &[Operation]) -> Result<Vec<ProviderError>, ProviderError> {

@@ -14,6 +14,6 @@ pub mod world;
 
 pub use check::FLUX_HOMELESS;
 pub use repository::{
-    DEFAULT_ENVIRONMENT, EffectiveStack, Model, Repository, SelectError, StackEntry, StackKind,
+    DEFAULT_ENVIRONMENT, EffectiveStack, Model, Repository, SelectError, StackEntry, StackKind, code_digest,
 };
 pub use strata_yaml::{Map, Places, Raw, Reference, Source, Spanned, Value};

@@ -21,6 +21,7 @@ use crate::stack::tofu::TofuInputs;
 use crate::stack::{Layer, Stack, StackProxmox};
 use crate::world::{World, find};
 
+pub use digest::code_digest;
 pub use select::SelectError;
 
 /// The environment of a stack that names none.

@@ -2,6 +2,7 @@
 
 mod backend;
 mod module;
+mod provider;
 mod secret;
 
 use std::collections::BTreeMap;
@@ -27,6 +28,34 @@ struct Folder {
     data: Vec<File>,
     names: Vec<String>,
     readme: Option<String>,
+}
+
+/// What a rule asks for, and what helps.
+pub fn about(code: &str) -> (&'static str, &'static str) {
+    match code {
+        "module-source" => (
+            "Modules come from modules/ or a registry",
+            "Copy the module to modules/, or take it from a registry.",
+        ),
+        "module-pin" => ("Modules of a registry are pinned with ~>", "Write a version such as ~> 1.2."),
+        "provider-pin" => {
+            ("Every provider has a version, pinned with ~>", "Say source and version in required_providers.")
+        }
+        "required-file" => {
+            ("Modules and stacks have their files", "Add the file, or move what belongs into it.")
+        }
+        "variable-type" => ("Every variable has a type", "Say what the variable takes: type = string."),
+        "variable-description" => ("Every variable has a description", "Say what the variable is for."),
+        "module-outputs" => {
+            ("Modules have outputs for ids and addresses", "Add the output that others need.")
+        }
+        "readme" => ("The tables of a README are current", "Bring the tables up to date."),
+        "plaintext-secret" => {
+            ("No secret is in the clear", "Encrypt the file, or hand the secret over as a variable.")
+        }
+        "backend-key" => ("Each stack has a state of its own", "Give each stack a key of its own."),
+        _ => ("The code can be read", "Mend the syntax."),
+    }
 }
 
 /// Checks every folder that holds OpenTofu code.
@@ -66,7 +95,9 @@ impl Check<'_> {
             let is_data = entry.name.ends_with(".tfvars");
             if entry.name == "README.md" {
                 folder.readme = self.world.read(&place).ok().and_then(|bytes| String::from_utf8(bytes).ok());
-            } else if is_data || entry.name.ends_with(".tf") {
+            } else if entry.name.ends_with(".tfvars.json") || entry.name.ends_with(".tf.json") {
+                self.json(&place);
+            } else if is_data || entry.name.ends_with(".tf") || entry.name.ends_with(".tofu") {
                 let file = self.parse(&place);
                 let list = if is_data { &mut folder.data } else { &mut folder.code };
                 list.extend(file);
@@ -74,6 +105,16 @@ impl Check<'_> {
         }
         if !folder.code.is_empty() || !folder.data.is_empty() {
             self.folders.insert(path.to_owned(), folder);
+        }
+    }
+
+    /// The other spelling of code and data: only secrets are looked for in it.
+    fn json(&mut self, path: &str) {
+        let text = self.world.read(path).ok().and_then(|bytes| String::from_utf8(bytes).ok());
+        let Some(text) = text else { return };
+        if let Ok(json) = serde_json::from_str(&text) {
+            let id = self.sources.add(path, text);
+            secret::check_json(self, id, &json);
         }
     }
 
@@ -104,11 +145,11 @@ impl Check<'_> {
                 match block.ident.as_str() {
                     "variable" => self.variable(file, block),
                     "module" => module::call(self, path, file, block),
-                    "terraform" => self.providers(file, block),
                     _ => {}
                 }
             }
         }
+        provider::pinned(self, folder);
         for file in folder.code.iter().chain(&folder.data) {
             secret::check(self, file);
         }
@@ -138,28 +179,6 @@ impl Check<'_> {
             if said.is_none() || empty {
                 let message = format!("the variable `{name}` has no `{key}`");
                 self.found.push(Diagnostic::error(code, message).at(span(file, block.span())));
-            }
-        }
-    }
-
-    fn providers(&mut self, file: &File, block: &Block) {
-        for inner in block.body.blocks().filter(|inner| inner.ident.as_str() == "required_providers") {
-            for attribute in inner.body.attributes() {
-                let name = attribute.key.as_str();
-                let version = attribute
-                    .value
-                    .as_object()
-                    .and_then(|object| {
-                        object
-                            .iter()
-                            .find(|(key, _)| key.as_ident().is_some_and(|key| key.as_str() == "version"))
-                    })
-                    .and_then(|(_, value)| value.expr().as_str());
-                if !is_pinned(version) {
-                    let message = format!("the provider `{name}` is not pinned with `~>`");
-                    let problem = Diagnostic::error("provider-pin", message).at(at(file, attribute));
-                    self.found.push(problem.hint("write a version such as `~> 0.112`"));
-                }
             }
         }
     }

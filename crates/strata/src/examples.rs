@@ -44,7 +44,7 @@ const EXAMPLES: &[Example] = &[
 ];
 
 /// What no repository should commit.
-const GITIGNORE: &str = "# Strata's own files, and keys\n.strata/\nage.key\n*.agekey\n*.plan\n";
+const GITIGNORE: &str = "# Strata's own files, keys, and what OpenTofu keeps here\n.strata/\nage.key\n*.agekey\n*.plan\n.terraform/\n*.tfstate\n*.tfstate.*\n";
 
 /// A hook of git, to be activated by the user: a clone must not run what it brings along.
 pub(crate) const PRE_COMMIT: (&str, &str) = (

@@ -29,6 +29,11 @@ impl Printer {
         self.verbose
     }
 
+    /// Whether the result has no colours, for programs that ask nobody.
+    pub(crate) fn is_plain(self) -> bool {
+        anstream::AutoStream::choice(&std::io::stdout()) == anstream::ColorChoice::Never
+    }
+
     /// How wide the result may be: the terminal, or as wide as it likes.
     pub(crate) fn columns(self) -> usize {
         let stdout = std::io::stdout();

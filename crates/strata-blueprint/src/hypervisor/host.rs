@@ -58,6 +58,8 @@ impl Draft<'_> {
                     let mut part = Part::new(Kind::Network, node, name.span);
                     part.spec.put("network", node.as_str());
                     part.spec.put("interfaces", Spec::new());
+                    // Nothing is left that waits for a reload.
+                    part.spec.put("staged", false);
                     part
                 });
                 if let Some(Value::Map(interfaces)) = host.spec.get_mut("interfaces") {
@@ -65,8 +67,11 @@ impl Draft<'_> {
                 }
             }
         }
-        for (_, part) in hosts {
-            self.part(part);
+        // One host after the other: what goes wrong on the first stays on the first.
+        let mut before = None;
+        for (_, mut part) in hosts {
+            part.needs.extend(before.take());
+            before = Some(self.part(part));
         }
     }
 
@@ -91,7 +96,10 @@ impl Draft<'_> {
         spec.put_some("tag", interface.tag.map(int));
         spec.put_some("mode", interface.mode.clone());
         spec.put_some("mtu", interface.mtu.map(int));
-        spec.put("autostart", interface.autostart);
+        // Hardware comes up with what stands on it.
+        if kind != HostInterfaceType::Ethernet {
+            spec.put("autostart", interface.autostart);
+        }
         spec.put_some("comment", interface.comment.as_ref().map(|text| text.trim().to_owned()));
         spec.put_full("options", raw(interface.options.iter().map(|(key, value)| (key.as_str(), value))));
         if interface.adopt {

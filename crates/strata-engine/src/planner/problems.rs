@@ -12,7 +12,7 @@ impl Planner<'_> {
             address: resource.address.clone(),
             message: what.to_owned(),
             hint: if resource.kind().is_datacenter() {
-                "Strata never touches what is not its own: `adopt: true` takes over what is there, or give it another name"
+                "Strata never touches what is not its own: `adopt: true` takes over what nobody has marked, or give it another name"
             } else {
                 "Strata never touches what is not its own: give the resource another identity, or remove the stranger by hand"
             }

@@ -12,6 +12,14 @@ pub(crate) struct Envelope<T> {
     pub(crate) data: T,
 }
 
+/// An answer that says beside the data what is staged.
+#[derive(Deserialize)]
+pub(crate) struct StagedEnvelope<T> {
+    pub(crate) data: T,
+    #[serde(default)]
+    pub(crate) changes: Option<String>,
+}
+
 /// What every failed answer with a body holds.
 #[derive(Deserialize, Default)]
 pub(crate) struct Failure {

@@ -23,6 +23,10 @@ pub(crate) struct LiveObject {
     pub(super) digest: String,
     /// The server's own digest, of the whole file that the object is in.
     pub(super) file_digest: Option<String>,
+    /// The interfaces of a host, as they stand in its file.
+    pub(super) order: Vec<String>,
+    /// The changes that wait for a reload, as a difference of two files.
+    pub(super) staged: Option<String>,
     /// Why it is never ours, whatever else is so.
     pub(super) reserved: Option<&'static str>,
 }

@@ -4,7 +4,7 @@ use strata_engine::Operation;
 use strata_resource::{Kind, Value};
 use strata_state::Action;
 
-use super::token;
+use super::{network, token};
 
 pub(crate) fn notices(operation: &Operation) -> Vec<String> {
     let mut notices: Vec<&str> = Vec::new();
@@ -22,6 +22,7 @@ pub(crate) fn notices(operation: &Operation) -> Vec<String> {
         (Kind::Firewall, Action::Create | Action::Update) if locks_out(operation) => {
             notices.push("the hosts then drop what no rule lets in, except from their own network");
         }
+        (Kind::Network, _) => return vec![network::notice(operation)],
         _ => {}
     }
     notices.into_iter().map(str::to_owned).collect()

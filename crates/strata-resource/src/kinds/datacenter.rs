@@ -14,7 +14,7 @@
 //!                devices: [{node, path, id, subsystem_id: Text, iommu_group: Int}]
 //! dns            dns: Text (the node)   servers: [Text]   search: Text
 //! timezone       clock: Text (the node)   zone: Text
-//! network        network: Text (the node)
+//! network        network: Text (the node)   staged: Bool (changes wait for a reload; never wanted)
 //!                interfaces: {vmbr1: {adopt, may_cut: Bool (what the source allows), type: Text, ports: [Text], cidr, gateway, cidr6, gateway6: Text, vlan_aware, autostart: Bool,
 //!                device: Text, tag, mtu: Int, mode: Text, comment: Text, options: {key: Text}}}
 //! firewall       firewall: Text "datacenter"   options: {enable: Bool, policy_in, policy_out: Text}   rules: [rule, as of a guest]
@@ -73,6 +73,7 @@ pub(super) fn storage_rules() -> KindRules {
 pub(super) fn host_rules() -> KindRules {
     KindRules::new(vec![
         FieldRule::new("adopt", Computed),
+        FieldRule::new("staged", InPlace).off_by_default(),
         FieldRule::new("interfaces.*", InPlace).slot(),
         FieldRule::new("interfaces.*.ports", InPlace).set(),
         FieldRule::new("interfaces.*.vlan_aware", InPlace).off_by_default(),

@@ -40,13 +40,28 @@ impl Repository {
             }
         }
         if matches!(stack.model, Model::Tofu(_)) {
-            // Which of these files OpenTofu reads, only OpenTofu knows.
-            for folder in [stack.folder.as_str(), MODULES] {
-                files(&mut hash, folder, 0, world);
-            }
+            code(&mut hash, &stack.folder, world);
         }
-        hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+        hexadecimal(hash)
     }
+}
+
+/// The digest of OpenTofu's code in a folder, with the modules of the repository.
+pub fn code_digest(folder: &str, world: &dyn World) -> String {
+    let mut hash = Sha256::new();
+    code(&mut hash, folder, world);
+    hexadecimal(hash)
+}
+
+/// Which of these files OpenTofu reads, only OpenTofu knows.
+fn code(hash: &mut Sha256, folder: &str, world: &dyn World) {
+    for folder in [folder, MODULES] {
+        files(hash, folder, 0, world);
+    }
+}
+
+fn hexadecimal(hash: Sha256) -> String {
+    hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// The modules that a repository's own code is made of.

@@ -2,7 +2,7 @@ resource "aws_instance" "this" {
   ami                         = var.ami_id
   instance_type               = var.instance_type
   subnet_id                   = var.subnet_id
-  vpc_security_group_ids      = var.security_group_ids
+  vpc_security_group_ids      = length(var.security_group_ids) == 0 ? null : var.security_group_ids
   key_name                    = var.key_name
   associate_public_ip_address = var.public_ip
   private_ip                  = var.private_ip

@@ -18,7 +18,12 @@ resource "oci_core_instance" "this" {
     subnet_id        = var.subnet_id
     assign_public_ip = var.public_ip
     private_ip       = var.private_ip
-    nsg_ids          = var.security_group_ids
+    nsg_ids          = length(var.security_group_ids) == 0 ? null : var.security_group_ids
+  }
+
+  # As on the other clouds: what a program could ask for without a header is not answered.
+  instance_options {
+    are_legacy_imds_endpoints_disabled = true
   }
 
   source_details {

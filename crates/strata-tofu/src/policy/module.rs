@@ -111,6 +111,15 @@ pub(super) fn standards(check: &mut Check<'_>, path: &str, folder: &Folder) {
                 && first.trim().trim_matches('`').trim_start_matches("<a name=").contains(name)
         })
     };
+    for name in rows(readme, &["input", "variable"]).into_iter().filter(|name| !variables.contains(*name)) {
+        let message =
+            format!("the README of `{path}` has a row for the variable `{name}`, which there is not");
+        say("readme", message, "bring its tables up to date");
+    }
+    for name in rows(readme, &["output"]).into_iter().filter(|name| !outputs.contains(*name)) {
+        let message = format!("the README of `{path}` has a row for the output `{name}`, which there is not");
+        say("readme", message, "bring its tables up to date");
+    }
     for (what, list) in [("variable", &variables), ("output", &outputs)] {
         for name in list.iter().filter(|name| !named(name)) {
             say(
@@ -120,6 +129,27 @@ pub(super) fn standards(check: &mut Check<'_>, path: &str, folder: &Folder) {
             );
         }
     }
+}
+
+/// The names that the tables below such a heading have rows for: in backquotes, as we write them, or as links.
+fn rows<'r>(readme: &'r str, headings: &[&str]) -> Vec<&'r str> {
+    let mut within = false;
+    let mut found = Vec::new();
+    for line in readme.lines() {
+        if let Some(heading) = line.strip_prefix('#') {
+            let heading = heading.to_ascii_lowercase();
+            within = headings.iter().any(|word| heading.contains(word));
+        } else if within && let Some(row) = line.strip_prefix('|') {
+            let cell = row.split('|').next().unwrap_or_default().trim();
+            let quoted = cell.strip_prefix('`').and_then(|rest| rest.strip_suffix('`'));
+            let linked = || cell.split_once("[")?.1.split_once("](#").map(|(name, _)| name);
+            let is_name = |name: &&str| {
+                name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-')
+            };
+            found.extend(quoted.or_else(linked).filter(is_name));
+        }
+    }
+    found
 }
 
 #[cfg(test)]

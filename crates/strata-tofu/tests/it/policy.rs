@@ -44,7 +44,9 @@ fn every_rule_finds_its_breach() {
         .file("stacks/b/backend.tf", backend)
         .file("modules/m/main.tf", "resource \"aws_instance\" \"m\" {}\n")
         .file("modules/m/variables.tf", "variable \"size\" {\n  type = string\n  description = \"how large\"\n}\n")
-        .file("modules/m/README.md", "# m\n");
+        .file("modules/m/README.md", "# m\n## Outputs\n\n| name | |\n|---|---|\n| `gone` | what was |\n")
+        .file("stacks/c/main.tf", "provider \"aws\" {}\nresource \"terraform_data\" \"a\" {}\nlocals {\n  motd = <<-EOT\n    -----BEGIN RSA PRIVATE KEY-----\n    x\n  EOT\n  key = jsonencode({ apiToken = \"open\" })\n}\n")
+        .file("stacks/c/more.auto.tfvars.json", r#"{"users": [{"password": "open"}]}"#);
     let found = codes(&world);
     let has = |file: &str, code: &str| found.iter().any(|(at, found)| at.starts_with(file) && *found == code);
     for (file, code) in [
@@ -60,7 +62,36 @@ fn every_rule_finds_its_breach() {
         ("modules/m/main.tf", "required-file"),
         ("modules/m/main.tf", "module-outputs"),
         ("modules/m/main.tf", "readme"),
+        ("stacks/c/main.tf:1", "provider-pin"),
+        ("stacks/c/main.tf:4", "plaintext-secret"),
+        ("stacks/c/main.tf:8", "plaintext-secret"),
+        ("stacks/c/more.auto.tfvars.json", "plaintext-secret"),
     ] {
         assert!(has(file, code), "no `{code}` at {file}: {found:?}");
     }
+}
+
+#[test]
+fn what_is_no_secret_is_not_taken_for_one() {
+    let world = Memory::new().file(
+        "stacks/a/main.tf",
+        r#"
+locals {
+  password        = var.password
+  token           = "${var.user}=${var.token}"
+  secret          = data.vault.x.secret
+  token_ttl       = "24h"
+  secret_name     = "db"
+  db_password     = ""
+  tls_private_key = file("key.pem")
+  user_data       = <<-EOT
+    password: ${var.password}
+  EOT
+  endpoint        = "https://pve.example:8006/"
+  ssh_keys        = ["ssh-ed25519 AAAAC3NzaC1lZDI1NTE5 ops@example"]
+}
+"#,
+    );
+    let secrets: Vec<_> = codes(&world).into_iter().filter(|(_, code)| *code == "plaintext-secret").collect();
+    assert_eq!(secrets, []);
 }

@@ -51,7 +51,14 @@ pub(crate) fn run(context: &Context, args: &Args) -> CommandResult {
     match args.format {
         Format::Sarif => {
             let tool = ("strata", env!("CARGO_PKG_VERSION"));
-            let log = strata_diagnostics::to_sarif(found.iter(), &sources, tool);
+            let mut log = strata_diagnostics::to_sarif(found.iter(), &sources, tool);
+            // Forges show these beside the finding, and some refuse a rule without them.
+            for rule in log["runs"][0]["tool"]["driver"]["rules"].as_array_mut().into_iter().flatten() {
+                let (asks, helps) = strata_tofu::policy::about(rule["id"].as_str().unwrap_or_default());
+                rule["shortDescription"] = json!({"text": asks});
+                rule["fullDescription"] = json!({"text": format!("{asks}.")});
+                rule["help"] = json!({"text": helps});
+            }
             printer.raw(&format!("{log:#}\n"));
         }
         Format::Json => {
@@ -64,7 +71,8 @@ pub(crate) fn run(context: &Context, args: &Args) -> CommandResult {
             crate::workspace::show(printer, &all, &sources);
             match found.error_count() {
                 0 => printer.line(format!("{} no rule is broken", paint(style::CREATE, "clean:"))),
-                count => printer.note(format!("{count} rules are broken")),
+                1 => printer.note("1 finding"),
+                count => printer.note(format!("{count} findings")),
             }
         }
     }

@@ -38,6 +38,8 @@ enum Status {
     Current,
     Missing,
     Stale,
+    /// As it was rendered, but for its line ends.
+    LineEnds,
     /// A generated file that was edited.
     Edited,
     /// Written by hand: not ours.
@@ -52,6 +54,7 @@ impl Status {
             Self::Current => "current",
             Self::Missing => "missing",
             Self::Stale => "stale",
+            Self::LineEnds => "has other line ends; a line `*.tf* text eol=lf` in .gitattributes keeps them",
             Self::Edited => "edited by hand",
             Self::Kept => "written by hand, kept",
             Self::Superfluous => "no longer wanted",
@@ -106,7 +109,9 @@ fn compare(root: &Path, files: &Files, whole: bool) -> Result<Vec<(String, Statu
     for (path, wanted) in files.iter() {
         let status = match std::fs::read_to_string(root.join(path)) {
             Ok(text) if text == wanted => Status::Current,
-            Ok(text) => match strata_tofu::found(&text) {
+            // A checkout may have given it the line ends of Windows: nothing of that is anybody's work.
+            Ok(text) => match strata_tofu::found(&text.replace("\r\n", "\n")) {
+                Found::Generated if text.contains("\r\n") => Status::LineEnds,
                 Found::Generated => Status::Stale,
                 Found::Edited => Status::Edited,
                 Found::HandWritten => Status::Kept,
@@ -184,6 +189,17 @@ fn check(context: &Context, found: &[(String, Status)]) -> CommandResult {
     Ok(ExitCode::SUCCESS)
 }
 
+/// A link must not lead the pen to somewhere else on this machine.
+fn stay_inside(root: &Path, place: &Path, path: &str) -> Result<(), CommandError> {
+    let real = |path: &Path| std::fs::canonicalize(path).ok();
+    let target = real(place).or_else(|| place.parent().and_then(real));
+    match (real(root), target) {
+        (Some(root), Some(target)) if target.starts_with(&root) => Ok(()),
+        _ => Err(CommandError::refused(format!("`{path}` leads out of the repository: it was not written"))
+            .hint("a link stands in its place; remove that and sync again")),
+    }
+}
+
 fn write(
     context: &Context,
     root: &Path,
@@ -207,11 +223,12 @@ fn write(
                 std::fs::remove_file(&place).map_err(failed)?;
                 context.printer.line(format!("{} {path}", paint(style::DESTROY, "-")));
             }
-            Status::Missing | Status::Stale | Status::Edited => {
+            Status::Missing | Status::Stale | Status::LineEnds | Status::Edited => {
                 written += 1;
                 if let Some(folder) = place.parent() {
                     std::fs::create_dir_all(folder).map_err(failed)?;
                 }
+                stay_inside(root, &place, path)?;
                 let text = files.get(path).unwrap_or_default();
                 crate::replace_file::replace(&place, text.as_bytes()).map_err(failed)?;
                 context.printer.line(format!("{} {path}", paint(style::CREATE, "+")));
@@ -224,9 +241,10 @@ fn write(
         .event(&json!({"event": "synced", "written": written, "removed": removed, "refused": refused}));
     if refused > 0 {
         context.printer.note(
-            CommandError::refused(format!(
-                "{refused} generated files were edited by hand and are left as they are"
-            ))
+            CommandError::refused(match refused {
+                1 => "1 generated file was edited by hand and is left as it is".to_owned(),
+                many => format!("{many} generated files were edited by hand and are left as they are"),
+            })
             .hint("move the change to the source, then `strata sync --force`")
             .render(),
         );

@@ -5,9 +5,9 @@ use std::process::ExitCode;
 use clap::Subcommand;
 
 use super::CommandResult;
+use super::execute::ask;
 use crate::command_error::CommandError;
 use crate::context::Context;
-use crate::prompt::confirm;
 use crate::tofu::{Inputs, Session, Shown};
 use crate::workspace::{KnownOutputs, Workspace};
 
@@ -113,25 +113,26 @@ pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
         Verb::Apply(change) => apply(&session, &more, change.yes).await,
         Verb::Destroy(change) => {
             let shown = session.plan(true, &more).await?;
-            consent(&shown, change.yes, "Destroy all this?")?;
-            session.apply_saved().await
+            consent(&session, &shown, change.yes, "Destroy all of this?")?;
+            session.apply_saved(true).await
         }
-        Verb::Output(_) => {
-            let json: &[&str] = if context.printer.is_json() { &["-json"] } else { &[] };
-            session.plain("output", json, &more, true).await
-        }
+        Verb::Output(_) if context.printer.is_json() => session.told(&["output", "-json"], &more).await,
+        Verb::Output(_) => session.plain("output", &[], &more, true).await,
         Verb::Validate(_) => session.validate(&more).await,
         Verb::Fmt(_) => session.plain("fmt", &[], &more, false).await,
-        Verb::FmtCheck(_) => session.plain("fmt", &["-check", "-diff"], &more, false).await,
+        Verb::FmtCheck(_) => session.check_format(&more).await,
+        Verb::State(_) if context.printer.is_json() => session.told(&["state", "list"], &more).await,
         Verb::State(_) => session.plain("state", &["list"], &more, true).await,
-        Verb::ForceUnlock(_) => session.plain("force-unlock", &["-force"], &more, true).await,
-        Verb::Run(_) => {
-            let Some((verb, rest)) = more.split_first() else {
-                return Err(CommandError::failed("there is no command to run")
-                    .hint("name it after `--`: `strata tofu run STACK -- show`"));
-            };
-            session.plain(verb, &[], rest, true).await
+        Verb::ForceUnlock(_) if more.is_empty() => {
+            Err(CommandError::failed("there is no lock to take away: name its id").hint(format!(
+                "a run that is locked out tells it; then `strata tofu force-unlock {} -- ID`",
+                stack.name
+            )))
         }
+        Verb::ForceUnlock(_) => session.plain("force-unlock", &["-force"], &more, true).await,
+        Verb::Run(_) if more.is_empty() => Err(CommandError::failed("there is no command to run")
+            .hint("name it after `--`: `strata tofu run STACK -- show`")),
+        Verb::Run(_) => session.any(&more).await,
     }
 }
 
@@ -142,20 +143,22 @@ async fn apply(session: &Session<'_>, more: &[&str], yes: bool) -> CommandResult
             return Err(CommandError::refused("a saved plan takes no further arguments")
                 .hint("plan again with them: `strata tofu plan STACK -- …`"));
         }
-        return session.apply_saved().await;
+        session.check_saved()?;
+        return session.apply_saved(false).await;
     }
     let shown = session.plan(false, more).await?;
     if shown.changes == 0 {
         session.forget_plan();
         return Ok(ExitCode::SUCCESS);
     }
-    consent(&shown, yes, "Apply this?")?;
-    session.apply_saved().await
+    consent(session, &shown, yes, "Do this?")?;
+    session.apply_saved(false).await
 }
 
-fn consent(shown: &Shown, yes: bool, question: &str) -> Result<(), CommandError> {
-    if yes || shown.changes == 0 || confirm(question) {
+/// What nobody agreed to is not kept: a later apply would do it without a word.
+fn consent(session: &Session<'_>, shown: &Shown, yes: bool, question: &str) -> Result<(), CommandError> {
+    if yes || shown.changes == 0 {
         return Ok(());
     }
-    Err(CommandError::refused("nothing was changed: nobody agreed").hint("`--yes` agrees beforehand"))
+    ask(question).inspect_err(|_| session.forget_plan())
 }

@@ -20,7 +20,7 @@ impl Program {
             Some(path) => PathBuf::from(path),
             None => search(context).ok_or_else(|| {
                 CommandError::failed("there is neither `tofu` nor `terraform` on the search path").hint(
-                    "install OpenTofu 1.11 or newer, or name it in STRATA_TOFU; only stacks written by hand need it",
+                    "install OpenTofu 1.11 or newer, or name it in STRATA_TOFU; what Strata makes itself does not need it",
                 )
             })?,
         };
@@ -29,7 +29,7 @@ impl Program {
         let output = Command::new(&path)
             .args(["version", "-json"])
             .output()
-            .map_err(|error| failed(error.to_string()))?;
+            .map_err(|error| failed(error.to_string()).hint("STRATA_TOFU names it, or the search path"))?;
         let said = strata_tofu::asked_for(&output.stdout)
             .map_err(|_| failed("it does not say its version".to_owned()))?;
         let version = said["terraform_version"].as_str().unwrap_or_default();

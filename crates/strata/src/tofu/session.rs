@@ -5,7 +5,7 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
-use serde_json::Value as Json;
+use serde_json::{Value as Json, json};
 use strata_engine::StopSignal;
 use strata_source::{EffectiveStack, Model};
 use strata_tofu::{Diagnosis, Family};
@@ -26,7 +26,9 @@ pub(crate) struct Session<'w> {
     folder: PathBuf,
     variables: Variables,
     var_files: Vec<VarFile>,
+    /// Where plans are kept. One that destroys is another: an apply must not find it.
     saved_plan: PathBuf,
+    destroying_plan: PathBuf,
     /// The workspace of OpenTofu that an environment is, where the backend has such.
     tofu_workspace: Option<String>,
 }
@@ -69,7 +71,9 @@ impl<'w> Session<'w> {
             var_files.retain(|file| !matches!(file, VarFile::Plain(name) if name == "vms.tfvars"));
         }
         let plans = workspace.root().join(OWN_FOLDER).join("tofu");
-        let saved_plan = plans.join(format!("{}-{}.tfplan", stack.environment, stack.name));
+        let own = format!("{}-{}", stack.environment, stack.name.replace('/', "-"));
+        let saved_plan = plans.join(format!("{own}.tfplan"));
+        let destroying_plan = plans.join(format!("{own}.destroy.tfplan"));
         let has_addresses = variables.contains_key("TF_HTTP_ADDRESS");
         let tofu_workspace = match (stack.is_default_environment, has_addresses) {
             (false, false) => Some(stack.environment.clone()),
@@ -78,7 +82,17 @@ impl<'w> Session<'w> {
             _ => None,
         };
         let stack = stack.name.clone();
-        Ok(Self { workspace, stack, program, folder, variables, var_files, saved_plan, tofu_workspace })
+        Ok(Self {
+            workspace,
+            stack,
+            program,
+            folder,
+            variables,
+            var_files,
+            saved_plan,
+            destroying_plan,
+            tofu_workspace,
+        })
     }
 
     pub(crate) fn saved_plan(&self) -> &Path {
@@ -87,6 +101,38 @@ impl<'w> Session<'w> {
 
     pub(crate) fn forget_plan(&self) {
         let _ = std::fs::remove_file(&self.saved_plan);
+        let _ = std::fs::remove_file(&self.destroying_plan);
+        let _ = std::fs::remove_file(self.code_file());
+    }
+
+    /// Refuses a saved plan of other code than there is now: nobody has seen what that would do.
+    pub(crate) fn check_saved(&self) -> Result<(), CommandError> {
+        let kept = std::fs::read_to_string(self.code_file()).unwrap_or_default();
+        if kept == self.code_digest() {
+            return Ok(());
+        }
+        let message = format!("the code of `{}` has changed since its plan was saved", self.stack);
+        Err(CommandError::refused(message).hint(format!("plan again: `strata tofu plan {}`", self.stack)))
+    }
+
+    fn keep_code(&self, digest: &str) -> Result<(), CommandError> {
+        let path = self.code_file();
+        crate::replace_file::replace(&path, digest.as_bytes())
+            .map_err(|error| CommandError::failed(format!("cannot write `{}`: {error}", path.display())))
+    }
+
+    /// What the saved plan was made of.
+    fn code_file(&self) -> PathBuf {
+        self.saved_plan.with_extension("code")
+    }
+
+    fn code_digest(&self) -> String {
+        let folder = self.folder.strip_prefix(self.workspace.root()).unwrap_or(&self.folder);
+        self.workspace.code_digest(&folder.to_string_lossy())
+    }
+
+    fn plan_for(&self, destroy: bool) -> &Path {
+        if destroy { &self.destroying_plan } else { &self.saved_plan }
     }
 
     pub(super) fn folder(&self) -> &Path {
@@ -106,11 +152,56 @@ impl<'w> Session<'w> {
         }
         let mut arguments = vec![verb];
         arguments.extend(fixed);
+        if self.workspace.context.printer.is_plain() {
+            arguments.push("-no-color");
+        }
         arguments.extend(more);
         let mut command = self.command(&arguments, needs_state);
         command.stdout(Stdio::inherit());
         self.wait(command).await?;
         Ok(ExitCode::SUCCESS)
+    }
+
+    /// Any command of OpenTofu at all, as it is.
+    pub(crate) async fn any(&self, arguments: &[&str]) -> CommandResult {
+        self.select_workspace().await?;
+        let mut command = self.command(arguments, true);
+        command.stdout(Stdio::inherit());
+        self.wait(command).await?;
+        Ok(ExitCode::SUCCESS)
+    }
+
+    /// The addresses in the state, or the outputs: one object a line.
+    pub(crate) async fn told(&self, verb: &[&str], more: &[&str]) -> CommandResult {
+        self.select_workspace().await?;
+        let arguments: Vec<&str> = verb.iter().chain(more).copied().collect();
+        let output = self.output(&arguments).await?;
+        let noted = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+        self.judge(&Ended { status: output.status, interrupted: false, noted }, &[])?;
+        let printer = self.workspace.context.printer;
+        match strata_tofu::asked_for(&output.stdout) {
+            Ok(outputs) => printer.event(&outputs),
+            Err(_) => {
+                for address in String::from_utf8_lossy(&output.stdout).lines().filter(|line| !line.is_empty())
+                {
+                    printer.event(&json!({"address": address}));
+                }
+            }
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+
+    /// Whether the files are formatted.
+    pub(crate) async fn check_format(&self, more: &[&str]) -> CommandResult {
+        let outcome = self.plain("fmt", &["-check", "-diff"], more, false).await;
+        outcome.map_err(|error| match error.kind {
+            ErrorKind::Failed => {
+                CommandError::failed(format!("the files of `{}` are not formatted", self.stack)).hint(
+                    format!("`strata tofu fmt {}` formats them; what is rendered is formatted", self.stack),
+                )
+            }
+            _ => error,
+        })
     }
 
     /// Makes and saves a plan, and shows it.
@@ -122,7 +213,9 @@ impl<'w> Session<'w> {
                 CommandError::failed(format!("cannot make `{}`: {error}", folder.display()))
             })?;
         }
-        let out = format!("-out={}", self.saved_plan.display());
+        let path = self.plan_for(destroy);
+        let code = self.code_digest();
+        let out = format!("-out={}", path.display());
         let mut arguments = vec!["plan", "-input=false", "-json", &out];
         if destroy {
             arguments.push("-destroy");
@@ -130,15 +223,26 @@ impl<'w> Session<'w> {
         arguments.extend(more);
         let mut view = View::new(self.workspace.context.printer, self.workspace.redactor());
         let outcome = self.stream(&arguments, true, None, &mut view).await;
+        let outcome = match outcome {
+            Ok(()) if !destroy => self.keep_code(&code),
+            outcome => outcome,
+        };
         if outcome.is_err() {
             // What is there now is only a part of it.
             self.forget_plan();
         }
+        if outcome.is_ok() && is_open(path) {
+            self.workspace.context.printer.note(format!(
+                "warning: Terraform cannot encrypt: `{}` holds values in the clear, for your eyes only, until it is applied",
+                path.display()
+            ));
+        }
         outcome.map(|()| Shown { changes: view.changes() })
     }
 
-    pub(crate) async fn apply_saved(&self) -> CommandResult {
-        let plan = self.saved_plan.display().to_string();
+    /// Applies the plan that was shown.
+    pub(crate) async fn apply_saved(&self, destroy: bool) -> CommandResult {
+        let plan = self.plan_for(destroy).display().to_string();
         let stop = crate::commands::stop_on_interrupt();
         let mut view = View::of_apply(self.workspace.context.printer, self.workspace.redactor());
         let arguments = ["apply", "-input=false", "-json", plan.as_str()];
@@ -152,14 +256,27 @@ impl<'w> Session<'w> {
         let mut arguments = vec!["validate", "-json"];
         arguments.extend(more);
         let output = self.output(&arguments).await?;
-        let said: Json = serde_json::from_slice(&output.stdout).unwrap_or(Json::Null);
+        let said: Json = strata_tofu::asked_for(&output.stdout).unwrap_or(Json::Null);
         let printer = self.workspace.context.printer;
-        for found in said["diagnostics"].as_array().into_iter().flatten() {
-            printer.note(self.workspace.redactor().redact(&diagnosis(&Diagnosis::of(found))));
+        let all: Vec<&Json> = said["diagnostics"].as_array().into_iter().flatten().collect();
+        let found: Vec<Diagnosis> = all.iter().map(|one| Diagnosis::of(one)).collect();
+        for (json, one) in all.iter().zip(&found) {
+            if let Ok(clean) =
+                serde_json::from_str::<Json>(&self.workspace.redactor().redact(&json.to_string()))
+            {
+                printer.event(&json!({"event": "diagnostic", "diagnostic": clean}));
+            }
+            printer.note(self.workspace.redactor().redact(&diagnosis(one)));
         }
         if said["valid"].as_bool() != Some(true) {
-            return Err(CommandError::failed("OpenTofu does not accept the project")
-                .hint("`strata tofu init` fetches providers, if they are missing"));
+            let mut error = CommandError::failed("OpenTofu does not accept the project");
+            if said.is_null() {
+                error = error.detail(String::from_utf8_lossy(&output.stderr).trim().to_owned());
+            }
+            if found.iter().any(Diagnosis::needs_init) {
+                error = error.hint(format!("`strata tofu init {}` prepares the folder", self.stack));
+            }
+            return Err(error);
         }
         printer.line("valid: OpenTofu accepts the project");
         Ok(ExitCode::SUCCESS)
@@ -266,6 +383,7 @@ impl<'w> Session<'w> {
         let (stack, errors) = (&self.stack, || found.iter().filter(|found| found.is_error));
         let mut error = if ended.interrupted {
             CommandError::new(ErrorKind::Interrupted, format!("OpenTofu was interrupted at `{stack}`"))
+                .hint("what it made is in its state: plan again to go on")
         } else if let Some(lock) = errors().find(|found| found.is_locked()) {
             let holder = lock.lock_holder().unwrap_or_else(|| "somebody else".to_owned());
             let message = format!("OpenTofu's state of `{stack}` is locked by {holder}");
@@ -294,6 +412,20 @@ impl<'w> Session<'w> {
     pub(super) fn lost(&self, error: &std::io::Error) -> CommandError {
         CommandError::failed(format!("cannot run `{}`: {error}", self.program.path.display()))
     }
+}
+
+/// Whether a saved plan is not encrypted; then nobody else may read it.
+fn is_open(plan: &Path) -> bool {
+    let is_zip = std::fs::File::open(plan).and_then(|mut file| {
+        let mut start = [0; 2];
+        std::io::Read::read_exact(&mut file, &mut start)?;
+        Ok(start == *b"PK")
+    });
+    let is_open = is_zip.unwrap_or(false);
+    if is_open {
+        let _ = std::fs::set_permissions(plan, std::os::unix::fs::PermissionsExt::from_mode(0o600));
+    }
+    is_open
 }
 
 fn folder_of(stack: &EffectiveStack) -> Result<String, CommandError> {

@@ -131,6 +131,8 @@ pub(crate) fn diagnosis(found: &Diagnosis) -> String {
     if let Some((file, line, column)) = &found.place {
         lines.push(format!("  {} {file}:{line}:{column}", paint(style::FAINT, "-->")));
     }
-    lines.extend(found.detail.lines().filter(|line| !line.is_empty()).map(|line| format!("  {line}")));
+    // How `init` is run is told in our words.
+    let detail = if found.needs_init() { "" } else { found.detail.as_str() };
+    lines.extend(detail.lines().filter(|line| !line.is_empty()).map(|line| format!("  {line}")));
     lines.join("\n")
 }

@@ -28,8 +28,9 @@ const ORDER: [&str; 17] = [
 ];
 
 /// The same within a slot.
-const PART_ORDER: [&str; 12] = [
-    "size", "storage", "model", "mac", "bridge", "vlan", "ip", "gateway", "type", "action", "proto", "dport",
+const PART_ORDER: [&str; 13] = [
+    "size", "storage", "model", "mac", "bridge", "vlan", "ip", "cidr", "gateway", "type", "action", "proto",
+    "dport",
 ];
 
 fn place(order: &[&str], key: &str) -> usize {
@@ -113,7 +114,7 @@ pub(crate) fn group(rules: &KindRules, path: &FieldPath, map: &Spec) -> String {
         let (joint, part) = match (key.as_str(), value) {
             (_, Value::Bool(true)) => (", ", key.clone()),
             (_, Value::Bool(false)) => (", ", format!("no {key}")),
-            ("size" | "model" | "mac" | "ip", _) => (", ", shown),
+            ("size" | "model" | "mac" | "ip" | "cidr", _) => (", ", shown),
             ("storage" | "bridge", _) => (" ", format!("on {shown}")),
             _ => (", ", format!("{key} {shown}")),
         };

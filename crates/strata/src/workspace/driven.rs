@@ -112,6 +112,11 @@ impl Workspace<'_> {
             && code.all(|text| strata_tofu::found(&text) != Found::HandWritten)
     }
 
+    /// The digest of OpenTofu's code in a folder of the repository.
+    pub(crate) fn code_digest(&self, folder: &str) -> String {
+        strata_source::code_digest(folder, &self.disk)
+    }
+
     /// The digest of everything that a plan of the stack is made from.
     pub(crate) fn source_digest(&self, stack: &EffectiveStack) -> String {
         self.repository.source_digest(stack, &self.disk)

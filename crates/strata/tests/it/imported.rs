@@ -85,7 +85,12 @@ fn creates(name: &str, stacks: &[&str], count: usize, some: &[&str]) {
 
 #[test]
 fn layered_terraform() {
-    creates("layered", &[], 12, &["VM 400 on pve1", "Talos v1.11.2 on 192.0.2.41", "VM 1500 on pve1"]);
+    creates(
+        "layered",
+        &["datacenter", "k8s-prod", "legacy", "nas"],
+        16,
+        &["VM 400 on pve1", "Talos v1.11.2 on 192.0.2.41", "VM 1500 on pve1"],
+    );
 }
 
 #[test]
@@ -114,7 +119,7 @@ fn roots_of_either_provider() {
     creates(
         "telmate",
         &[],
-        8,
+        9,
         &["old/vm/web-2  VM 311 on pve1", "new/container/cache  container 420 on pve2"],
     );
     creates("together", &[], 7, &["machine/"]);

