@@ -233,6 +233,9 @@ impl<'a> Planner<'a> {
         let recreate = resource.on_change == RestartPolicy::Recreate
             && recorded.is_some_and(|recorded| !recorded.partial)
             && diff.changes.iter().any(is_cloud_init);
+        if effect(ChangeEffect::Replace) && recorded.is_none() && adopts(resource) {
+            return self.unlike(resource, &diff.changes);
+        }
         if effect(ChangeEffect::Replace) || recreate {
             if resource.protect || recorded.is_some_and(|recorded| recorded.protect) {
                 return self.protected(&resource.address, "replace", resource.origin.clone());

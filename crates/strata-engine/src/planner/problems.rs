@@ -1,6 +1,6 @@
 //! What stands in the way of a plan, told with what to do about it.
 
-use strata_resource::{Address, Refusal, Resource, Value};
+use strata_resource::{Address, ChangeEffect, FieldChange, Refusal, Resource, Value};
 
 use super::Planner;
 use crate::plan::{Problem, ProblemKind, Step, StepAction};
@@ -39,6 +39,23 @@ impl Planner<'_> {
             message: format!("it is protected, and the plan would {doing} it"),
             hint: "set `protect: false`, apply that, then plan again".to_owned(),
             origin,
+        });
+    }
+
+    /// What is there already is taken over as it is or changed, and never replaced.
+    pub(super) fn unlike(&mut self, resource: &Resource, changes: &[FieldChange]) {
+        let rules = resource.kind().rules();
+        let fixed = changes.iter().filter(|change| rules.rule(&change.path).effect == ChangeEffect::Replace);
+        let fields: Vec<String> = fixed.map(|change| format!("`{}`", change.path)).collect();
+        self.problems.push(Problem {
+            kind: ProblemKind::Stranger,
+            address: resource.address.clone(),
+            message: format!(
+                "it is there already, and differs in what cannot be changed: {}",
+                fields.join(", ")
+            ),
+            hint: "write it as it is to take it over, or give it another name".to_owned(),
+            origin: resource.origin.clone(),
         });
     }
 

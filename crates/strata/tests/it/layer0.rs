@@ -410,6 +410,11 @@ fn what_others_made_stays_as_it_is() {
         "{refused}"
     );
     dc.change("PUT", "/access/groups/ops", json!({"groupid": "ops", "comment": "by hand"}));
+    let refused = dc.strata().run(&["apply", "--yes"]).code(3).all();
+    assert!(refused.contains("differs in what cannot be changed: `export`, `type`"), "{refused}");
+    dc.change("DELETE", "/storage/media", json!({}));
+    let nfs = json!({"storage": "media", "type": "nfs", "server": "192.0.2.31", "export": "/media", "content": "iso"});
+    dc.change("POST", "/storage", nfs);
     dc.apply();
     dc.assert_settled();
     assert!(dc.export()["pools"]["web"]["comment"].as_str().unwrap().starts_with("for the web [strata "));
