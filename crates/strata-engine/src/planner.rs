@@ -13,7 +13,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use strata_resource::{
-    Address, ChangeEffect, FieldChange, Kind, Lineage, Resource, ResourceGraph, RestartPolicy, Spec, Value,
+    Address, ChangeEffect, FieldChange, Lineage, Resource, ResourceGraph, RestartPolicy, Spec, Value,
     diff_specs, diff_unfinished,
 };
 use strata_state::{DeposedObject, OpenEntry, StateDocument, StateResource};
@@ -170,10 +170,6 @@ impl<'a> Planner<'a> {
                 Some((former, recorded)) => self.moved(resource, recorded, former),
                 None => self.create(resource, recorded),
             },
-            // Proxmox drops the entries of a subject together with it.
-            Sighting::Ours(_) if resource.kind() == Kind::Acl && self.needs_remade(resource) => {
-                self.create(resource, None);
-            }
             Sighting::Ours(observed) => {
                 let observed = &*self.seen(observed);
                 match former.zip(recorded) {

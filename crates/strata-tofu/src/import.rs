@@ -9,6 +9,7 @@ mod clusters;
 mod environments;
 mod eval;
 mod files;
+mod firewall;
 mod flat;
 mod functions;
 mod gotemplate;

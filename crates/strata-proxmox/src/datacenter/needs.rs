@@ -21,10 +21,7 @@ pub(crate) fn needs_of(operation: &Operation) -> Vec<DatacenterNeed> {
     match operation.address.kind() {
         Kind::Pool => {
             let pool = vec![format!("/pool/{}", spec_text(spec, "pool"))];
-            vec![
-                (&["Pool.Audit", "Pool.Allocate"], pool.clone(), "look at"),
-                (&["Pool.Allocate"], pool, purpose),
-            ]
+            vec![(&["Pool.Audit"], pool.clone(), "look at"), (&["Pool.Allocate"], pool, purpose)]
         }
         Kind::Role => vec![(&["Sys.Modify"], on("/access"), purpose)],
         Kind::Group => vec![
@@ -38,7 +35,7 @@ pub(crate) fn needs_of(operation: &Operation) -> Vec<DatacenterNeed> {
         }
         Kind::Storage => vec![
             (
-                &["Datastore.Audit", "Datastore.Allocate"],
+                &["Datastore.Audit", "Datastore.AllocateSpace"],
                 vec![format!("/storage/{}", spec_text(spec, "storage"))],
                 "look at",
             ),
@@ -54,7 +51,15 @@ pub(crate) fn needs_of(operation: &Operation) -> Vec<DatacenterNeed> {
         Kind::Dns | Kind::Timezone | Kind::Network => {
             let node = ["dns", "clock", "network"].iter().find_map(|field| spec.get(*field)?.as_text());
             let node = vec![format!("/nodes/{}", node.unwrap_or_default())];
-            vec![(&["Sys.Audit"], node.clone(), "look at"), (&["Sys.Modify"], node, purpose)]
+            let mut needs: Vec<DatacenterNeed> =
+                vec![(&["Sys.Audit"], node.clone(), "look at"), (&["Sys.Modify"], node, purpose)];
+            // Bridges are shown to those who may use them.
+            let interfaces = spec.get("interfaces").and_then(Value::as_map).into_iter().flat_map(Spec::keys);
+            for name in interfaces {
+                let path = format!("/sdn/zones/localnetwork/{name}");
+                needs.push((&["SDN.Audit", "SDN.Use"], vec![path], "see the bridges of"));
+            }
+            needs
         }
         _ => Vec::new(),
     }

@@ -30,7 +30,7 @@ pub(super) struct Around<'r> {
 
 impl<'r> Around<'r> {
     /// The resource that an expression such as `….download_file.debian.id` names.
-    fn named(&self, wanted: &str, expression: &str) -> Option<&'r Resource> {
+    pub(super) fn named(&self, wanted: &str, expression: &str) -> Option<&'r Resource> {
         let mut parts = expression.split(['.', '[', ' ', '(', ')', ',', '"']).filter(|part| !part.is_empty());
         let full = parts.find(|part| kind(part) == wanted)?;
         let own = parts.next()?;
@@ -209,9 +209,46 @@ pub(super) fn machine(
     }
     disks(import, around, body, &mut vm);
     devices(body, &mut vm);
+    times(import, body, &mut vm);
     clone(import, around, body, own, &mut vm);
     cloud_init(import, around, body, own, &mut vm);
     (vm, body.bool("template") == Some(true))
+}
+
+/// How long things may take, and what tells the provider how to go about it.
+fn times(import: &mut Import<'_>, body: &Tree, vm: &mut Object) {
+    let mut times = Object::new();
+    for (key, there) in [
+        ("create", "timeout_create"),
+        ("clone", "timeout_clone"),
+        ("start", "timeout_start_vm"),
+        ("shutdown", "timeout_shutdown_vm"),
+        ("migrate", "timeout_migrate"),
+    ] {
+        times.put(key, body.int_in(there, 1..=86_400));
+    }
+    vm.put_full("timeouts", Json::Object(times));
+    let mut options = Object::new();
+    options.put("keyboard", body.text("keyboard_layout"));
+    options.put("acpi", body.bool("acpi").filter(|acpi| !acpi));
+    let plugged = body.one("cpu").and_then(|cpu| cpu.int_in("hotplugged", 0..=1024));
+    options.put("vcpus", plugged.filter(|cores| *cores > 0));
+    vm.put_full("options", Json::Object(options));
+    let how = [
+        "delete_unreferenced_disks_on_destroy",
+        "migrate",
+        "purge_on_destroy",
+        "reboot",
+        "reboot_after_update",
+        "stop_on_destroy",
+        "timeout_move_disk",
+        "timeout_reboot",
+        "timeout_stop_vm",
+    ];
+    import.needless(body, &how, "it tells the provider how to go about it");
+    if let Some(agent) = body.one("agent") {
+        import.needless(agent, &["timeout", "wait_for_ip"], "Strata waits for no address");
+    }
 }
 
 fn processor(body: &Tree, vm: &mut Object) {
@@ -301,17 +338,33 @@ fn devices(body: &Tree, vm: &mut Object) {
 
 fn clone(import: &mut Import<'_>, around: &Around<'_>, body: &Tree, own: &str, vm: &mut Object) {
     let Some(clone) = body.one("clone") else { return };
-    let Some(number) = clone.int("vm_id") else { return };
-    match around.template(import, &number.to_string()) {
+    import.needless(clone, &["retries", "node_name"], "Strata knows where a template is, and tries again");
+    let Some(tree) = clone.get("vm_id") else { return };
+    // A template of the same code that Proxmox numbers itself is known by its name.
+    let named = match &tree.content {
+        Content::Unknown(expression) => match around.named("vm", expression) {
+            Some(source) => source.body.get("name").and_then(Tree::peek).or(Some(source.name.clone())),
+            None => Some(expression.chars().take(60).collect()),
+        },
+        _ => tree.peek(),
+    };
+    let Some(wanted) = named else { return };
+    tree.take_all();
+    match around.template(import, &wanted) {
         Some(template) => {
             vm.insert("template".into(), json!(template));
             vm.put("clone", clone.bool("full").map(|full| json!({"full": full})));
         }
         None => {
             clone.take_keys(&["full"]);
-            import.note(Some(&clone.place), unknown_template(own, &number.to_string()));
+            import.note(Some(&clone.place), unknown_template(own, &wanted));
         }
     }
+}
+
+/// Where a clone has the cards of a template that no file describes.
+pub(super) fn card_of_template(own: &str) -> String {
+    format!("`{own}` has the network device of its template: `vmbr0` was written down for it")
 }
 
 /// What to do about a machine that is copied from something that no file describes.
@@ -328,6 +381,12 @@ fn cloud_init(import: &mut Import<'_>, around: &Around<'_>, body: &Tree, own: &s
         vm.put_full("network", Json::Array(nics.into_iter().map(Json::Object).collect()));
         return;
     };
+    while nics.len() < found.several("ip_config").len() && body.one("clone").is_some() {
+        let mut nic = Object::new();
+        nic.insert("bridge".into(), json!("vmbr0"));
+        nics.push(nic);
+        import.note(found.get("ip_config").map(|tree| &tree.place), card_of_template(own));
+    }
     addresses(import, found, own, &mut nics);
     vm.put_full("network", Json::Array(nics.into_iter().map(Json::Object).collect()));
     let mut written = Object::new();
@@ -403,6 +462,11 @@ fn nics(body: &Tree, key: &str, machine: bool) -> Vec<Object> {
             nic.put("model", device.text("model"));
             nic.put("queues", device.int_in("queues", 0..=64));
             nic.put("linkDown", device.bool("disconnected"));
+            let tags = |text: &str| {
+                text.split(';').map(|tag| tag.trim().parse::<u16>().ok()).collect::<Option<Vec<u16>>>()
+            };
+            let trunks = device.text_if("trunks", |text| tags(text).is_some());
+            nic.put_full("trunks", json!(trunks.and_then(|text| tags(&text)).unwrap_or_default()));
         } else {
             nic.put("name", device.text("name"));
         }

@@ -51,6 +51,9 @@ const ORDER: [&str; 12] = [
     "mappings", "firewall",
 ];
 
+/// The sections that are about a node.
+const OF_NODES: [&str; 3] = ["network", "dns", "timezone"];
+
 /// What is said of the whole datacenter, and of each node.
 pub(crate) struct Hosts<'s> {
     sections: BTreeMap<Option<String>, Object>,
@@ -130,7 +133,20 @@ pub(super) fn import(
         );
     }
     let several = documents.len() > 1;
-    for (node, sections) in documents {
+    for (mut node, mut sections) in documents {
+        // A resource of which nothing is known says nothing.
+        let empty = |section: &Json| section.as_object().is_some_and(Object::is_empty);
+        sections.retain(|_, section| !empty(section));
+        if sections.is_empty() {
+            continue;
+        }
+        if node.is_none() && OF_NODES.iter().any(|section| sections.contains_key(*section)) {
+            let message = format!(
+                "which node these settings of `{own}` are for is in no file that was read: `pve` was written down"
+            );
+            import.note(Some(place), message);
+            node = Some("pve".to_owned());
+        }
         let wanted = match &node {
             Some(node) if several => format!("{own}-{node}"),
             _ => own.to_owned(),

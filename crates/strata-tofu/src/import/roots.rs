@@ -13,7 +13,7 @@ use super::guest::{self, Around, kind};
 use super::module::{Expansion, Module, Resource};
 use super::output::Object;
 use super::tree::{Content, Place, Tree};
-use super::{Guests, Import, base, groups, host, layered, name, stacks, telmate};
+use super::{Guests, Import, base, firewall, groups, host, layered, name, stacks, telmate};
 use crate::path::resolve;
 
 /// A root with one set of values.
@@ -294,6 +294,8 @@ fn native(import: &mut Import<'_>, root: &Root<'_>, expansion: &Expansion, sever
         let short = self::kind(&resource.kind);
         if is_guest(resource) || host::is_host(resource) || matches!(short, "download_file" | "file") {
             import.watch(&format!("{}.", resource.address()), &resource.body);
+        } else if firewall::is_firewall(resource) && resource.body.any_taken() {
+            // Some guest has it.
         } else if resource.kind.starts_with("talos_") {
             let message = format!(
                 "the resource `{}` was not carried over: `strata import --state` makes a cluster of what it built",
@@ -398,6 +400,9 @@ fn guests(
         let mut guest = Object::new();
         guest.insert("vmId".into(), json!(vm_id));
         guest.extend(written);
+        if section != "templates" {
+            firewall::of_guest(import, &around, resource, vm_id, &mut guest);
+        }
         if !guest.contains_key("node") {
             body.take_keys(&["node_name", "target_node"]);
             import.note(

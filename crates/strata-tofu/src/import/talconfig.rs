@@ -331,7 +331,7 @@ fn settings(
         written.put("secureBoot", spec.bool("secureboot"));
         import.needless(
             spec,
-            &["mode", "arch", "bootMethod"],
+            &["mode", "arch", "bootMethod", "useUKI"],
             "it says how the installer is downloaded by hand",
         );
     }
@@ -366,6 +366,12 @@ fn settings(
             from.get("overridePatches").map(|tree| tree.place.clone()).as_ref(),
             "`overridePatches` has no place in Strata: the patches of the cluster apply to this node as well",
         );
+    }
+    // What talhelper called patches before.
+    for older in ["inlinePatch", "configPatches"] {
+        if from.get(older).is_some_and(|tree| !tree.entries().is_empty() || !tree.items().is_empty()) {
+            own_patches.push(json!(crate::yaml::write(&as_json_of(from, older))));
+        }
     }
     own_patches.extend(patches(import, cluster, folder, from, "patches"));
     for (there, kind) in [

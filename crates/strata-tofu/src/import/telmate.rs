@@ -376,6 +376,19 @@ fn cloud_init(import: &mut Import<'_>, body: &Tree, own: &str, drive: Option<dis
         addresses(body, &format!("ipconfig{number}"), &mut nic);
         nics.push((number, Json::Object(nic)));
     }
+    for number in 0..16 {
+        let key = format!("ipconfig{number}");
+        if nics.iter().any(|(known, _)| *known == number)
+            || body.get(&key).is_none_or(|tree| tree.peek().is_none())
+        {
+            continue;
+        }
+        let mut nic = Object::new();
+        nic.insert("bridge".into(), json!("vmbr0"));
+        addresses(body, &key, &mut nic);
+        import.note(body.get(&key).map(|tree| &tree.place), guest::card_of_template(own));
+        nics.push((number, Json::Object(nic)));
+    }
     vm.put_full("network", slots("net", nics));
     let mut written = Object::new();
     written.put("user", body.text("ciuser"));

@@ -302,7 +302,7 @@ impl Tree {
         }
     }
 
-    fn any_taken(&self) -> bool {
+    pub(super) fn any_taken(&self) -> bool {
         match &self.content {
             Content::List(items) => items.iter().any(Self::any_taken),
             Content::Map(entries) => entries.iter().any(|(_, tree)| tree.any_taken()),

@@ -75,7 +75,9 @@ async fn of_tofu(context: &Context, driven: &Driven<'_>) -> Result<usize, Comman
             "drift": if gone { "gone" } else { "changed" },
             "changes": change.changes,
         }}));
-        context.printer.line(views::driven::render_drift(change, &driven.prefix).trim_end());
+        context
+            .printer
+            .line(views::driven::render_drift(change, &driven.prefix, context.printer.columns()).trim_end());
     }
     Ok(plan.changes.drift.len())
 }

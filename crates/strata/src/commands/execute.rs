@@ -247,7 +247,11 @@ async fn agree(
     std::thread::spawn(move || answered.send(ask("Do this too?")));
     tokio::select! {
         answer = answer => answer.unwrap_or_else(|_| Err(CommandError::refused("not confirmed"))),
-        () = stop.called(1) => Err(interrupted()),
+        () = stop.called(1) => {
+            // The question still stands in the last line.
+            printer.note("");
+            Err(interrupted())
+        }
     }
 }
 

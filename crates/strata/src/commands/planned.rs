@@ -146,7 +146,9 @@ impl<'w> Planned<'w> {
     fn render(&self, printer: Printer) -> String {
         match self {
             Self::Native(_, plan) => views::plan::render(plan, printer.columns(), printer.is_verbose()),
-            Self::Driven(driven, plan) => views::driven::render(&plan.changes, &driven.prefix),
+            Self::Driven(driven, plan) => {
+                views::driven::render(&plan.changes, &driven.prefix, printer.columns())
+            }
             Self::Deferred { waits, .. } => {
                 let sign = paint(style::WARNING, "!");
                 match waits {

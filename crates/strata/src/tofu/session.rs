@@ -196,9 +196,11 @@ impl<'w> Session<'w> {
         let outcome = self.plain("fmt", &["-check", "-diff"], more, false).await;
         outcome.map_err(|error| match error.kind {
             ErrorKind::Failed => {
-                CommandError::failed(format!("the files of `{}` are not formatted", self.stack)).hint(
-                    format!("`strata tofu fmt {}` formats them; what is rendered is formatted", self.stack),
-                )
+                CommandError::failed(format!("the files of `{}` are not formatted, or no HCL", self.stack))
+                    .hint(format!(
+                        "`strata tofu fmt {}` formats them; what is rendered is formatted",
+                        self.stack
+                    ))
             }
             _ => error,
         })

@@ -7,28 +7,32 @@ use strata_tofu::changes::{Action, Changes, Difference, ResourceChange, Side};
 
 use crate::style::{self, paint};
 
-/// A value that is longer is cut: whole documents are not for a plan.
+/// A value that is longer is cut, also where there is room: whole documents are not for a plan.
 const LONGEST: usize = 160;
+/// A value is not cut shorter than this, however narrow the terminal is.
+const SHORTEST: usize = 16;
 
 /// The changes of a stack, one block each; `prefix` makes their addresses ours.
-pub(crate) fn render(changes: &Changes, prefix: &str) -> String {
+pub(crate) fn render(changes: &Changes, prefix: &str, columns: usize) -> String {
     let mut text = String::new();
     for change in &changes.resources {
         let (symbol, colour) = symbol(change.action);
-        block(&mut text, &paint(colour, symbol), prefix, change);
+        block(&mut text, &paint(colour, symbol), prefix, change, columns);
     }
     for output in &changes.outputs {
         let name = paint(style::STRONG, &output.name);
-        let _ = writeln!(text, "{} output {name}  {}", paint(style::CHANGE, "  ~"), sides(&output.change));
+        let room = room(columns, output.name.chars().count() + 13, &output.change);
+        let _ =
+            writeln!(text, "{} output {name}  {}", paint(style::CHANGE, "  ~"), sides(&output.change, room));
     }
     text
 }
 
 /// What somebody else changed.
-pub(crate) fn render_drift(change: &ResourceChange, prefix: &str) -> String {
+pub(crate) fn render_drift(change: &ResourceChange, prefix: &str, columns: usize) -> String {
     let mut text = String::new();
     let (symbol, colour) = symbol(change.action);
-    block(&mut text, &paint(colour, symbol), prefix, change);
+    block(&mut text, &paint(colour, symbol), prefix, change, columns);
     if change.action == Action::Delete {
         text = format!("{}  it is gone\n", text.trim_end());
     }
@@ -46,7 +50,7 @@ fn symbol(action: Action) -> (&'static str, anstyle::Style) {
     }
 }
 
-fn block(text: &mut String, symbol: &str, prefix: &str, change: &ResourceChange) {
+fn block(text: &mut String, symbol: &str, prefix: &str, change: &ResourceChange, columns: usize) {
     let note = match change.action {
         Action::Import => "taken over",
         Action::Forget => "dropped from OpenTofu's state; the object stays",
@@ -63,31 +67,51 @@ fn block(text: &mut String, symbol: &str, prefix: &str, change: &ResourceChange)
     let width = change.changes.iter().map(|one| one.path.chars().count()).max().unwrap_or(0).min(28);
     for one in &change.changes {
         let note = if one.replaces { paint(style::FAINT, "  needs a replacement") } else { String::new() };
-        let shown = if change.action == Action::Create { side(&one.after) } else { sides(one) };
+        let note_width = if one.replaces { 21 } else { 0 };
+        let own = width.max(one.path.chars().count()) + 8 + note_width;
+        let shown = if change.action == Action::Create {
+            side(&one.after, columns.saturating_sub(own).clamp(SHORTEST, LONGEST))
+        } else {
+            sides(one, room(columns, own, one))
+        };
         let _ = writeln!(text, "      {:width$}  {shown}{note}", one.path);
     }
 }
 
-fn sides(change: &Difference) -> String {
+/// How long each side may be where both stand beside something as wide as this.
+fn room(columns: usize, taken: usize, change: &Difference) -> usize {
+    let left = columns.saturating_sub(taken + 3);
+    let is_both = change.before != Side::Absent && change.after != Side::Absent;
+    (if is_both { left / 2 } else { left }).clamp(SHORTEST, LONGEST)
+}
+
+fn sides(change: &Difference, room: usize) -> String {
     match (&change.before, &change.after) {
-        (Side::Absent, after) => paint(style::CREATE, format!("+ {}", side(after))),
-        (before, Side::Absent) => paint(style::DESTROY, format!("- {}", side(before))),
+        (Side::Absent, after) => paint(style::CREATE, format!("+ {}", side(after, room))),
+        (before, Side::Absent) => paint(style::DESTROY, format!("- {}", side(before, room))),
         (Side::Sensitive, Side::Sensitive) => "(sensitive) → (sensitive)".to_owned(),
         (before, after) => {
-            format!("{} → {}", paint(style::DESTROY, side(before)), paint(style::CREATE, side(after)))
+            format!(
+                "{} → {}",
+                paint(style::DESTROY, side(before, room)),
+                paint(style::CREATE, side(after, room))
+            )
         }
     }
 }
 
-fn side(side: &Side) -> String {
+fn side(side: &Side, room: usize) -> String {
     match side {
         Side::Absent => "(none)".to_owned(),
         Side::Sensitive => "(sensitive)".to_owned(),
         Side::Unknown => "(known after the apply)".to_owned(),
-        Side::Value(value) => shortened(&match value {
-            Json::String(text) if is_plain(text) => text.clone(),
-            other => other.to_string(),
-        }),
+        Side::Value(value) => {
+            let text = match value {
+                Json::String(text) if is_plain(text) => text.clone(),
+                other => other.to_string(),
+            };
+            shortened(&text, room)
+        }
     }
 }
 
@@ -96,13 +120,15 @@ fn is_plain(text: &str) -> bool {
     !text.is_empty() && text.trim() == text && !text.chars().any(char::is_control)
 }
 
-fn shortened(text: &str) -> String {
+fn shortened(text: &str, room: usize) -> String {
     let length = text.chars().count();
-    if length <= LONGEST {
+    if length <= room {
         return text.to_owned();
     }
-    let begin: String = text.chars().take(LONGEST).collect();
-    format!("{begin}… ({length} characters)")
+    let whole = format!("… ({length} characters)");
+    let note = if room >= 2 * whole.chars().count() { whole } else { "…".to_owned() };
+    let begin: String = text.chars().take(room.saturating_sub(note.chars().count())).collect();
+    format!("{begin}{note}")
 }
 
 /// One change as an event: the same keys as a step of Strata's own.
@@ -149,7 +175,7 @@ mod tests {
             {"address": "a.gone", "mode": "managed", "change": {"actions": ["delete"], "before": {"x": 1}, "after": null}}
         ], "output_changes": {"url": {"actions": ["update"], "before": "a", "after": null, "after_unknown": true}}}"#;
         let changes = Changes::parse(shown, &str::to_owned).unwrap();
-        let text = anstream::adapter::strip_str(&render(&changes, "cloud/tofu/")).to_string();
+        let text = anstream::adapter::strip_str(&render(&changes, "cloud/tofu/", usize::MAX)).to_string();
         let lines: Vec<&str> = text.lines().map(str::trim_end).collect();
         assert_eq!(
             lines,
@@ -174,9 +200,24 @@ mod tests {
 
     #[test]
     fn long_values_are_cut() {
-        let long = side(&Side::Value(json!("x".repeat(500))));
-        assert!(long.ends_with("… (500 characters)") && long.chars().count() < 200);
-        assert_eq!(side(&Side::Value(json!(" x"))), "\" x\"");
-        assert_eq!(side(&Side::Value(json!("a\nb"))), "\"a\\nb\"");
+        let long = side(&Side::Value(json!("x".repeat(500))), LONGEST);
+        assert!(long.ends_with("… (500 characters)") && long.chars().count() == LONGEST);
+        assert_eq!(side(&Side::Value(json!(" x")), LONGEST), "\" x\"");
+        assert_eq!(side(&Side::Value(json!("a\nb")), LONGEST), "\"a\\nb\"");
+    }
+
+    #[test]
+    fn a_plan_fits_eighty_columns() {
+        let long = "y".repeat(300);
+        let shown = json!({"format_version": "1.2", "resource_changes": [
+            {"address": "a.new", "mode": "managed", "change": {"actions": ["create"], "before": null, "after": {"text": long}}},
+            {"address": "a.old", "mode": "managed", "change": {"actions": ["update"], "before": {"text": "x".repeat(300)},
+             "after": {"text": long}, "replace_paths": [["text"]]}},
+        ], "output_changes": {"text": {"actions": ["update"], "before": "x".repeat(300), "after": long}}});
+        let changes = Changes::parse(shown.to_string().as_bytes(), &str::to_owned).unwrap();
+        let text = anstream::adapter::strip_str(&render(&changes, "cloud/tofu/", 80)).to_string();
+        for line in text.lines() {
+            assert!(line.chars().count() <= 80, "{line}");
+        }
     }
 }

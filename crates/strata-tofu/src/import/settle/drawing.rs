@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-use strata_blueprint::{ForeignTemplate, Resolver, Site, draw_cluster, draw_stack};
+use strata_blueprint::{ForeignTemplate, Resolver, Site, draw_cluster, draw_hypervisor, draw_stack};
 use strata_diagnostics::Diagnostic;
 use strata_resource::Lineage;
 use strata_secret::{RandomSource, SecretString};
@@ -93,6 +93,7 @@ fn of_stack(
     let drawn = match &stack.model {
         Model::Machines(machines) => draw_stack(&site, machines),
         Model::Cluster(cluster) => draw_cluster(&site, cluster),
+        Model::Hypervisor(hypervisor) => draw_hypervisor(&site, hypervisor),
         _ => return Vec::new(),
     };
     drawn.err().unwrap_or_default().into_iter().filter(Diagnostic::is_error).collect()

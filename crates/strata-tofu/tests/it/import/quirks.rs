@@ -364,3 +364,110 @@ fn code_has_two_endings() {
     );
     assert!(has_note(&imported, "tofu/three.tf.json:1", "code in JSON"));
 }
+
+/// What the provider has as resources of their own, and what it finds by the name of another resource.
+#[test]
+fn firewalls_and_clones_are_found_by_reference() {
+    let main = r#"
+resource "proxmox_virtual_environment_vm" "base" {
+  name      = "base"
+  node_name = "a"
+  template  = true
+  disk {
+    interface = "scsi0"
+    size      = 9
+    file_id   = "local:import/base.qcow2"
+  }
+}
+resource "proxmox_virtual_environment_vm" "web" {
+  for_each        = toset(["one", "two"])
+  name            = each.key
+  node_name       = "a"
+  timeout_create  = 900
+  stop_on_destroy = true
+  clone {
+    vm_id = proxmox_virtual_environment_vm.base.vm_id
+  }
+  initialization {
+    ip_config {
+      ipv4 { address = "dhcp" }
+    }
+  }
+}
+resource "proxmox_virtual_environment_vm" "trunk" {
+  name      = "trunk"
+  node_name = "a"
+  vm_id     = 181
+  network_device {
+    bridge = "vmbr0"
+    trunks = "10;20"
+  }
+}
+resource "proxmox_virtual_environment_firewall_options" "web" {
+  for_each     = toset(["one"])
+  vm_id        = proxmox_virtual_environment_vm.web[each.key].vm_id
+  node_name    = "a"
+  enabled      = true
+  input_policy = "DROP"
+}
+resource "proxmox_virtual_environment_firewall_rules" "trunk" {
+  vm_id = 181
+  rule {
+    type   = "in"
+    action = "ACCEPT"
+    dport  = "443"
+    proto  = "tcp"
+  }
+  rule {
+    security_group = "ssh"
+  }
+}
+resource "proxmox_virtual_environment_firewall_rules" "datacenter" {
+  rule {
+    security_group = "ssh"
+  }
+}
+"#;
+    let imported = import(&Memory::new().file("main.tf", main), "fixture1", None);
+    let repository = repository(&imported);
+    let stack = repository.stack("machines", None).and_then(|stack| stack.machines()).unwrap();
+    let one = stack.vms.get("one").unwrap();
+    assert_eq!(one.template.as_ref().map(|template| template.value.as_str()), Some("base"));
+    assert!(one.guest.firewall.is_some() && stack.vms.get("two").unwrap().guest.firewall.is_none());
+    assert_eq!(one.hardware.network.iter().count(), 1, "the card is the template's");
+    let trunk = stack.vms.get("trunk").unwrap();
+    assert_eq!(trunk.guest.firewall.as_ref().unwrap().rules.len(), 2);
+    let written = &imported.files["stacks/machines/stack.yaml"];
+    assert!(written.contains("create: 900") && written.contains("policyIn: DROP"), "{written}");
+    assert!(has_note(&imported, "main.tf:17", "`stop_on_destroy` is not needed"));
+    let datacenter = &imported.files["hypervisors/machines-hypervisor.yaml"];
+    assert!(datacenter.contains("action: ssh"), "{datacenter}");
+    assert!(
+        !imported.notes.iter().any(|note| note.message.contains("firewall_rules")),
+        "{:?}",
+        imported.notes
+    );
+}
+
+/// Settings of a node whose name a file of variables has that is not there.
+#[test]
+fn settings_of_a_node_that_is_not_known_are_kept() {
+    let main = r#"
+variable "node" {}
+variable "zone" {}
+resource "proxmox_virtual_environment_dns" "one" {
+  node_name = var.node
+  domain    = "example.org"
+  servers   = ["192.0.2.2"]
+}
+resource "proxmox_virtual_environment_time" "one" {
+  node_name = var.node
+  time_zone = var.zone
+}
+"#;
+    let imported = import(&Memory::new().file("dns/main.tf", main), "fixture1", None);
+    repository(&imported);
+    let written = &imported.files["hypervisors/dns.yaml"];
+    assert!(written.contains("node: pve") && written.contains("example.org"), "{written}");
+    assert!(has_note(&imported, "dns:1", "`pve` was written down"));
+}
