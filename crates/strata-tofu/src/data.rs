@@ -6,7 +6,7 @@ mod image;
 mod vm;
 
 pub(crate) use container::container;
-pub(crate) use datacenter::{datacenter, datacenter_firewall};
+pub(crate) use datacenter::{datacenter, datacenter_firewall, is_adopted};
 pub(crate) use image::image;
 pub(crate) use vm::vm;
 

@@ -11,6 +11,12 @@ pub(crate) struct Entry {
     pub(crate) input: &'static str,
     pub(crate) key: String,
     pub(crate) value: Expr,
+    /// It was there before it was described.
+    pub(crate) adopt: bool,
+}
+
+pub(crate) fn is_adopted(spec: &Spec) -> bool {
+    spec.get("adopt").and_then(Value::as_bool) == Some(true)
 }
 
 /// The entries of a resource; what the provider has no word for is reported.
@@ -18,7 +24,6 @@ pub(crate) fn datacenter(resource: &Resource, files: &mut Files) -> Vec<Entry> {
     let what = resource.address.to_string();
     let spec = &resource.spec;
     let mut reading = Reading::new(spec);
-    // Whose it is and who may take it over is Strata's own concern.
     reading.take("adopt");
     let (input, identity) = match resource.kind() {
         Kind::Pool => ("pools", "pool"),
@@ -57,8 +62,12 @@ pub(crate) fn datacenter(resource: &Resource, files: &mut Files) -> Vec<Entry> {
         files.gap(what, "the provider cannot set name servers without `searchDomain`");
         return Vec::new();
     }
+    let adopt = is_adopted(spec);
+    if adopt && resource.kind() == Kind::Alias {
+        files.gap(&what, "the provider cannot import it: OpenTofu leaves it alone");
+    }
     report(&reading, &what, files);
-    vec![Entry { input, key, value: value.unwrap_or(Expr::Object(reading.entries)) }]
+    vec![Entry { input, key, value: value.unwrap_or(Expr::Object(reading.entries)), adopt }]
 }
 
 /// The types that the provider has resources for.
@@ -203,7 +212,12 @@ fn network(spec: &Spec, what: &str, files: &mut Files) -> Vec<Entry> {
             }
         }
         report(&reading, &format!("{what} {name}"), files);
-        entries.push(Entry { input, key: format!("{node}:{name}"), value: Expr::Object(reading.entries) });
+        entries.push(Entry {
+            input,
+            key: format!("{node}:{name}"),
+            value: Expr::Object(reading.entries),
+            adopt: is_adopted(interface),
+        });
     }
     entries
 }

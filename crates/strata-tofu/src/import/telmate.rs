@@ -379,7 +379,7 @@ fn cloud_init(import: &mut Import<'_>, body: &Tree, own: &str, drive: Option<dis
     for number in 0..16 {
         let key = format!("ipconfig{number}");
         if nics.iter().any(|(known, _)| *known == number)
-            || !body.get(&key).is_some_and(|tree| tree.peek().is_some())
+            || body.get(&key).is_none_or(|tree| tree.peek().is_none())
         {
             continue;
         }

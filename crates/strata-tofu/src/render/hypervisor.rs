@@ -1,5 +1,7 @@
 //! The hypervisor family: one call of the datacenter's module, and its data in `datacenter.tfvars`.
 
+mod imports;
+
 use std::collections::BTreeMap;
 
 use strata_resource::Kind;
@@ -25,6 +27,7 @@ pub(super) fn render(project: &Project<'_>, files: &mut Files) {
     files.add(place("variables.tf"), Style::Hash, variables(project));
     files.add(place("providers.tf"), Style::Hash, connection());
     files.add(place("outputs.tf"), Style::Hash, outputs());
+    files.add(place("imports.tf"), Style::Hash, imports::blocks().render());
 }
 
 fn connection() -> String {
@@ -43,8 +46,9 @@ fn main(modules: &str) -> String {
         body.attribute("source", Expr::text(format!("{modules}/proxmox_datacenter"))).blank();
         for input in DATACENTER_INPUTS {
             let value = match input.name {
-                // The provider cannot import them.
-                "aliases" => "var.taken_over ? {} : var.aliases".to_owned(),
+                imports::ALIASES => {
+                    "{ for name, alias in var.aliases : name => alias if !contains(local.there.aliases, name) }".to_owned()
+                }
                 name => format!("var.{name}"),
             };
             body.attribute(input.name, Expr::raw(value));
@@ -54,7 +58,7 @@ fn main(modules: &str) -> String {
 }
 
 fn variables(project: &Project<'_>) -> String {
-    let mut list = vec![root::ENDPOINT, root::TOKEN, root::INSECURE, root::TAKEN_OVER];
+    let mut list = vec![root::ENDPOINT, root::TOKEN, root::INSECURE, root::TAKEN_OVER, imports::ADOPTED];
     list.extend_from_slice(DATACENTER_INPUTS);
     if crate::backend::is_encrypted(project.state) {
         list.push(root::PASSPHRASE);
@@ -84,8 +88,12 @@ fn data_file(project: &Project<'_>, files: &mut Files) -> String {
     body.attribute("proxmox_endpoint", Expr::text(&project.connection.endpoint))
         .attribute("proxmox_insecure", project.connection.insecure);
     let mut inputs: BTreeMap<&str, Vec<(String, Expr)>> = BTreeMap::new();
+    let mut adopted: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     for resource in project.blueprint.graph.iter() {
         for entry in data::datacenter(resource, files) {
+            if entry.adopt {
+                adopted.entry(entry.input).or_default().push(entry.key.clone());
+            }
             inputs.entry(entry.input).or_default().push((entry.key, entry.value));
         }
     }
@@ -95,6 +103,9 @@ fn data_file(project: &Project<'_>, files: &mut Files) -> String {
         }
     }
     if let Some(firewall) = of_kind(project.blueprint, Kind::Firewall).next() {
+        if data::is_adopted(&firewall.spec) {
+            adopted.insert("firewall", vec!["datacenter".to_owned()]);
+        }
         let (options, rules) = data::datacenter_firewall(&firewall.spec);
         if let Some(options) = options {
             body.blank().attribute("firewall", options);
@@ -102,6 +113,14 @@ fn data_file(project: &Project<'_>, files: &mut Files) -> String {
         if !rules.is_empty() {
             body.blank().attribute("firewall_rules", Expr::List(rules));
         }
+    }
+    if !adopted.is_empty() {
+        files.gap(
+            &project.stack.name,
+            "a destroy by OpenTofu takes away what was adopted too; Strata lets it stay",
+        );
+        let lists = adopted.into_iter().map(|(input, keys)| (input.to_owned(), Expr::texts(keys)));
+        body.blank().attribute("adopted", Expr::Object(lists.collect()));
     }
     body.render()
 }

@@ -88,7 +88,7 @@ acl:
   - {path: /pool/web, role: deployer, group: ops}
   - {path: /, role: PVEAuditor, token: 'ci@pve!runner', propagate: false}
 storages:
-  media: {type: dir, path: /srv/media, content: [iso, vztmpl], nodes: [pve1]}
+  media: {type: dir, path: /srv/media, content: [iso, vztmpl], nodes: [pve1], adopt: true}
   fast: {type: zfspool, pool: tank/fast, sparse: true, content: [images, rootdir]}
   backups: {type: pbs, server: 192.0.2.30, datastore: main, username: strata@pbs, password: {env: PBS}}
   blocks: {type: rbd, pool: vms}
