@@ -103,7 +103,11 @@ impl<'a> Draft<'a> {
     }
 
     pub(crate) fn refuse(&mut self, code: &'static str, message: impl Into<String>, span: Span) {
-        self.found.push(Diagnostic::error(code, message.into()).at(span));
+        let problem = Diagnostic::error(code, message.into()).at(span);
+        // Every machine of a cluster may find the same.
+        if !self.found.contains(&problem) {
+            self.found.push(problem);
+        }
     }
 
     pub(crate) fn insert(&mut self, resource: Resource) {

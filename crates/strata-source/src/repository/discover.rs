@@ -134,6 +134,13 @@ impl Finder<'_, '_> {
                     let problem = Diagnostic::error("no-code", message).at(Span::start_of(stack.file));
                     self.diagnostics.push(problem.hint("put its `*.tf` files beside `stack.yaml`"));
                 }
+            } else if let Some(stack) = &stack
+                && has_code
+                && stack.tree.as_ref().is_some_and(describes_nothing)
+            {
+                let message = format!("the stack has no machines, and the code in `{folder}` is not driven");
+                let problem = Diagnostic::warning("not-driven", message).at(Span::start_of(stack.file));
+                self.diagnostics.push(problem.hint("say `tofu: {}` here if the code was written by hand"));
             }
             stacks.extend(stack);
         } else if has_code && !within {
@@ -249,6 +256,10 @@ impl Finder<'_, '_> {
 }
 
 /// Code of OpenTofu, in either of its spellings.
+fn describes_nothing(tree: &Node) -> bool {
+    ["images", "templates", "vms", "containers"].iter().all(|key| tree.get(key).is_none())
+}
+
 fn is_code(name: &str) -> bool {
     [".tf", ".tofu", ".tf.json", ".tofu.json"].iter().any(|ending| name.ends_with(ending))
 }

@@ -91,6 +91,8 @@ fn mistakes_are_told() {
     assert!(both.contains("`tofu`") && both.contains("`vms`"), "{both}");
     let none = told("stacks/empty/stack.yaml", "tofu: {}\n");
     assert!(none.contains("there is no OpenTofu code in `stacks/empty`"), "{none}");
+    let idle = told("stacks/cloud/stack.yaml", "metadata: {name: cloud}\n");
+    assert!(idle.contains("is not driven") && idle.contains("`tofu: {}`"), "{idle}");
     let stack = told("stacks/last/stack.yaml", "tofu: {inputs: {a: webb.name}}\n");
     assert!(stack.contains("there is no stack `webb`") && stack.contains("did you mean `web`?"), "{stack}");
     let output = told("stacks/last/stack.yaml", "tofu: {inputs: {a: web.nam}}\n");
