@@ -3,6 +3,7 @@
 pub(crate) mod arrival;
 pub(crate) mod cluster;
 pub(crate) mod digest_key;
+mod drawing;
 mod driven;
 mod infrastructure;
 mod resolve;
@@ -16,9 +17,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-use strata_blueprint::{
-    Blueprint, ForeignTemplate, Resolver, Site, draw_cluster, draw_hypervisor, draw_stack,
-};
 use strata_diagnostics::{Color, Diagnostic, Diagnostics, SourceMap, Span};
 use strata_engine::{
     Action, Limits, LockedRun, Operation, Plan, PlanFile, Problem, ProblemKind, Run, StackView, Step,
@@ -31,7 +29,6 @@ use strata_source::settings::state::State;
 use strata_source::world::Disk;
 use strata_source::{EffectiveStack, Model, Repository};
 use strata_state::{ReplayedState, StateDocument, Store};
-use strata_talos::SecretsBundle;
 
 use crate::command_error::{CommandError, ErrorKind};
 use crate::context::{Context, SystemClock};
@@ -40,7 +37,6 @@ use crate::tofu::Program;
 use crate::views::progress::Progress;
 use cluster::{Connecting, Keys};
 pub(crate) use driven::{KnownOutputs, Opened};
-use resolve::Outside;
 use targets::Targets;
 use waiting::WaitingStore;
 
@@ -381,82 +377,6 @@ impl<'c> Workspace<'c> {
             outcome?;
         }
         Ok(())
-    }
-
-    /// The blueprint of a stack as far as it can be drawn without asking a target.
-    pub(crate) fn blueprint(&self, stack: &str) -> Result<Blueprint, CommandError> {
-        self.blueprint_of(self.one(stack)?)
-    }
-
-    pub(crate) fn blueprint_of(&self, stack: &EffectiveStack) -> Result<Blueprint, CommandError> {
-        self.draw(stack, &BTreeMap::new(), None)
-    }
-
-    fn draw(
-        &self,
-        stack: &EffectiveStack,
-        shared_storages: &BTreeMap<String, BTreeSet<String>>,
-        cluster_secrets: Option<&SecretsBundle>,
-    ) -> Result<Blueprint, CommandError> {
-        self.draw_with(stack, shared_storages, cluster_secrets, &Outside::new(self, &stack.folder))
-    }
-
-    fn draw_with(
-        &self,
-        stack: &EffectiveStack,
-        shared_storages: &BTreeMap<String, BTreeSet<String>>,
-        cluster_secrets: Option<&SecretsBundle>,
-        resolver: &dyn Resolver,
-    ) -> Result<Blueprint, CommandError> {
-        let settings = self.repository.settings(&stack.environment);
-        let lineage = self.lineage(stack)?;
-        let own = targets::own_name(stack);
-        let known = self.repository.target(stack).map(|(name, _)| name);
-        let foreign = self.foreign_templates(stack);
-        let site = Site {
-            repository: self.repository_id()?,
-            environment: (!stack.is_default_environment).then_some(stack.environment.as_str()),
-            stack: &stack.name,
-            lineage: &lineage,
-            default_target: known.or(own.as_deref()),
-            shared_storages,
-            foreign_templates: &foreign,
-            mirror: &|url| settings.mirrored(url),
-            resolver,
-            is_secret: &|text| self.redactor.redact(text) != text,
-            cluster_secrets,
-            sources: &self.repository.sources,
-        };
-        let drawn = match &stack.model {
-            Model::Machines(machines) => draw_stack(&site, machines),
-            Model::Cluster(cluster) => draw_cluster(&site, cluster),
-            Model::Hypervisor(hypervisor) => draw_hypervisor(&site, hypervisor),
-            Model::Tofu(_) | Model::Broken => Ok(Blueprint::default()),
-        };
-        drawn.map_err(|found| {
-            let found: Vec<&Diagnostic> = found.iter().collect();
-            show(self.context.printer, &found, &self.repository.sources);
-            CommandError::silent(ErrorKind::Failed)
-        })
-    }
-
-    /// The templates of other stacks, as `stack/template`.
-    fn foreign_templates(&self, stack: &EffectiveStack) -> BTreeMap<String, ForeignTemplate> {
-        let mut found = BTreeMap::new();
-        for other in self.repository.stacks().iter().filter(|other| other.name.value != stack.name) {
-            let effective = self
-                .repository
-                .stack(&other.name, Some(&stack.environment))
-                .or_else(|| self.repository.stack(&other.name, None));
-            let Some(machines) = effective.and_then(EffectiveStack::machines) else { continue };
-            for template in machines.template_instances() {
-                let node = template.node.as_ref().map(|node| node.value.clone());
-                found
-                    .entry(format!("{}/{}", other.name, template.key))
-                    .or_insert(ForeignTemplate { vm_id: template.vm_id, node });
-            }
-        }
-        found
     }
 
     fn repository_id(&self) -> Result<&str, CommandError> {
