@@ -12,17 +12,19 @@ mod host;
 mod needs;
 mod network;
 mod notices;
+mod own_access;
 mod ownership;
 mod promises;
 mod rules;
 mod simple;
+mod standing_access;
 mod storage;
 mod token;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use futures::stream::{self, StreamExt, TryStreamExt};
-use strata_engine::{Outcome, ProviderError, Sighting, Wanted};
+use strata_engine::{Objection, Operation, Outcome, ProviderError, Sighting, Wanted};
 use strata_resource::{Kind, Spec};
 
 use self::family::Family;
@@ -30,9 +32,9 @@ use crate::client::Client;
 use crate::execute::Work;
 
 pub(crate) use self::needs::{forbidden_passwords, needs_of};
-pub(crate) use self::network::objections;
 pub(crate) use self::notices::notices;
 pub(crate) use self::promises::Promises;
+pub(crate) use self::standing_access::known_entries;
 pub use self::token::TokenKeeper;
 pub(crate) use self::token::unready_keepers;
 
@@ -55,6 +57,17 @@ fn family_of(kind: Kind) -> Option<&'static dyn Family> {
         Kind::SecurityGroup => &rules::SECURITY_GROUP,
         _ => return None,
     })
+}
+
+/// What of the operations would do harm. `known` are the entries of the access control that are ours.
+pub(crate) async fn objections(
+    client: &Client,
+    operations: &[Operation],
+    known: &BTreeSet<String>,
+) -> Result<Vec<Objection>, ProviderError> {
+    let mut found = network::objections(client, operations).await?;
+    found.extend(standing_access::objections(client, operations, known).await?);
+    Ok(found)
 }
 
 /// One listing for each kind, however many objects are asked about.

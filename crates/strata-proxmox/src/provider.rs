@@ -18,12 +18,14 @@ pub struct ProxmoxProvider {
     client: Client,
     /// What lower layers will have made.
     promises: Mutex<Promises>,
+    /// Entries of the access control that a look showed to be ours.
+    known: Mutex<BTreeSet<String>>,
 }
 
 impl ProxmoxProvider {
     /// Checks the settings. Nothing is sent yet.
     pub fn connect(options: ProxmoxOptions) -> Result<Self, ConnectError> {
-        Ok(Self { client: Client::new(options)?, promises: Mutex::default() })
+        Ok(Self { client: Client::new(options)?, promises: Mutex::default(), known: Mutex::default() })
     }
 
     /// The storages that every node sees the same content of. One request.
@@ -54,11 +56,15 @@ impl ProxmoxProvider {
 #[async_trait]
 impl Provider for ProxmoxProvider {
     async fn observe_all(&self, wanted: &[Wanted<'_>]) -> Result<Vec<Sighting>, ProviderError> {
-        observe::observe_all(&self.client, wanted).await
+        let sightings = observe::observe_all(&self.client, wanted).await?;
+        let known = datacenter::known_entries(wanted, &sightings);
+        self.known.lock().unwrap_or_else(PoisonError::into_inner).extend(known);
+        Ok(sightings)
     }
 
     async fn objections(&self, operations: &[Operation]) -> Result<Vec<Objection>, ProviderError> {
-        datacenter::objections(&self.client, operations).await
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        datacenter::objections(&self.client, operations, &known).await
     }
 
     async fn preflight(&self, operations: &[Operation]) -> Result<Vec<ProviderError>, ProviderError> {

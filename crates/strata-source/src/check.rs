@@ -3,10 +3,12 @@
 mod collisions;
 mod gitops;
 mod guests;
+mod hypervisors;
 mod images;
 mod layers;
 mod machines;
 mod network;
+mod objects;
 mod outputs;
 mod ranges;
 mod secrets;
@@ -28,6 +30,8 @@ pub(crate) fn check(repository: &Repository, world: &dyn World, diagnostics: &mu
     images::check(repository, diagnostics);
     storages::check(repository, diagnostics);
     machines::check(repository, diagnostics);
+    hypervisors::check(repository, diagnostics);
+    objects::check(repository, diagnostics);
     network::check(repository, diagnostics);
     outputs::check(repository, diagnostics);
     gitops::check(repository, diagnostics);

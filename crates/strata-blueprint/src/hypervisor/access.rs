@@ -1,6 +1,6 @@
 //! Pools, roles, groups, users, tokens, and who may do what where.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use strata_resource::{Address, Kind};
 use strata_source::hypervisor::Hypervisor;
@@ -62,7 +62,16 @@ impl Draft<'_> {
     }
 
     fn tokens(&mut self, hypervisor: &Hypervisor) {
+        let mut kept: BTreeMap<&str, &str> = BTreeMap::new();
         for (name, token) in hypervisor.tokens.iter() {
+            if let Some(secret) = &token.secret
+                && let Some(other) = kept.insert(secret, name)
+            {
+                // The value of one would be written over that of the other.
+                let message =
+                    format!("the values of `{other}` and `{name}` cannot both be kept as `{secret}`");
+                self.refuse("twice", message, secret.span);
+            }
             let mut part = Part::new(Kind::Token, name, name.span).flags(token.adopt, token.protect);
             let spec = &mut part.spec;
             spec.put("token", name.as_str());

@@ -18,6 +18,12 @@ impl Draft<'_> {
         if nodes.is_empty() && (hypervisor.dns.is_some() || hypervisor.timezone.is_some()) {
             let problem =
                 strata_diagnostics::Diagnostic::error("no-node", "settings of hosts, and no host is named");
+            let server =
+                hypervisor.dns.as_ref().and_then(|dns| dns.servers.first()).map(|server| server.span);
+            let problem = match server.or(hypervisor.timezone.as_ref().map(|zone| zone.span)) {
+                Some(span) => problem.at(span),
+                None => problem,
+            };
             self.found.push(problem.hint("set `proxmox: {nodes: [pve1, …]}`"));
         }
         for node in &nodes {

@@ -1,20 +1,22 @@
 //! API tokens. Proxmox says the value of a token once, in the answer to the request that makes it: it is kept at once, or is lost.
 //!
 //! A token whose value was not kept is of no use to anybody. So whatever leaves one behind, a lost answer or a dead run, is mended by
-//! making it anew; what it was allowed to do is given to the new one.
+//! making it anew; what it was allowed to do is given to the new one. Only what the source or the state knows is: a run that dies in
+//! between loses it, and the next one gives it again.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use async_trait::async_trait;
 use http::Method;
 use serde::Deserialize;
-use strata_engine::{ErrorClass, Operation, Outcome, ProviderError};
+use strata_engine::{ErrorClass, Objection, Operation, Outcome, ProviderError};
 use strata_resource::{Spec, Value};
 use strata_secret::SecretString;
 use strata_state::Action;
 
 use super::family::{Family, Job, LiveObject, NextCall, Row, digest_of, row_text, spec_text};
 use super::simple::comment_of;
+use super::standing_access::StandingAccess;
 use super::{acl, converge};
 use crate::api::{Params, encode_path_part};
 use crate::client::{CallError, Client};
@@ -127,24 +129,26 @@ pub(super) async fn execute(work: &Work<'_>) -> Result<Outcome, ProviderError> {
         Action::Create => {
             let live = converge::read(work, &TOKEN).await?;
             converge::check_first(work, &TOKEN, live.as_ref())?;
-            make(work, live.is_some()).await
+            keep(work, make(work, live.is_some()).await?)
         }
         Action::Update if is_remade(work.operation) => {
             let live = converge::read(work, &TOKEN).await?;
             converge::check_first(work, &TOKEN, live.as_ref())?;
             let entries = entries_of(work).await?;
-            let outcome = make(work, true).await?;
+            let kept = keep(work, make(work, true).await?);
+            let mut granted = Ok(());
             for entry in entries {
-                grant_again(work, &entry).await?;
+                granted = granted.and(grant_again(work, &entry).await);
             }
-            Ok(outcome)
+            let outcome = kept?;
+            granted.map(|()| outcome)
         }
         _ => converge::converge(work, &TOKEN).await,
     }
 }
 
 /// Makes it; where one is there already, instead of that one.
-async fn make(work: &Work<'_>, mut there: bool) -> Result<Outcome, ProviderError> {
+async fn make(work: &Work<'_>, mut there: bool) -> Result<Made, ProviderError> {
     let spec = &work.operation.spec;
     let id = spec_text(spec, "token");
     let mut last = None;
@@ -163,7 +167,7 @@ async fn make(work: &Work<'_>, mut there: bool) -> Result<Outcome, ProviderError
         }
         let call = work.call(Method::POST, path(spec), params(spec), format!("make the token `{id}`"));
         match work.write_for::<Made>(&call).await {
-            Ok(made) => return keep(work, made),
+            Ok(made) => return Ok(made),
             // It may be there, with a value that nobody knows.
             Err(error @ StepError::Lost { .. }) => {
                 there = converge::read(work, &TOKEN).await?.is_some();
@@ -228,6 +232,51 @@ async fn grant_again(work: &Work<'_>, entry: &Spec) -> Result<(), ProviderError>
         }
     }
     Err(lost.map_or_else(|| work.internal("it was not tried"), ProviderError::from))
+}
+
+/// Tokens that are not made anew: somebody else's, and those with permissions that nobody could give again after a dead run.
+pub(super) fn objections(
+    standing: &StandingAccess,
+    operations: &[Operation],
+    known: &BTreeSet<String>,
+) -> Vec<Objection> {
+    let remade = operations
+        .iter()
+        .filter(|operation| operation.address.kind() == strata_resource::Kind::Token && is_remade(operation));
+    remade
+        .filter_map(|operation| {
+            let id = spec_text(&operation.spec, "token");
+            let (message, hint) = if is_strange(operation) {
+                let message = format!(
+                    "`secret` would make the token `{id}` anew, which is there and not ours: whoever uses it is locked out"
+                );
+                (message, "take `secret` out and adopt it with the value that it has, or make another token")
+            } else {
+                let own = |entry: &LiveObject| {
+                    spec_text(&entry.spec, "subject_type") == "token" && spec_text(&entry.spec, "subject") == id
+                };
+                let strange = standing.entries.iter().filter(|(key, entry)| own(entry) && !known.contains(*key));
+                let strange: Vec<String> = strange.map(|(key, _)| format!("`{key}`")).collect();
+                if strange.is_empty() {
+                    return None;
+                }
+                let message = format!(
+                    "the token `{id}` cannot be made anew: it has what is not in the source: {}",
+                    strange.join(", ")
+                );
+                (message, "put that into `acl` with `adopt: true`, or take it away in Proxmox")
+            };
+            Some(Objection { address: operation.address.clone(), message, hint: hint.to_owned() })
+        })
+        .collect()
+}
+
+/// Whether neither the state knows the token nor our mark is on it.
+fn is_strange(operation: &Operation) -> bool {
+    let marked = |seen: &strata_engine::Observed| {
+        seen.spec.contains_key("mark") && seen.spec.get("mark") == operation.spec.get("mark")
+    };
+    operation.recorded.is_none() && !operation.observed.as_ref().is_some_and(marked)
 }
 
 /// Tokens whose value could not be kept: said before any of them is made.

@@ -6,6 +6,7 @@ mod collisions;
 mod environments;
 mod examples;
 mod flat;
+mod hypervisors;
 mod mistakes;
 mod references;
 mod schemas;

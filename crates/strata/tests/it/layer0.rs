@@ -571,6 +571,162 @@ fn a_token_is_made_anew_where_its_value_is_wanted_later() {
     dc.assert_token_works();
 }
 
+/// A datacenter that holds the access of whoever applies it.
+const OWN_ACCESS: &str = r#"
+metadata: {name: dc, environment: test}
+proxmox: {target: pve}
+pools: {web: {}}
+roles: {Watch: [Sys.Audit, VM.Audit]}
+groups: {admins: {}}
+users: {keeper@pve: {groups: [admins]}}
+tokens:
+  keeper@pve!main: {privilegeSeparation: false, secret: ci_token}
+acl:
+  - {path: /, role: Administrator, user: keeper@pve}
+  - {path: /nodes, role: Watch, group: admins}
+"#;
+
+#[test]
+fn the_access_that_a_run_works_with_is_not_taken_from_it() {
+    let dc = Datacenter::new(OWN_ACCESS);
+    dc.apply();
+    let plain = dc.strata().run(&["secrets", "decrypt", "secrets.sops.yaml"]).ok().stdout;
+    let kept = plain.lines().find_map(|line| line.strip_prefix("ci_token: ")).unwrap();
+    dc.repo.write("sim-token", kept.trim_matches(['"', '\'']));
+    dc.assert_settled();
+    let before = dc.export();
+    let refused = dc.strata().run(&["destroy", "--yes"]).code(3).all();
+    for harm in [
+        "delete it",
+        "delete the user `keeper@pve`",
+        "delete the group `admins`",
+        "delete the role `Watch`",
+        "what it has by `Administrator` for `keeper@pve` on `/`",
+        "what it has by `Watch` for `admins` on `/nodes`",
+        "another `token` for this run",
+    ] {
+        assert!(refused.contains(harm), "{harm}:\n{refused}");
+    }
+    for (from, to, harm) in [
+        ("secret: ci_token", "secret: new_name", "make it anew"),
+        ("secret: ci_token", "secret: ci_token, expire: 1999999999", "set when it expires"),
+        ("privilegeSeparation: false, secret: ci_token", "secret: ci_token", "what its user may"),
+        ("{groups: [admins]}", "{groups: [admins], enabled: false}", "disable the user"),
+        ("keeper@pve: {groups: [admins]}", "keeper@pve: {}", "take out of `admins` the user"),
+        ("[Sys.Audit, VM.Audit]", "[VM.Audit]", "take `Sys.Audit` out of the role `Watch`"),
+        ("user: keeper@pve}", "user: keeper@pve, propagate: false}", "change what it has"),
+    ] {
+        dc.repo.edit(FILE, from, to);
+        let refused = dc.strata().run(&["apply", "--yes"]).code(3).all();
+        assert!(
+            refused.contains(harm) && refused.contains("works with `keeper@pve!main`"),
+            "{to}:\n{refused}"
+        );
+        dc.repo.edit(FILE, to, from);
+    }
+    assert_same(&dc.export(), &before, "nothing is touched");
+    // What harms nobody goes on, and with another token everything does.
+    dc.repo.edit(FILE, "[Sys.Audit, VM.Audit]", "[Sys.Audit, VM.Audit, VM.Console]");
+    dc.repo.edit(FILE, "secret: ci_token", "secret: ci_token, comment: ours");
+    dc.apply();
+    dc.assert_settled();
+    dc.repo.write("sim-token", ROOT_TOKEN);
+    dc.strata().run(&["destroy", "--yes"]).ok();
+    assert!(dc.export()["users"]["keeper@pve"].is_null());
+}
+
+const TOKEN: &str = "metadata: {name: dc, environment: test}\nproxmox: {target: pve}\ntokens:\n  ann@pve!ci: {adopt: true, secret: ci_token}\n";
+
+#[test]
+fn a_token_of_somebody_else_is_not_made_anew() {
+    let dc = Datacenter::new(TOKEN);
+    dc.change("POST", "/access/users", json!({"userid": "ann@pve"}));
+    dc.change("POST", "/access/users/ann@pve/token/ci", json!({"comment": "hers"}));
+    let before = dc.export();
+    let refused = dc.strata().run(&["apply", "--yes"]).code(3).all();
+    assert!(refused.contains("`ann@pve!ci` anew, which is there and not ours"), "{refused}");
+    assert_same(&dc.export(), &before, "nothing is touched");
+    // Taken over with the value that it has, it is ours.
+    dc.repo.edit(FILE, ", secret: ci_token", "");
+    dc.apply();
+    dc.assert_settled();
+}
+
+#[test]
+fn a_token_with_permissions_that_others_gave_is_not_made_anew() {
+    let dc = Datacenter::new(&DATACENTER.replace("secret: ci_token, ", ""));
+    dc.apply();
+    let foreign = json!({"path": "/storage", "tokens": "ann@pve!ci", "roles": "PVEDatastoreUser"});
+    dc.change("PUT", "/access/acl", foreign);
+    dc.repo.edit(FILE, "{comment: for the pipeline}", "{comment: for the pipeline, secret: ci_token}");
+    let before = dc.export();
+    let refused = dc.strata().run(&["apply", "--yes"]).code(3).all();
+    assert!(refused.contains("`PVEDatastoreUser for ann@pve!ci on /storage`"), "{refused}");
+    assert!(!refused.contains("`PVEAuditor for ann@pve!ci on /vms`"), "{refused}");
+    assert_same(&dc.export(), &before, "nothing is touched");
+    // Ours are given again, also where the run that would do so dies when the old token is gone.
+    let entry =
+        "  - {path: /storage, role: PVEDatastoreUser, token: \"ann@pve!ci\", adopt: true}\nstorages:\n";
+    dc.repo.edit(FILE, "storages:\n", entry);
+    let control = dc.sim.control();
+    let fault = control.fault(&json!({"kind": "hold-after", "method": "DELETE"}));
+    let mut child = dc.strata().spawn(&["apply", "--yes"]);
+    assert!(control.wait_fault(fault, 60.0));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    control.release(fault);
+    control.clear_faults();
+    dc.apply();
+    dc.assert_settled();
+    dc.assert_token_works();
+    assert_eq!(dc.export()["acl"], before["acl"]);
+}
+
+#[test]
+fn what_others_have_by_an_object_does_not_fall_with_it() {
+    let dc = Datacenter::new(DATACENTER);
+    let empty = dc.export();
+    dc.apply();
+    dc.change("POST", "/access/users", json!({"userid": "bob@pve", "groups": "ops"}));
+    dc.change("PUT", "/access/acl", json!({"path": "/vms", "users": "bob@pve", "roles": "Ops"}));
+    dc.change("PUT", "/access/acl", json!({"path": "/storage", "groups": "ops", "roles": "PVEAuditor"}));
+    dc.change(
+        "PUT",
+        "/access/acl",
+        json!({"path": "/storage", "tokens": "ann@pve!ci", "roles": "PVEAuditor"}),
+    );
+    dc.change("POST", "/access/users/ann@pve/token/mine", json!({}));
+    let before = dc.export();
+    let refused = dc.strata().run(&["destroy", "--yes"]).code(3).all();
+    for (object, falls) in [
+        ("role `Ops`", "`Ops for bob@pve on /vms`"),
+        ("group `ops`", "`PVEAuditor for ops on /storage`"),
+        ("group `ops`", "the membership of `bob@pve`"),
+        ("user `ann@pve`", "the token `ann@pve!mine`"),
+        ("token `ann@pve!ci`", "`PVEAuditor for ann@pve!ci on /storage`"),
+    ] {
+        assert!(refused.contains(object) && refused.contains(falls), "{object}: {falls}\n{refused}");
+    }
+    assert!(!refused.contains("`Ops for ops on /pool/web`"), "{refused}");
+    assert_same(&dc.export(), &before, "nothing is touched");
+    dc.change("DELETE", "/access/users/bob@pve", json!({}));
+    dc.change("DELETE", "/access/users/ann@pve/token/mine", json!({}));
+    for (subject, name) in [("groups", "ops"), ("tokens", "ann@pve!ci")] {
+        let entry = json!({"path": "/storage", subject: name, "roles": "PVEAuditor", "delete": 1});
+        dc.change("PUT", "/access/acl", entry);
+    }
+    dc.strata().run(&["destroy", "--yes"]).ok();
+    assert_same(&dc.without_settings(), &without_settings(empty), "destroy leaves the datacenter as it was");
+}
+
+#[test]
+fn two_tokens_need_two_places_for_their_values() {
+    let dc = Datacenter::new(&DATACENTER.replace("{privilegeSeparation: false, ", "{secret: ci_token, "));
+    let refused = dc.strata().run(&["validate"]);
+    assert_ne!(refused.code, 0, "{}", refused.all());
+    assert!(refused.all().contains("cannot both be kept as `ci_token`"), "{}", refused.all());
+}
+
 /// What is done to a datacenter that is there: made from nothing, changed in many places, or taken away.
 #[derive(Clone, Copy, PartialEq)]
 enum Part {

@@ -1,0 +1,257 @@
+//! Operations that would take from Strata the access it works with: told in the plan, which then does not run.
+//!
+//! The next request after such an operation would be refused, and what is left could be neither finished nor taken back.
+
+use std::collections::BTreeSet;
+
+use strata_engine::{Objection, Operation};
+use strata_resource::{Kind, Spec, Value};
+use strata_state::Action;
+
+use super::family::spec_text;
+use super::standing_access::StandingAccess;
+use super::token;
+
+/// Who Strata is to the server, and by what it may do something.
+struct Own<'a> {
+    /// `user@realm!token`, or a user.
+    identity: &'a str,
+    user: &'a str,
+    groups: BTreeSet<&'a str>,
+    /// The roles that entries for any of these grant.
+    roles: BTreeSet<&'a str>,
+}
+
+pub(super) fn objections(
+    identity: &str,
+    standing: &StandingAccess,
+    operations: &[Operation],
+) -> Vec<Objection> {
+    let own = Own::new(identity, standing);
+    let harmful = operations.iter().filter_map(|operation| Some((operation, own.harm(operation)?)));
+    harmful
+        .map(|(operation, harm)| Objection {
+            address: operation.address.clone(),
+            message: format!("this run works with `{identity}`, and the plan would {harm}"),
+            hint: "give the target another `token` for this run, or leave this out of it".to_owned(),
+        })
+        .collect()
+}
+
+impl<'a> Own<'a> {
+    fn new(identity: &'a str, standing: &'a StandingAccess) -> Self {
+        let user = identity.split_once('!').map_or(identity, |(user, _)| user);
+        let live = standing.users.get(user).map(|live| &live.spec);
+        let groups = live.map(|spec| texts(spec, "groups")).unwrap_or_default();
+        let mut own = Self { identity, user, groups, roles: BTreeSet::new() };
+        let entries = standing.entries.values().map(|entry| &entry.spec);
+        own.roles = entries.filter(|entry| own.is(entry)).map(|entry| spec_text(entry, "grants")).collect();
+        own
+    }
+
+    /// Whether an entry is about us.
+    fn is(&self, entry: &Spec) -> bool {
+        let subject = spec_text(entry, "subject");
+        match spec_text(entry, "subject_type") {
+            "group" => self.groups.contains(subject),
+            _ => subject == self.identity || subject == self.user,
+        }
+    }
+
+    /// What an operation would do to us; none if it leaves us as we are.
+    fn harm(&self, operation: &Operation) -> Option<String> {
+        if operation.action == Action::Create {
+            return None;
+        }
+        let (spec, deletes) = (&operation.spec, operation.action == Action::Delete);
+        match operation.address.kind() {
+            Kind::Token if spec_text(spec, "token") == self.identity => token_harm(operation),
+            Kind::User if spec_text(spec, "user") == self.user => {
+                user_harm(operation).map(|harm| format!("{harm} the user `{}`", self.user))
+            }
+            Kind::Group if deletes && self.groups.contains(spec_text(spec, "group")) => {
+                Some(format!("delete the group `{}`, which it is in", spec_text(spec, "group")))
+            }
+            Kind::Acl if self.is(spec) && (deletes || operation.touches("propagate")) => {
+                let [role, subject, path] = ["grants", "subject", "path"].map(|field| spec_text(spec, field));
+                let verb = if deletes { "take away" } else { "change" };
+                Some(format!("{verb} what it has by `{role}` for `{subject}` on `{path}`"))
+            }
+            Kind::Role if self.roles.contains(spec_text(spec, "role")) => {
+                let role = spec_text(spec, "role");
+                if deletes {
+                    return Some(format!("delete the role `{role}`, which it has"));
+                }
+                let lost = lost(operation, "privileges")?;
+                Some(format!("take {lost} out of the role `{role}`, which it has"))
+            }
+            _ => None,
+        }
+    }
+}
+
+fn token_harm(operation: &Operation) -> Option<String> {
+    let harm = match operation.action {
+        Action::Delete => "delete it",
+        _ if token::is_remade(operation) => "make it anew, with another value",
+        _ if expires(operation) => "set when it expires",
+        _ if operation.touches("privsep") => "change whether it may do what its user may",
+        _ => return None,
+    };
+    Some(harm.to_owned())
+}
+
+fn user_harm(operation: &Operation) -> Option<String> {
+    let disables =
+        operation.touches("enabled") && operation.spec.get("enabled").and_then(Value::as_bool) == Some(false);
+    Some(match operation.action {
+        Action::Delete => "delete".to_owned(),
+        _ if disables => "disable".to_owned(),
+        _ if expires(operation) => "set when it expires for".to_owned(),
+        _ => format!("take out of {}", lost(operation, "groups")?),
+    })
+}
+
+/// Whether it gets a time to expire at, or another one.
+fn expires(operation: &Operation) -> bool {
+    operation.touches("expire") && operation.spec.get("expire").and_then(Value::as_int).unwrap_or(0) != 0
+}
+
+/// What is live in a list and not to be in it any more.
+fn lost(operation: &Operation, field: &str) -> Option<String> {
+    if !operation.touches(field) {
+        return None;
+    }
+    let live = operation.observed.as_ref().map(|seen| texts(&seen.spec, field)).unwrap_or_default();
+    let stays = texts(&operation.spec, field);
+    let lost: Vec<String> = live.difference(&stays).map(|text| format!("`{text}`")).collect();
+    (!lost.is_empty()).then(|| lost.join(", "))
+}
+
+pub(super) fn texts<'s>(spec: &'s Spec, field: &str) -> BTreeSet<&'s str> {
+    spec.get(field).and_then(Value::as_list).into_iter().flatten().filter_map(Value::as_text).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use strata_engine::Observed;
+    use strata_resource::{FieldChange, FieldPath, Lineage};
+
+    use super::super::family::LiveObject;
+    use super::*;
+
+    const OWN: &str = "strata@pve!main";
+
+    fn spec(json: serde_json::Value) -> Spec {
+        serde_json::from_value(json).unwrap()
+    }
+
+    fn standing() -> StandingAccess {
+        let live = |json| LiveObject { spec: spec(json), ..LiveObject::default() };
+        let entry = |grants: &str, subject: &str, kind: &str| {
+            let entry = json!({"path": "/", "subject": subject, "subject_type": kind, "grants": grants});
+            (format!("{grants} for {subject}"), live(entry))
+        };
+        let users = [
+            ("strata@pve", json!({"user": "strata@pve", "groups": ["admins"]})),
+            ("ann@pve", json!({"user": "ann@pve", "groups": ["ops"]})),
+        ];
+        StandingAccess {
+            entries: [
+                entry("ByToken", OWN, "token"),
+                entry("ByUser", "strata@pve", "user"),
+                entry("ByGroup", "admins", "group"),
+                entry("Ops", "ops", "group"),
+            ]
+            .into(),
+            users: users.into_iter().map(|(name, json)| (name.to_owned(), live(json))).collect(),
+            tokens: Default::default(),
+        }
+    }
+
+    fn operation(action: Action, address: &str, wanted: serde_json::Value, field: &str) -> Operation {
+        let mut seen = spec(wanted.clone());
+        for list in ["groups", "privileges"] {
+            seen.insert(list.to_owned(), Value::List(vec![Value::text("a"), Value::text("b")]));
+        }
+        let change = FieldChange {
+            path: FieldPath::root().child(field),
+            before: None,
+            after: Some(Value::text("new")),
+            drift: false,
+        };
+        Operation {
+            action,
+            address: address.parse().unwrap(),
+            target: "pve".to_owned(),
+            lineage: Lineage::derive("r", "dev/dc"),
+            spec: spec(wanted),
+            recorded: None,
+            observed: Some(Observed {
+                spec: seen,
+                facts: Spec::new(),
+                digest: String::new(),
+                pending: Vec::new(),
+            }),
+            changes: if action == Action::Update { vec![change] } else { Vec::new() },
+            restart: false,
+        }
+    }
+
+    fn told(action: Action, address: &str, wanted: serde_json::Value, field: &str) -> Option<String> {
+        let found = objections(OWN, &standing(), &[operation(action, address, wanted, field)]);
+        found.into_iter().next().map(|objection| objection.message)
+    }
+
+    #[test]
+    fn what_this_run_works_with_stays() {
+        let (delete, update) = (Action::Delete, Action::Update);
+        let token = json!({"token": OWN, "expire": 5});
+        for (action, field, says) in [
+            (delete, "", "delete it"),
+            (update, "secret", "make it anew"),
+            (update, "expire", "expires"),
+            (update, "privsep", "what its user may"),
+        ] {
+            let message = told(action, "dc/token/own", token.clone(), field);
+            assert!(message.is_some_and(|text| text.contains(OWN) && text.contains(says)), "{field}");
+        }
+        let user = json!({"user": "strata@pve", "enabled": false, "expire": 5, "groups": ["a"]});
+        for (action, field) in [(delete, ""), (update, "enabled"), (update, "expire"), (update, "groups")] {
+            assert!(told(action, "dc/user/own", user.clone(), field).is_some(), "{field}");
+        }
+        for (subject, kind) in [(OWN, "token"), ("strata@pve", "user"), ("admins", "group")] {
+            let entry = json!({"path": "/", "subject": subject, "subject_type": kind, "grants": "X"});
+            assert!(told(delete, "dc/acl/x", entry.clone(), "").is_some(), "{subject}");
+            assert!(told(update, "dc/acl/x", entry, "propagate").is_some(), "{subject}");
+        }
+        for role in ["ByToken", "ByUser", "ByGroup"] {
+            let wanted = json!({"role": role, "privileges": ["a"]});
+            assert!(told(delete, "dc/role/x", wanted.clone(), "").is_some(), "{role}");
+            let message = told(update, "dc/role/x", wanted, "privileges");
+            assert!(message.is_some_and(|text| text.contains("take `b` out")), "{role}");
+        }
+        assert!(told(delete, "dc/group/x", json!({"group": "admins"}), "").is_some());
+    }
+
+    #[test]
+    fn what_others_have_and_harmless_changes_pass() {
+        let (create, delete, update) = (Action::Create, Action::Delete, Action::Update);
+        for (action, address, wanted, field) in [
+            (update, "dc/token/own", json!({"token": OWN}), "comment"),
+            (update, "dc/token/own", json!({"token": OWN, "expire": 0}), "expire"),
+            (create, "dc/token/own", json!({"token": OWN}), ""),
+            (delete, "dc/token/x", json!({"token": "strata@pve!other"}), ""),
+            (update, "dc/user/own", json!({"user": "strata@pve", "groups": ["a", "b", "c"]}), "groups"),
+            (update, "dc/user/own", json!({"user": "strata@pve", "enabled": true}), "enabled"),
+            (delete, "dc/user/x", json!({"user": "ann@pve"}), ""),
+            (delete, "dc/group/x", json!({"group": "ops"}), ""),
+            (delete, "dc/role/x", json!({"role": "Ops"}), ""),
+            (update, "dc/role/x", json!({"role": "ByUser", "privileges": ["a", "b", "c"]}), "privileges"),
+            (delete, "dc/acl/x", json!({"subject": "ops", "subject_type": "group", "grants": "ByUser"}), ""),
+        ] {
+            assert_eq!(told(action, address, wanted, field), None, "{address} {field}");
+        }
+    }
+}
