@@ -504,6 +504,103 @@ fn the_interface_that_a_host_is_reached_by_needs_consent() {
 }
 
 #[test]
+fn what_others_stage_on_our_interfaces_is_not_ours() {
+    let dc = Datacenter::new(&BRIDGES.replace("vmbr5: {}", "vmbr0: {adopt: true, comment: uplink}"));
+    dc.apply();
+    dc.change("PUT", "/nodes/pve1/network/vmbr0", json!({"type": "bridge", "cidr": "203.0.113.66/24"}));
+    let before = dc.export();
+    for command in [&["plan"][..], &["apply", "--yes"]] {
+        let refused = dc.strata().run(command).code(3).all();
+        assert!(refused.contains("are staged that are not ours (`vmbr0`)"), "{refused}");
+        assert!(refused.contains("`pvesh delete /nodes/pve1/network`"), "{refused}");
+    }
+    assert_same(&dc.export(), &before, "nothing is touched");
+    dc.change("DELETE", "/nodes/pve1/network", json!({}));
+    dc.assert_settled();
+    // Also where it comes between our own and the reload, on an interface that we change as well.
+    dc.repo.edit(FILE, "vmbr0: {adopt: true, comment: uplink}", "vmbr1: {adopt: true, mtu: 1400}");
+    let control = dc.sim.control();
+    let fault =
+        control.fault(&json!({"kind": "hold-after", "method": "PUT", "path": "/nodes/pve1/network/vmbr1"}));
+    let mut child = dc.strata().spawn(&["apply", "--yes"]);
+    assert!(control.wait_fault(fault, 60.0));
+    dc.change("PUT", "/nodes/pve1/network/vmbr1", json!({"type": "bridge", "cidr": "203.0.113.66/24"}));
+    control.release(fault);
+    assert!(!child.wait().unwrap().success());
+    let live = dc.export()["nodes"][0]["interfaces"]["vmbr1"].to_string();
+    assert!(!live.contains("203.0.113.66"), "{live}");
+}
+
+#[test]
+fn a_network_is_not_forgotten_while_others_stage_changes_of_it() {
+    let dc = Datacenter::new(BRIDGES);
+    let before = dc.export();
+    dc.apply();
+    dc.change("POST", "/nodes/pve1/network", json!({"iface": "vmbr9", "type": "bridge"}));
+    let refused = dc.strata().run(&["destroy", "--yes"]).code(3).all();
+    assert!(refused.contains("`vmbr9`") && refused.contains("`pvesh set /nodes/pve1/network`"), "{refused}");
+    assert!(!refused.contains("adopt"), "{refused}");
+    dc.repo.edit(FILE, "network:\n  vmbr5: {}\n", "");
+    let refused = dc.strata().run(&["apply", "--yes"]).code(3).all();
+    assert!(refused.contains("`vmbr9`"), "{refused}");
+    assert!(dc.export()["nodes"][0]["interfaces"]["vmbr5"].is_object());
+    dc.change("DELETE", "/nodes/pve1/network", json!({}));
+    dc.apply();
+    assert_same(&dc.export(), &before, "our bridge is gone");
+}
+
+#[test]
+fn a_way_to_the_host_is_neither_changed_nor_taken_without_consent() {
+    let dc = Datacenter::new(&BRIDGES.replace("vmbr5: {}", "vmbr5: {address: 192.0.2.11/24}"));
+    let refused = dc.strata().run(&["plan"]).code(3).all();
+    assert!(refused.contains("`vmbr5` would take `192.0.2.11`"), "{refused}");
+    assert!(refused.contains("`vmbr0` has it"), "{refused}");
+    dc.repo.edit(FILE, "192.0.2.11/24", "192.0.2.12/24, mayCutConnection: true");
+    let refused = dc.strata().run(&["plan"]).code(3).all();
+    assert!(refused.contains("it is that of `pve2`"), "{refused}");
+    // The default gateway, on an interface that nobody knows the host by.
+    dc.change(
+        "PUT",
+        "/nodes/pve1/network/vmbr0",
+        json!({"type": "bridge", "cidr": "192.0.2.11/24", "bridge_ports": "eno1", "delete": "gateway"}),
+    );
+    dc.change(
+        "PUT",
+        "/nodes/pve1/network/vmbr1",
+        json!({"type": "bridge", "cidr": "198.51.100.2/24", "gateway": "198.51.100.1"}),
+    );
+    dc.change("PUT", "/nodes/pve1/network", json!({}));
+    dc.repo.edit(
+        FILE,
+        "vmbr5: {address: 192.0.2.12/24, mayCutConnection: true}",
+        "vmbr1: {adopt: true, mtu: 1400}",
+    );
+    let refused = dc.strata().run(&["plan"]).code(3).all();
+    assert!(refused.contains("`vmbr1` carries the default gateway `198.51.100.1`"), "{refused}");
+    dc.repo.edit(FILE, "mtu: 1400", "mtu: 1400, mayCutConnection: true");
+    dc.apply();
+    dc.assert_settled();
+}
+
+#[test]
+fn a_reload_whose_end_nobody_saw_is_done_again() {
+    let dc = Datacenter::new(BRIDGES);
+    let control = dc.sim.control();
+    let fault = control.fault(&json!({"kind": "hold-after", "method": "PUT", "path": "/nodes/pve1/network"}));
+    let mut child = dc.strata().spawn(&["apply", "--yes"]);
+    assert!(control.wait_fault(fault, 60.0));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    control.release(fault);
+    control.clear_faults();
+    let plan = dc.strata().run(&["plan"]).ok().all();
+    assert!(plan.contains("staged") && plan.contains("the network of `pve1` is reloaded"), "{plan}");
+    let applied = dc.apply();
+    assert!(applied.contains("the network of `pve1` is reloaded"), "{applied}");
+    dc.assert_settled();
+}
+
+#[test]
 fn guests_and_what_they_stand_on_are_made_in_one_go() {
     let dc = Datacenter::new(DATACENTER);
     dc.repo.write(
