@@ -411,7 +411,7 @@ fn what_others_made_stays_as_it_is() {
     );
     dc.change("PUT", "/access/groups/ops", json!({"groupid": "ops", "comment": "by hand"}));
     let refused = dc.strata().run(&["apply", "--yes"]).code(3).all();
-    assert!(refused.contains("differs in what cannot be changed: `export`, `type`"), "{refused}");
+    assert!(refused.contains("differs in what cannot be changed: `export`, `server`, `type`"), "{refused}");
     dc.change("DELETE", "/storage/media", json!({}));
     let nfs = json!({"storage": "media", "type": "nfs", "server": "192.0.2.31", "export": "/media", "content": "iso"});
     dc.change("POST", "/storage", nfs);
@@ -536,7 +536,11 @@ fn a_storage_does_not_take_keys_and_permissions_of_others_along() {
             assert!(refused.contains(text), "{text}:\n{refused}");
         }
         // Our own go with it only where everything goes.
-        assert_eq!(refused.contains("PVEDatastoreUser for ann@pve"), arguments[0] == "apply", "{refused}");
+        assert_eq!(
+            refused.contains("media, PVEDatastoreUser for ann@pve"),
+            arguments[0] == "apply",
+            "{refused}"
+        );
         assert_same(&dc.export(), &before, "nothing is touched");
     }
     dc.repo.write(FILE, &source);
