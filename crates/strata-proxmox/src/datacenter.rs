@@ -22,7 +22,7 @@ mod token;
 use std::collections::BTreeMap;
 
 use futures::stream::{self, StreamExt, TryStreamExt};
-use strata_engine::{Outcome, ProviderError, Sighting, Wanted};
+use strata_engine::{Objection, Operation, Outcome, ProviderError, Sighting, Wanted};
 use strata_resource::{Kind, Spec};
 
 use self::family::Family;
@@ -30,7 +30,6 @@ use crate::client::Client;
 use crate::execute::Work;
 
 pub(crate) use self::needs::{forbidden_passwords, needs_of};
-pub(crate) use self::network::objections;
 pub(crate) use self::notices::notices;
 pub(crate) use self::promises::Promises;
 pub use self::token::TokenKeeper;
@@ -55,6 +54,16 @@ fn family_of(kind: Kind) -> Option<&'static dyn Family> {
         Kind::SecurityGroup => &rules::SECURITY_GROUP,
         _ => return None,
     })
+}
+
+/// What would do harm that nobody can make good.
+pub(crate) async fn objections(
+    client: &Client,
+    operations: &[Operation],
+) -> Result<Vec<Objection>, ProviderError> {
+    let mut found = network::objections(client, operations).await?;
+    found.extend(storage::objections(client, operations).await?);
+    Ok(found)
 }
 
 /// One listing for each kind, however many objects are asked about.

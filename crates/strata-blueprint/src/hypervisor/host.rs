@@ -20,6 +20,9 @@ impl Draft<'_> {
                 strata_diagnostics::Diagnostic::error("no-node", "settings of hosts, and no host is named");
             self.found.push(problem.hint("set `proxmox: {nodes: [pve1, …]}`"));
         }
+        if let Some(fourth) = hypervisor.dns.as_ref().and_then(|dns| dns.servers.get(3)) {
+            self.refuse("too-many", "a host has up to three name servers", fourth.span);
+        }
         for node in &nodes {
             if let Some(dns) = &hypervisor.dns {
                 let mut part =
