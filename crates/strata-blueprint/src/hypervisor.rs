@@ -23,8 +23,9 @@ pub fn draw_hypervisor(site: &Site<'_>, hypervisor: &Hypervisor) -> Result<Bluep
         return Err(vec![Diagnostic::error("no-target", message).hint(hint)]);
     };
     let mut draft = Draft::new(site, target.to_owned());
-    draft.access(hypervisor);
+    // Before the access to them: Proxmox drops the entries of a storage together with it.
     draft.storages_and_mappings(hypervisor);
+    draft.access(hypervisor);
     draft.hosts(hypervisor);
     draft.datacenter_firewall(hypervisor);
     if let Err(error) = draft.blueprint.graph.check()

@@ -18,6 +18,7 @@ use strata_resource::{
 };
 use strata_state::{DeposedObject, OpenEntry, StateDocument, StateResource};
 
+pub(crate) use self::problems::busy_hint;
 use self::steps::same_record;
 use crate::place::Place;
 use crate::plan::{Plan, Problem, Step, StepAction};

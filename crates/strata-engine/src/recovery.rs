@@ -6,6 +6,7 @@ use strata_state::{Action, DeposedObject, Effect, JournalRecord, OpenEntry, Stat
 
 use crate::events::Event;
 use crate::place::Place;
+use crate::planner::busy_hint;
 use crate::refresh::answers;
 use crate::run::{EngineError, LockedRun};
 use crate::{Observed, OperationContext, Provider, ProviderError, Sighting, Wanted};
@@ -76,8 +77,13 @@ pub(crate) async fn sight(
 
 /// What an open create was to make; of what is always there and only changed, what it was to become.
 pub(crate) fn begun_spec(entry: &OpenEntry) -> Option<&Spec> {
-    let makes = entry.action == Action::Create || entry.address.kind() == Kind::Network;
-    Some(&entry.becomes.as_ref().filter(|_| makes)?.spec)
+    let network = entry.address.kind() == Kind::Network;
+    match &entry.becomes {
+        Some(becomes) if network || entry.action == Action::Create => Some(&becomes.spec),
+        // Also a removal stages its changes: that one was begun says whose they are.
+        None if network => Some(&entry.identity),
+        _ => None,
+    }
 }
 
 /// What the state knows of the very object that an entry is about: the current one of its address, or a former one.
@@ -100,7 +106,7 @@ pub(crate) fn decide(
         (_, Sighting::Busy(what)) => {
             return Err(Box::new(
                 ProviderError::new(crate::ErrorClass::Conflict, what)
-                    .hint("wait until its task has ended, then apply again"),
+                    .hint(busy_hint(&entry.address, "apply again")),
             ));
         }
         // A machine that reboots cannot be asked. What was begun is done again from its start, which does no harm.
@@ -110,7 +116,7 @@ pub(crate) fn decide(
             (begun_create(entry, &observed, document), Resolution::Adopted)
         }
         (Action::Update, Sighting::Ours(_)) => (begun_update(entry, document), Resolution::Adopted),
-        (Action::Delete, Sighting::Ours(_)) => (Effect::Unchanged, Resolution::NotDone),
+        (Action::Delete, Sighting::Ours(_)) => (begun_delete(entry, document), Resolution::NotDone),
         (Action::Delete, Sighting::Absent) => (removed(entry, document), Resolution::Finished),
         (Action::Create | Action::Update, Sighting::Absent) => (Effect::Unchanged, Resolution::NotDone),
         (_, Sighting::Stranger(_)) => (Effect::Unchanged, Resolution::LeftToStranger),
@@ -144,10 +150,23 @@ pub(crate) fn begun_update(entry: &OpenEntry, document: &StateDocument) -> Effec
         return if is_first { Effect::Put(Box::new(first)) } else { Effect::Unchanged };
     };
     let spec = claimed_spec(&known.spec, &becomes.spec);
-    if spec == known.spec || Place::of_record(entry.address.kind(), known) != Place::of_entry(entry) {
+    // What is staged or not reloaded on a host is not seen by its fields: the record says that something is open.
+    let partial = known.partial || entry.address.kind() == Kind::Network;
+    let same = spec == known.spec && partial == known.partial;
+    if same || Place::of_record(entry.address.kind(), known) != Place::of_entry(entry) {
         return Effect::Unchanged;
     }
-    Effect::Put(Box::new(StateResource { spec, ..known.clone() }))
+    Effect::Put(Box::new(StateResource { spec, partial, ..known.clone() }))
+}
+
+/// A removal that may have been done in part; only of a network does that have to be remembered.
+fn begun_delete(entry: &OpenEntry, document: &StateDocument) -> Effect {
+    match document.resources.get(&entry.address) {
+        Some(known) if entry.address.kind() == Kind::Network => {
+            Effect::Put(Box::new(StateResource { partial: true, ..known.clone() }))
+        }
+        _ => Effect::Unchanged,
+    }
 }
 
 /// The effect of a delete that was done: of the object itself, or of a former one.

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use futures::future::try_join_all;
-use strata_resource::{Address, Lineage, ResourceGraph, Spec};
+use strata_resource::{Address, Kind, Lineage, ResourceGraph, Spec};
 use strata_state::{OpenEntry, StateDocument, StateResource};
 
 use crate::place::Place;
@@ -123,13 +123,16 @@ fn questions<'a>(
     }
     for (address, recorded) in &state.resources {
         if graph.get(address).is_none() {
+            // What is staged on a host is ours only where something is open.
+            let of_network =
+                open.iter().find(|entry| entry.address == *address && address.kind() == Kind::Network);
             questions.push(Question {
                 slot: Slot::Current,
                 address,
                 target: &recorded.target,
                 spec: &recorded.spec,
                 recorded: Some(Cow::Borrowed(recorded)),
-                begun: None,
+                begun: of_network.and_then(begun_spec),
             });
         }
         questions.extend(recorded.deposed.iter().map(|former| Question {

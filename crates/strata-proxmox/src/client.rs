@@ -120,12 +120,20 @@ impl Client {
         self.auth.login_password().filter(|_| !self.auth.has_root_login())
     }
 
-    /// The address in the endpoint, where it is one and no name.
-    pub(crate) fn endpoint_ip(&self) -> Option<String> {
-        let host = self.endpoint.split("://").last()?.split('/').next()?;
+    /// The addresses of the endpoint: the one in it, or those that its name stands for.
+    pub(crate) async fn endpoint_ips(&self) -> Vec<String> {
+        const PATIENCE: Duration = Duration::from_secs(5);
+        let host =
+            self.endpoint.split("://").last().and_then(|rest| rest.split('/').next()).unwrap_or_default();
         let bare = host.strip_prefix('[').and_then(|rest| rest.split(']').next());
         let bare = bare.unwrap_or_else(|| host.split(':').next().unwrap_or_default());
-        bare.parse::<std::net::IpAddr>().ok().map(|ip| ip.to_string())
+        if let Ok(ip) = bare.parse::<std::net::IpAddr>() {
+            return vec![ip.to_string()];
+        }
+        match tokio::time::timeout(PATIENCE, tokio::net::lookup_host((bare, 8006))).await {
+            Ok(Ok(found)) => found.map(|address| address.ip().to_string()).collect(),
+            _ => Vec::new(),
+        }
     }
 
     /// Where values of new tokens go.

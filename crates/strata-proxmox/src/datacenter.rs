@@ -59,13 +59,14 @@ fn family_of(kind: Kind) -> Option<&'static dyn Family> {
     })
 }
 
-/// What of the operations would do harm. `known` are the entries of the access control that are ours.
+/// What would do harm that nobody can make good. `known` are the entries of the access control that are ours.
 pub(crate) async fn objections(
     client: &Client,
     operations: &[Operation],
     known: &BTreeSet<String>,
 ) -> Result<Vec<Objection>, ProviderError> {
     let mut found = network::objections(client, operations).await?;
+    found.extend(storage::objections(client, operations).await?);
     found.extend(standing_access::objections(client, operations, known).await?);
     Ok(found)
 }

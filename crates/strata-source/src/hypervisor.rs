@@ -4,7 +4,7 @@ pub mod access;
 pub mod network;
 pub mod storage;
 
-use strata_yaml::{Map, Spanned, record};
+use strata_yaml::{Map, Spanned, TextRule, TextShape, record};
 
 use crate::hypervisor::access::{AclEntry, Group, Role, Token, User};
 use crate::hypervisor::network::{DnsSettings, HostInterface};
@@ -12,6 +12,21 @@ use crate::hypervisor::storage::Storage;
 use crate::machine::firewall::{FirewallRule, Policy};
 use crate::stack::Metadata;
 use crate::value::name::{ID, NAME, POOL, TOKEN, USER};
+
+/// Of an IP set, of a security group: Proxmox makes the letters lower-case when it reads its file.
+const FIREWALL_NAME: TextRule = TextRule {
+    shape: TextShape {
+        what: "a name of lower-case letters, digits, `-` and `_` that begins with a letter",
+        pattern: Some("^[a-z][a-z0-9_-]+$"),
+    },
+    accepts: |text| {
+        let plain =
+            |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'-' | b'_');
+        text.len() > 1
+            && text.starts_with(|first: char| first.is_ascii_lowercase())
+            && text.bytes().all(plain)
+    },
+};
 
 record! {
     /// Where the hosts are.
@@ -135,9 +150,9 @@ record! {
         /// names for addresses
         "aliases" aliases: Map<Alias> [keys(ID)];
         /// named sets of addresses
-        "ipSets" ip_sets: Map<IpSet> [keys(ID)];
+        "ipSets" ip_sets: Map<IpSet> [keys(FIREWALL_NAME)];
         /// named sets of rules
-        "groups" groups: Map<SecurityGroup> [keys(ID)];
+        "groups" groups: Map<SecurityGroup> [keys(FIREWALL_NAME)];
         /// taken over if it is there already and nobody's mark is on it
         "adopt" adopt: bool = false;
         /// never destroyed or replaced by Strata

@@ -108,6 +108,7 @@ impl Draft<'_> {
         part.needs.extend(self.known(Kind::Role, Some(&entry.role)));
         // Proxmox drops the entries of a pool together with it.
         part.needs.extend(self.known(Kind::Pool, entry.path.strip_prefix("/pool/")));
+        part.needs.extend(self.known(Kind::Storage, entry.path.strip_prefix("/storage/")));
         self.part(part);
     }
 

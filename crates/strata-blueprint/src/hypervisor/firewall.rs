@@ -1,9 +1,12 @@
 //! The firewall of the datacenter: names for addresses, sets of them, groups of rules, and the rules themselves.
 
 use std::collections::BTreeSet;
+use std::net::IpAddr;
 
+use strata_diagnostics::Diagnostic;
 use strata_resource::{Kind, Spec, Value};
 use strata_source::hypervisor::Hypervisor;
+use strata_source::value::address::Cidr;
 
 use super::Part;
 use crate::fields::{Fields, list};
@@ -25,6 +28,14 @@ impl Draft<'_> {
         for (name, set) in firewall.ip_sets.iter() {
             let mut part = Part::new(Kind::Ipset, name, name.span).flags(set.adopt, set.protect);
             part.spec.put("ipset", name.as_str());
+            for (address, network) in
+                set.addresses.iter().filter_map(|address| Some((address, as_kept(address)?)))
+            {
+                let message =
+                    format!("`{address}` in the IP set `{name}` is not how Proxmox keeps that network");
+                let problem = Diagnostic::error("not-a-network", message).at(name.span);
+                self.found.push(problem.hint(format!("write `{network}`, or the address without a prefix")));
+            }
             part.spec.put(
                 "addresses",
                 list(set.addresses.iter().map(|address| plain(address)).collect::<BTreeSet<_>>()),
@@ -58,6 +69,24 @@ impl Draft<'_> {
         part.needs = all;
         self.part(part);
     }
+}
+
+/// A network as an IP set keeps it, if that is not how it is written.
+fn as_kept(written: &str) -> Option<String> {
+    let cidr: Cidr = written.trim_start_matches('!').parse().ok()?;
+    let network = match cidr.address {
+        IpAddr::V4(ip) => {
+            let mask = u32::MAX.checked_shl(32 - u32::from(cidr.prefix)).unwrap_or(0);
+            IpAddr::V4((u32::from(ip) & mask).into())
+        }
+        IpAddr::V6(ip) => {
+            let mask = u128::MAX.checked_shl(128 - u32::from(cidr.prefix)).unwrap_or(0);
+            IpAddr::V6((u128::from(ip) & mask).into())
+        }
+    };
+    let sign = if written.starts_with('!') { "!" } else { "" };
+    let kept = format!("{sign}{network}/{}", cidr.prefix);
+    (kept != written).then_some(kept)
 }
 
 /// As Proxmox keeps it: a network of one address is that address.

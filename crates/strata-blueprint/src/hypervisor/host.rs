@@ -26,6 +26,9 @@ impl Draft<'_> {
             };
             self.found.push(problem.hint("set `proxmox: {nodes: [pve1, …]}`"));
         }
+        if let Some(fourth) = hypervisor.dns.as_ref().and_then(|dns| dns.servers.get(3)) {
+            self.refuse("too-many", "a host has up to three name servers", fourth.span);
+        }
         for node in &nodes {
             if let Some(dns) = &hypervisor.dns {
                 let mut part =

@@ -1,5 +1,6 @@
 //! Storages, and devices that guests refer to by name.
 
+use strata_diagnostics::Diagnostic;
 use strata_resource::{Kind, Spec, Value};
 use strata_source::hypervisor::storage::Storage;
 use strata_source::hypervisor::{Hypervisor, MappedDevice, Mapping};
@@ -9,6 +10,9 @@ use super::Part;
 use crate::fields::{Fields, int, list};
 use crate::guest::raw;
 use crate::site::Draft;
+
+/// What Proxmox keeps apart and never tells.
+const SECRETS: [&str; 4] = ["encryption-key", "master-pubkey", "keyring", "password"];
 
 impl Draft<'_> {
     pub(super) fn storages_and_mappings(&mut self, hypervisor: &Hypervisor) {
@@ -25,6 +29,25 @@ impl Draft<'_> {
 
     fn storage(&mut self, name: &Spanned<String>, storage: &Storage) {
         let mut part = Part::new(Kind::Storage, name, name.span).flags(storage.adopt, storage.protect);
+        for (key, _) in storage.options.iter().filter(|(key, _)| SECRETS.contains(&key.as_str())) {
+            let message =
+                format!("`{key}` of the storage `{name}` is a secret, and `options` are shown to everyone");
+            let hint = match key.as_str() {
+                "password" => "write it as `password: {secret: NAME}`, beside `options`",
+                _ => "set it in Proxmox: Strata leaves the keys of a storage alone",
+            };
+            self.found.push(Diagnostic::error("secret-option", message).at(key.span).hint(hint));
+        }
+        if let Some(path) = storage.path.as_deref().filter(|path| path.starts_with('/')) {
+            let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty() && *part != ".").collect();
+            let kept = format!("/{}", parts.join("/"));
+            if kept != path {
+                let message =
+                    format!("`{path}` of the storage `{name}` is not how Proxmox keeps that folder");
+                let problem = Diagnostic::error("not-a-folder", message).at(name.span);
+                self.found.push(problem.hint(format!("write `{kept}`")));
+            }
+        }
         let spec = &mut part.spec;
         spec.put("storage", name.as_str());
         spec.put("type", storage.kind.to_string());

@@ -1,9 +1,20 @@
 //! What stands in the way of a plan, told with what to do about it.
 
-use strata_resource::{Address, ChangeEffect, FieldChange, Refusal, Resource, Value};
+use strata_resource::{Address, ChangeEffect, FieldChange, Kind, Refusal, Resource, Value};
 
 use super::Planner;
 use crate::plan::{Problem, ProblemKind, Step, StepAction};
+
+/// What to do about something that others are at.
+pub(crate) fn busy_hint(address: &Address, then: &str) -> String {
+    if address.kind() == Kind::Network {
+        let path = format!("/nodes/{}/network", address.name());
+        return format!(
+            "bring what is staged into effect (`pvesh set {path}`) or take it back (`pvesh delete {path}`), then {then}"
+        );
+    }
+    format!("wait until its task has ended, then {then}; `strata apply` waits for tasks of its own")
+}
 
 impl Planner<'_> {
     pub(super) fn stranger(&mut self, resource: &Resource, what: &str) {
@@ -26,8 +37,7 @@ impl Planner<'_> {
             kind: ProblemKind::Busy,
             address: address.clone(),
             message: what.to_owned(),
-            hint: "wait until its task has ended, then plan again; `strata apply` waits for tasks of its own"
-                .to_owned(),
+            hint: busy_hint(address, "plan again"),
             origin,
         });
     }

@@ -16,7 +16,7 @@ use crate::execute::{StepError, Work};
 pub(super) async fn converge(work: &Work<'_>, family: &dyn Family) -> Result<Outcome, ProviderError> {
     let mut live = read(work, family).await?;
     check_first(work, family, live.as_ref())?;
-    let (mut sent, mut wrote) = (BTreeSet::new(), false);
+    let (mut sent, mut wrote, mut made) = (BTreeSet::new(), false, false);
     // Each call brings it closer; a bound for the case that somebody else works against us.
     for _ in 0..most(work, live.as_ref()) {
         let outstanding = outstanding(work, live.as_ref(), &sent);
@@ -26,6 +26,7 @@ pub(super) async fn converge(work: &Work<'_>, family: &dyn Family) -> Result<Out
         let mut lost = None;
         match work.run(call).await {
             Ok(()) => {
+                made |= live.is_none() && work.operation.action == Action::Create;
                 wrote = true;
                 sent.extend(sends);
             }
@@ -33,14 +34,24 @@ pub(super) async fn converge(work: &Work<'_>, family: &dyn Family) -> Result<Out
             // Another object of the same file was changed, perhaps by us.
             Err(error) if error.kind() == Some(&ApiErrorKind::Changed) => {}
             Err(error) if is_gone(work, &error) => {}
-            Err(error) => return Err(error.into()),
+            Err(error) => {
+                let mut error = ProviderError::from(error);
+                // This call did nothing; those before it did.
+                error.nothing_done &= !wrote;
+                return Err(error);
+            }
         }
         live = match (read(work, family).await, lost) {
             (Ok(live), _) => live,
             (Err(_), Some(error)) => return Err(error.into()),
             (Err(error), None) => return Err(error),
         };
-        if wrote {
+        if made {
+            // The server said that we made it. What it writes in its own way is for the next plan to tell.
+            if live.is_some() && work.operation.address.kind().is_made_at_once() {
+                return Ok(Outcome::default());
+            }
+        } else if wrote {
             check_ours(work, family, live.as_ref())?;
         } else {
             check_first(work, family, live.as_ref())?;
@@ -48,7 +59,7 @@ pub(super) async fn converge(work: &Work<'_>, family: &dyn Family) -> Result<Out
     }
     let message = format!("{} does not become what was sent", named(work, family));
     Err(ProviderError::new(ErrorClass::Conflict, message)
-        .hint("somebody else may be changing it at the same time; plan again"))
+        .hint("the server may write it in another way than the source does, or somebody else changes it at the same time; plan again"))
 }
 
 /// Lists of rules and addresses take a call for each.

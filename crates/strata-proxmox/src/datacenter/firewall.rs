@@ -6,12 +6,12 @@ use std::collections::BTreeMap;
 
 use async_trait::async_trait;
 use http::Method;
-use strata_engine::ProviderError;
+use strata_engine::{Operation, ProviderError};
 use strata_resource::{Spec, Value};
 use strata_state::Action;
 
 use super::family::{Family, Job, LiveObject, NextCall, digest_of, spec_text};
-use super::rules::{rule_call, rules_of};
+use super::rules::{respell_macros, rule_call, rules_of};
 use super::simple::{Field, Shape, Simple, Unset};
 use crate::api::Params;
 use crate::client::{CallError, Client};
@@ -68,6 +68,7 @@ impl Family for Firewall {
         object.spec.insert("firewall".to_owned(), Value::text("datacenter"));
         object.spec.insert("options".to_owned(), Value::Map(live.options));
         object.spec.insert("rules".to_owned(), Value::List(live.rules));
+        respell_macros(&mut object, asked.first().copied());
         object.digest = digest_of(&object.spec);
         object.file_digest = live.rules_digest;
         let names = asked.iter().filter_map(|spec| self.key(spec));
@@ -78,7 +79,6 @@ impl Family for Firewall {
         let nothing = LiveObject::default();
         let live = live.unwrap_or(&nothing);
         let deletes = job.work.operation.action == Action::Delete;
-        let options = options_write(job, live, deletes);
         let rules = match job.spec().get("rules") {
             Some(_) if deletes => Some(Vec::new()),
             Some(_) => rules_of(job.spec()),
@@ -86,19 +86,52 @@ impl Family for Firewall {
             None => job.lacks("rules").then(Vec::new),
         };
         let rules = rules.and_then(|rules| rule_call(job, RULES, live, &rules));
-        // Whoever is let in must be before the rest is kept out; what no longer keeps out goes first.
-        let opens = deletes || spec_enable(job.spec()) != Some(true);
-        let call = if opens { options.or(rules) } else { rules.or(options) };
+        // What no longer keeps out goes first; whoever is let in must be before the rest is kept out.
+        let opening = options_write(job, live, deletes, Opens::Yes);
+        let call = opening.or(rules).or_else(|| options_write(job, live, deletes, Opens::No));
         Ok(call.map(NextCall::from))
     }
 }
 
-fn spec_enable(spec: &Spec) -> Option<bool> {
-    spec.get("options")?.as_map()?.get("enable")?.as_bool()
+/// Whether the value of an option lets more through than its opposite does.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Opens {
+    Yes,
+    No,
 }
 
-/// The options that differ and those that go.
-fn options_write(job: &Job<'_>, live: &LiveObject, deletes: bool) -> Option<crate::execute::Call> {
+impl Opens {
+    /// None is the value that Proxmox takes if nothing is said.
+    fn of(option: &str, value: Option<&Value>) -> Self {
+        let opens = match value {
+            Some(Value::Bool(on)) => !on,
+            Some(Value::Text(policy)) => policy == "ACCEPT",
+            _ => option != "policy_in",
+        };
+        if opens { Self::Yes } else { Self::No }
+    }
+}
+
+/// Whether the hosts drop what no rule lets in, if an operation is done: an option that it says nothing of stays as it is.
+pub(super) fn keeps_out(operation: &Operation) -> bool {
+    let option = |spec: Option<&Spec>, name: &str| spec?.get("options")?.as_map()?.get(name).cloned();
+    let after = |name: &str| {
+        let wanted = option(Some(&operation.spec), name).filter(|_| operation.action != Action::Delete);
+        let ours = option(operation.recorded.as_ref().map(|recorded| &recorded.spec), name).is_some();
+        let live = || option(operation.observed.as_ref().map(|seen| &seen.spec), name);
+        wanted.or_else(|| live().filter(|_| !ours))
+    };
+    let on = after("enable").as_ref().and_then(Value::as_bool) == Some(true);
+    on && Opens::of("policy_in", after("policy_in").as_ref()) == Opens::No
+}
+
+/// The options that differ and those that go, of those that let more through or of the others.
+fn options_write(
+    job: &Job<'_>,
+    live: &LiveObject,
+    deletes: bool,
+    opens: Opens,
+) -> Option<crate::execute::Call> {
     let empty = Spec::new();
     let options = |spec: &Spec| spec.get("options").and_then(Value::as_map).cloned().unwrap_or_default();
     let (wanted, there) = (options(job.spec()), options(&live.spec));
@@ -106,7 +139,11 @@ fn options_write(job: &Job<'_>, live: &LiveObject, deletes: bool) -> Option<crat
     let mut delete: Vec<&str> = Vec::new();
     for option in OURS {
         let applied = job.work.operation.recorded.as_ref().map_or(&empty, |recorded| &recorded.spec);
-        match (wanted.get(option).filter(|_| !deletes), there.get(option)) {
+        let wanted = wanted.get(option).filter(|_| !deletes);
+        if Opens::of(option, wanted) != opens {
+            continue;
+        }
+        match (wanted, there.get(option)) {
             (Some(value), there) if Some(value) != there => match value {
                 Value::Bool(on) => params.set(option, u8::from(*on)),
                 Value::Text(text) => params.set(option, text),

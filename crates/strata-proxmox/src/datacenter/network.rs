@@ -1,13 +1,14 @@
 //! Interfaces of hosts. Edits are staged, and come into effect together with one reload.
 //!
-//! A reload brings everything into effect that is staged, whoever staged it. So nothing is begun while somebody else's changes wait, and
-//! directly before the reload it is looked whether anything but ours would come along.
+//! A reload brings everything into effect that is staged, whoever staged it. So nothing is begun while changes wait that no open entry of
+//! ours explains, and directly before the reload it is looked whether anything but ours would come along.
 
 mod guard;
 mod interface;
 mod staged;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_trait::async_trait;
 use http::Method;
@@ -190,16 +191,54 @@ pub(super) async fn execute(work: &Work<'_>) -> Result<Outcome, ProviderError> {
         return Err(ProviderError::new(ErrorClass::Missing, format!("there is no host `{node}`")));
     };
     let clean = before.changes.is_none();
-    let watched = Watched { before, ours: ours(work) };
-    match converge::converge(work, &watched).await {
+    let watched = Watched { before, ours: ours(work), own: own(work), reloads: AtomicBool::new(false) };
+    let outcome = match converge::converge(work, &watched).await {
+        // An earlier run may have put the file in place without a reload that went well.
+        Ok(outcome) if clean && reload_is_due(work) && !watched.reloads.swap(true, Ordering::Relaxed) => {
+            work.run(reload(work)).await.map(|()| outcome).map_err(ProviderError::from)
+        }
+        outcome => outcome,
+    };
+    match outcome {
         Err(mut error)
             if clean && error.class != ErrorClass::Stopped && error.class != ErrorClass::Unreachable =>
         {
             error.nothing_done |= watched.take_back(work, node).await;
-            Err(error)
+            Err(watched.explain(error, node))
         }
-        outcome => outcome,
+        outcome => outcome.map_err(|error| watched.explain(error, node)),
     }
+}
+
+/// Whether the plan shows that something is to come into effect.
+fn reload_is_due(work: &Work<'_>) -> bool {
+    work.operation.observed.as_ref().is_some_and(|seen| is(&seen.spec, STAGED))
+}
+
+/// An interface that an operation changes: as it is to be, and as it was recorded.
+#[derive(Default)]
+struct Own {
+    wanted: Option<Spec>,
+    recorded: Option<Spec>,
+}
+
+fn own(work: &Work<'_>) -> BTreeMap<String, Own> {
+    let operation = work.operation;
+    let deletes = operation.action == Action::Delete;
+    let wanted = interfaces(&operation.spec);
+    let recorded = operation.recorded.as_ref().map(|recorded| interfaces(&recorded.spec)).unwrap_or_default();
+    let names: BTreeSet<&str> = if operation.action == Action::Update {
+        operation.changes.iter().filter_map(|change| Some(change.path.keys().get(1)?.as_str())).collect()
+    } else {
+        wanted.keys().copied().collect()
+    };
+    names
+        .into_iter()
+        .map(|name| {
+            let wanted = wanted.get(name).filter(|_| !deletes).map(|own| (*own).clone());
+            (name.to_owned(), Own { wanted, recorded: recorded.get(name).map(|own| (*own).clone()) })
+        })
+        .collect()
 }
 
 /// The interfaces that the source or the state speaks of.
@@ -213,9 +252,45 @@ fn ours(work: &Work<'_>) -> BTreeSet<String> {
 struct Watched {
     before: Host,
     ours: BTreeSet<String>,
+    own: BTreeMap<String, Own>,
+    reloads: AtomicBool,
 }
 
 impl Watched {
+    /// Whether something about an interface is neither as it was nor as we make it. Only what decides who reaches the host is compared:
+    /// a server may fill in the rest.
+    fn strays(&self, name: &str, now: &Host) -> bool {
+        let Some(own) = self.own.get(name) else { return true };
+        let read = |host: &Host| interface::settings(host.rows.get(name));
+        let (before, now) = (read(&self.before), read(now));
+        if now.is_none() {
+            return own.wanted.is_some();
+        }
+        let value = |spec: Option<&Spec>, field: &str| spec.and_then(|spec| interface::reach(spec, field));
+        interface::REACH.iter().any(|field| {
+            let (is, was) = (value(now.as_ref(), field), value(before.as_ref(), field));
+            let wanted = value(own.wanted.as_ref(), field);
+            let ours = wanted.is_some() || value(own.recorded.as_ref(), field).is_some();
+            is != was && !(ours && is == wanted)
+        })
+    }
+
+    /// A reload puts the new file in place before it makes it active: a failed one is not undone, and nothing is staged any more.
+    fn explain(&self, mut error: ProviderError, node: &str) -> ProviderError {
+        let failed = error.class == ErrorClass::TaskFailed && !error.nothing_done;
+        if failed && self.reloads.load(Ordering::Relaxed) && error.hint.is_none() {
+            error.message = format!(
+                "{}; the new configuration of `{node}` is in its file, and not or only partly active",
+                error.message
+            );
+            let hint = format!(
+                "see the log of the task, or run `ifreload -a` on `{node}`; the next apply reloads once more"
+            );
+            error = error.hint(hint);
+        }
+        error
+    }
+
     /// The interfaces of others that a reload would change.
     fn foreign(&self, now: &Host) -> Vec<String> {
         if let Some(changes) = &self.before.changes {
@@ -227,7 +302,7 @@ impl Watched {
             interface::settings(self.before.rows.get(*name)) != interface::settings(now.rows.get(*name))
         };
         let names: BTreeSet<&String> = self.before.rows.keys().chain(now.rows.keys()).collect();
-        names.into_iter().filter(|name| !self.ours.contains(*name)).filter(differs).cloned().collect()
+        names.into_iter().filter(differs).filter(|name| self.strays(name, now)).cloned().collect()
     }
 
     /// Nothing was staged before, so whatever is now is ours, unless it shows otherwise. Gives whether all is as it was.
@@ -284,7 +359,14 @@ impl Family for Watched {
             );
             return Err(ProviderError::new(ErrorClass::Conflict, message).hint(staged::HINT));
         }
-        NETWORK.next(job, live)
+        let next = NETWORK.next(job, live)?;
+        if next
+            .as_ref()
+            .is_some_and(|next| next.call.path == path(job.work) && next.call.method == Method::PUT)
+        {
+            self.reloads.store(true, Ordering::Relaxed);
+        }
+        Ok(next)
     }
 }
 
@@ -296,15 +378,20 @@ pub(super) fn judge(wanted: &Wanted<'_>, live: Option<&LiveObject>) -> Sighting 
     let (asked, none) = (interfaces(wanted.spec), BTreeMap::new());
     let recorded = wanted.recorded.map_or_else(|| none.clone(), |recorded| interfaces(&recorded.spec));
     let begun = wanted.begun.map_or(none, interfaces);
+    // Something of ours is open: only then can anything that is staged be ours.
+    let unfinished = wanted.begun.is_some() || wanted.recorded.is_some_and(|recorded| recorded.partial);
     if let Some(changes) = &live.staged {
-        let ours: BTreeSet<String> =
-            asked.keys().chain(recorded.keys()).chain(begun.keys()).map(|name| (*name).to_owned()).collect();
+        let ours: BTreeSet<String> = recorded
+            .keys()
+            .chain(begun.keys())
+            .filter(|_| unfinished)
+            .map(|name| (*name).to_owned())
+            .collect();
         let foreign = staged::foreign(changes, &live.order, &ours);
-        if !foreign.is_empty() {
+        if !unfinished || !foreign.is_empty() {
             let names = foreign.join("`, `");
-            return Sighting::Stranger(format!(
-                "changes of the network of `{node}` are staged that are not ours (`{names}`): a reload would bring them along; {}",
-                staged::HINT
+            return Sighting::Busy(format!(
+                "changes of the network of `{node}` are staged that are not ours (`{names}`): a reload would bring them along"
             ));
         }
     }
@@ -328,5 +415,28 @@ pub(super) fn judge(wanted: &Wanted<'_>, live: Option<&LiveObject>) -> Sighting 
         .collect();
     let mut spec = live.spec.clone();
     spec.insert("interfaces".to_owned(), Value::Map(shown));
+    // Whether the last reload went well is not seen anywhere, so that it is done again.
+    spec.insert(STAGED.to_owned(), Value::Bool(live.staged.is_some() || unfinished));
     Sighting::Ours(Observed { spec, facts: Spec::new(), digest: live.digest.clone(), pending: Vec::new() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failed_reload_is_told_as_what_it_is() {
+        let watched = Watched {
+            before: Host { rows: BTreeMap::new(), changes: None },
+            ours: BTreeSet::new(),
+            own: BTreeMap::new(),
+            reloads: AtomicBool::new(false),
+        };
+        let failed = || ProviderError::new(ErrorClass::TaskFailed, "cannot reload");
+        assert_eq!(watched.explain(failed(), "pve1").message, "cannot reload");
+        watched.reloads.store(true, Ordering::Relaxed);
+        let told = watched.explain(failed(), "pve1");
+        assert!(told.message.contains("is in its file"), "{}", told.message);
+        assert!(told.hint.unwrap().contains("`ifreload -a` on `pve1`"));
+    }
 }

@@ -7,6 +7,7 @@ use strata_engine::{Observed, Sighting, Wanted};
 use strata_resource::{CommentMark, Kind, Spec, Value, diff_specs};
 
 use super::family::{Family, LiveObject};
+use super::rules::respell_macros;
 use crate::firewall::switched_off;
 
 pub(super) fn judge(family: &dyn Family, wanted: &Wanted<'_>, live: Option<&LiveObject>) -> Sighting {
@@ -51,6 +52,8 @@ fn is_on_the_way(kind: Kind, begun: &Spec, live: &LiveObject) -> bool {
     let rules =
         |spec: &Spec| spec.get("rules").and_then(Value::as_list).map(<[_]>::to_vec).unwrap_or_default();
     let off = |rules: Vec<Value>| -> Vec<Value> { rules.iter().map(switched_off).collect() };
+    let mut live = live.clone();
+    respell_macros(&mut live, Some(begun));
     let (begun_rules, there) = (off(rules(begun)), off(rules(&live.spec)));
     let options = |spec: &Spec| spec.get("options").and_then(Value::as_map).cloned().unwrap_or_default();
     let (begun_options, set) = (options(begun), options(&live.spec));

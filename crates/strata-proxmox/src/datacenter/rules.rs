@@ -1,5 +1,7 @@
 //! Lists of rules and of addresses, which are edited one item at a time: security groups and IP sets.
 
+mod steps;
+
 use std::collections::BTreeMap;
 
 use async_trait::async_trait;
@@ -13,11 +15,26 @@ use super::simple::comment_of;
 use crate::api::{Params, encode_path_part};
 use crate::client::{CallError, Client};
 use crate::execute::Call;
-use crate::firewall::{LiveFirewall, RuleStep, canonical_rules, fields_to_drop, next_step, rule_to_wire};
+use crate::firewall::{LiveFirewall, RuleStep, canonical_rules, fields_to_drop, rule_to_wire};
 
 /// A spec's rules in the form that live ones have.
 pub(super) fn rules_of(spec: &Spec) -> Option<Vec<Value>> {
     canonical_rules(spec)
+}
+
+/// Proxmox takes the names of macros in any case, and gives its own spelling: that of the source is as good.
+pub(super) fn respell_macros(live: &mut LiveObject, source: Option<&Spec>) {
+    let spelled = source.and_then(rules_of).unwrap_or_default();
+    let Some(Value::List(rules)) = live.spec.get_mut("rules") else { return };
+    for rule in rules {
+        let Value::Map(rule) = rule else { continue };
+        let Some(Value::Text(name)) = rule.get_mut("macro") else { continue };
+        let same = |other: &&str| other.eq_ignore_ascii_case(name);
+        let mut names = spelled.iter().filter_map(|rule| rule.as_map()?.get("macro")?.as_text());
+        if let Some(other) = names.find(same) {
+            *name = other.to_owned();
+        }
+    }
 }
 
 /// The call that brings a list of rules closer to the wanted one.
@@ -29,7 +46,7 @@ pub(super) fn rule_call(job: &Job<'_>, path: &str, live: &LiveObject, wanted: &[
             params.set(key, value);
         }
     };
-    let (method, path, doing) = match next_step(rules, wanted)? {
+    let (method, path, doing) = match steps::next_step(rules, wanted)? {
         RuleStep::Insert { rule } => {
             fill(&mut params, &rule);
             (Method::POST, path.to_owned(), "add a firewall rule".to_owned())
@@ -182,9 +199,8 @@ impl Family for NamedList {
         let mut found = BTreeMap::new();
         for row in &rows {
             let Some(name) = row_text(row, self.id.1) else { continue };
-            if !asked.iter().any(|spec| self.key(spec).as_deref() == Some(name.as_str())) {
-                continue;
-            }
+            let mut own = asked.iter().filter(|spec| self.key(spec).as_deref() == Some(name.as_str()));
+            let Some(own) = own.next() else { continue };
             let mut live = LiveObject::default();
             live.spec.insert(self.id.0.to_owned(), Value::text(name.as_str()));
             live.set_comment(&row_text(row, "comment").unwrap_or_default());
@@ -194,6 +210,7 @@ impl Family for NamedList {
                 other => other?,
             };
             (self.read)(&mut live, items);
+            respell_macros(&mut live, Some(own));
             live.digest = digest_of(&live.spec);
             found.insert(name, live);
         }

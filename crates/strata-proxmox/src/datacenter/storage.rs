@@ -3,10 +3,12 @@
 use std::collections::BTreeMap;
 
 use async_trait::async_trait;
-use strata_engine::ProviderError;
-use strata_resource::{Spec, Value};
+use strata_engine::{Objection, Operation, ProviderError};
+use strata_resource::{Kind, Spec, Value};
+use strata_state::Action;
 
-use super::family::{Family, Job, LiveObject, NextCall};
+use super::acl::ACL;
+use super::family::{Family, Job, LiveObject, NextCall, spec_text};
 use super::simple::{Field, Shape, Simple, Unset};
 use crate::client::{CallError, Client};
 
@@ -24,7 +26,7 @@ pub(super) static STORAGE: Simple = Simple {
         Field::new("shared", "shared", Shape::Flag),
         Field::new("enabled", "disable", Shape::Opposite),
         Field::new("path", "path", Shape::Text).fixed(),
-        Field::new("server", "server", Shape::Text),
+        Field::new("server", "server", Shape::Text).fixed(),
         Field::new("export", "export", Shape::Text).fixed(),
         Field::new("share", "share", Shape::Text).fixed(),
         Field::new("datastore", "datastore", Shape::Text).fixed(),
@@ -34,7 +36,7 @@ pub(super) static STORAGE: Simple = Simple {
         Field::new("password", "password", Shape::Secret),
         Field::new("volume_group", "vgname", Shape::Text).fixed(),
         Field::new("thin_pool", "thinpool", Shape::Text).fixed(),
-        Field::new("pool", "pool", Shape::Text),
+        Field::new("pool", "pool", Shape::Text).fixed(),
         Field::new("sparse", "sparse", Shape::Flag),
     ],
     unset: Unset::Delete,
@@ -43,6 +45,68 @@ pub(super) static STORAGE: Simple = Simple {
     reserved: |_| None,
     apart: None,
 };
+
+/// A definition takes along what nobody can give back: keys that only Proxmox has, and what others may do there.
+pub(super) async fn objections(
+    client: &Client,
+    operations: &[Operation],
+) -> Result<Vec<Objection>, ProviderError> {
+    let of = |kind: Kind| {
+        let goes = move |operation: &&Operation| {
+            operation.action == Action::Delete && operation.address.kind() == kind
+        };
+        operations.iter().filter(goes)
+    };
+    if of(Kind::Storage).next().is_none() {
+        return Ok(Vec::new());
+    }
+    let look = futures::future::try_join(STORAGE.list(client, &[]), ACL.list(client, &[]));
+    let (storages, permissions) =
+        look.await.map_err(|error| error.explain("look at the storages that are to go"))?;
+    let mut found = Vec::new();
+    for operation in of(Kind::Storage) {
+        let name = spec_text(&operation.spec, "storage");
+        let mut object = |message: String, hint: &str| {
+            found.push(Objection { address: operation.address.clone(), message, hint: hint.to_owned() });
+        };
+        if let Some(key) = storages.get(name).and_then(key_of) {
+            object(
+                format!("Proxmox destroys the {key} of the storage `{name}` together with its definition"),
+                "keep a copy of it, delete the storage in Proxmox, and plan again",
+            );
+        }
+        let path = format!("/storage/{name}");
+        let there = permissions.iter().filter(|(_, entry)| spec_text(&entry.spec, "path") == path);
+        // Those that the same plan takes away go before it.
+        let lost: Vec<&str> = there
+            .map(|(key, _)| key.as_str())
+            .filter(|key| !of(Kind::Acl).any(|gone| ACL.key(&gone.spec).as_deref() == Some(*key)))
+            .collect();
+        if !lost.is_empty() {
+            object(
+                format!(
+                    "Proxmox drops the permissions on the storage `{name}` together with its definition: {}",
+                    lost.join(", ")
+                ),
+                "take them away first, and give them again afterwards",
+            );
+        }
+    }
+    Ok(found)
+}
+
+/// What Proxmox keeps for a storage, was told once, and never tells.
+fn key_of(live: &LiveObject) -> Option<&'static str> {
+    let options = live.spec.get("options").and_then(Value::as_map)?;
+    let has = |key: &str| options.contains_key(key);
+    match spec_text(&live.spec, "type") {
+        "pbs" if has("encryption-key") => Some("encryption key"),
+        "pbs" if has("master-pubkey") => Some("master key"),
+        // A Ceph of its own is asked for a key whenever a storage is made.
+        "rbd" | "cephfs" if has("monhost") => Some("keyring"),
+        _ => None,
+    }
+}
 
 const fn mapping(list: &'static str, fields: &'static [Field]) -> Simple {
     Simple {

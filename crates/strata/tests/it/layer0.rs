@@ -411,7 +411,7 @@ fn what_others_made_stays_as_it_is() {
     );
     dc.change("PUT", "/access/groups/ops", json!({"groupid": "ops", "comment": "by hand"}));
     let refused = dc.strata().run(&["apply", "--yes"]).code(3).all();
-    assert!(refused.contains("differs in what cannot be changed: `export`, `type`"), "{refused}");
+    assert!(refused.contains("differs in what cannot be changed: `export`, `server`, `type`"), "{refused}");
     dc.change("DELETE", "/storage/media", json!({}));
     let nfs = json!({"storage": "media", "type": "nfs", "server": "192.0.2.31", "export": "/media", "content": "iso"});
     dc.change("POST", "/storage", nfs);
@@ -428,6 +428,170 @@ fn what_others_made_stays_as_it_is() {
             && export["groups"]["ops"].is_object()
     );
     assert!(export["users"]["ann@pve"].is_null());
+}
+
+const RULES: &str = "metadata: {name: dc, environment: test}\nproxmox: {target: pve, node: pve1}\nfirewall:\n  enabled: true\n  policyIn: DROP\n  rules:\n    - {direction: in, action: ACCEPT, macro: ssh}\n    - {direction: in, action: ACCEPT, protocol: tcp, destinationPort: \"8006\"}\n    - {direction: in, action: DROP, protocol: tcp}\n";
+
+impl Datacenter {
+    fn get(&self, path: &str) -> Value {
+        let answer = self.sim.control().change(&json!({"method": "GET", "path": path, "params": {}}));
+        assert_eq!(answer["status"], 200, "{answer}");
+        answer["data"].clone()
+    }
+
+    /// The actions of the datacenter's rules that are on.
+    fn actions(&self) -> Vec<String> {
+        let rules = self.get("/cluster/firewall/rules");
+        let on = rules.as_array().unwrap().iter().filter(|rule| rule["enable"] == 1);
+        on.map(|rule| rule["action"].as_str().unwrap().to_owned()).collect()
+    }
+
+    /// Lets a run come to the call that sets the options, and gives what was in force then.
+    fn at_the_options(&self) -> (Vec<String>, Value) {
+        let control = self.sim.control();
+        let order = json!({"kind": "hold-before", "method": "PUT", "path": "/cluster/firewall/options"});
+        let fault = control.fault(&order);
+        let mut child = self.strata().spawn(&["apply", "--yes"]);
+        assert!(control.wait_fault(fault, 60.0));
+        let seen = (self.actions(), self.get("/cluster/firewall/options"));
+        control.release(fault);
+        assert!(child.wait().unwrap().success());
+        control.clear_faults();
+        self.assert_settled();
+        seen
+    }
+}
+
+#[test]
+fn a_firewall_opens_before_its_rules_go_and_closes_after_they_came() {
+    let dc = Datacenter::new(RULES);
+    let (actions, options) = dc.at_the_options();
+    assert_eq!(
+        (actions, &options["enable"]),
+        (["ACCEPT", "ACCEPT", "DROP"].map(str::to_owned).to_vec(), &Value::Null)
+    );
+    // It opens, and the rules go.
+    let rules = RULES.split_once("  rules:").unwrap().1.to_owned();
+    dc.repo.edit(FILE, &format!("  rules:{rules}"), "  rules: []\n");
+    dc.repo.edit(FILE, "policyIn: DROP", "policyIn: ACCEPT");
+    assert_eq!(dc.at_the_options().0.len(), 3);
+    assert!(dc.actions().is_empty());
+    // Somebody else switched it on, and the source only says what is dropped.
+    let dc = Datacenter::new(&RULES.replace("  enabled: true\n", "  adopt: true\n"));
+    dc.change("PUT", "/cluster/firewall/options", json!({"enable": 1, "policy_in": "ACCEPT"}));
+    let plan = dc.strata().run(&["plan"]).ok().all();
+    assert!(plan.contains("the hosts then drop what no rule lets in"), "{plan}");
+    let (actions, options) = dc.at_the_options();
+    assert_eq!((actions.len(), &options["policy_in"]), (3, &json!("ACCEPT")));
+}
+
+#[test]
+fn a_rule_that_drops_is_never_on_before_those_that_let_in() {
+    for nth in 1.. {
+        let dc = Datacenter::new(RULES);
+        let control = dc.sim.control();
+        let order = json!({"kind": "refuse", "writes": true, "path": "/cluster/firewall/rules*", "nth": nth,
+            "count": 0, "status": 400, "text": "no more"});
+        control.fault(&order);
+        let first = dc.strata().run(&["apply", "--yes"]);
+        let actions = dc.actions();
+        let dropped = actions.contains(&"DROP".to_owned());
+        assert!(!dropped || actions.len() == 3, "{nth}: {actions:?}");
+        control.clear_faults();
+        dc.apply();
+        dc.assert_settled();
+        assert_eq!(dc.actions(), ["ACCEPT", "ACCEPT", "DROP"]);
+        if first.code == 0 {
+            assert!(nth > 3);
+            break;
+        }
+    }
+}
+
+#[test]
+fn a_storage_does_not_take_keys_and_permissions_of_others_along() {
+    let dc = Datacenter::new(DATACENTER);
+    dc.repo.edit(FILE, "acl:\n", "acl:\n  - {path: /storage/media, role: PVEDatastoreUser, user: ann@pve}\n");
+    dc.apply();
+    dc.assert_settled();
+    dc.change("PUT", "/storage/backup", json!({"encryption-key": "autogen"}));
+    dc.change(
+        "PUT",
+        "/access/acl",
+        json!({"path": "/storage/media", "groups": "ops", "roles": "PVEDatastoreAdmin"}),
+    );
+    dc.strata().run(&["plan", "--detailed-exitcode"]).code(0);
+    let before = dc.export();
+    let source = dc.repo.read(FILE);
+    // Made anew, or taken away. What Proxmox cannot change is a replacement.
+    dc.repo.edit(FILE, "server: 192.0.2.30", "server: 192.0.2.40");
+    dc.repo.edit(FILE, "server: 192.0.2.31", "server: 192.0.2.41");
+    for arguments in [["apply", "--yes"], ["destroy", "--yes"]] {
+        let refused = dc.strata().run(&arguments).code(3).all();
+        for text in [
+            "the encryption key of the storage `backup`",
+            "permissions on the storage `media`",
+            "PVEDatastoreAdmin for ops on /storage/media",
+        ] {
+            assert!(refused.contains(text), "{text}:\n{refused}");
+        }
+        // Our own go with it only where everything goes.
+        assert_eq!(
+            refused.contains("media, PVEDatastoreUser for ann@pve"),
+            arguments[0] == "apply",
+            "{refused}"
+        );
+        assert_same(&dc.export(), &before, "nothing is touched");
+    }
+    dc.repo.write(FILE, &source);
+    dc.change(
+        "PUT",
+        "/access/acl",
+        json!({"path": "/storage/media", "groups": "ops", "roles": "PVEDatastoreAdmin", "delete": 1}),
+    );
+    dc.change("PUT", "/storage/backup", json!({"delete": "encryption-key"}));
+    dc.strata().run(&["destroy", "--yes"]).ok();
+}
+
+#[test]
+fn what_a_server_would_write_in_another_way_is_refused() {
+    for (from, to, told) in [
+        ("trusted: [", "trusted: [192.0.2.7/24, ", "write `192.0.2.0/24`"),
+        ("trusted: [", "Trusted: [", "lower-case letters"),
+        (
+            "    web: {comment: for the web, rules",
+            "    Web: {comment: for the web, rules",
+            "lower-case letters",
+        ),
+        ("servers: [192.0.2.53,", "servers: [192.0.2.1, 192.0.2.2, 192.0.2.53,", "up to three name servers"),
+        ("prune-backups: keep-last=3", "keyring: x", "`keyring` of the storage `media` is a secret"),
+        ("prune-backups: keep-last=3", "password: x", "beside `options`"),
+        (
+            "media: {type: nfs, server: 192.0.2.31, export: /media",
+            "media: {type: dir, path: /srv//media/",
+            "write `/srv/media`",
+        ),
+    ] {
+        let dc = Datacenter::new(&DATACENTER.replacen(from, to, 1));
+        let refused = dc.strata().run(&["validate"]);
+        assert!(refused.code != 0 && refused.all().contains(told), "{to}:\n{}", refused.all());
+    }
+}
+
+#[test]
+fn what_the_server_says_we_made_is_ours_even_if_it_looks_different_at_once() {
+    let dc = Datacenter::new(DATACENTER);
+    let control = dc.sim.control();
+    let fault = control.fault(&json!({"kind": "hold-after", "method": "POST", "path": "/storage"}));
+    let mut child = dc.strata().spawn(&["apply", "--yes", "--parallelism", "1"]);
+    assert!(control.wait_fault(fault, 60.0));
+    dc.change("PUT", "/storage/backup", json!({"disable": 1}));
+    control.release(fault);
+    assert!(child.wait().unwrap().success());
+    let plan = dc.strata().run(&["plan"]).ok().all();
+    assert!(plan.contains("~ dc/storage/backup") && plan.contains("enabled"), "{plan}");
+    dc.apply();
+    dc.assert_settled();
 }
 
 const BRIDGES: &str =
@@ -501,6 +665,91 @@ fn the_interface_that_a_host_is_reached_by_needs_consent() {
     // What was there before stays.
     dc.strata().run(&["destroy", "--yes"]).ok();
     assert!(dc.export()["nodes"][0]["interfaces"]["vmbr0"].is_object());
+}
+
+#[test]
+fn what_others_stage_on_our_interfaces_is_not_ours() {
+    let dc = Datacenter::new(&BRIDGES.replace("vmbr5: {}", "vmbr0: {adopt: true, comment: uplink}"));
+    dc.apply();
+    dc.change("PUT", "/nodes/pve1/network/vmbr0", json!({"type": "bridge", "cidr": "203.0.113.66/24"}));
+    let before = dc.export();
+    for command in [&["plan"][..], &["apply", "--yes"]] {
+        let refused = dc.strata().run(command).code(3).all();
+        assert!(refused.contains("are staged that are not ours (`vmbr0`)"), "{refused}");
+        assert!(refused.contains("`pvesh delete /nodes/pve1/network`"), "{refused}");
+    }
+    assert_same(&dc.export(), &before, "nothing is touched");
+    dc.change("DELETE", "/nodes/pve1/network", json!({}));
+    dc.assert_settled();
+}
+
+#[test]
+fn a_network_is_not_forgotten_while_others_stage_changes_of_it() {
+    let dc = Datacenter::new(BRIDGES);
+    let before = dc.export();
+    dc.apply();
+    dc.change("POST", "/nodes/pve1/network", json!({"iface": "vmbr9", "type": "bridge"}));
+    let refused = dc.strata().run(&["destroy", "--yes"]).code(3).all();
+    assert!(refused.contains("`vmbr9`") && refused.contains("`pvesh set /nodes/pve1/network`"), "{refused}");
+    assert!(!refused.contains("adopt"), "{refused}");
+    dc.repo.edit(FILE, "network:\n  vmbr5: {}\n", "");
+    let refused = dc.strata().run(&["apply", "--yes"]).code(3).all();
+    assert!(refused.contains("`vmbr9`"), "{refused}");
+    assert!(dc.export()["nodes"][0]["interfaces"]["vmbr5"].is_object());
+    dc.change("DELETE", "/nodes/pve1/network", json!({}));
+    dc.apply();
+    assert_same(&dc.export(), &before, "our bridge is gone");
+}
+
+#[test]
+fn a_way_to_the_host_is_neither_changed_nor_taken_without_consent() {
+    let dc = Datacenter::new(&BRIDGES.replace("vmbr5: {}", "vmbr5: {address: 192.0.2.11/24}"));
+    let refused = dc.strata().run(&["plan"]).code(3).all();
+    assert!(refused.contains("`vmbr5` would take `192.0.2.11`"), "{refused}");
+    assert!(refused.contains("`vmbr0` has it"), "{refused}");
+    dc.repo.edit(FILE, "192.0.2.11/24", "192.0.2.12/24, mayCutConnection: true");
+    let refused = dc.strata().run(&["plan"]).code(3).all();
+    assert!(refused.contains("it is that of `pve2`"), "{refused}");
+    // The default gateway, on an interface that nobody knows the host by.
+    dc.change(
+        "PUT",
+        "/nodes/pve1/network/vmbr0",
+        json!({"type": "bridge", "cidr": "192.0.2.11/24", "bridge_ports": "eno1", "delete": "gateway"}),
+    );
+    dc.change(
+        "PUT",
+        "/nodes/pve1/network/vmbr1",
+        json!({"type": "bridge", "cidr": "198.51.100.2/24", "gateway": "198.51.100.1"}),
+    );
+    dc.change("PUT", "/nodes/pve1/network", json!({}));
+    dc.repo.edit(
+        FILE,
+        "vmbr5: {address: 192.0.2.12/24, mayCutConnection: true}",
+        "vmbr1: {adopt: true, mtu: 1400}",
+    );
+    let refused = dc.strata().run(&["plan"]).code(3).all();
+    assert!(refused.contains("`vmbr1` carries the default gateway `198.51.100.1`"), "{refused}");
+    dc.repo.edit(FILE, "mtu: 1400", "mtu: 1400, mayCutConnection: true");
+    dc.apply();
+    dc.assert_settled();
+}
+
+#[test]
+fn a_reload_whose_end_nobody_saw_is_done_again() {
+    let dc = Datacenter::new(BRIDGES);
+    let control = dc.sim.control();
+    let fault = control.fault(&json!({"kind": "hold-after", "method": "PUT", "path": "/nodes/pve1/network"}));
+    let mut child = dc.strata().spawn(&["apply", "--yes"]);
+    assert!(control.wait_fault(fault, 60.0));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    control.release(fault);
+    control.clear_faults();
+    let plan = dc.strata().run(&["plan"]).ok().all();
+    assert!(plan.contains("staged") && plan.contains("the network of `pve1` is reloaded"), "{plan}");
+    let applied = dc.apply();
+    assert!(applied.contains("the network of `pve1` is reloaded"), "{applied}");
+    dc.assert_settled();
 }
 
 #[test]

@@ -185,6 +185,32 @@ pub(super) fn stands_on(name: &str, spec: &Spec) -> Vec<String> {
     ports.chain(device.or(named)).map(str::to_owned).collect()
 }
 
+/// The same, and what Open vSwitch writes elsewhere: whatever must work for the interface to work.
+pub(super) fn carried_by(name: &str, spec: &Spec) -> Vec<String> {
+    let option = |key: &str| spec.get("options")?.as_map()?.get(key)?.as_text();
+    let inner = spec_text(spec, "type") == "OVSIntPort";
+    let others = [option("ovs_ports"), option("ovs_bonds"), option("ovs_bridge").filter(|_| inner)];
+    let others = others.into_iter().flatten().flat_map(|list| list.split([' ', ',', ';']));
+    let mut below = stands_on(name, spec);
+    below.extend(others.filter(|port| !port.is_empty()).map(str::to_owned));
+    below
+}
+
+/// What decides whether a host can be reached through an interface.
+pub(super) const REACH: [&str; 5] = ["cidr", "gateway", "cidr6", "gateway6", "ports"];
+
+/// One of these, in a form that can be compared.
+pub(super) fn reach(spec: &Spec, field: &str) -> Option<Vec<String>> {
+    match spec.get(field)? {
+        Value::List(items) => {
+            let mut texts: Vec<String> = items.iter().filter_map(Value::as_text).map(str::to_owned).collect();
+            texts.sort();
+            Some(texts).filter(|texts| !texts.is_empty())
+        }
+        other => other.as_text().map(|text| vec![text.to_owned()]),
+    }
+}
+
 /// Whether an interface is what a spec says.
 pub(super) fn is_just_that(spec: &Spec, live: &Spec) -> bool {
     let whole = |interface: &Spec| -> Spec {

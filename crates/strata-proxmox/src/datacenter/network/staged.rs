@@ -24,6 +24,26 @@ pub(super) fn foreign(changes: &str, order: &[String], ours: &BTreeSet<String>) 
     found.into_iter().collect()
 }
 
+/// All interfaces that a difference is about.
+pub(super) fn about(changes: &str, order: &[String]) -> Vec<String> {
+    foreign(changes, order, &BTreeSet::new())
+}
+
+/// Whether a difference takes one of the addresses away, a way out of the network, or an address that a server gave.
+pub(super) fn takes_away(changes: &str, reached: &BTreeSet<&String>) -> bool {
+    changes.lines().filter_map(|line| line.strip_prefix('-')).any(|line| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        match words.as_slice() {
+            ["address", cidr, ..] => {
+                cidr.split('/').next().is_some_and(|ip| reached.iter().any(|other| other.as_str() == ip))
+            }
+            ["gateway", ..] => true,
+            ["iface", .., method] => matches!(*method, "dhcp" | "auto"),
+            _ => false,
+        }
+    })
+}
+
 fn hunks(changes: &str) -> Vec<Vec<&str>> {
     let mut hunks: Vec<Vec<&str>> = Vec::new();
     for line in changes.lines() {

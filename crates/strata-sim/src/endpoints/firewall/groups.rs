@@ -54,7 +54,8 @@ fn list(call: &mut Call<'_>) -> Reply {
 
 fn create(call: &mut Call<'_>) -> Reply {
     let mut firewall = call.world.firewall_of(&Scope::Cluster);
-    let name = call.args.must("group").to_owned();
+    // Its file is read with these names in lower case.
+    let name = call.args.must("group").to_ascii_lowercase();
     let comment = call.args.owned("comment");
     let Some(old) = call.args.filled("rename").map(str::to_owned) else {
         if firewall.groups.contains_key(&name) {

@@ -56,7 +56,8 @@ fn list(call: &mut Call<'_>) -> Reply {
 fn create(call: &mut Call<'_>) -> Reply {
     let scope = Scope::of(call);
     let mut firewall = call.world.firewall_of(&scope);
-    let name = call.args.must("name").to_owned();
+    // Its file is read with these names in lower case.
+    let name = call.args.must("name").to_ascii_lowercase();
     let comment = call.args.owned("comment");
     if let Some(old) = call.args.filled("rename") {
         call.check_digest(&list_digest(&firewall))?;
