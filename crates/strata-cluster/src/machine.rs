@@ -136,7 +136,9 @@ async fn create(
         }
     })
     .await;
-    if told.is_err() && node.control_plane {
+    // Whoever said stop did not give the node up: those that wait for it stop too, and have not failed.
+    let failed = told.as_ref().is_err_and(|error| error.class != ErrorClass::Stopped);
+    if failed && node.control_plane {
         cluster.gave_up(&node.name);
     }
     told.map_err(|error| match error.class {
