@@ -17,7 +17,7 @@ use crate::moving;
 use crate::node::{Contact, Running, stage};
 use crate::restart::{self, Ways};
 use crate::rolling::Disturbance;
-use crate::wait::{Seen, cut, until, until_done};
+use crate::wait::{Seen, cut, go_on, until, until_done};
 
 pub(crate) async fn execute(
     cluster: &Cluster,
@@ -127,6 +127,8 @@ async fn create(
                 Err(guard(who, "give the node another address, or reset that machine by hand"))
             }
             Contact::Silent(_) if !node.control_plane && cluster.has_no_control_plane() => {
+                // After a stop none is begun any more, which is no failure.
+                go_on(context, &waiting_for)?;
                 let message =
                     format!("`{}` gets its certificate from a control plane, and none came up", node.name);
                 Err(ProviderError::new(ErrorClass::Unreachable, message)
