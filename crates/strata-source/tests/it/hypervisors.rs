@@ -52,7 +52,7 @@ const OBJECTS: [(&str, &str); 16] = [
     ("mappings: {pci: {a: {devices: [{node: pve1, path: '0000:01:00.0'}]}}}\n", "the PCI device `a`"),
     ("mappings: {usb: {a: {devices: [{node: pve1, id: '1050:0407'}]}}}\n", "the USB device `a`"),
     ("firewall: {aliases: {a: 192.0.2.1}}\n", "the alias `a`"),
-    ("firewall: {ipSets: {a: [192.0.2.1]}}\n", "the IP set `a`"),
+    ("firewall: {ipSets: {admins: [192.0.2.1]}}\n", "the IP set `admins`"),
     ("firewall: {groups: {aa: {}}}\n", "the security group `aa`"),
     ("firewall: {enabled: false}\n", "the firewall"),
     ("dns: {servers: [192.0.2.53]}\n", "the name servers of `pve1`"),
