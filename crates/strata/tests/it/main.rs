@@ -12,6 +12,7 @@ mod dead_runner;
 mod driven;
 mod examples;
 mod faults;
+mod findings;
 /// The one that the stores are tried on.
 #[path = "../../../strata-state/tests/it/gitlab_server.rs"]
 #[allow(dead_code)]

@@ -1,0 +1,10 @@
+//! What was proven wrong by running it, each as a test that is named after its finding (docs/testing.md has the table).
+
+mod etcd;
+mod imports;
+mod lease;
+mod orphans;
+mod planned;
+mod real_api;
+mod running_cluster;
+mod secrecy;

@@ -1,0 +1,1 @@
+//! What import and sync lost without a word.

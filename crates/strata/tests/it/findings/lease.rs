@@ -1,0 +1,1 @@
+//! Writes after a lease has lapsed, and records that a run needs after it died.

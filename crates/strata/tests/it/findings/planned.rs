@@ -1,0 +1,1 @@
+//! What the plan did not say, or said wrongly.

@@ -1,0 +1,1 @@
+//! Where the real Proxmox VE API behaves otherwise than a call's answer suggests.

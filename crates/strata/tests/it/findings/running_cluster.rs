@@ -1,0 +1,1 @@
+//! Changes that would break a running cluster.

@@ -1,0 +1,1 @@
+//! Secrets that were printed or stored, and files that hold them.
