@@ -9,7 +9,7 @@ use crate::kill::assert_same;
 const APPLY: [&str; 2] = ["apply", "--yes"];
 
 /// What an undisturbed apply leads to, and how many requests it makes.
-pub(super) fn undisturbed(shape: &Shape) -> (Value, u64) {
+pub(crate) fn undisturbed(shape: &Shape) -> (Value, u64) {
     let lab = Lab::new(shape);
     lab.sim.control().reset_requests();
     lab.apply();
@@ -20,7 +20,7 @@ pub(super) fn undisturbed(shape: &Shape) -> (Value, u64) {
 }
 
 /// Kills an apply at its k-th request. False if it ended before it came that far.
-pub(super) fn kill_apply(lab: &Lab, kind: &str, k: u64) -> bool {
+pub(crate) fn kill_apply(lab: &Lab, kind: &str, k: u64) -> bool {
     let control = lab.sim.control();
     let fault = control.fault(&json!({"kind": kind, "nth": k}));
     let mut child = lab.strata().spawn(&APPLY);

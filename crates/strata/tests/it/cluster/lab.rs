@@ -10,28 +10,28 @@ use strata_testkit::{Output, Repo, Strata, TestSim};
 
 use crate::world::BINARY;
 
-pub(super) const GIT_TOKEN: &str = "git-token-5d1c";
-pub(super) const STORAGE_KEY: &str = "storage-key-9b7e";
-pub(super) const FILE: &str = "clusters/lab/cluster.yaml";
+pub(crate) const GIT_TOKEN: &str = "git-token-5d1c";
+pub(crate) const STORAGE_KEY: &str = "storage-key-9b7e";
+pub(crate) const FILE: &str = "clusters/lab/cluster.yaml";
 
 /// What the source asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Shape {
-    pub(super) control_planes: u32,
-    pub(super) workers: u32,
-    pub(super) talos: String,
-    pub(super) kubernetes: String,
-    pub(super) cores: u32,
+pub(crate) struct Shape {
+    pub(crate) control_planes: u32,
+    pub(crate) workers: u32,
+    pub(crate) talos: String,
+    pub(crate) kubernetes: String,
+    pub(crate) cores: u32,
     /// Patches of the machine configuration of all nodes, each a YAML document.
-    pub(super) patches: Vec<String>,
-    pub(super) gitops: bool,
+    pub(crate) patches: Vec<String>,
+    pub(crate) gitops: bool,
     /// Asks others too: a schematic that the image factory has to be told, and a dataset on a TrueNAS.
-    pub(super) others: bool,
+    pub(crate) others: bool,
 }
 
 impl Shape {
     /// Talos 1.13 and the Kubernetes that goes with it.
-    pub(super) fn new(control_planes: u32, workers: u32) -> Self {
+    pub(crate) fn new(control_planes: u32, workers: u32) -> Self {
         Self {
             control_planes,
             workers,
@@ -44,16 +44,16 @@ impl Shape {
         }
     }
 
-    pub(super) fn with_gitops(self) -> Self {
+    pub(crate) fn with_gitops(self) -> Self {
         Self { gitops: true, ..self }
     }
 
     /// With everything that a cold boot can ask of anybody.
-    pub(super) fn whole(self) -> Self {
+    pub(crate) fn whole(self) -> Self {
         Self { gitops: true, others: true, ..self }
     }
 
-    pub(super) fn versions(self, talos: &str, kubernetes: &str) -> Self {
+    pub(crate) fn versions(self, talos: &str, kubernetes: &str) -> Self {
         Self { talos: talos.to_owned(), kubernetes: kubernetes.to_owned(), ..self }
     }
 
@@ -147,16 +147,16 @@ fn flux_manifests() -> String {
 }
 
 /// The keys of every lab: made once, so that two labs can be compared.
-pub(super) struct Keys {
-    pub(super) age_key: String,
+pub(crate) struct Keys {
+    pub(crate) age_key: String,
     rules: String,
     bundle: String,
     /// The bundle in the clear.
-    pub(super) plain: String,
-    pub(super) cluster_id: String,
+    pub(crate) plain: String,
+    pub(crate) cluster_id: String,
 }
 
-pub(super) fn keys() -> &'static Keys {
+pub(crate) fn keys() -> &'static Keys {
     static KEYS: OnceLock<Keys> = OnceLock::new();
     KEYS.get_or_init(|| {
         let repo = Repo::empty();
@@ -177,14 +177,14 @@ pub(super) fn keys() -> &'static Keys {
     })
 }
 
-pub(super) struct Lab {
-    pub(super) sim: TestSim,
-    pub(super) repo: Repo,
+pub(crate) struct Lab {
+    pub(crate) sim: TestSim,
+    pub(crate) repo: Repo,
 }
 
 impl Lab {
     /// A hundred times as fast as reality: things take a moment, so that what is seen while they happen is seen too.
-    pub(super) fn new(shape: &Shape) -> Self {
+    pub(crate) fn new(shape: &Shape) -> Self {
         let sim =
             TestSim::with(SimOptions { pace: "0.01".parse::<Pace>().unwrap(), ..SimOptions::default() });
         let repo = Repo::on(&sim);
@@ -206,17 +206,17 @@ impl Lab {
     }
 
     /// One whose cluster runs.
-    pub(super) fn booted(shape: &Shape) -> Self {
+    pub(crate) fn booted(shape: &Shape) -> Self {
         let lab = Self::new(shape);
         lab.apply();
         lab
     }
 
-    pub(super) fn source(&self, shape: &Shape) {
+    pub(crate) fn source(&self, shape: &Shape) {
         self.repo.write(FILE, &shape.yaml());
     }
 
-    pub(super) fn strata(&self) -> Strata {
+    pub(crate) fn strata(&self) -> Strata {
         Strata::new(BINARY, &self.repo)
             .env("STRATA_DIAL", "dial.json")
             .env("GIT_TOKEN", GIT_TOKEN)
@@ -225,30 +225,30 @@ impl Lab {
             .env("SSL_CERT_FILE", "network-ca.pem")
     }
 
-    pub(super) fn run(&self, arguments: &[&str]) -> Output {
+    pub(crate) fn run(&self, arguments: &[&str]) -> Output {
         self.strata().run(arguments)
     }
 
     #[track_caller]
-    pub(super) fn apply(&self) -> Output {
+    pub(crate) fn apply(&self) -> Output {
         self.run(&["apply", "--yes"]).ok()
     }
 
     /// Asks for something else and applies it.
     #[track_caller]
-    pub(super) fn becomes(&self, shape: &Shape) -> Output {
+    pub(crate) fn becomes(&self, shape: &Shape) -> Output {
         self.source(shape);
         self.apply()
     }
 
     /// Applies until nothing is left to do, at most so many times; gives the words of the applies that did not get there.
     #[track_caller]
-    pub(super) fn converges(&self, within: usize) -> Vec<String> {
+    pub(crate) fn converges(&self, within: usize) -> Vec<String> {
         self.converges_telling(within, "")
     }
 
     #[track_caller]
-    pub(super) fn converges_telling(&self, within: usize, told: &str) -> Vec<String> {
+    pub(crate) fn converges_telling(&self, within: usize, told: &str) -> Vec<String> {
         let mut said = Vec::new();
         for _ in 0..within {
             let output = self.run(&["apply", "--yes"]);
@@ -261,12 +261,12 @@ impl Lab {
         panic!("{told}\nafter {within} applies it has not converged:\n{}", said.join("\n---\n"));
     }
 
-    pub(super) fn export(&self) -> Value {
+    pub(crate) fn export(&self) -> Value {
         self.sim.export()
     }
 
     /// Everything but what Kubernetes says of itself: whether a node is ready shows there by and by.
-    pub(super) fn machines(&self) -> Value {
+    pub(crate) fn machines(&self) -> Value {
         let mut export = self.export();
         export.as_object_mut().unwrap().remove("kubernetes");
         export
@@ -274,21 +274,21 @@ impl Lab {
 
     /// What an apply says that it does, step by step.
     #[track_caller]
-    pub(super) fn apply_telling(&self) -> String {
+    pub(crate) fn apply_telling(&self) -> String {
         self.run(&["--json", "apply", "--yes"]).ok().all()
     }
 
     /// Machines, members of etcd, reboots and counters.
-    pub(super) fn talos(&self) -> Value {
+    pub(crate) fn talos(&self) -> Value {
         self.sim.control().call("GET", "/_sim/talos", None)
     }
 
-    pub(super) fn change(&self, change: &Value) {
+    pub(crate) fn change(&self, change: &Value) {
         self.sim.control().change(&json!({"talos": change}));
     }
 
     /// Somebody deletes a VM, running or not.
-    pub(super) fn lose(&self, node: &str, vmid: u32) {
+    pub(crate) fn lose(&self, node: &str, vmid: u32) {
         let control = self.sim.control();
         control.change(&json!({"power": {"vmid": vmid, "running": false}}));
         let path = format!("/nodes/{node}/qemu/{vmid}");
@@ -297,7 +297,7 @@ impl Lab {
     }
 
     /// The node and the VMID that a machine is on, by its name.
-    pub(super) fn vm(&self, name: &str) -> (String, u32) {
+    pub(crate) fn vm(&self, name: &str) -> (String, u32) {
         let export = self.export();
         let guests = export["guests"].as_array().unwrap();
         let guest = guests.iter().find(|guest| guest["config"]["name"] == name);
@@ -307,7 +307,7 @@ impl Lab {
 
     /// Never two clusters, never two control planes down at once, never a lost majority.
     #[track_caller]
-    pub(super) fn assert_sound(&self, what: &str) {
+    pub(crate) fn assert_sound(&self, what: &str) {
         let talos = self.talos();
         let counters = talos["counters"].as_object().unwrap();
         let own = &counters[&keys().cluster_id];
@@ -323,7 +323,7 @@ impl Lab {
 
     /// Every node is there, votes if it should, and runs; nothing waits for anything.
     #[track_caller]
-    pub(super) fn assert_is(&self, shape: &Shape, what: &str) {
+    pub(crate) fn assert_is(&self, shape: &Shape, what: &str) {
         let talos = self.talos();
         let machines = talos["machines"].as_array().unwrap();
         assert_eq!(machines.len() as u32, shape.control_planes + shape.workers, "{what}: {talos:#}");
@@ -339,7 +339,7 @@ impl Lab {
 
     /// Nothing is open any more, and a second plan has nothing to do.
     #[track_caller]
-    pub(super) fn assert_settled(&self, what: &str) {
+    pub(crate) fn assert_settled(&self, what: &str) {
         let plan = self.run(&["plan", "--detailed-exitcode"]);
         assert_eq!(plan.code, 0, "{what}\n{}", plan.all());
         assert!(
@@ -350,7 +350,7 @@ impl Lab {
 }
 
 /// Leads what the model says to the simulator.
-pub(super) fn dial(sim: &TestSim, repo: &Repo) {
+pub(crate) fn dial(sim: &TestSim, repo: &Repo) {
     let ready: Value = serde_json::from_str(&sim.ready_line()).unwrap();
     repo.write("dial.json", &ready["dial"].to_string());
 }
