@@ -95,6 +95,8 @@ pub enum Model {
     Tofu(Box<Stack>),
     /// It could not be read; what is wrong has been reported.
     Broken,
+    /// It is not in the source any more: only its state is left of it.
+    Removed,
 }
 
 impl Repository {
@@ -138,6 +140,30 @@ impl Repository {
     /// Everything that the settings take from outside the source.
     pub fn references(&self) -> &[Reference] {
         &self.references
+    }
+
+    /// A stack that left the source, as what its state says of it.
+    pub fn removed(
+        &self,
+        name: &str,
+        environment: &str,
+        is_default_environment: bool,
+        layer: Layer,
+    ) -> EffectiveStack {
+        let settings = self.settings_tree.get("").map(|tree| tree.span.file);
+        let file = settings.or_else(|| Some(self.stacks.first()?.name.span.file));
+        EffectiveStack {
+            name: name.to_owned(),
+            environment: environment.to_owned(),
+            is_default_environment,
+            layer,
+            path: String::new(),
+            folder: String::new(),
+            file: file.expect("the settings are always read, from an empty file if there is none"),
+            model: Model::Removed,
+            references: Vec::new(),
+            tree_digest: [0; 32],
+        }
     }
 
     /// Every environment that some stack is part of.
@@ -234,7 +260,7 @@ impl EffectiveStack {
             Model::Machines(stack) => stack.proxmox.as_ref()?.target.as_ref(),
             Model::Cluster(cluster) => cluster.proxmox.as_ref()?.target.as_ref(),
             Model::Hypervisor(hypervisor) => hypervisor.proxmox.as_ref()?.target.as_ref(),
-            Model::Tofu(_) | Model::Broken => None,
+            Model::Tofu(_) | Model::Broken | Model::Removed => None,
         }
     }
 
@@ -254,7 +280,7 @@ impl EffectiveStack {
             Model::Machines(stack) | Model::Tofu(stack) => stack.metadata.as_ref(),
             Model::Cluster(cluster) => cluster.metadata.as_ref(),
             Model::Hypervisor(hypervisor) => hypervisor.metadata.as_ref(),
-            Model::Broken => None,
+            Model::Broken | Model::Removed => None,
         };
         metadata.map(|metadata| metadata.depends_on.as_slice()).unwrap_or_default()
     }

@@ -25,6 +25,9 @@ pub struct StateDocument {
     /// The key of the keyed digests, wrapped with age; without it the key is in a file outside the state.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digest_key: Option<String>,
+    /// The folder of the code, for a stack that OpenTofu makes: its resources are in OpenTofu's own state.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tofu: Option<String>,
     #[serde(default)]
     pub resources: BTreeMap<Address, StateResource>,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -87,6 +90,7 @@ impl StateDocument {
             key: key.to_owned(),
             folded: 0,
             digest_key: None,
+            tofu: None,
             resources: BTreeMap::new(),
             outputs: BTreeMap::new(),
         }

@@ -157,6 +157,10 @@ impl Store for HttpStore {
         self.server().await?.keys().await
     }
 
+    async fn lists(&self) -> Result<bool, StoreError> {
+        self.server().await?.lists().await
+    }
+
     async fn read(&self, key: &str) -> Result<Option<StateDocument>, StoreError> {
         self.server().await?.read(key).await
     }

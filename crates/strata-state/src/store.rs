@@ -96,7 +96,12 @@ pub trait Store: Send + Sync {
     fn kept(&self) -> Option<usize> {
         None
     }
+    /// Every state that it has. A store that cannot list gives those it was told of: [`lists`](Self::lists) says so.
     async fn keys(&self) -> Result<Vec<String>, StoreError>;
+    /// Whether `keys` finds states that nobody names, such as that of a stack that left the source.
+    async fn lists(&self) -> Result<bool, StoreError> {
+        Ok(true)
+    }
     async fn read(&self, key: &str) -> Result<Option<StateDocument>, StoreError>;
     async fn read_journal(&self, key: &str) -> Result<Vec<JournalRecord>, StoreError>;
     /// Takes the lock. One whose lease has lapsed, or whose holder is known to be dead, is taken over.

@@ -6,6 +6,7 @@ pub(crate) mod digest_key;
 mod drawing;
 mod driven;
 mod infrastructure;
+mod removed;
 mod resolve;
 mod store;
 mod targets;
@@ -37,6 +38,7 @@ use crate::tofu::Program;
 use crate::views::progress::Progress;
 use cluster::{Connecting, Keys};
 pub(crate) use driven::{KnownOutputs, Opened};
+pub(crate) use removed::{Removed, counted};
 use targets::Targets;
 use waiting::WaitingStore;
 
@@ -59,6 +61,8 @@ pub(crate) struct Workspace<'c> {
     store: OnceLock<Arc<dyn Store>>,
     /// The user's OpenTofu, likewise: to find it takes two processes.
     program: OnceLock<Program>,
+    /// What the store has and the source does not, where somebody looked.
+    removed: OnceLock<Removed>,
 }
 
 /// A stack that can be planned.
@@ -73,6 +77,8 @@ pub(crate) struct StackSession {
     protected: BTreeSet<Address>,
     /// The key of the digests for the state to keep, where it keeps none yet.
     pub(crate) wrapped_key: Option<String>,
+    /// It is not in the source any more.
+    pub(crate) removed: bool,
 }
 
 /// What stacks are opened for.
@@ -96,6 +102,9 @@ impl Opening {
 impl StackSession {
     /// A destroy wants nothing of the source, but what the source protects stays protected.
     pub(crate) fn guard(&self, plan: &mut Plan) {
+        if self.removed {
+            return self.explain_removal(plan);
+        }
         let removes = |step: &&Step| step.action == StepAction::Delete && !step.replacement;
         let refused: Vec<Problem> = plan
             .steps
@@ -111,6 +120,24 @@ impl StackSession {
             })
             .collect();
         plan.problems.extend(refused);
+    }
+
+    /// Why everything of a stack goes that only its state knows.
+    fn explain_removal(&self, plan: &mut Plan) {
+        let goes = |step: &&mut Step| {
+            matches!(step.action, StepAction::Delete | StepAction::DeleteFormer | StepAction::Forget)
+        };
+        for step in plan.steps.iter_mut().filter(goes) {
+            step.reasons.insert(0, format!("stack `{}` is not in the source any more", self.name));
+        }
+        for problem in plan.problems.iter_mut().filter(|problem| problem.kind == ProblemKind::Protected) {
+            problem.message = format!(
+                "stack `{}` is not in the source any more, and the plan would destroy it: {}",
+                self.name, problem.message
+            );
+            problem.hint = "put the stack back to keep it; or put it back without the protection, apply that, then remove it again"
+                .to_owned();
+        }
     }
 
     /// Everything that Proxmox can be asked for its resources: made from nothing, changed, destroyed.
@@ -167,8 +194,8 @@ impl<'c> Workspace<'c> {
         let access = crate::secrets::access(context, &root);
         let secrets =
             crate::secrets::store(&root, &repository.settings, Arc::clone(&access), redactor.clone());
-        let (store, program) = (OnceLock::new(), OnceLock::new());
-        Ok(Self { context, root, repository, disk, access, secrets, redactor, store, program })
+        let (store, program, removed) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
+        Ok(Self { context, root, repository, disk, access, secrets, redactor, store, program, removed })
     }
 
     pub(crate) fn root(&self) -> &Path {
@@ -203,13 +230,30 @@ impl<'c> Workspace<'c> {
         stacks: &[String],
         environment: Option<&str>,
     ) -> Result<Vec<&EffectiveStack>, CommandError> {
-        self.repository.select(stacks, environment).map_err(|error| {
+        // What left the source is known by the store alone, and a whole environment can be like that.
+        let removed = self.select_removed(stacks);
+        let known = |argument: &&String| {
+            !self.means_removed(argument)
+                || self.repository.select(&[(*argument).clone()], environment).is_ok()
+        };
+        let rest: Vec<String> = stacks.iter().filter(known).cloned().collect();
+        let selected = match self.repository.select(&rest, environment) {
+            _ if rest.is_empty() && !stacks.is_empty() => Ok(Vec::new()),
+            Err(_) if stacks.is_empty() && !removed.is_empty() => Ok(Vec::new()),
+            other => other,
+        };
+        let selected = selected.map_err(|error| {
             let own = CommandError::failed(error.message);
             match error.hint {
                 Some(hint) => own.hint(hint),
                 None => own,
             }
-        })
+        });
+        let removed = removed.into_iter().filter(|stack| {
+            // A stack of OpenTofu cannot be planned without its code.
+            self.removed_stack(&stack.name).is_none_or(|removed| removed.tofu.is_none() || !stacks.is_empty())
+        });
+        Ok(selected?.into_iter().chain(removed).collect())
     }
 
     fn one(&self, stack: &str) -> Result<&EffectiveStack, CommandError> {
@@ -298,6 +342,13 @@ impl<'c> Workspace<'c> {
         targets.expect_shared(self.repository.shared_storages());
         let mut sessions = Vec::new();
         for stack in selected.iter().copied().filter(|stack| plannable(stack)) {
+            if let Some(removed) = self.removed_stack(&stack.name).filter(|_| is_removed(stack)) {
+                if removed.tofu.is_some() {
+                    return Err(removed.problem());
+                }
+                sessions.push(self.open_removed(stack, targets.clone())?);
+                continue;
+            }
             let mut view = self.empty_view(stack)?;
             let mut own_targets = targets.clone();
             let bundle = match stack.cluster() {
@@ -340,6 +391,7 @@ impl<'c> Workspace<'c> {
                 outputs,
                 protected,
                 wrapped_key,
+                removed: false,
             });
         }
         Ok(sessions)
@@ -433,7 +485,11 @@ impl<'c> Workspace<'c> {
 
 /// OpenTofu's stacks are planned by OpenTofu.
 fn plannable(stack: &EffectiveStack) -> bool {
-    matches!(stack.model, Model::Hypervisor(_) | Model::Machines(_) | Model::Cluster(_))
+    matches!(stack.model, Model::Hypervisor(_) | Model::Machines(_) | Model::Cluster(_) | Model::Removed)
+}
+
+fn is_removed(stack: &EffectiveStack) -> bool {
+    matches!(stack.model, Model::Removed)
 }
 
 /// The key of a stack's state.

@@ -65,7 +65,7 @@ pub(super) fn all<'a>(repository: &'a Repository, diagnostics: &mut Diagnostics)
         match &stack.model {
             Model::Machines(machines) => guests.extend(home.machines(machines)),
             Model::Cluster(cluster) => guests.extend(home.cluster(cluster, diagnostics)),
-            Model::Hypervisor(_) | Model::Tofu(_) | Model::Broken => {}
+            Model::Hypervisor(_) | Model::Tofu(_) | Model::Broken | Model::Removed => {}
         }
     }
     guests

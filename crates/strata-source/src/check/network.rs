@@ -24,7 +24,7 @@ pub(super) fn check(repository: &Repository, diagnostics: &mut Diagnostics) {
                 }
             }
             Model::Cluster(cluster) => of_cluster(cluster, &stack.name, diagnostics),
-            Model::Hypervisor(_) | Model::Tofu(_) | Model::Broken => {}
+            Model::Hypervisor(_) | Model::Tofu(_) | Model::Broken | Model::Removed => {}
         }
     }
 }

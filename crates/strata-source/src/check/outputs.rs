@@ -23,7 +23,7 @@ fn outputs(stack: &EffectiveStack) -> Option<&Map<Spanned<OutputPath>>> {
     match &stack.model {
         Model::Machines(machines) => Some(&machines.outputs),
         Model::Cluster(cluster) => Some(&cluster.outputs),
-        Model::Hypervisor(_) | Model::Tofu(_) | Model::Broken => None,
+        Model::Hypervisor(_) | Model::Tofu(_) | Model::Broken | Model::Removed => None,
     }
 }
 

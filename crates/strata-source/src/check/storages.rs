@@ -59,7 +59,7 @@ fn named(stack: &EffectiveStack) -> Vec<&Spanned<String>> {
             );
             names
         }
-        Model::Hypervisor(_) | Model::Tofu(_) | Model::Broken => Vec::new(),
+        Model::Hypervisor(_) | Model::Tofu(_) | Model::Broken | Model::Removed => Vec::new(),
     }
 }
 

@@ -60,7 +60,7 @@ fn wants_target(stack: &EffectiveStack) -> bool {
         }
         Model::Cluster(cluster) => cluster.proxmox.as_ref().is_some_and(|proxmox| proxmox.endpoint.is_none()),
         Model::Hypervisor(_) => true,
-        Model::Tofu(_) | Model::Broken => false,
+        Model::Tofu(_) | Model::Broken | Model::Removed => false,
     }
 }
 

@@ -55,7 +55,7 @@ fn foreign(
             }
             return;
         }
-        Model::Broken => return,
+        Model::Broken | Model::Removed => return,
         Model::Machines(machines) => machines.templates.keys().collect(),
         _ => Vec::new(),
     };

@@ -117,7 +117,8 @@ impl Store for ForeignServer {
 
     fn caveat(&self) -> Option<String> {
         Some(
-            "this server cannot compare and swap: a write is safe only while everyone respects the lock"
+            "this server cannot compare and swap: a write is safe only while everyone respects the lock; it cannot list \
+             its states either: a stack that left the source is found only where a command names it, as in `strata destroy NAME`"
                 .to_owned(),
         )
     }
@@ -135,6 +136,10 @@ impl Store for ForeignServer {
         }
         keys.sort();
         Ok(keys)
+    }
+
+    async fn lists(&self) -> Result<bool, StoreError> {
+        Ok(false)
     }
 
     async fn read(&self, key: &str) -> Result<Option<StateDocument>, StoreError> {

@@ -25,6 +25,9 @@ pub(crate) struct Args {
     /// How many operations run at once
     #[arg(long, value_name = "N")]
     parallelism: Option<usize>,
+    /// Lets `--yes` destroy what stacks made that are not in the source any more
+    #[arg(long)]
+    allow_removed_stacks: bool,
     /// Begins another etcd, with nothing in it, where the one of a cluster is lost
     #[arg(long)]
     new_cluster: bool,
@@ -32,9 +35,18 @@ pub(crate) struct Args {
 
 pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
     let consent = if args.yes { Consent::Given } else { Consent::Ask };
-    let workspace = Workspace::load(context)?;
+    let workspace = Workspace::load_with_removed(context, &args.stacks).await?;
     let (parallelism, new_cluster) = (args.parallelism, args.new_cluster);
-    let job = Job { destroy: false, consent, parallelism, new_cluster, restoring: None, saved: None };
+    let allow_removed = args.allow_removed_stacks;
+    let job = Job {
+        destroy: false,
+        consent,
+        parallelism,
+        new_cluster,
+        restoring: None,
+        saved: None,
+        allow_removed,
+    };
     match plan_file(&args.stacks) {
         Some(path) => {
             let file = read(&path)?;

@@ -23,7 +23,7 @@ pub(crate) struct Args {
 
 pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
     let consent = if args.yes { Consent::Given } else { Consent::Ask };
-    let workspace = Workspace::load(context)?;
+    let workspace = Workspace::load_with_removed(context, &args.stacks).await?;
     let job = Job {
         destroy: true,
         consent,
@@ -31,6 +31,8 @@ pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
         new_cluster: false,
         restoring: None,
         saved: None,
+        // Everything is to go, whether the source still has it or not.
+        allow_removed: true,
     };
     execute(&workspace, &args.stacks, job).await.map(|()| ExitCode::SUCCESS)
 }

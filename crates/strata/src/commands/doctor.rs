@@ -79,6 +79,21 @@ async fn check(workspace: &Workspace<'_>, stacks: &[String]) -> CommandResult {
         printer.event(&json!({"event": "note", "what": caveat}));
         printer.line(format!("{} {caveat}", paint(style::WARNING, "!")));
     }
+    // That the store does not answer is told.
+    if workspace.find_removed(stacks).await.is_ok() {
+        for removed in workspace.removed() {
+            let what = format!("`{}` is in the source", removed.stack.name);
+            tell(what, Some(removed.problem()));
+        }
+        for (key, reason) in workspace.unreadable_states() {
+            printer.event(&json!({"event": "note", "what": reason}));
+            printer.line(format!(
+                "{} `{key}` is in the store and in no stack of the source: {reason}",
+                paint(style::WARNING, "!")
+            ));
+        }
+        workspace.tell_removed(&["-".to_owned()]);
+    }
     if workspace.needs_tofu(stacks)? {
         tell("OpenTofu is there".to_owned(), workspace.program().err());
     }

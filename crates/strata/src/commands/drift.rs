@@ -26,7 +26,7 @@ pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
 }
 
 pub(crate) async fn report(context: &Context, stacks: &[String], by_exit_code: bool) -> CommandResult {
-    let workspace = Workspace::load(context)?;
+    let workspace = Workspace::load_with_removed(context, stacks).await?;
     let mut found = 0;
     for opened in workspace.open_all(stacks, Opening::LOOK).await? {
         let session = match opened {
@@ -41,8 +41,15 @@ pub(crate) async fn report(context: &Context, stacks: &[String], by_exit_code: b
             }
         };
         let drifts = session.run.drift(&session.view).await?;
-        if !drifts.is_empty() {
+        if !drifts.is_empty() || session.removed {
             context.printer.line(paint(style::STRONG, &session.name));
+        }
+        if let Some(removed) = workspace.removed_stack(&session.name).filter(|_| session.removed) {
+            context.printer.event(&json!({"event": "drift", "stack": session.name, "found": {
+                "drift": "removed-stack", "objects": removed.objects,
+            }}));
+            context.printer.line(format!("  {} {}", paint(style::WARNING, "!"), removed.problem().message));
+            found += 1;
         }
         for drift in &drifts {
             context.printer.event(&json!({"event": "drift", "stack": session.name, "found": drift}));
@@ -50,6 +57,7 @@ pub(crate) async fn report(context: &Context, stacks: &[String], by_exit_code: b
         }
         found += drifts.len();
     }
+    workspace.tell_removed(stacks);
     if found == 0 {
         context
             .printer

@@ -15,7 +15,7 @@ use crate::style::{self, paint};
 use crate::tofu::{Applied, Driven, DrivenPlan, Inputs};
 use crate::views;
 use crate::workspace::cluster::Keys;
-use crate::workspace::{KnownOutputs, Opened, Opening, StackSession, Workspace};
+use crate::workspace::{KnownOutputs, Opened, Opening, StackSession, Workspace, counted};
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Consent {
@@ -33,6 +33,8 @@ pub(crate) struct Job<'j> {
     pub(crate) restoring: Option<Arc<SecretBytes>>,
     /// Exactly this plan, or nothing.
     pub(crate) saved: Option<&'j PlanFile>,
+    /// Agrees to the removal of stacks that left the source, where nobody is asked.
+    pub(crate) allow_removed: bool,
 }
 
 /// Plans, shows, asks and runs. With a plan file, exactly that one or nothing.
@@ -41,7 +43,7 @@ pub(crate) async fn execute(
     stacks: &[String],
     job: Job<'_>,
 ) -> Result<(), CommandError> {
-    let Job { destroy, consent, parallelism, new_cluster, restoring, saved } = job;
+    let Job { destroy, consent, parallelism, new_cluster, restoring, saved, allow_removed } = job;
     let printer = workspace.context.printer;
     let operation = if destroy { "destroy" } else { "apply" };
     // A destroy needs no keys of a cluster that was never made.
@@ -78,6 +80,12 @@ pub(crate) async fn execute(
             }
         }
         show(printer, &planned);
+        workspace.tell_removed(stacks);
+        // Whoever names a stack, or is asked, knows of it; a checkout that lacks half of the source must not destroy the other half.
+        let named = saved.is_none() && !stacks.is_empty();
+        if consent == Consent::Given && !destroy && !allow_removed && !named {
+            refuse_removals(&planned)?;
+        }
         check(&planned, consent, printer, destroy).await?;
         let options = ApplyOptions { limits: workspace.limits(parallelism), stop: stop_on_interrupt() };
         let reports = run_all(workspace, &mut planned, &mut locked, &options, (consent, destroy)).await?;
@@ -146,7 +154,35 @@ async fn check(
     if !changes || consent == Consent::Given {
         return Ok(());
     }
+    let removed: Vec<String> = planned
+        .iter()
+        .filter(|one| one.removes_stack())
+        .map(|one| format!("`{}` ({})", one.name(), counted(one.summary().delete)))
+        .collect();
+    if !removed.is_empty() && !destroy {
+        return ask(&format!(
+            "Do this, and destroy what is left of stacks that are not in the source any more: {}?",
+            removed.join(", ")
+        ));
+    }
     ask(if destroy { "Destroy all of this?" } else { "Do this?" })
+}
+
+/// `--yes` agrees to what the source asks for. That a stack is not in the source can also be a wrong folder or a half checkout.
+fn refuse_removals(planned: &[Planned<'_>]) -> Result<(), CommandError> {
+    let removed: Vec<&Planned<'_>> = planned.iter().filter(|one| one.removes_stack()).collect();
+    let Some(first) = removed.first() else { return Ok(()) };
+    let objects: usize = removed.iter().map(|one| one.summary().delete).sum();
+    let names: Vec<String> = removed.iter().map(|one| format!("`{}`", one.name())).collect();
+    Err(CommandError::refused(format!(
+        "`--yes` does not agree to the removal of {}: not in the source any more, and {} would be destroyed",
+        names.join(", "),
+        counted(objects)
+    ))
+    .hint(format!(
+        "`strata apply --yes --allow-removed-stacks` removes them, `strata destroy {}` this one; put a stack back to keep it",
+        first.name()
+    )))
 }
 
 pub(crate) fn ask(question: &str) -> Result<(), CommandError> {
@@ -332,10 +368,17 @@ async fn drive(
         None if destroy => Some(BTreeMap::new()),
         None => applied.outputs.clone(),
     };
-    if let Some(outputs) = outputs
-        && run.state().outputs != outputs
-    {
-        run.edit(|document| document.outputs = outputs).await?;
+    if let Some(outputs) = outputs {
+        // What OpenTofu holds is known by its folder: without it nobody would miss a stack that left the source.
+        let held = !destroy && (plan.changes.unchanged > 0 || plan.changes.any() || !outputs.is_empty());
+        let tofu = held.then(|| driven.stack.folder.clone());
+        if run.state().outputs != outputs || run.state().tofu != tofu {
+            run.edit(|document| {
+                document.outputs = outputs;
+                document.tofu = tofu;
+            })
+            .await?;
+        }
     }
     Ok(applied)
 }

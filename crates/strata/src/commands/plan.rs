@@ -39,6 +39,7 @@ pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
     }
     // Whoever reviews a plan should know what an apply would wait for in vain.
     let workspace = Workspace::read(context, |found| found.code == strata_source::FLUX_HOMELESS)?;
+    workspace.find_removed(&args.stacks).await?;
     // A saved plan must be the one that runs: then the keys that it speaks of must be there.
     let keys = if args.output.is_some() { Keys::Make } else { Keys::Draw };
     let opening = Opening { destroy: args.destroy, keys, new_cluster: false, restoring: None };
@@ -80,6 +81,12 @@ pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
     let waiting = planned.iter().filter(|one| one.is_deferred());
     file.waiting = waiting.map(|one| one.name().to_owned()).collect();
     show(context.printer, &planned);
+    workspace.tell_removed(&args.stacks);
+    if !args.destroy && planned.iter().any(|one| one.removes_stack()) {
+        context.printer.note(
+            "`strata apply` asks before it removes a stack; with `--yes` it needs `--allow-removed-stacks` too",
+        );
+    }
     let blocked = planned.iter().any(Planned::is_blocked);
     if let Some(path) = &args.output
         && !blocked

@@ -105,6 +105,11 @@ impl<'w> Planned<'w> {
         }
     }
 
+    /// Whether it would destroy something of a stack that is not in the source any more.
+    pub(crate) fn removes_stack(&self) -> bool {
+        matches!(self, Self::Native(session, plan) if session.removed && plan.has_changes())
+    }
+
     pub(crate) fn is_deferred(&self) -> bool {
         matches!(self, Self::Deferred { .. })
     }

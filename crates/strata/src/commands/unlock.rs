@@ -26,7 +26,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
-    let workspace = Workspace::load(context)?;
+    let workspace = Workspace::load_with_removed(context, std::slice::from_ref(&args.stack)).await?;
     let key = workspace.state_key(&args.stack)?;
     let store = workspace.store()?;
     let Some(holder) = store.holder(&key).await? else {

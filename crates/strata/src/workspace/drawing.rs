@@ -62,7 +62,7 @@ impl Workspace<'_> {
             Model::Machines(machines) => draw_stack(&site, machines),
             Model::Cluster(cluster) => draw_cluster(&site, cluster),
             Model::Hypervisor(hypervisor) => draw_hypervisor(&site, hypervisor),
-            Model::Tofu(_) | Model::Broken => Ok(Blueprint::default()),
+            Model::Tofu(_) | Model::Broken | Model::Removed => Ok(Blueprint::default()),
         };
         drawn.map_err(|found| {
             let found: Vec<&Diagnostic> = found.iter().collect();

@@ -30,7 +30,7 @@ impl Workspace<'_> {
         stacks: &[String],
         opening: Opening,
     ) -> Result<Vec<Opened<'_>>, CommandError> {
-        let selected = self.select(stacks)?;
+        let selected = super::removed::in_order(self.select(stacks)?, opening.destroy);
         let mut native = self.open_native(&selected, &opening).await?.into_iter();
         let mut opened = Vec::new();
         for stack in selected {
@@ -40,10 +40,6 @@ impl Workspace<'_> {
             } else if matches!(stack.model, Model::Tofu(_)) {
                 opened.push(Opened::Driven(stack));
             }
-        }
-        // What depends on a lower layer goes before it.
-        if opening.destroy {
-            opened.reverse();
         }
         Ok(opened)
     }

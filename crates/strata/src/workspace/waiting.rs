@@ -61,6 +61,10 @@ impl Store for WaitingStore {
         self.store.keys().await
     }
 
+    async fn lists(&self) -> Result<bool, StoreError> {
+        self.store.lists().await
+    }
+
     async fn read(&self, key: &str) -> Result<Option<StateDocument>, StoreError> {
         self.store.read(key).await
     }

@@ -15,7 +15,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
-    let workspace = Workspace::load(context)?;
+    let workspace = Workspace::load_with_removed(context, std::slice::from_ref(&args.stack)).await?;
     tell_where(&workspace, &args.stack, "list")?;
     for version in workspace.store()?.history(&workspace.state_key(&args.stack)?).await? {
         context.printer.event(&version);

@@ -23,7 +23,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
-    let workspace = Workspace::load(context)?;
+    let workspace = Workspace::load_with_removed(context, &args.stacks).await?;
     let mut unknown = None;
     for name in workspace.names(&args.stacks)? {
         // What cannot be looked at must not hide the others, nor go unsaid.

@@ -25,7 +25,7 @@ pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
     if from.stack() != to.stack() || from.environment() != to.environment() || from.kind() != to.kind() {
         return Err(CommandError::refused("a resource moves only within its stack and kind"));
     }
-    let workspace = Workspace::load(context)?;
+    let workspace = Workspace::load_with_removed(context, &[from.stack().to_owned()]).await?;
     let mut locked = workspace.lock(from.stack(), "state mv").await?;
     let known = &locked.state().resources;
     let problem = if !known.contains_key(from) {

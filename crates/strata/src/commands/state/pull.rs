@@ -19,7 +19,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
-    let workspace = Workspace::load(context)?;
+    let workspace = Workspace::load_with_removed(context, std::slice::from_ref(&args.stack)).await?;
     tell_where(&workspace, &args.stack, "pull")?;
     let document = match args.serial {
         Some(serial) => workspace.store()?.read_version(&workspace.state_key(&args.stack)?, serial).await?,

@@ -24,7 +24,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
-    let workspace = Workspace::load(context)?;
+    let workspace = Workspace::load_with_removed(context, std::slice::from_ref(&args.stack)).await?;
     tell_where(&workspace, &args.stack, "push")?;
     let name = args.file.display();
     let bytes = std::fs::read(&args.file)

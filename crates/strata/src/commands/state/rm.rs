@@ -22,8 +22,9 @@ pub(crate) struct Args {
 }
 
 pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
-    let workspace = Workspace::load(context)?;
     let addresses: Vec<&Address> = args.addresses.iter().map(Place::own).collect::<Result<_, _>>()?;
+    let stacks: Vec<String> = addresses.iter().map(|address| address.stack().to_owned()).collect();
+    let workspace = Workspace::load_with_removed(context, &stacks).await?;
     for address in addresses {
         let mut locked = workspace.lock(address.stack(), "state rm").await?;
         let outcome = if locked.state().resources.contains_key(address) {

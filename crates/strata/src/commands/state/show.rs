@@ -16,7 +16,11 @@ pub(crate) struct Args {
 }
 
 pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
-    let workspace = Workspace::load(context)?;
+    let stack = match &args.address {
+        Place::Own(address) => address.stack(),
+        Place::Tofu { stack, .. } => stack,
+    };
+    let workspace = Workspace::load_with_removed(context, &[stack.to_owned()]).await?;
     let json = match &args.address {
         Place::Own(address) => {
             let state = workspace.read_state(address.stack()).await?;

@@ -52,6 +52,7 @@ pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
         new_cluster: false,
         restoring: Some(Arc::new(copy)),
         saved: None,
+        allow_removed: false,
     };
     execute(&workspace, std::slice::from_ref(&args.stack), job).await?;
     context.printer.line(format!("etcd is back; `strata talos health {}` shows every node", args.stack));

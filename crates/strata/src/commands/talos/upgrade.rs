@@ -217,6 +217,7 @@ async fn applied(context: &Context, args: &Args) -> Result<(), CommandError> {
         new_cluster: false,
         restoring: None,
         saved: None,
+        allow_removed: false,
     };
     execute(&workspace, std::slice::from_ref(&args.stack), job).await
 }
