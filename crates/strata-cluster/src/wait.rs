@@ -72,7 +72,7 @@ where
             told.clone_from(&seen);
         }
         // The user may have said stop now, or the lock may be gone: then nobody waits for anything.
-        context.before_write()?;
+        context.may_go_on()?;
         if begun.elapsed() + step > within {
             let seconds = within.as_secs();
             let message = format!("{waiting_for} did not come about within {seconds} s: {seen}");

@@ -110,6 +110,7 @@ impl LockedRun {
                         journal: &journal,
                         stop: stop.clone(),
                         operation,
+                        writes: step::Writes::default(),
                         document: step::document_of(&self.state.document, &step.address),
                     };
                     running.push(worker.work());

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use strata_resource::{Address, FieldChange, drift_between};
-use strata_state::StateDocument;
+use strata_state::ReplayedState;
 
 use crate::{Live, Sighting};
 
@@ -36,9 +36,9 @@ pub enum DriftKind {
     Unfinished,
 }
 
-pub(crate) fn compare(document: &StateDocument, live: &Live) -> Vec<Drift> {
+pub(crate) fn compare(state: &ReplayedState, live: &Live) -> Vec<Drift> {
     let mut found = Vec::new();
-    for (address, recorded) in &document.resources {
+    for (address, recorded) in &state.document.resources {
         let kind = match live.current.get(address).unwrap_or(&Sighting::Absent) {
             Sighting::Absent => DriftKind::Gone,
             Sighting::Stranger(by) => DriftKind::Taken { by: by.clone() },
@@ -54,6 +54,12 @@ pub(crate) fn compare(document: &StateDocument, live: &Live) -> Vec<Drift> {
             }
         };
         found.push(Drift { address: address.clone(), kind });
+    }
+    // What came of an open entry is not in the state yet, and may be there all the same.
+    for entry in &state.open {
+        if found.iter().all(|drift| drift.address != entry.address) {
+            found.push(Drift { address: entry.address.clone(), kind: DriftKind::Unfinished });
+        }
     }
     found
 }

@@ -38,6 +38,12 @@ pub enum Event {
         address: Address,
         doing: String,
     },
+    /// The remote did what it was asked to, and warned of something.
+    StepWarning {
+        step: usize,
+        address: Address,
+        warning: String,
+    },
     StepDone {
         step: usize,
         address: Address,

@@ -100,8 +100,19 @@ pub struct Outcome {
 /// What a provider tells while it works.
 #[async_trait]
 pub trait OperationContext: Send + Sync {
-    /// Fails if this run may no longer write: the lease has lapsed, or the user said stop now. Asked before each remote write.
+    /// Fails if this run may no longer write: the lease has lapsed, or the user said stop now. Asked before each remote write, and
+    /// only then: an operation that was allowed to write counts as one that did, until its provider proves otherwise.
     fn before_write(&self) -> Result<(), ProviderError>;
+    /// The write that was allowed last did nothing, for certain: it was refused as a whole, or never sent.
+    fn write_refused(&self) {}
+    /// Everything that this operation wrote has been taken back, and a look has proven that.
+    fn writes_undone(&self) {}
+    /// The question of [`Self::before_write`] where nothing is about to be written, as in a wait.
+    fn may_go_on(&self) -> Result<(), ProviderError> {
+        self.before_write()
+    }
+    /// What a remote task warned of although it ended. The user is told.
+    fn warning(&self, _what: &str) {}
     /// Makes durable that a remote task was started.
     async fn task_started(&self, task: &str) -> Result<(), ProviderError>;
     /// What it does at the moment, for people.
@@ -192,7 +203,8 @@ pub struct ProviderError {
     /// The field of the spec that it is about, dotted, so that the line of YAML can be shown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub field: Option<String>,
-    /// Nothing was changed by the failed call, for certain.
+    /// Nothing was changed, for certain. A provider says it of the call that failed; what the engine hands on says it of the whole
+    /// operation.
     #[serde(default)]
     pub nothing_done: bool,
 }

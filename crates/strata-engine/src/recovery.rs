@@ -110,12 +110,14 @@ pub(crate) fn decide(
             ));
         }
         // A machine that reboots cannot be asked. What was begun is done again from its start, which does no harm.
-        (Action::Update, Sighting::Silent(_)) => (begun_update(entry, document), Resolution::Adopted),
+        (Action::Update, Sighting::Silent(_)) => (begun_update(entry, None, document), Resolution::Adopted),
         (Action::Create | Action::Delete, Sighting::Silent(_)) => (Effect::Unchanged, Resolution::NotDone),
         (Action::Create, Sighting::Ours(observed)) => {
             (begun_create(entry, &observed, document), Resolution::Adopted)
         }
-        (Action::Update, Sighting::Ours(_)) => (begun_update(entry, document), Resolution::Adopted),
+        (Action::Update, Sighting::Ours(observed)) => {
+            (begun_update(entry, Some(&observed.facts), document), Resolution::Adopted)
+        }
         (Action::Delete, Sighting::Ours(_)) => (begun_delete(entry, document), Resolution::NotDone),
         (Action::Delete, Sighting::Absent) => (removed(entry, document), Resolution::Finished),
         (Action::Create | Action::Update, Sighting::Absent) => (Effect::Unchanged, Resolution::NotDone),
@@ -141,19 +143,24 @@ fn begun_create(entry: &OpenEntry, observed: &Observed, document: &StateDocument
 }
 
 /// An update that may have been done in part: what it was to add is ours from now on, so that it can also be removed.
-pub(crate) fn begun_update(entry: &OpenEntry, document: &StateDocument) -> Effect {
+///
+/// `seen` are the facts of the object, where it was looked at.
+pub(crate) fn begun_update(entry: &OpenEntry, seen: Option<&Spec>, document: &StateDocument) -> Effect {
     let Some(becomes) = &entry.becomes else { return Effect::Unchanged };
+    let kind = entry.address.kind();
     let Some(known) = document.resources.get(&entry.address) else {
-        // The network of a host is always there: its first change is what makes it ours.
-        let first = StateResource { partial: true, ..(**becomes).clone() };
-        let is_first = entry.address.kind() == Kind::Network;
-        return if is_first { Effect::Put(Box::new(first)) } else { Effect::Unchanged };
+        // Ours by its mark, by `adopt`, or, as the network of a host, by its first change: known from now on.
+        let facts = seen.unwrap_or(&becomes.facts).clone();
+        let first = StateResource { partial: true, facts, ..(**becomes).clone() };
+        // Of a token nobody may know the value: it stays unknown, and the next plan makes it anew.
+        let is_kept = kind.is_guest() || (kind.is_datacenter() && kind != Kind::Token);
+        return if is_kept { Effect::Put(Box::new(first)) } else { Effect::Unchanged };
     };
-    let spec = claimed_spec(&known.spec, &becomes.spec);
+    let spec = claimed_spec(kind.rules(), &known.spec, &becomes.spec);
     // What is staged or not reloaded on a host is not seen by its fields: the record says that something is open.
-    let partial = known.partial || entry.address.kind() == Kind::Network;
+    let partial = known.partial || kind == Kind::Network;
     let same = spec == known.spec && partial == known.partial;
-    if same || Place::of_record(entry.address.kind(), known) != Place::of_entry(entry) {
+    if same || Place::of_record(kind, known) != Place::of_entry(entry) {
         return Effect::Unchanged;
     }
     Effect::Put(Box::new(StateResource { spec, partial, ..known.clone() }))

@@ -103,7 +103,7 @@ impl Run {
         let state = self.read_state(stack).await?;
         let nothing = ResourceGraph::default();
         let live = self.look(&nothing, &state, &stack.lineage).await?;
-        Ok(crate::drift::compare(&state.document, &live))
+        Ok(crate::drift::compare(&state, &live))
     }
 
     /// Asks the providers whether this run can do what the plan says. Gives everything that stands in its way. What the plan makes

@@ -10,6 +10,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::Method;
 use serde::de::{DeserializeOwned, IgnoredAny};
+use strata_engine::ProviderError;
 use strata_net::{
     Body, Clock, HttpClient, HttpOptions, Multipart, Random, Request, RetryPolicy, Verdict, retry,
 };
@@ -35,6 +36,17 @@ pub(crate) enum Rights {
     Usual,
     /// root@pam with a ticket, where there is a login; a token is never root.
     Root,
+}
+
+/// That this run may write now. Nothing is written without one, so that no write goes uncounted.
+pub(crate) struct Permit(());
+
+impl Permit {
+    pub(crate) fn ask(
+        before_write: &(dyn Fn() -> Result<(), ProviderError> + Sync),
+    ) -> Result<Self, ProviderError> {
+        before_write().map(|()| Self(()))
+    }
 }
 
 /// A connection to one Proxmox cluster.
@@ -179,6 +191,7 @@ impl Client {
     /// Writes once. The answer is the id of a task, another text, or nothing.
     pub(crate) async fn write(
         &self,
+        _: Permit,
         method: Method,
         path: &str,
         params: &Params,
@@ -199,6 +212,7 @@ impl Client {
     /// Writes once, where the answer says something that is said nowhere else.
     pub(crate) async fn write_for<T: DeserializeOwned>(
         &self,
+        _: Permit,
         method: Method,
         path: &str,
         params: &Params,
@@ -214,6 +228,7 @@ impl Client {
     /// Uploads a file. It is held in memory and can take longer than other requests.
     pub(crate) async fn upload(
         &self,
+        _: Permit,
         path: &str,
         fields: &Params,
         filename: &str,

@@ -2,10 +2,10 @@
 
 use http::Method;
 use strata_engine::ProviderError;
-use strata_net::retry;
+use strata_net::{Verdict, retry};
 
 use crate::api::Params;
-use crate::client::{CallError, Client, Rights};
+use crate::client::{CallError, Client, Permit, Rights};
 use crate::codec::GuestKind;
 use crate::guest::{Guest, locate};
 
@@ -27,7 +27,6 @@ pub(crate) async fn eject(
     before_write: &(dyn Fn() -> Result<(), ProviderError> + Sync),
 ) -> Result<(), ProviderError> {
     let doing = format!("eject the ISO from `{slot}` of VM {vmid}");
-    before_write()?;
     // Each attempt looks first: one whose answer was lost is found done.
     let attempt = || async {
         let Some(guest) = find(client, vmid).await? else { return Ok(()) };
@@ -35,11 +34,32 @@ pub(crate) async fn eject(
         if config.get(slot).and_then(volume).is_none() {
             return Ok(());
         }
+        let permit = Permit::ask(before_write).map_err(Ejecting::Stop)?;
         let params = Params::new().with(slot, "none,media=cdrom").with("digest", &config.digest);
-        client.write(Method::PUT, &guest.path("/config"), &params, Rights::Usual).await.map(|_| ())
+        client.write(permit, Method::PUT, &guest.path("/config"), &params, Rights::Usual).await?;
+        Ok(())
     };
-    let done = retry(client.policy(), client.clock(), client.random(), attempt, CallError::verdict_on_read);
-    done.await.map_err(|error| error.explain(&doing))
+    let verdict = |error: &Ejecting| match error {
+        Ejecting::Stop(_) => Verdict::Final,
+        Ejecting::Call(error) => error.verdict_on_read(),
+    };
+    let done = retry(client.policy(), client.clock(), client.random(), attempt, verdict);
+    done.await.map_err(|error| match error {
+        Ejecting::Stop(error) => error,
+        Ejecting::Call(error) => error.explain(&doing),
+    })
+}
+
+/// Why an ISO was not ejected.
+enum Ejecting {
+    Stop(ProviderError),
+    Call(CallError),
+}
+
+impl From<CallError> for Ejecting {
+    fn from(error: CallError) -> Self {
+        Self::Call(error)
+    }
 }
 
 async fn find(client: &Client, vmid: u32) -> Result<Option<Guest>, CallError> {

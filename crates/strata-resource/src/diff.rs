@@ -296,7 +296,7 @@ mod tests {
         assert_eq!(diff.changes.len(), 1);
         assert!(!diff.changes[0].drift);
         // The same where an update was cut off: the state claims what the update was to add.
-        let claimed = crate::claimed_spec(&nets(one.clone()), &nets(two.clone()));
+        let claimed = crate::claimed_spec(Kind::Vm.rules(), &nets(one.clone()), &nets(two.clone()));
         let diff = diff_specs(Kind::Vm.rules(), &nets(one), Some(&claimed), &nets(two.clone()));
         assert_eq!(diff.changes.len(), 1);
         let diff = diff_specs(Kind::Vm.rules(), &nets(two.clone()), Some(&claimed), &nets(two));
@@ -321,5 +321,13 @@ mod tests {
         // A guest that the state does not know gets it again, and so does one whose making was cut off.
         assert_eq!(diff_specs(rules, &password("x"), None, &live).changes.len(), 1);
         assert_eq!(diff_unfinished(rules, &password("x"), &password("x"), &live).changes.len(), 1);
+        // An update that was cut off may have sent the new one, or taken it away: put back in the source, it is sent.
+        let nothing = Spec::new();
+        for begun in [password("y"), nothing.clone()] {
+            let claimed = crate::claimed_spec(rules, &password("x"), &begun);
+            assert_eq!(diff_specs(rules, &password("x"), Some(&claimed), &live).changes.len(), 1);
+        }
+        let claimed = crate::claimed_spec(rules, &password("x"), &password("x"));
+        assert!(diff_specs(rules, &password("x"), Some(&claimed), &live).is_empty());
     }
 }

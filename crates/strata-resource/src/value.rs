@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 use strata_secret::{DigestKey, KeyedDigest, SecretString};
 
-use crate::{Address, FieldPath};
+use crate::{Address, FieldPath, KindRules};
 
 /// The fields of an object, by name. Ordered by key, so that equal specs are equal as text.
 pub type Spec = BTreeMap<String, Value>;
@@ -73,16 +73,38 @@ pub fn stored_spec(spec: &Spec) -> Spec {
     spec.iter().map(|(name, value)| (name.clone(), value.stored())).collect()
 }
 
-/// What was applied, and of what was `begun` since then those fields that it did not have: ours, with values nobody knows.
-pub fn claimed_spec(applied: &Spec, begun: &Spec) -> Spec {
+/// What was applied, and of what was `begun` since then those fields that it did not have: ours, with values nobody knows. What
+/// cannot be read back and was to change is not known either.
+pub fn claimed_spec(rules: &KindRules, applied: &Spec, begun: &Spec) -> Spec {
+    claimed_below(rules, &FieldPath::root(), applied, begun)
+}
+
+fn claimed_below(rules: &KindRules, path: &FieldPath, applied: &Spec, begun: &Spec) -> Spec {
     let mut claimed = applied.clone();
     for (name, value) in begun {
+        let path = path.child(name);
         match (claimed.get_mut(name), value) {
             (None, value) => {
                 claimed.insert(name.clone(), value.unknown());
             }
-            (Some(Value::Map(applied)), Value::Map(begun)) => *applied = claimed_spec(applied, begun),
+            (Some(applied), value) if rules.rule(&path).write_only => {
+                if applied != value {
+                    *applied = applied.unknown();
+                }
+            }
+            (Some(Value::Map(applied)), Value::Map(begun)) => {
+                *applied = claimed_below(rules, &path, applied, begun);
+            }
             (Some(_), _) => {}
+        }
+    }
+    for (name, value) in claimed.iter_mut().filter(|(name, _)| !begun.contains_key(*name)) {
+        // It may have been taken away, and nothing shows that of what cannot be read back.
+        let path = path.child(name);
+        if rules.rule(&path).write_only {
+            *value = value.unknown();
+        } else if let Value::Map(applied) = value {
+            *applied = claimed_below(rules, &path, applied, &Spec::new());
         }
     }
     claimed

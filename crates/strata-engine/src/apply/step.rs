@@ -1,6 +1,7 @@
 //! One step: the operation at the provider, and what it means for the state.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use async_trait::async_trait;
 use sha2::{Digest, Sha256};
@@ -27,6 +28,30 @@ pub(super) struct Finished {
     pub(super) given_up: bool,
 }
 
+/// The writes of one operation that were answered with anything but a refusal, or not answered at all. The one place that knows
+/// whether an operation that failed has done something.
+#[derive(Default)]
+pub(super) struct Writes(AtomicUsize);
+
+impl Writes {
+    fn allowed(&self) {
+        self.0.fetch_add(1, Ordering::SeqCst);
+    }
+
+    fn refused(&self) {
+        // A refusal that nobody asked for must not hide a write.
+        let _ = self.0.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |writes| writes.checked_sub(1));
+    }
+
+    fn undone(&self) {
+        self.0.store(0, Ordering::SeqCst);
+    }
+
+    fn any(&self) -> bool {
+        self.0.load(Ordering::SeqCst) > 0
+    }
+}
+
 pub(super) struct Worker<'a> {
     pub(super) index: usize,
     pub(super) step: &'a Step,
@@ -38,6 +63,7 @@ pub(super) struct Worker<'a> {
     pub(super) journal: &'a JournalWriter,
     pub(super) stop: StopSignal,
     pub(super) operation: Operation,
+    pub(super) writes: Writes,
     /// The state of this address alone, as it was when the step began. Steps of one address never run side by side.
     pub(super) document: StateDocument,
 }
@@ -58,7 +84,9 @@ impl Worker<'_> {
         let (effect, error) = if action.is_remote() {
             match self.operate().await {
                 Ok(outcome) => (Some(self.success(outcome)), None),
-                Err(error) => {
+                Err(mut error) => {
+                    // What failed speaks of its last call; calls before it may have written.
+                    error.nothing_done &= !self.writes.any();
                     given_up = error.class == ErrorClass::Stopped && self.stop.stopping();
                     // Looking what came of it takes time that the user does not want to give: the entry stays open.
                     let looks = !given_up || error.nothing_done;
@@ -82,7 +110,7 @@ impl Worker<'_> {
             return refuse(ErrorClass::Missing, format!("it needs `{output}` of `{from}`, which has none"));
         }
         // Between the entry and now the user may have said stop, or the lock may be gone.
-        if let Err(error) = self.before_write() {
+        if let Err(error) = self.may_go_on() {
             return refuse(error.class, error.message);
         }
         match self.run.providers.get(&self.step.target) {
@@ -115,11 +143,17 @@ impl Worker<'_> {
 
     /// Looks at what a failed operation left, so that the state tells the truth. If that fails too the entry stays open.
     async fn after_failure(&self, error: &ProviderError) -> StepEffect {
+        if self.entry.action == Action::Update {
+            let seen = self.step.observed.as_ref();
+            let first = seen.filter(|_| self.step.recorded.is_none() && self.entry.address.kind().is_guest());
+            // A guest that only its mark says is ours must not leave the source without anybody knowing of it.
+            if error.nothing_done && first.is_none() {
+                return Some(Effect::Unchanged);
+            }
+            return Some(begun_update(&self.entry, seen.map(|seen| &seen.facts), &self.document));
+        }
         if error.nothing_done {
             return Some(Effect::Unchanged);
-        }
-        if self.entry.action == Action::Update {
-            return Some(begun_update(&self.entry, &self.document));
         }
         let provider = self.run.providers.get(&self.step.target).ok()?;
         provider.settle(&self.entry, self).await.ok()?;
@@ -131,10 +165,29 @@ impl Worker<'_> {
 #[async_trait]
 impl OperationContext for Worker<'_> {
     fn before_write(&self) -> Result<(), ProviderError> {
+        self.may_go_on()?;
+        self.writes.allowed();
+        Ok(())
+    }
+
+    fn write_refused(&self) {
+        self.writes.refused();
+    }
+
+    fn writes_undone(&self) {
+        self.writes.undone();
+    }
+
+    fn may_go_on(&self) -> Result<(), ProviderError> {
         if self.stop.now() {
             return Err(ProviderError::new(ErrorClass::Stopped, "stopped by the user"));
         }
         self.lock.still_held().map_err(|error| ProviderError::new(ErrorClass::Stopped, error.to_string()))
+    }
+
+    fn warning(&self, what: &str) {
+        let (step, address, warning) = (self.index, self.step.address.clone(), what.to_owned());
+        self.run.events.emit(Event::StepWarning { step, address, warning });
     }
 
     async fn task_started(&self, task: &str) -> Result<(), ProviderError> {

@@ -104,13 +104,18 @@ impl CallError {
             }
             Self::Login(_) => ProviderError::new(ErrorClass::Refused, format!("cannot {doing}: {self}")),
         };
-        error.nothing_done = match self {
+        error.nothing_done = self.did_nothing();
+        error
+    }
+
+    /// The server did nothing about this call, for certain.
+    pub(crate) fn did_nothing(&self) -> bool {
+        match self {
             Self::Net(net) => net.delivery() == Delivery::NotSent,
             Self::Api(api) => api.did_nothing(),
             Self::Login(_) => true,
             Self::Unreadable { .. } => false,
-        };
-        error
+        }
     }
 }
 

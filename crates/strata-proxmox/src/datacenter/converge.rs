@@ -34,12 +34,7 @@ pub(super) async fn converge(work: &Work<'_>, family: &dyn Family) -> Result<Out
             // Another object of the same file was changed, perhaps by us.
             Err(error) if error.kind() == Some(&ApiErrorKind::Changed) => {}
             Err(error) if is_gone(work, &error) => {}
-            Err(error) => {
-                let mut error = ProviderError::from(error);
-                // This call did nothing; those before it did.
-                error.nothing_done &= !wrote;
-                return Err(error);
-            }
+            Err(error) => return Err(error.into()),
         }
         live = match (read(work, family).await, lost) {
             (Ok(live), _) => live,

@@ -19,8 +19,8 @@ use strata_state::Action;
 use super::converge;
 use super::family::{Family, Job, LiveObject, NextCall, Row, digest_of, row_text, spec_text};
 use crate::api::{Params, encode_path_part};
-use crate::client::{CallError, Client, Rights};
-use crate::execute::{Call, Work};
+use crate::client::{CallError, Client};
+use crate::execute::{Call, StepError, Work};
 
 pub(super) use self::guard::notice;
 pub(crate) use self::guard::objections;
@@ -203,7 +203,10 @@ pub(super) async fn execute(work: &Work<'_>) -> Result<Outcome, ProviderError> {
         Err(mut error)
             if clean && error.class != ErrorClass::Stopped && error.class != ErrorClass::Unreachable =>
         {
-            error.nothing_done |= watched.take_back(work, node).await;
+            if watched.take_back(work, node).await {
+                work.context.writes_undone();
+                error.nothing_done = true;
+            }
             Err(watched.explain(error, node))
         }
         outcome => outcome.map_err(|error| watched.explain(error, node)),
@@ -309,11 +312,15 @@ impl Watched {
     async fn take_back(&self, work: &Work<'_>, node: &str) -> bool {
         let Ok(Some(now)) = Host::read(work.client, node).await else { return false };
         if now.changes.is_some() {
-            if !self.foreign(&now).is_empty() || work.context.before_write().is_err() {
+            if !self.foreign(&now).is_empty() {
                 return false;
             }
             // What stays is shown by the next plan.
-            let _ = work.client.write(Method::DELETE, &path(work), &Params::new(), Rights::Usual).await;
+            let doing = format!("take back what is staged on `{node}`");
+            let taken_back = work.call(Method::DELETE, path(work), Params::new(), doing);
+            if let Err(StepError::Stop(_)) = work.write(&taken_back).await {
+                return false;
+            }
         }
         let Ok(Some(now)) = Host::read(work.client, node).await else { return false };
         let settings = |host: &Host| -> Vec<Spec> { host.rows.values().map(interface::read).collect() };

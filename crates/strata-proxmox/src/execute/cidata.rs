@@ -65,10 +65,10 @@ async fn upload(
 ) -> Result<(), StepError> {
     let path = format!("/nodes/{node}/storage/{storage}/upload");
     let fields = Params::new().with("content", "iso");
-    let attempt = || async {
-        work.context.before_write().map_err(StepError::Stop)?;
-        let answer = work.client.upload(&path, &fields, filename, iso.to_vec()).await;
-        answer.map_err(|error| work.step_error(error, doing))
+    let attempt = || {
+        work.send(doing, async |permit| {
+            work.client.upload(permit, &path, &fields, filename, iso.to_vec()).await
+        })
     };
     let not_delivered = |error: &StepError| match error {
         StepError::Refused { error, .. } if error.trouble() == Trouble::NotDelivered => Verdict::Again,

@@ -9,7 +9,7 @@ use strata_net::{Verdict, retry};
 use strata_resource::Value;
 
 use crate::api::{ApiErrorKind, Params, Upid};
-use crate::client::{CallError, Client, Rights, TaskEnd, Trouble};
+use crate::client::{CallError, Client, Permit, Rights, TaskEnd, Trouble};
 use crate::codec::{GuestKind, field_of};
 use crate::guest::Guest;
 
@@ -123,12 +123,27 @@ impl<'a> Work<'a> {
         retry(self.client.policy(), self.client.clock(), self.client.random(), attempt, held_up).await
     }
 
+    /// One write, once: allowed first, and counted as done unless its answer proves that nothing was. Every write goes this way.
+    pub(crate) async fn send<T>(
+        &self,
+        doing: &str,
+        write: impl AsyncFnOnce(Permit) -> Result<T, CallError>,
+    ) -> Result<T, StepError> {
+        let permit = Permit::ask(&|| self.context.before_write()).map_err(StepError::Stop)?;
+        let answer = write(permit).await;
+        if answer.as_ref().is_err_and(CallError::did_nothing) {
+            self.context.write_refused();
+        }
+        answer.map_err(|error| self.step_error(error, doing))
+    }
+
     /// Writes. Tried again only where nothing was done for certain: not delivered, or held up by a lock.
     pub(crate) async fn write(&self, call: &Call) -> Result<Option<String>, StepError> {
-        let attempt = || async {
-            self.context.before_write().map_err(StepError::Stop)?;
-            let answer = self.client.write(call.method.clone(), &call.path, &call.params, call.rights).await;
-            answer.map_err(|error| self.step_error(error, &call.doing))
+        let Call { method, path, params, rights, .. } = call;
+        let attempt = || {
+            self.send(&call.doing, async |permit| {
+                self.client.write(permit, method.clone(), path, params, *rights).await
+            })
         };
         let policy = self.client.policy();
         retry(policy, self.client.clock(), self.client.random(), attempt, verdict_on_write).await
@@ -136,10 +151,10 @@ impl<'a> Work<'a> {
 
     /// The same, where the answer matters.
     pub(crate) async fn write_for<T: DeserializeOwned>(&self, call: &Call) -> Result<T, StepError> {
-        let attempt = || async {
-            self.context.before_write().map_err(StepError::Stop)?;
-            let answer = self.client.write_for(call.method.clone(), &call.path, &call.params).await;
-            answer.map_err(|error| self.step_error(error, &call.doing))
+        let attempt = || {
+            self.send(&call.doing, async |permit| {
+                self.client.write_for(permit, call.method.clone(), &call.path, &call.params).await
+            })
         };
         let policy = self.client.policy();
         retry(policy, self.client.clock(), self.client.random(), attempt, verdict_on_write).await

@@ -96,7 +96,7 @@ pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
     if blocked {
         return Err(CommandError::silent(ErrorKind::Refused));
     }
-    let changes = planned.iter().any(Planned::has_changes);
+    let changes = planned.iter().any(|one| one.has_changes() || one.is_open());
     Ok(if changes && args.detailed_exitcode { ExitCode::from(CHANGES) } else { ExitCode::SUCCESS })
 }
 

@@ -118,6 +118,11 @@ impl<'w> Planned<'w> {
         matches!(self, Self::Native(_, plan) if !plan.problems.is_empty())
     }
 
+    /// Whether an interrupted run left something open, which the next apply looks at first.
+    pub(crate) fn is_open(&self) -> bool {
+        matches!(self, Self::Native(_, plan) if !plan.open.is_empty())
+    }
+
     pub(crate) fn has_changes(&self) -> bool {
         match self {
             Self::Native(_, plan) => plan.has_changes(),
@@ -202,6 +207,9 @@ pub(crate) fn show(printer: Printer, planned: &[Planned<'_>]) {
     printer.event(&json!({"event": "summary", "summary": total}));
     if planned.iter().any(Planned::is_blocked) {
         printer.line(paint(style::ERROR, "refused: nothing is done until the above is settled"));
+    } else if total.changes() == 0 && planned.iter().any(Planned::is_open) {
+        let first = paint(style::CHANGE, "only what an interrupted run left open is finished:");
+        printer.line(format!("{first} {} unchanged", total.unchanged));
     } else if total.changes() == 0 && planned.iter().any(Planned::has_changes) {
         printer.line(format!(
             "{} {} unchanged",

@@ -135,6 +135,9 @@ impl EventSink for Progress {
                 let done = verb(address.kind(), action).1;
                 self.say(format!("  {} {address}  {done} {took}", paint(style::CREATE, "✓")));
             }
+            Event::StepWarning { address, warning, .. } => {
+                self.say(format!("  {} {address}  {warning}", paint(style::WARNING, "!")));
+            }
             Event::StepFailed { step, address, error, .. } => {
                 let took = self.end(step);
                 let mark = paint(style::ERROR, "✗");
