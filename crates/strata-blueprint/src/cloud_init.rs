@@ -95,8 +95,7 @@ impl Draft<'_> {
         let own = cloud_init
             .and_then(|cloud_init| cloud_init.storage.as_ref())
             .map(|storage| storage.value.clone());
-        let disks = built.storages.iter().next().cloned();
-        let storage = own.or(disks).unwrap_or_else(|| machine.storage.of_disks().to_owned());
+        let storage = own.or_else(|| built.home()).unwrap_or_else(|| machine.storage.of_disks().to_owned());
         let mut drive = Spec::new();
         let slot = cloud_init.and_then(|cloud_init| cloud_init.slot.as_ref());
         drive.put("slot", slot.map_or_else(|| free_drive(&built.spec), |slot| slot.value.as_str()));

@@ -75,6 +75,7 @@ impl Draft<'_> {
             node: hypervisor,
             storage: storages,
             inherits: true,
+            cloned: None,
             firewalled: false,
             mac: &|nic| nic.mac.as_ref().map(|mac| mac.value.to_string()),
         };
@@ -157,7 +158,7 @@ impl Draft<'_> {
         let settings: Vec<&NodeSettings> = node.settings.iter().rev().copied().collect();
         for settings in settings {
             for (slot, disk) in settings.disks.iter() {
-                let spec = self.disk(&Machine { inherits: false, ..*machine }, disk, built);
+                let spec = self.disk(&Machine { inherits: false, ..*machine }, slot, disk, built);
                 group(&mut built.spec, "disks").put(slot, spec);
             }
             for (slot, pci) in settings.pci.iter() {

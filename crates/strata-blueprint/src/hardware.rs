@@ -32,9 +32,31 @@ pub(crate) struct Machine<'a> {
     pub(crate) storage: Storages<'a>,
     /// Something else decides what the source leaves open: a template, or a cluster's own defaults.
     pub(crate) inherits: bool,
+    /// What it is cloned from, if it is.
+    pub(crate) cloned: Option<&'a Cloned>,
     pub(crate) firewalled: bool,
     /// The hardware address that the source gives `net0`, … of this very machine.
     pub(crate) mac: &'a dyn Fn(&Nic) -> Option<String>,
+}
+
+/// A template, as the disks of its clones see it.
+pub(crate) struct Cloned {
+    pub(crate) full: bool,
+    /// The slots that come with the clone.
+    pub(crate) slots: BTreeSet<String>,
+}
+
+impl Cloned {
+    /// Where a disk goes for which nothing is written; none if it stays where the template's is.
+    fn storage<'s>(&self, slot: &str, storages: &Storages<'s>) -> Option<&'s str> {
+        let comes_along = self.slots.contains(slot);
+        match (comes_along, self.full) {
+            // A linked disk is a difference to the template's, and lies beside it.
+            (true, false) => None,
+            (true, true) => storages.chosen_for_disks(),
+            (false, _) => Some(storages.of_disks()),
+        }
+    }
 }
 
 /// The fields, and what must be there first.
@@ -43,6 +65,15 @@ pub(crate) struct Built {
     pub(crate) spec: Spec,
     pub(crate) needs: BTreeSet<Address>,
     pub(crate) storages: BTreeSet<String>,
+}
+
+impl Built {
+    /// The storage of the disk that it boots from, else of its first one: what is made beside the disks goes there.
+    pub(crate) fn home(&self) -> Option<String> {
+        let disks = self.spec.get("disks").and_then(Value::as_map)?;
+        let storage = |disk: &Value| Some(disk.as_map()?.get("storage")?.as_text()?.to_owned());
+        disks.get(BOOT_DISK).and_then(storage).or_else(|| disks.values().find_map(storage))
+    }
 }
 
 impl Draft<'_> {
@@ -61,8 +92,7 @@ impl Draft<'_> {
             networks.put(slot, self.nic(machine, slot, nic));
         }
         built.spec.put_full("networks", Value::Map(networks));
-        let first = built.storages.iter().next().cloned();
-        let first = first.unwrap_or_else(|| machine.storage.of_disks().to_owned());
+        let first = built.home().unwrap_or_else(|| machine.storage.of_disks().to_owned());
         // OVMF forgets its settings without a disk for them.
         let wants_efi = hardware.bios == Some(Bios::Ovmf) && !machine.inherits;
         if hardware.efi.is_some() || wants_efi {
@@ -91,7 +121,7 @@ impl Draft<'_> {
                 }
                 continue;
             }
-            let spec = self.disk(machine, disk, built);
+            let spec = self.disk(machine, slot, disk, built);
             // `disk` and `disks.scsi0` together: the slot adds to the short form.
             match disks.get_mut(slot) {
                 Some(Value::Map(known)) => known.extend(spec),
@@ -153,11 +183,14 @@ impl Draft<'_> {
         Some((volume.id, volume.content))
     }
 
-    pub(crate) fn disk(&mut self, machine: &Machine<'_>, disk: &Disk, built: &mut Built) -> Spec {
+    pub(crate) fn disk(&mut self, machine: &Machine<'_>, slot: &str, disk: &Disk, built: &mut Built) -> Spec {
         let mut spec = Spec::new();
-        // A clone's disks are where its template's are, unless the source says otherwise.
-        let inherited = machine.inherits || disk.volume.is_some();
-        let default = (!inherited).then(|| machine.storage.of_disks().to_owned());
+        let default = match machine.cloned {
+            _ if disk.volume.is_some() => None,
+            Some(cloned) => cloned.storage(slot, &machine.storage),
+            None => (!machine.inherits).then(|| machine.storage.of_disks()),
+        };
+        let default = default.map(str::to_owned);
         if let Some(storage) = disk.storage.as_ref().map(|storage| storage.value.clone()).or(default) {
             built.storages.insert(storage.clone());
             spec.put("storage", storage);

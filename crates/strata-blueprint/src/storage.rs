@@ -23,8 +23,13 @@ impl<'a> Storages<'a> {
     }
 
     pub(crate) fn of_disks(&self) -> &'a str {
+        self.chosen_for_disks().unwrap_or("local-lvm")
+    }
+
+    /// The storage that the source says disks go to.
+    pub(crate) fn chosen_for_disks(&self) -> Option<&'a str> {
         let whole = self.stack.and_then(|stack| stack.disk.as_ref()).map(|storage| storage.value.as_str());
-        self.disks.or(whole).unwrap_or("local-lvm")
+        self.disks.or(whole)
     }
 
     pub(crate) fn of_images(&self, content: ContentType) -> &'a str {

@@ -23,6 +23,7 @@ impl Draft<'_> {
             node: &node,
             storage: Storages::of(stack, template.storage.as_ref()),
             inherits: false,
+            cloned: None,
             firewalled: false,
             mac: &|nic| nic.mac.as_ref().map(|mac| mac.value.to_string()),
         };

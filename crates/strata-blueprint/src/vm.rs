@@ -12,7 +12,7 @@ use strata_yaml::Spanned;
 
 use crate::fields::{Fields, int};
 use crate::guest::policy;
-use crate::hardware::{BOOT_DISK, Machine};
+use crate::hardware::{BOOT_DISK, Cloned, Machine};
 use crate::site::Draft;
 use crate::storage::Storages;
 
@@ -28,6 +28,7 @@ impl Draft<'_> {
         let (vm, guest) = (instance.spec, &instance.spec.guest);
         let address = self.address(Kind::Vm, &instance.name);
         let Some(node) = self.node(instance.node.as_ref(), instance.key).map(str::to_owned) else { return };
+        let cloned = vm.template.as_ref().map(|name| cloned(stack, name, vm));
         let machine = Machine {
             stack: Some(stack),
             address: &address,
@@ -35,6 +36,7 @@ impl Draft<'_> {
             node: &node,
             storage: Storages::of(stack, None),
             inherits: vm.template.is_some(),
+            cloned: cloned.as_ref(),
             firewalled: guest.firewall.as_ref().is_some_and(|firewall| firewall.enabled),
             mac: &|nic: &Nic| instance.mac(nic.mac.as_ref().map(|mac| mac.value)).map(|mac| mac.to_string()),
         };
@@ -131,6 +133,15 @@ impl Draft<'_> {
         }
         found
     }
+}
+
+/// What comes along with a clone. Of a template elsewhere only the disk that it boots from is known.
+fn cloned(stack: &Stack, template: &Spanned<String>, vm: &Vm) -> Cloned {
+    let own = stack.templates.get(template.as_str());
+    let disks = own.map(|own| own.hardware.disks.iter().map(|(slot, _)| slot.value.clone()));
+    let mut slots: BTreeSet<String> = disks.into_iter().flatten().collect();
+    slots.insert(BOOT_DISK.to_owned());
+    Cloned { full: vm.clone_mode.as_ref().is_none_or(|mode| mode.full), slots }
 }
 
 /// A full clone goes straight to the storage of its first disk.

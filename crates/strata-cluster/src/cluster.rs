@@ -94,6 +94,10 @@ pub struct ClusterOptions {
     pub restoring: Option<std::sync::Arc<strata_secret::SecretBytes>>,
     pub deadlines: Deadlines,
     pub dial: DialMap,
+    /// Told of every request to the API of Kubernetes.
+    pub trace: Option<std::sync::Arc<dyn strata_net::TraceSink>>,
+    /// For jitter between attempts.
+    pub random: strata_net::Random,
     pub redactor: Redactor,
     pub digest_key: Option<DigestKey>,
     pub media: Option<Box<dyn Media>>,
@@ -284,5 +288,7 @@ fn kube_client(options: &ClusterOptions, now: Timestamp) -> Result<KubeClient, P
     }
     kube.dial = options.dial.clone();
     kube.redactor = options.redactor.clone();
+    kube.trace = options.trace.clone();
+    kube.random = options.random.clone();
     KubeClient::new(kube).map_err(crate::error::kube)
 }

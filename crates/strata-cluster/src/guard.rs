@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use strata_engine::{
-    Forecast, Objection, Operation, OperationContext, Outcome, Provider, ProviderError, Sighting, Wanted,
+    Consequence, Forecast, Objection, Operation, OperationContext, Outcome, Provider, ProviderError,
+    Sighting, Wanted,
 };
 use strata_resource::Kind;
 use strata_state::{Action, OpenEntry};
@@ -45,6 +46,10 @@ impl Provider for GuardedProvider {
 
     async fn objections(&self, operations: &[Operation]) -> Result<Vec<Objection>, ProviderError> {
         self.inner.objections(operations).await
+    }
+
+    async fn consequences(&self, operations: &[Operation]) -> Result<Vec<Consequence>, ProviderError> {
+        self.inner.consequences(operations).await
     }
 
     fn notices(&self, operation: &Operation) -> Vec<String> {

@@ -36,6 +36,16 @@ pub enum DriftKind {
     Unfinished,
 }
 
+impl DriftKind {
+    /// Whether an apply brings it back. What is not ours, or does not answer, is left alone.
+    pub fn is_corrected(&self) -> bool {
+        match self {
+            Self::Changed { .. } | Self::Gone | Self::Unfinished => true,
+            Self::Taken { .. } | Self::Busy { .. } | Self::Silent { .. } => false,
+        }
+    }
+}
+
 pub(crate) fn compare(state: &ReplayedState, live: &Live) -> Vec<Drift> {
     let mut found = Vec::new();
     for (address, recorded) in &state.document.resources {

@@ -30,8 +30,8 @@ pub use events::{Event, EventSink};
 pub use plan::{Plan, Problem, ProblemKind, Step, StepAction, Summary};
 pub use planner::{PlanRequest, make_plan};
 pub use provider::{
-    ErrorClass, Forecast, Objection, Observed, Operation, OperationContext, Outcome, Provider, ProviderError,
-    Sighting, Wanted,
+    Consequence, ErrorClass, Forecast, Objection, Observed, Operation, OperationContext, Outcome, Provider,
+    ProviderError, Sighting, Wanted,
 };
 pub use recovery::{Resolution, ResolvedEntry};
 pub use refresh::{Live, refresh};

@@ -104,6 +104,7 @@ impl Step {
             observed: self.observed.clone(),
             changes: self.changes.clone(),
             restart: self.restart,
+            replacement: self.replacement,
         }
     }
 }
@@ -148,6 +149,9 @@ pub struct Plan {
     pub problems: Vec<Problem>,
     /// What an interrupted run left open.
     pub open: Vec<OpenEntry>,
+    /// Who works on the state while it is planned: then what is open is not left, but under way.
+    #[serde(skip)]
+    pub at_work: Option<String>,
     /// The digest of every live object that the plan looked at; absent ones have none.
     pub live: BTreeMap<Address, Option<String>>,
     /// The same of the former objects of an address.

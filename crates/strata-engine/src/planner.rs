@@ -2,6 +2,7 @@
 //!
 //! Synchronous and deterministic: the same question gets the same answer, to the byte.
 
+mod made_from;
 mod order;
 mod problems;
 mod removal;
@@ -13,11 +14,12 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use strata_resource::{
-    Address, ChangeEffect, FieldChange, Lineage, Resource, ResourceGraph, RestartPolicy, Spec, Value,
+    Address, ChangeEffect, FieldChange, Kind, Lineage, Resource, ResourceGraph, RestartPolicy, Spec, Value,
     diff_specs, diff_unfinished,
 };
 use strata_state::{DeposedObject, OpenEntry, StateDocument, StateResource};
 
+pub(crate) use self::made_from::keep_sources;
 pub(crate) use self::problems::busy_hint;
 use self::steps::same_record;
 use crate::place::Place;
@@ -57,6 +59,7 @@ pub fn make_plan(request: &PlanRequest<'_>) -> Plan {
         steps: order::ordered(steps, request.graph, request.state),
         problems,
         open: request.open.to_vec(),
+        at_work: None,
         live: request
             .live
             .current
@@ -106,6 +109,8 @@ struct Planner<'a> {
     former: BTreeMap<Address, Vec<DeposedObject>>,
     /// What is made anew: its outputs are not known yet.
     remade: BTreeSet<Address>,
+    /// Images whose volume gets another content under the same name.
+    recast: BTreeSet<Address>,
     /// What does not answer because something that it needs is changed first.
     unseen: BTreeMap<Address, String>,
 }
@@ -124,6 +129,7 @@ impl<'a> Planner<'a> {
             claimed: request.graph.iter().filter(is_there).map(place).collect(),
             former: BTreeMap::new(),
             remade: BTreeSet::new(),
+            recast: BTreeSet::new(),
             unseen: BTreeMap::new(),
         }
     }
@@ -237,12 +243,25 @@ impl<'a> Planner<'a> {
         if effect(ChangeEffect::Replace) && recorded.is_none() && adopts(resource) {
             return self.unlike(resource, &diff.changes);
         }
-        if effect(ChangeEffect::Replace) || recreate {
+        let outdated = recorded.and_then(|recorded| self.outdated(resource, recorded));
+        if effect(ChangeEffect::Replace) || recreate || outdated.is_some() {
             if resource.protect || recorded.is_some_and(|recorded| recorded.protect) {
                 return self.protected(&resource.address, "replace", resource.origin.clone());
             }
             let recorded = recorded.cloned().unwrap_or_else(|| self.becomes(resource, None));
-            return self.replace(resource, &recorded, observed, diff.changes);
+            let mut changes = diff.changes;
+            let reason = outdated.map(|outdated| {
+                changes.extend(outdated.changes);
+                outdated.reason
+            });
+            if reason.is_some() && resource.kind() == Kind::Image {
+                self.recast.insert(resource.address.clone());
+            }
+            self.replace(resource, &recorded, observed, changes);
+            if let Some(create) = self.steps.last_mut() {
+                create.reasons.extend(reason);
+            }
+            return;
         }
         if self.refuse(resource, diff.refusals) && diff.changes.is_empty() {
             return;
@@ -277,6 +296,7 @@ impl<'a> Planner<'a> {
 
     fn unchanged(&mut self, resource: &Resource, recorded: Option<&StateResource>, observed: &Observed) {
         let mut becomes = self.becomes(resource, recorded);
+        keep_sources(&resource.address, &mut becomes.spec, recorded.map(|recorded| &recorded.spec));
         becomes.facts = observed.facts.clone();
         if recorded.is_some_and(|recorded| same_record(recorded, &becomes)) {
             self.unchanged += 1;
@@ -308,6 +328,9 @@ impl<'a> Planner<'a> {
         let mut create = self.step(resource, StepAction::Create, None);
         create.replacement = true;
         create.reasons = replacement_reasons(resource, recorded, &changes);
+        if kind == Kind::Image {
+            create.reasons.extend(self.made_from_former(resource, recorded));
+        }
         create.changes = changes;
         self.remade.insert(resource.address.clone());
         self.steps.push(delete);

@@ -63,6 +63,8 @@ pub struct Operation {
     pub changes: Vec<FieldChange>,
     /// The guest is restarted when the changes are in.
     pub restart: bool,
+    /// Half of a replacement: what a delete ends is made again right after it, under the same identity or another.
+    pub replacement: bool,
 }
 
 impl Operation {
@@ -89,6 +91,14 @@ pub struct Objection {
     pub address: Address,
     pub message: String,
     pub hint: String,
+}
+
+/// What an operation does besides what its changes say: what goes with an object, and what stays. The plan tells it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Consequence {
+    /// The object of one of the operations.
+    pub address: Address,
+    pub note: String,
 }
 
 /// What an operation made: recorded in the state beside the spec.
@@ -140,6 +150,11 @@ pub trait Provider: Send + Sync {
     /// What the plan has to say about an operation besides its changes: what stays, what else is touched.
     fn notices(&self, _operation: &Operation) -> Vec<String> {
         Vec::new()
+    }
+
+    /// What goes with what the operations delete, and what stays. Only looks; asked once for a plan.
+    async fn consequences(&self, _operations: &[Operation]) -> Result<Vec<Consequence>, ProviderError> {
+        Ok(Vec::new())
     }
 
     /// What a lower layer will have done by the time that anything else runs: preflight takes it as there.

@@ -8,10 +8,10 @@ use strata_secret::DigestKey;
 use strata_state::{Action, LockOwner, LockedState, ReplayedState, StateDocument, Store, StoreError, replay};
 
 use crate::events::{Event, EventSink};
-use crate::plan::{Plan, Problem, ProblemKind, StepAction};
+use crate::plan::{Plan, Problem, ProblemKind, Step, StepAction};
 use crate::planner::{PlanRequest, make_plan};
 use crate::refresh::{Live, refresh};
-use crate::{Drift, Forecast, Objection, Provider, ProviderError, ResolvedEntry};
+use crate::{Consequence, Drift, Forecast, Objection, Provider, ProviderError, ResolvedEntry};
 
 /// The time, passed in.
 pub trait Clock: Send + Sync {
@@ -141,6 +141,36 @@ impl Run {
         Ok(())
     }
 
+    /// What goes with what is deleted stands beside the step that people see.
+    async fn tell_consequences(&self, plan: &mut Plan) -> Result<(), EngineError> {
+        let mut found = Vec::new();
+        for (target, operations) in plan.operations() {
+            match self.providers.get(target)?.consequences(&operations).await {
+                Ok(consequences) => found.extend(consequences),
+                Err(_) if !plan.problems.is_empty() => {}
+                Err(error) => {
+                    let (target, error) = (target.to_owned(), Box::new(error));
+                    return Err(EngineError::Observe { target, error });
+                }
+            }
+        }
+        for Consequence { address, note } in found {
+            // The delete of a replacement is shown with the create that belongs to it.
+            let shown = |step: &&mut Step| {
+                step.address == address
+                    && match step.action {
+                        StepAction::Create => step.replacement,
+                        StepAction::Delete | StepAction::DeleteFormer => !step.replacement,
+                        StepAction::Update | StepAction::Record | StepAction::Forget => false,
+                    }
+            };
+            if let Some(step) = plan.steps.iter_mut().find(shown) {
+                step.reasons.push(note);
+            }
+        }
+        Ok(())
+    }
+
     /// What would do harm becomes a problem of the plan.
     async fn object(&self, plan: &mut Plan) -> Result<(), EngineError> {
         let mut found = Vec::new();
@@ -177,6 +207,7 @@ impl Run {
             live: &live,
         });
         self.forecast(&mut plan)?;
+        self.tell_consequences(&mut plan).await?;
         self.object(&mut plan).await?;
         match plan.lint().first() {
             Some(defect) => Err(EngineError::Lint(defect.clone())),

@@ -16,6 +16,7 @@ mod qemu;
 mod rule;
 mod size;
 mod volume;
+mod volumes;
 
 #[cfg(test)]
 mod round_trip;
@@ -30,3 +31,4 @@ pub(crate) use live::live;
 pub(crate) use rule::{GuestKind, is_root_only, privilege_of};
 pub(crate) use size::to_size_text;
 pub(crate) use volume::volume_size;
+pub(crate) use volumes::{attached_now, detached_now, volume_key};

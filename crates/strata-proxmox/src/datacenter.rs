@@ -14,6 +14,7 @@ mod network;
 mod notices;
 mod own_access;
 mod ownership;
+mod privileges;
 mod promises;
 mod rules;
 mod simple;
@@ -33,6 +34,7 @@ use crate::execute::Work;
 
 pub(crate) use self::needs::{forbidden_passwords, needs_of};
 pub(crate) use self::notices::notices;
+pub(crate) use self::privileges::with_granted;
 pub(crate) use self::promises::Promises;
 pub(crate) use self::standing_access::known_entries;
 pub use self::token::TokenKeeper;
@@ -68,6 +70,7 @@ pub(crate) async fn objections(
     let mut found = network::objections(client, operations).await?;
     found.extend(storage::objections(client, operations).await?);
     found.extend(standing_access::objections(client, operations, known).await?);
+    found.extend(privileges::objections(client, operations).await?);
     Ok(found)
 }
 

@@ -35,11 +35,14 @@ impl fmt::Display for Privilege {
 /// The privileges of a role that is enough for the operations, and no more than that.
 pub fn required_role(operations: &[Operation]) -> BTreeSet<Privilege> {
     let needs: Vec<Need> = operations.iter().flat_map(needs_of).collect();
-    let (certain, open): (Vec<&Need>, Vec<&Need>) = needs.iter().partition(|need| need.any_of.len() == 1);
+    let (certain, open): (Vec<&Need>, Vec<&Need>) =
+        needs.iter().partition(|need| need.any_of.len() == 1 && need.or_all.is_none());
     let mut role: BTreeSet<Privilege> = certain.iter().map(|need| Privilege(need.any_of[0])).collect();
     for need in open {
         // Where one of several is enough, one that is needed anyway costs nothing.
-        if !need.any_of.iter().any(|privilege| role.contains(&Privilege(privilege))) {
+        let has = |privilege: &str| role.iter().any(|own| own.as_str() == privilege);
+        let all = |(privileges, _): &(Vec<String>, String)| privileges.iter().all(|privilege| has(privilege));
+        if !need.any_of.iter().any(|privilege| has(privilege)) && !need.or_all.as_ref().is_some_and(all) {
             role.extend(need.any_of.first().map(|privilege| Privilege(privilege)));
         }
     }
@@ -57,7 +60,8 @@ pub(crate) async fn preflight(
     let permissions = client.get("/access/permissions", Params::new()).await;
     let permissions =
         Permissions::new(permissions.map_err(|error| error.explain("read our own permissions"))?);
-    let needs: Vec<Need> = operations.iter().flat_map(needs_of).collect();
+    let granting = datacenter::with_granted(client, operations).await?;
+    let needs: Vec<Need> = granting.iter().flat_map(needs_of).collect();
     let mut wrong = missing_privileges(&needs, &permissions);
     wrong.extend(root::forbidden_keys(client, operations));
     wrong.extend(datacenter::forbidden_passwords(client, operations));

@@ -5,13 +5,14 @@ use std::sync::{Mutex, PoisonError};
 
 use async_trait::async_trait;
 use strata_engine::{
-    Objection, Operation, OperationContext, Outcome, Provider, ProviderError, Sighting, Wanted,
+    Consequence, Objection, Operation, OperationContext, Outcome, Provider, ProviderError, Sighting, Wanted,
 };
 use strata_state::OpenEntry;
 
 use crate::client::{Client, ConnectError};
 use crate::datacenter::{self, Promises};
-use crate::{ProxmoxOptions, execute, media, observe, preflight, settle, storages};
+use crate::marked::{self, MarkedGuests};
+use crate::{ProxmoxOptions, execute, media, observe, preflight, review, settle, storages};
 
 /// A Proxmox cluster, as the engine sees it.
 pub struct ProxmoxProvider {
@@ -48,6 +49,15 @@ impl ProxmoxProvider {
         media::eject(&self.client, vmid, slot, before_write).await
     }
 
+    /// Guests with an ownership mark among those that are not `known`, the nearest VMIDs first and at most `limit` of them.
+    pub async fn marked_guests(
+        &self,
+        known: &BTreeSet<u32>,
+        limit: usize,
+    ) -> Result<MarkedGuests, ProviderError> {
+        marked::marked_guests(&self.client, known, limit).await
+    }
+
     pub fn client(&self) -> &Client {
         &self.client
     }
@@ -64,7 +74,13 @@ impl Provider for ProxmoxProvider {
 
     async fn objections(&self, operations: &[Operation]) -> Result<Vec<Objection>, ProviderError> {
         let known = self.known.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        datacenter::objections(&self.client, operations, &known).await
+        let mut found = datacenter::objections(&self.client, operations, &known).await?;
+        found.extend(review::objections(&self.client, operations).await?);
+        Ok(found)
+    }
+
+    async fn consequences(&self, operations: &[Operation]) -> Result<Vec<Consequence>, ProviderError> {
+        review::consequences(&self.client, operations).await
     }
 
     async fn preflight(&self, operations: &[Operation]) -> Result<Vec<ProviderError>, ProviderError> {
@@ -73,7 +89,7 @@ impl Provider for ProxmoxProvider {
     }
 
     fn notices(&self, operation: &Operation) -> Vec<String> {
-        datacenter::notices(operation)
+        datacenter::notices(operation).into_iter().chain(review::notices(operation)).collect()
     }
 
     fn promise(&self, operations: &[Operation]) {

@@ -180,6 +180,11 @@ impl KindRules {
         Self { root }
     }
 
+    /// Whether a rule says what a change of the field means.
+    pub fn knows(&self, path: &FieldPath) -> bool {
+        self.root.find(path.keys()).is_some()
+    }
+
     /// The rule of a field. A rule that names a key goes before one that takes any.
     pub fn rule(&self, path: &FieldPath) -> &FieldRule {
         self.root.find(path.keys()).unwrap_or(&IN_PLACE)

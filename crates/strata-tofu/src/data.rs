@@ -13,6 +13,7 @@ pub(crate) use vm::vm;
 use strata_resource::{Spec, Value};
 
 use crate::hcl::Expr;
+use crate::project::Files;
 
 /// One object while it is written; fields that are taken are not reported.
 pub(crate) struct Reading<'a> {
@@ -63,6 +64,26 @@ impl<'a> Reading<'a> {
     /// The object, unless there is nothing in it.
     pub(crate) fn object(self) -> Option<Expr> {
         (!self.entries.is_empty()).then_some(Expr::Object(self.entries))
+    }
+}
+
+/// Reports what no word of the provider says, below fields that are written as a whole.
+pub(crate) fn nested_gaps(spec: &Spec, words: &[(&str, &[&str])], what: &str, files: &mut Files) {
+    for (path, known) in words {
+        let (field, by_slot) = path.strip_suffix(".*").map_or((*path, false), |field| (field, true));
+        let Some(map) = spec.get(field).and_then(Value::as_map) else { continue };
+        let parts: Vec<(String, &Spec)> = match by_slot {
+            false => vec![(field.to_owned(), map)],
+            true => {
+                let slots = map.iter().filter_map(|(slot, value)| Some((slot, value.as_map()?)));
+                slots.map(|(slot, part)| (format!("{field}.{slot}"), part)).collect()
+            }
+        };
+        for (place, part) in parts {
+            for left in part.keys().filter(|key| !known.contains(&key.as_str())) {
+                files.gap(what, format!("the provider has no field for `{place}.{left}`"));
+            }
+        }
     }
 }
 

@@ -6,6 +6,7 @@ pub(crate) mod digest_key;
 mod drawing;
 mod driven;
 mod infrastructure;
+pub(crate) mod orphans;
 mod removed;
 mod resolve;
 mod store;
@@ -16,13 +17,14 @@ mod waiting;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use strata_diagnostics::{Color, Diagnostic, Diagnostics, SourceMap, Span};
 use strata_engine::{
     Action, Limits, LockedRun, Operation, Plan, PlanFile, Problem, ProblemKind, Run, StackView, Step,
     StepAction,
 };
+use strata_proxmox::ProxmoxProvider;
 use strata_resource::{Address, Layer, Lineage, Resource, ResourceGraph, Value};
 use strata_secret::{DigestKey, Redactor, SecretBytes, SecretString};
 use strata_secrets::{Access, SecretStore};
@@ -63,6 +65,10 @@ pub(crate) struct Workspace<'c> {
     program: OnceLock<Program>,
     /// What the store has and the source does not, where somebody looked.
     removed: OnceLock<Removed>,
+    /// Every Proxmox that this run has connected, by target.
+    proxmox: Mutex<BTreeMap<String, Arc<ProxmoxProvider>>>,
+    /// The VMIDs that the source asks for in this run.
+    wanted: Mutex<BTreeSet<u32>>,
 }
 
 /// A stack that can be planned.
@@ -153,6 +159,7 @@ impl StackSession {
             observed: None,
             changes: Vec::new(),
             restart: true,
+            replacement: false,
         };
         self.view
             .graph
@@ -195,7 +202,21 @@ impl<'c> Workspace<'c> {
         let secrets =
             crate::secrets::store(&root, &repository.settings, Arc::clone(&access), redactor.clone());
         let (store, program, removed) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
-        Ok(Self { context, root, repository, disk, access, secrets, redactor, store, program, removed })
+        let (proxmox, wanted) = (Mutex::default(), Mutex::default());
+        Ok(Self {
+            context,
+            root,
+            repository,
+            disk,
+            access,
+            secrets,
+            redactor,
+            store,
+            program,
+            removed,
+            proxmox,
+            wanted,
+        })
     }
 
     pub(crate) fn root(&self) -> &Path {
@@ -318,6 +339,15 @@ impl<'c> Workspace<'c> {
         Ok(locked)
     }
 
+    /// Who works on a state right now, where a plan found operations open.
+    pub(crate) async fn at_work(&self, key: &str, plan: &Plan) -> Result<Option<String>, CommandError> {
+        if plan.open.is_empty() {
+            return Ok(None);
+        }
+        let holder = self.store()?.holder(key).await?;
+        Ok(holder.filter(|holder| !holder.is_gone()).map(|holder| holder.to_string()))
+    }
+
     /// The stacks that the arguments select and that Strata makes itself, ready to be planned.
     pub(crate) async fn open(
         &self,
@@ -338,6 +368,7 @@ impl<'c> Workspace<'c> {
         for stack in selected.iter().filter(|stack| !matches!(stack.model, Model::Tofu(_))) {
             targets.connect(self, stack).await?;
         }
+        self.remember(&targets);
         // A storage that a lower layer is about to make is shared from the start.
         targets.expect_shared(self.repository.shared_storages());
         let mut sessions = Vec::new();
@@ -376,6 +407,9 @@ impl<'c> Workspace<'c> {
                     Connecting { stack, written, state: state.as_ref(), key: key.clone(), opening };
                 self.connect_cluster(connecting, plan, bundle, &blueprint.graph, &mut own_targets)?;
             }
+            let asked = blueprint.graph.iter().filter(|resource| resource.kind().is_guest());
+            let asked = asked.filter_map(|resource| orphans::vmid(&resource.spec));
+            self.wanted.lock().unwrap_or_else(PoisonError::into_inner).extend(asked);
             if !destroy {
                 (view.graph, outputs) = (blueprint.graph, blueprint.outputs);
                 if let Some(key) = &key {
@@ -395,6 +429,29 @@ impl<'c> Workspace<'c> {
             });
         }
         Ok(sessions)
+    }
+
+    fn remember(&self, targets: &Targets) {
+        self.proxmox.lock().unwrap_or_else(PoisonError::into_inner).extend(targets.all_proxmox());
+    }
+
+    /// Connects every Proxmox of the environments at hand, whatever stacks there are.
+    pub(crate) async fn connect(&self) -> Result<(), CommandError> {
+        let environments: BTreeSet<String> = match &self.context.global.environment {
+            Some(environment) => BTreeSet::from([environment.clone()]),
+            None => {
+                let entries = self.repository.stacks().iter().map(|entry| entry.default_environment.clone());
+                entries.chain([strata_source::DEFAULT_ENVIRONMENT.to_owned()]).collect()
+            }
+        };
+        let mut targets = Targets::default();
+        for environment in environments {
+            let nobody = strata_source::stack::Layer::Standalone;
+            let stack = self.repository.removed("", &environment, false, nobody);
+            targets.connect(self, &stack).await?;
+        }
+        self.remember(&targets);
+        Ok(())
     }
 
     /// The key of a stack's digests: the one that its state keeps, wrapped with age for the readers of the repository's secrets;

@@ -14,6 +14,7 @@ use super::StepEffect;
 use crate::events::Event;
 use crate::journal::{Batch, JournalWriter};
 use crate::plan::{Step, StepAction};
+use crate::planner::keep_sources;
 use crate::recovery::{begun_update, decide, removed, sight};
 use crate::run::{EngineError, Run};
 use crate::{ErrorClass, Operation, OperationContext, Outcome, ProviderError, StopSignal};
@@ -123,11 +124,13 @@ impl Worker<'_> {
         match self.step.action {
             StepAction::Delete | StepAction::DeleteFormer => removed(&self.entry, &self.document),
             _ => match &self.step.becomes {
-                Some(becomes) => Effect::Put(Box::new(StateResource {
-                    facts: outcome.facts,
-                    spec: stored_spec(&self.operation.spec),
-                    ..becomes.clone()
-                })),
+                Some(becomes) => {
+                    let mut spec = stored_spec(&self.operation.spec);
+                    if self.step.action != StepAction::Create {
+                        keep_sources(&self.step.address, &mut spec, Some(&becomes.spec));
+                    }
+                    Effect::Put(Box::new(StateResource { facts: outcome.facts, spec, ..becomes.clone() }))
+                }
                 None => Effect::Unchanged,
             },
         }

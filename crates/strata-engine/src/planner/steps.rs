@@ -4,6 +4,7 @@ use strata_resource::{Address, Resource, RestartPolicy, stored_spec};
 use strata_state::StateResource;
 
 use super::Planner;
+use super::made_from::keep_sources;
 use crate::Observed;
 use crate::plan::{Step, StepAction};
 
@@ -14,6 +15,10 @@ impl Planner<'_> {
         action: StepAction,
         recorded: Option<&StateResource>,
     ) -> Step {
+        let mut becomes = self.becomes(resource, recorded);
+        if action != StepAction::Create {
+            keep_sources(&resource.address, &mut becomes.spec, recorded.map(|recorded| &recorded.spec));
+        }
         Step {
             address: resource.address.clone(),
             action,
@@ -30,7 +35,7 @@ impl Planner<'_> {
             recorded: recorded.cloned(),
             observed: None,
             origin: resource.origin.clone(),
-            becomes: Some(self.becomes(resource, recorded)),
+            becomes: Some(becomes),
             on_change: resource.on_change,
         }
     }
@@ -84,8 +89,9 @@ impl Planner<'_> {
 
 /// Facts such as digests move without anybody's doing; they are no reason to write the state.
 pub(super) fn same_record(one: &StateResource, other: &StateResource) -> bool {
-    let proof =
-        |record: &StateResource| ["uuid", "hwaddr", "size"].map(|fact| record.facts.get(fact).cloned());
+    let proof = |record: &StateResource| {
+        ["uuid", "hwaddr", "size", "volumes"].map(|fact| record.facts.get(fact).cloned())
+    };
     one.target == other.target
         && one.spec == other.spec
         && one.depends_on == other.depends_on

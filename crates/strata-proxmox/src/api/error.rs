@@ -45,6 +45,8 @@ pub struct ApiError {
     pub status: u16,
     /// The first line of the message, without a newline.
     pub reason: String,
+    /// The other lines of the message: the reason is often there.
+    pub details: Vec<String>,
     /// What is wrong with single parameters.
     pub errors: BTreeMap<String, String>,
     pub kind: ApiErrorKind,
@@ -59,6 +61,8 @@ impl ApiError {
         let message = failure.message.unwrap_or_default();
         let reason =
             message.lines().next().filter(|line| !line.is_empty()).unwrap_or(phrase).trim().to_owned();
+        let lines = message.lines().map(str::trim).filter(|line| !line.is_empty()).map(str::to_owned);
+        let details: Vec<String> = lines.skip(1).collect();
         let errors: BTreeMap<String, String> = failure
             .errors
             .unwrap_or_default()
@@ -66,17 +70,20 @@ impl ApiError {
             .map(|(key, text)| (key, text.as_str().split_whitespace().collect::<Vec<_>>().join(" ")))
             .collect();
         let kind = classify(status, &reason, &errors);
-        Self { status, reason, errors, kind, method: method.to_owned(), path: path.to_owned() }
+        Self { status, reason, details, errors, kind, method: method.to_owned(), path: path.to_owned() }
     }
 
     /// What the server said: the reason, or better, what is wrong with which parameter.
     pub fn text(&self) -> String {
         if self.errors.is_empty() {
-            return if self.reason.is_empty() {
-                format!("status {}", self.status)
-            } else {
-                self.reason.clone()
+            let reason = match self.reason.is_empty() {
+                true => format!("status {}", self.status),
+                false => self.reason.clone(),
             };
+            return std::iter::once(reason)
+                .chain(self.details.iter().cloned())
+                .collect::<Vec<_>>()
+                .join("; ");
         }
         let errors = self.errors.iter().map(|(key, text)| format!("`{key}`: {text}"));
         errors.collect::<Vec<_>>().join("; ")

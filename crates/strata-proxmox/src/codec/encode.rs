@@ -58,7 +58,12 @@ pub(crate) fn create_params(kind: GuestKind, spec: &Spec) -> Result<Params, Code
     let mut params = Params::new();
     for rule in table(kind) {
         for key in keys_in(rule, spec) {
-            if let KeyChange::Set { value, secret } = edit_by(&edit, rule, &key, None)? {
+            let change = match edit_by(&edit, rule, &key, None) {
+                // A disk that comes along with a clone stays where its template's is.
+                Err(error) if spec.contains_key("clone") && error.field.ends_with(".storage") => continue,
+                other => other?,
+            };
+            if let KeyChange::Set { value, secret } = change {
                 if secret { params.set_secret(&key, &value) } else { params.set(&key, value) }
             }
         }

@@ -199,6 +199,61 @@ mod tests {
         assert!(!rule.matches("net") && !rule.matches("net1x") && !rule.matches("network0"));
     }
 
+    /// Every field that can be written says what a change of it means: one that does not would change in place, in silence.
+    #[test]
+    fn a15_every_field_of_a_guest_has_a_rule() {
+        use strata_resource::{ChangeEffect, FieldPath};
+        let mut missing = Vec::new();
+        for kind in [GuestKind::Qemu, GuestKind::Lxc] {
+            let rules = kind.resource_kind().rules();
+            let mut check = |path: &[&str]| {
+                let path = path.iter().fold(FieldPath::root(), |path, key| path.child(key));
+                let ends = |keys: usize| {
+                    let above =
+                        path.keys()[..keys].iter().fold(FieldPath::root(), |path, key| path.child(key));
+                    matches!(rules.rule(&above).effect, ChangeEffect::CreateOnly | ChangeEffect::Computed)
+                };
+                if !rules.knows(&path) && !(1..path.keys().len()).any(ends) {
+                    missing.push(format!("{kind:?} {path}"));
+                }
+            };
+            for rule in table(kind) {
+                let slot = match rule.key {
+                    Key::Exact(_) => None,
+                    Key::Slot(prefix) => Some(format!("{prefix}0")),
+                };
+                let path: Vec<&str> = rule.path.iter().copied().chain(slot.as_deref()).collect();
+                let parts = match rule.content {
+                    Content::Value(_) | Content::ReadOnly(_) => {
+                        check(&path);
+                        continue;
+                    }
+                    Content::Description => continue,
+                    Content::Property(property) | Content::QemuNet(property) | Content::Volume(property) => {
+                        property.parts
+                    }
+                    // A drive is a disk in most cases; the others have fields of their own.
+                    Content::Drive(property) => {
+                        let disk = slot.clone().unwrap_or_default();
+                        for part in property
+                            .parts
+                            .iter()
+                            .map(|part| part.field)
+                            .chain(["size", "storage", "format", "import", "anything"])
+                        {
+                            check(&["disks", &disk, part]);
+                        }
+                        continue;
+                    }
+                };
+                for part in parts {
+                    check(&[&path[..], &[part.field]].concat());
+                }
+            }
+        }
+        assert!(missing.is_empty(), "{missing:#?}");
+    }
+
     #[test]
     fn mapped_devices_need_no_root() {
         for (key, value, root) in [

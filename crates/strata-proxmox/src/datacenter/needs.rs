@@ -7,10 +7,31 @@ use strata_state::Action;
 use super::family::spec_text;
 use crate::client::Client;
 
-/// Any of these privileges, on any of these paths, for a purpose that completes "it is needed to …".
-pub(crate) type DatacenterNeed = (&'static [&'static str], Vec<String>, &'static str);
+/// Any of these privileges, on any of these paths, for a purpose that completes "it is needed to …"; or all of the others on one path.
+pub(crate) struct DatacenterNeed {
+    pub(crate) any_of: &'static [&'static str],
+    pub(crate) paths: Vec<String>,
+    pub(crate) or_all: Option<(Vec<String>, String)>,
+    pub(crate) purpose: &'static str,
+}
+
+impl From<(&'static [&'static str], Vec<String>, &'static str)> for DatacenterNeed {
+    fn from((any_of, paths, purpose): (&'static [&'static str], Vec<String>, &'static str)) -> Self {
+        Self { any_of, paths, or_all: None, purpose }
+    }
+}
+
+type Plain = (&'static [&'static str], Vec<String>, &'static str);
 
 pub(crate) fn needs_of(operation: &Operation) -> Vec<DatacenterNeed> {
+    let mut needs: Vec<DatacenterNeed> = plain(operation).into_iter().map(DatacenterNeed::from).collect();
+    if operation.address.kind() == Kind::Acl {
+        needs.push(permission_to_permit(operation));
+    }
+    needs
+}
+
+fn plain(operation: &Operation) -> Vec<Plain> {
     let spec = &operation.spec;
     let purpose = match operation.action {
         Action::Create => "make",
@@ -30,9 +51,6 @@ pub(crate) fn needs_of(operation: &Operation) -> Vec<DatacenterNeed> {
         ],
         Kind::User => user(operation, purpose),
         Kind::Token => vec![(&["User.Modify"], on("/access/groups"), purpose)],
-        Kind::Acl => {
-            vec![(permission_to_permit(spec_text(spec, "path")), on(spec_text(spec, "path")), purpose)]
-        }
         Kind::Storage => vec![
             (
                 &["Datastore.Audit", "Datastore.AllocateSpace"],
@@ -51,7 +69,7 @@ pub(crate) fn needs_of(operation: &Operation) -> Vec<DatacenterNeed> {
         Kind::Dns | Kind::Timezone | Kind::Network => {
             let node = ["dns", "clock", "network"].iter().find_map(|field| spec.get(*field)?.as_text());
             let node = vec![format!("/nodes/{}", node.unwrap_or_default())];
-            let mut needs: Vec<DatacenterNeed> =
+            let mut needs: Vec<Plain> =
                 vec![(&["Sys.Audit"], node.clone(), "look at"), (&["Sys.Modify"], node, purpose)];
             // Bridges are shown to those who may use them.
             let interfaces = spec.get("interfaces").and_then(Value::as_map).into_iter().flat_map(Spec::keys);
@@ -65,13 +83,13 @@ pub(crate) fn needs_of(operation: &Operation) -> Vec<DatacenterNeed> {
     }
 }
 
-fn user(operation: &Operation, purpose: &'static str) -> Vec<DatacenterNeed> {
+fn user(operation: &Operation, purpose: &'static str) -> Vec<Plain> {
     let spec = &operation.spec;
     // Rights on the groups of a user are rights on the user; on all groups, on every user.
     let groups = spec.get("groups").and_then(Value::as_list).into_iter().flatten().filter_map(Value::as_text);
     let mut paths = vec!["/access/groups".to_owned()];
     paths.extend(groups.map(|group| format!("/access/groups/{group}")));
-    let mut needs: Vec<DatacenterNeed> =
+    let mut needs: Vec<Plain> =
         vec![(&["Sys.Audit", "User.Modify"], paths.clone(), "look at"), (&["User.Modify"], paths, purpose)];
     if operation.action != Action::Update || operation.touches("password") {
         let realm = spec_text(spec, "user").rsplit('@').next().unwrap_or_default();
@@ -80,18 +98,34 @@ fn user(operation: &Operation, purpose: &'static str) -> Vec<DatacenterNeed> {
     needs
 }
 
-fn permission_to_permit(path: &str) -> &'static [&'static str] {
+/// Who may give rights away: `Permissions.Modify`; or, below a storage, guest or pool, whoever manages it and has every privilege of the
+/// role itself.
+fn permission_to_permit(operation: &Operation) -> DatacenterNeed {
+    let path = spec_text(&operation.spec, "path");
     let below = |start: &str| path.strip_prefix(start).is_some_and(|rest| !rest.is_empty());
-    if below("/storage/") {
-        &["Permissions.Modify", "Datastore.Allocate"]
+    let manages = if below("/storage/") {
+        Some("Datastore.Allocate")
     } else if below("/vms/") {
-        &["Permissions.Modify", "VM.Allocate"]
+        Some("VM.Allocate")
     } else if below("/pool/") {
-        &["Permissions.Modify", "Pool.Allocate"]
+        Some("Pool.Allocate")
     } else {
-        &["Permissions.Modify"]
-    }
+        None
+    };
+    let role = operation.spec.get(GRANTED).and_then(Value::as_list);
+    let or_all = manages.zip(role).map(|(manages, role)| {
+        let own = role.iter().filter_map(Value::as_text).map(str::to_owned);
+        (std::iter::once(manages.to_owned()).chain(own).collect(), path.to_owned())
+    });
+    let purpose = match operation.action {
+        Action::Delete => "take away",
+        Action::Create | Action::Update => "give",
+    };
+    DatacenterNeed { any_of: &["Permissions.Modify"], paths: vec![path.to_owned()], or_all, purpose }
 }
+
+/// The privileges of the role that an entry gives, where the preflight found them out.
+pub(crate) const GRANTED: &str = "granted_privileges";
 
 /// Passwords that would have to be changed, where nothing but an API token is at hand.
 pub(crate) fn forbidden_passwords(client: &Client, operations: &[Operation]) -> Vec<ProviderError> {

@@ -196,6 +196,7 @@ mod tests {
             }),
             changes: if action == Action::Update { vec![change] } else { Vec::new() },
             restart: false,
+            replacement: false,
         }
     }
 

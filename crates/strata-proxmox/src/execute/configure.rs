@@ -11,6 +11,7 @@ use super::work::{Call, StepError, Work};
 use crate::api::Params;
 use crate::client::{CallError, Rights};
 use crate::codec::{GuestKind, LiveConfig, storage_of, to_size_text, volume_size};
+use crate::review;
 
 /// How often a write is sent whose answers get lost.
 const ATTEMPTS: usize = 4;
@@ -86,7 +87,9 @@ async fn write_keys(
 }
 
 fn plan(work: &Work<'_>, target: &Target, changes: &[FieldChange]) -> Result<ConfigWrite, ProviderError> {
-    ConfigWrite::of(target.guest.kind, &work.operation.spec, changes, &target.config).map_err(bad_field)
+    let reattached = review::reattached(work.operation.recorded.as_ref(), &target.config);
+    ConfigWrite::of(target.guest.kind, &work.operation.spec, changes, &target.config, &reattached)
+        .map_err(bad_field)
 }
 
 fn is_hotplug_problem(error: &StepError) -> bool {

@@ -37,7 +37,11 @@ pub(super) async fn delete(work: &Work<'_>) -> Result<Outcome, ProviderError> {
         &guest,
         patience,
         || async {
-            let params = Params::new().with("purge", 1);
+            // A replacement goes on: what backs it up, watches it and copies it must find it again.
+            let params = match work.operation.replacement {
+                true => Params::new(),
+                false => Params::new().with("purge", 1),
+            };
             let call = work.call(Method::DELETE, guest.path(""), params, format!("delete {guest}"));
             match work.run(Call { patience, ..call }).await {
                 Err(error) if error.kind() == Some(&crate::api::ApiErrorKind::Missing) => Ok(()),

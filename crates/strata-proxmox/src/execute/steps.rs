@@ -1,6 +1,6 @@
 //! What a list of changes means in calls. No IO, no choices.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use strata_resource::{FieldChange, FieldPath, Spec, Value};
 
@@ -76,6 +76,7 @@ impl ConfigWrite {
         spec: &Spec,
         changes: &[FieldChange],
         live: &LiveConfig,
+        reattached: &BTreeMap<String, String>,
     ) -> Result<Self, CodecError> {
         let removed: BTreeSet<FieldPath> = changes
             .iter()
@@ -88,7 +89,15 @@ impl ConfigWrite {
         for key in keys {
             // The value that goes needs the same rights as the one that comes.
             let goes = live.get(&key).is_some_and(|value| is_root_only(kind, &key, value));
-            match edit_key(&edit, &key, live.get(&key))? {
+            let change = match reattached.get(&key).filter(|_| live.get(&key).is_none()) {
+                // The same volume as before, as if it had never left.
+                Some(volume) => match edit_key(&edit, &key, Some(volume))? {
+                    KeyChange::Keep => KeyChange::Set { value: volume.clone(), secret: false },
+                    other => other,
+                },
+                None => edit_key(&edit, &key, live.get(&key))?,
+            };
+            match change {
                 KeyChange::Set { value, secret } => {
                     write.needs_root |= goes || is_root_only(kind, &key, &value);
                     write.allocates |= asks_for_volume(&value);
@@ -243,7 +252,7 @@ mod tests {
             ("networks.net0.bridge", json!("vmbr0"), json!("vmbr1")),
             ("disks.scsi1", json!(null), json!({})),
         ]);
-        let write = ConfigWrite::of(GuestKind::Qemu, &wanted, &changes, &live).unwrap();
+        let write = ConfigWrite::of(GuestKind::Qemu, &wanted, &changes, &live, &BTreeMap::new()).unwrap();
         assert_eq!(
             write.params("d1").pairs().collect::<Vec<_>>(),
             [
@@ -268,7 +277,7 @@ mod tests {
             let path = format!("pci.{slot}");
             let wanted = spec(json!({"pci": {slot: device.clone()}}));
             let changes = changes(&[(&path, json!({"mapping": "x"}), device)]);
-            let write = ConfigWrite::of(GuestKind::Qemu, &wanted, &changes, &live).unwrap();
+            let write = ConfigWrite::of(GuestKind::Qemu, &wanted, &changes, &live, &BTreeMap::new()).unwrap();
             assert_eq!(write.needs_root, root, "{slot}");
         }
     }

@@ -9,7 +9,7 @@ use strata_resource::{Spec, Value};
 
 use crate::api::{GuestRow, Params};
 use crate::client::{CallError, Client};
-use crate::codec::{GuestKind, LiveConfig, decode};
+use crate::codec::{GuestKind, LiveConfig, attached_now, decode, detached_now};
 use crate::firewall::LiveFirewall;
 use crate::guest::{Guest, cluster_guests};
 use crate::ownership::{Claim, describe};
@@ -222,6 +222,13 @@ pub(crate) fn facts_of(guest: &Guest, config: &LiveConfig) -> Spec {
     }
     facts.insert("node".to_owned(), Value::text(guest.node.as_str()));
     facts.insert("config_digest".to_owned(), Value::text(config.digest.as_str()));
+    // A disk that somebody detaches is known by its volume.
+    let volumes = attached_now(config).into_iter().map(|(slot, volume)| (slot, Value::Text(volume)));
+    facts.insert("volumes".to_owned(), Value::Map(volumes.collect()));
+    let unused: Vec<Value> = detached_now(config).into_iter().map(Value::Text).collect();
+    if !unused.is_empty() {
+        facts.insert("unused".to_owned(), Value::List(unused));
+    }
     facts
 }
 

@@ -12,6 +12,8 @@ use crate::datacenter;
 pub(super) struct Need {
     pub(super) any_of: &'static [&'static str],
     pub(super) paths: Vec<String>,
+    /// All of these on this path do as well.
+    pub(super) or_all: Option<(Vec<String>, String)>,
     /// Completes "it is needed to …".
     pub(super) purpose: &'static str,
     pub(super) address: Address,
@@ -25,8 +27,8 @@ pub(super) fn needs_of(operation: &Operation) -> Vec<Need> {
     let mut needs = Needs { address: &operation.address, list: Vec::new() };
     match (operation.address.kind(), operation.action) {
         (kind, _) if kind.is_datacenter() => {
-            for (any_of, paths, purpose) in datacenter::needs_of(operation) {
-                needs.add(any_of, paths, purpose);
+            for need in datacenter::needs_of(operation) {
+                needs.add_or(need.any_of, need.paths, need.or_all, need.purpose);
             }
         }
         (Kind::Image | Kind::Cidata, Action::Delete) => needs.volume_delete(&operation.spec),
@@ -47,7 +49,17 @@ struct Needs<'a> {
 
 impl Needs<'_> {
     fn add(&mut self, any_of: &'static [&'static str], paths: Vec<String>, purpose: &'static str) {
-        let need = Need { any_of, paths, purpose, address: self.address.clone() };
+        self.add_or(any_of, paths, None, purpose);
+    }
+
+    fn add_or(
+        &mut self,
+        any_of: &'static [&'static str],
+        paths: Vec<String>,
+        or_all: Option<(Vec<String>, String)>,
+        purpose: &'static str,
+    ) {
+        let need = Need { any_of, paths, or_all, purpose, address: self.address.clone() };
         if !self.list.contains(&need) {
             self.list.push(need);
         }
@@ -64,8 +76,9 @@ impl Needs<'_> {
         self.add(SEE_STORAGE, vec![storage.clone()], "look for");
         self.add(&["Datastore.AllocateTemplate"], vec![storage], "download");
         let node = format!("/nodes/{}", text(spec, "node"));
-        // Sys.Audit with Sys.Modify on `/` would do as well; nobody should have that for a download.
-        self.add(&["Sys.AccessNetwork", "Sys.Modify"], vec![node, "/".to_owned()], "download");
+        // Nobody should have the other for a download; whoever has it needs nothing more.
+        let or_all = (vec!["Sys.Audit".to_owned(), "Sys.Modify".to_owned()], "/".to_owned());
+        self.add_or(&["Sys.AccessNetwork"], vec![node], Some(or_all), "download");
     }
 
     fn cidata(&mut self, spec: &Spec) {
@@ -280,6 +293,7 @@ mod tests {
             observed: None,
             changes: Vec::new(),
             restart: false,
+            replacement: false,
         }
     }
 

@@ -19,7 +19,11 @@ impl Permissions {
 
     /// Whether any of a need's privileges holds on any of its paths.
     pub(super) fn meet(&self, need: &Need) -> bool {
+        let all = |(privileges, path): &(Vec<String>, String)| {
+            privileges.iter().all(|privilege| self.has(path, privilege))
+        };
         need.paths.iter().any(|path| need.any_of.iter().any(|privilege| self.has(path, privilege)))
+            || need.or_all.as_ref().is_some_and(all)
     }
 
     /// The nearest path that the server lists decides. A `*` stands for any one part that it lists.

@@ -108,6 +108,7 @@ impl World {
             observed: None,
             changes: Vec::new(),
             restart: false,
+            replacement: false,
         }
     }
 

@@ -29,6 +29,19 @@ use crate::rules::{FieldRule, KindRules};
 pub(super) fn access_rules() -> KindRules {
     KindRules::new(vec![
         FieldRule::new("adopt", Computed),
+        FieldRule::new("mark", InPlace),
+        FieldRule::new("pool", InPlace),
+        FieldRule::new("role", InPlace),
+        FieldRule::new("group", InPlace),
+        FieldRule::new("user", InPlace),
+        FieldRule::new("email", InPlace),
+        FieldRule::new("first_name", InPlace),
+        FieldRule::new("last_name", InPlace),
+        FieldRule::new("token", InPlace),
+        FieldRule::new("path", InPlace),
+        FieldRule::new("subject", InPlace),
+        FieldRule::new("subject_type", InPlace),
+        FieldRule::new("grants", InPlace),
         FieldRule::new("comment", InPlace).default_text(""),
         FieldRule::new("privileges", InPlace).set(),
         FieldRule::new("groups", InPlace).set(),
@@ -50,6 +63,13 @@ pub(super) fn storage_rules() -> KindRules {
     };
     KindRules::new(vec![
         FieldRule::new("adopt", Computed),
+        FieldRule::new("mark", InPlace),
+        FieldRule::new("storage", InPlace),
+        FieldRule::new("namespace", InPlace),
+        FieldRule::new("fingerprint", InPlace),
+        FieldRule::new("username", InPlace),
+        FieldRule::new("bus", InPlace),
+        FieldRule::new("mapping", InPlace),
         fixed("type"),
         fixed("path"),
         fixed("server"),
@@ -75,6 +95,13 @@ pub(super) fn storage_rules() -> KindRules {
 pub(super) fn host_rules() -> KindRules {
     KindRules::new(vec![
         FieldRule::new("adopt", Computed),
+        FieldRule::new("mark", InPlace),
+        FieldRule::new("dns", InPlace),
+        FieldRule::new("servers", InPlace),
+        FieldRule::new("search", InPlace),
+        FieldRule::new("clock", InPlace),
+        FieldRule::new("zone", InPlace),
+        FieldRule::new("network", InPlace),
         FieldRule::new("staged", InPlace).off_by_default(),
         FieldRule::new("interfaces.*", InPlace).slot(),
         FieldRule::new("interfaces.*.ports", InPlace).set(),
@@ -91,6 +118,12 @@ pub(super) fn host_rules() -> KindRules {
 pub(super) fn firewall_rules() -> KindRules {
     KindRules::new(vec![
         FieldRule::new("adopt", Computed),
+        FieldRule::new("mark", InPlace),
+        FieldRule::new("firewall", InPlace),
+        FieldRule::new("alias", InPlace),
+        FieldRule::new("cidr", InPlace),
+        FieldRule::new("ipset", InPlace),
+        FieldRule::new("security_group", InPlace),
         FieldRule::new("options.enable", InPlace).off_by_default(),
         FieldRule::new("options.policy_in", InPlace).default_text("DROP"),
         FieldRule::new("options.policy_out", InPlace).default_text("ACCEPT"),

@@ -7,6 +7,7 @@ pub(super) fn rules() -> Vec<FieldRule> {
     vec![
         FieldRule::new("vmid", Replace).because("the VMID is the guest's identity"),
         FieldRule::new("node", Migrate),
+        FieldRule::new("mark", InPlace),
         FieldRule::new("tags", InPlace).set(),
         FieldRule::new("notes", InPlace).default_text(""),
         FieldRule::new("onboot", InPlace).off_by_default(),

@@ -17,7 +17,7 @@
 //! cloudinit: {drive: {slot: Text "ide2", storage: Text}, user: Text, password: Secret, ssh_keys: [Text], nameservers: [Text],
 //!             searchdomain: Text, upgrade: Bool, type: Text, content: Text (hash of a NoCloud ISO; never sent), ipconfig: {ipconfig0: {ip, gateway, ip6, gateway6: Text}}}
 //! pci: {hostpci0: {device | mapping: Text, pcie, rombar, xvga: Bool, mdev: Text}}   usb: {usb0: {device | mapping: Text, usb3: Bool}}
-//! serial: {serial0: Text}   vga: {type: Text, memory: Int MiB}   agent: {enabled, trim: Bool, type: Text}
+//! serial: {serial0: Text}   vga: {type: Text, memory: Int MiB}   agent: {enabled, trim, freeze: Bool, type: Text}
 //! boot: [Text]   startup: {order, up, down: Int}   tags: [Text] (lower case, sorted)   pool: Text
 //! options: {any other Proxmox key: Text}
 //! firewall: {options: {enable, dhcp, macfilter, ipfilter, ndp, radv: Bool, policy_in, policy_out, log_level_in, log_level_out: Text},
@@ -57,6 +57,7 @@ pub(super) fn rules() -> KindRules {
         FieldRule::new("efidisk.storage", InPlace),
         FieldRule::new("efidisk.type", CreateOnly),
         FieldRule::new("efidisk.pre_enrolled_keys", CreateOnly),
+        FieldRule::new("efidisk.format", CreateOnly),
         FieldRule::new("tpm", Restart).slot(),
         FieldRule::new("tpm.storage", InPlace),
         FieldRule::new("tpm.version", CreateOnly),
@@ -87,6 +88,8 @@ pub(super) fn rules() -> KindRules {
         FieldRule::new("networks.*.firewall", InPlace).off_by_default(),
         FieldRule::new("networks.*.link_down", InPlace).off_by_default(),
         FieldRule::new("networks.*.rate", InPlace),
+        FieldRule::new("networks.*.trunks", InPlace),
+        FieldRule::new("networks.*.*", Restart),
         FieldRule::new("pci.*", Restart).slot(),
         FieldRule::new("pci.*.pcie", Restart).off_by_default(),
         FieldRule::new("pci.*.rombar", Restart).on_by_default(),
@@ -100,6 +103,7 @@ pub(super) fn rules() -> KindRules {
         FieldRule::new("vga.*", Restart),
         FieldRule::new("agent.enabled", Restart).off_by_default(),
         FieldRule::new("agent.trim", Restart).off_by_default(),
+        FieldRule::new("agent.freeze", Restart).on_by_default(),
         FieldRule::new("agent.type", Restart).default_text("virtio"),
         FieldRule::new("boot", Restart),
         FieldRule::new("hotplug", Restart).set(),

@@ -2,10 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use strata_diagnostics::{Diagnostic, Diagnostics};
+use strata_diagnostics::{Diagnostic, Diagnostics, nearest};
 use strata_yaml::Spanned;
 
-use super::suggestion;
 use crate::machine::hardware::Hardware;
 use crate::machine::image::ImageRef;
 use crate::repository::{EffectiveStack, Model, Repository};
@@ -33,12 +32,12 @@ pub(super) fn check(repository: &Repository, diagnostics: &mut Diagnostics) {
             if storages.contains(storage.as_str()) || BUILT_IN.contains(&storage.as_str()) {
                 continue;
             }
+            // Nobody has to describe every storage that there is: only a name that looks like a slip is told.
             let names: Vec<&str> = storages.iter().copied().chain(BUILT_IN).collect();
-            let problem = Diagnostic::error(
-                "unknown-storage",
-                format!("there is no storage `{storage}` on this target"),
-            );
-            diagnostics.push(problem.at(storage.span).maybe_hint(suggestion(storage, &names)));
+            let Some(meant) = nearest(storage, names) else { continue };
+            let message = format!("no hypervisor describes a storage `{storage}`");
+            let problem = Diagnostic::warning("unknown-storage", message).at(storage.span);
+            diagnostics.push(problem.hint(format!("did you mean `{meant}`?")));
         }
     }
 }

@@ -209,7 +209,7 @@ fn storages_are_checked_where_they_are_known() {
         "proxmox: {target: pve}\nstorages: {tank: {type: zfspool, pool: tank, content: [images, rootdir]}}\n",
     );
     assert_snapshot!(mistakes(&world), @"
-    error[unknown-storage]: there is no storage `tnak` on this target
+    warning[unknown-storage]: no hypervisor describes a storage `tnak`
      --> stacks/web/stack.yaml:3:27
       |
     3 | vms: {a: {vmId: 100, efi: tnak, disks: {scsi0: {storage: tank, size: 1}, scsi1: {storage: local-lvm, size: 1}}}}
@@ -217,6 +217,15 @@ fn storages_are_checked_where_they_are_known() {
       |
       = hint: did you mean `tank`?
     ");
+}
+
+#[test]
+fn r8_a_described_storage_does_not_require_the_others() {
+    let body = "vms: {a: {vmId: 100, disks: {scsi0: {storage: ceph-ssd, size: 1}}}}\n";
+    clean(&web(body).file(
+        "hypervisors/pve.yaml",
+        "proxmox: {target: pve}\nstorages: {tank: {type: zfspool, pool: tank, content: [images, rootdir]}}\n",
+    ));
 }
 
 #[test]

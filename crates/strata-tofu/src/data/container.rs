@@ -4,7 +4,7 @@ use strata_resource::{Resource, Spec, Value};
 use strata_source::machine::container::ContainerOs;
 use strata_yaml::Choice;
 
-use super::{Reading, by_slot, description, firewall, gib, startup};
+use super::{Reading, by_slot, description, firewall, gib, nested_gaps, startup};
 use crate::hcl::Expr;
 use crate::project::Files;
 
@@ -82,8 +82,36 @@ pub(crate) fn container(resource: &Resource, files: &mut Files) -> Expr {
     for field in reading.left().into_iter().filter(|field| !OURS.contains(field)) {
         files.gap(&what, format!("the provider has no field for `{field}`"));
     }
+    nested_gaps(spec, &NESTED, &what, files);
     Expr::Object(reading.entries)
 }
+
+/// The fields below others that the provider has a word for; a `*` stands for each slot.
+const NESTED: [(&str, &[&str]); 5] = [
+    ("cpu", &["cores", "units", "limit"]),
+    ("memory", &["size", "swap"]),
+    ("console", &["enabled", "tty", "mode"]),
+    (
+        "mounts.*",
+        &[
+            "path",
+            "volume",
+            "storage",
+            "size",
+            "readonly",
+            "backup",
+            "quota",
+            "acl",
+            "replicate",
+            "shared",
+            "mountoptions",
+        ],
+    ),
+    (
+        "networks.*",
+        &["name", "bridge", "mac", "vlan", "mtu", "firewall", "rate", "ip", "gateway", "ip6", "gateway6"],
+    ),
+];
 
 /// Proxmox looks into the template; the provider has to be told.
 fn distribution(spec: &Spec) -> Option<&'static str> {

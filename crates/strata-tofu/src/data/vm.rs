@@ -2,7 +2,7 @@
 
 use strata_resource::{Resource, Spec, Value};
 
-use super::{Reading, by_slot, description, firewall, startup};
+use super::{Reading, by_slot, description, firewall, nested_gaps, startup};
 use crate::hcl::Expr;
 use crate::project::Files;
 
@@ -97,8 +97,25 @@ pub(crate) fn vm(resource: &Resource, template: Option<&Resource>, files: &mut F
     for field in reading.left().into_iter().filter(|field| !OURS.contains(field)) {
         files.gap(&what, format!("the provider has no field for `{field}`"));
     }
+    nested_gaps(spec, &NESTED, &what, files);
     Expr::Object(reading.entries)
 }
+
+/// The fields below others that the provider has a word for; a `*` stands for each slot.
+const NESTED: [(&str, &[&str]); 9] = [
+    ("agent", &["enabled", "trim", "type"]),
+    ("cpu", &["type", "cores", "sockets", "units", "numa", "flags", "affinity", "limit"]),
+    ("memory", &["size", "balloon"]),
+    ("efidisk", &["storage", "type", "pre_enrolled_keys", "format"]),
+    ("tpm", &["storage", "version"]),
+    ("vga", &["type", "memory"]),
+    (
+        "networks.*",
+        &["bridge", "model", "mac", "vlan", "trunks", "mtu", "queues", "firewall", "link_down", "rate"],
+    ),
+    ("pci.*", &["device", "mapping", "pcie", "rombar", "xvga", "mdev"]),
+    ("usb.*", &["device", "mapping", "usb3"]),
+];
 
 /// What is said, and below it what the template has; a copy is not imported again.
 fn inherit(own: Option<Value>, below: &Value) -> Value {

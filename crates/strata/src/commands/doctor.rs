@@ -1,6 +1,5 @@
 //! `strata doctor`.
 
-use std::collections::BTreeSet;
 use std::process::ExitCode;
 
 use serde_json::json;
@@ -9,7 +8,8 @@ use super::CommandResult;
 use crate::command_error::{CommandError, ErrorKind};
 use crate::context::Context;
 use crate::style::{self, paint};
-use crate::workspace::{Opening, Workspace};
+use crate::workspace::orphans::Look;
+use crate::workspace::{Opening, StackSession, Workspace};
 
 /// Says what is missing, and the command that mends it
 #[derive(clap::Args)]
@@ -29,10 +29,10 @@ pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
 
 /// The privileges of everything that the stacks can ask for: made from nothing, and destroyed.
 async fn role(workspace: &Workspace<'_>, stacks: &[String]) -> CommandResult {
-    let mut privileges = BTreeSet::new();
-    for session in workspace.open(stacks, Opening::LOOK).await? {
-        privileges.extend(strata_proxmox::required_role(&session.whole_life()));
-    }
+    // All stacks at once: where one of several privileges is enough, one that another stack needs anyway costs nothing.
+    let sessions = workspace.open(stacks, Opening::LOOK).await?;
+    let operations: Vec<_> = sessions.iter().flat_map(StackSession::whole_life).collect();
+    let privileges = strata_proxmox::required_role(&operations);
     let names: Vec<String> = privileges.iter().map(|privilege| privilege.as_str().to_owned()).collect();
     let printer = workspace.context.printer;
     printer.event(&json!({"event": "role", "privileges": names}));
@@ -111,28 +111,63 @@ async fn check(workspace: &Workspace<'_>, stacks: &[String]) -> CommandResult {
         let state = session.run.read_state(&session.view).await;
         let problem = match state {
             Err(error) => Some(CommandError::from(error)),
-            Ok(state) if !state.open.is_empty() => Some(
-                CommandError::failed(format!(
-                    "{} operations of an interrupted run are open",
-                    state.open.len()
-                ))
-                .hint("`strata apply` finishes them"),
-            ),
+            Ok(state) if !state.open.is_empty() => {
+                let holder = workspace.store()?.holder(&session.view.key).await?;
+                match holder.filter(|holder| !holder.is_gone()) {
+                    // A run that works is no problem.
+                    Some(_) => None,
+                    None => Some(
+                        CommandError::failed(format!(
+                            "{} operations of an interrupted run are open",
+                            state.open.len()
+                        ))
+                        .hint("`strata apply` finishes them; `strata destroy` does, where a destroy was interrupted"),
+                    ),
+                }
+            }
             Ok(_) => None,
         };
         tell(format!("the state of `{}`", session.name), problem);
         let missing = match session.run.plan(&session.view).await {
-            Ok(plan) => session.run.preflight(&plan).await.map_err(CommandError::from),
+            Ok(mut plan) => {
+                session.guard(&mut plan);
+                // What apply would refuse is said here in the same words.
+                let refused = plan.problems.iter().map(|problem| {
+                    CommandError::refused(format!("`{}`: {}", problem.address, problem.message))
+                        .origin(problem.origin.clone())
+                        .hint(problem.hint.clone())
+                });
+                let refused: Vec<CommandError> = refused.collect();
+                let missing = session.run.preflight(&plan).await;
+                let missing = missing.map(|missing| missing.into_iter().map(CommandError::from));
+                missing
+                    .map(|missing| refused.into_iter().chain(missing).collect::<Vec<_>>())
+                    .map_err(CommandError::from)
+            }
             Err(error) => Err(CommandError::from(error)),
         };
         match missing {
             Ok(missing) if missing.is_empty() => tell(format!("`{}` can be applied", session.name), None),
             Ok(missing) => {
                 for problem in missing {
-                    tell(format!("`{}` can be applied", session.name), Some(problem.into()));
+                    tell(format!("`{}` can be applied", session.name), Some(problem));
                 }
             }
             Err(error) => tell(format!("`{}` can be planned", session.name), Some(error)),
+        }
+    }
+    if !sessions.is_empty() {
+        match workspace.orphans(Look::Everywhere).await {
+            Ok(orphans) if orphans.is_empty() => {
+                tell("every guest with an ownership mark of this repository is in a state".to_owned(), None);
+            }
+            Ok(orphans) => {
+                for orphan in orphans {
+                    let problem = CommandError::failed(orphan.message()).hint(orphan.hint());
+                    tell(format!("`{}` is in a state", orphan.address), Some(problem));
+                }
+            }
+            Err(error) => tell("guests with an ownership mark".to_owned(), Some(error)),
         }
     }
     if bad == 0 { Ok(ExitCode::SUCCESS) } else { Err(CommandError::silent(ErrorKind::Failed)) }

@@ -28,6 +28,7 @@ pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
 pub(crate) async fn report(context: &Context, stacks: &[String], by_exit_code: bool) -> CommandResult {
     let workspace = Workspace::load_with_removed(context, stacks).await?;
     let mut found = 0;
+    let mut refused = 0;
     for opened in workspace.open_all(stacks, Opening::LOOK).await? {
         let session = match opened {
             Opened::Native(session) => session,
@@ -56,17 +57,25 @@ pub(crate) async fn report(context: &Context, stacks: &[String], by_exit_code: b
             context.printer.line(views::drift::render(drift).trim_end());
         }
         found += drifts.len();
+        refused += drifts.iter().filter(|drift| !drift.kind.is_corrected()).count();
     }
     workspace.tell_removed(stacks);
+    let orphans = workspace.tell_orphans().await;
+    (found, refused) = (found + orphans, refused + orphans);
     if found == 0 {
         context
             .printer
             .line(format!("{} everything is as it was applied", paint(style::CREATE, "no drift:")));
         return Ok(ExitCode::SUCCESS);
     }
-    context
-        .printer
-        .line(format!("{} `strata apply` corrects it", paint(style::CHANGE, format!("{found} drifted:"))));
+    let way = match (refused, found - refused) {
+        (0, _) => "`strata apply` corrects it".to_owned(),
+        (_, 0) => "`strata apply` cannot correct it, and says why".to_owned(),
+        (refused, _) => {
+            format!("`strata apply` cannot correct {refused} of them, and refuses until that is settled")
+        }
+    };
+    context.printer.line(format!("{} {way}", paint(style::CHANGE, format!("{found} drifted:"))));
     Ok(ExitCode::from(if by_exit_code { CHANGES } else { 0 }))
 }
 

@@ -89,7 +89,7 @@ pub(crate) async fn execute(
         check(&planned, consent, printer, destroy).await?;
         let options = ApplyOptions { limits: workspace.limits(parallelism), stop: stop_on_interrupt() };
         let reports = run_all(workspace, &mut planned, &mut locked, &options, (consent, destroy)).await?;
-        tell(printer, &reports, &planned)
+        tell(printer, &reports, &planned, &way_on(stacks, destroy, saved.is_some()))
     }
     .await;
     // Whatever came of it, the locks are given back; the first error is the one to tell.
@@ -97,6 +97,7 @@ pub(crate) async fn execute(
     for run in locked {
         released = released.and(run.release().await.map_err(CommandError::from));
     }
+    workspace.tell_orphans().await;
     outcome.and(released)?;
     if let Some(saved) = saved.filter(|saved| !saved.waiting.is_empty()) {
         let names = saved.waiting.join(" ");
@@ -410,7 +411,21 @@ pub(crate) fn stop_on_interrupt() -> StopSignal {
     stop
 }
 
-fn tell(printer: Printer, reports: &[Report], planned: &[Planned<'_>]) -> Result<(), CommandError> {
+/// The command that goes on with what is left. An apply would make again what a destroy has taken down.
+fn way_on(stacks: &[String], destroy: bool, saved: bool) -> String {
+    let verb = if destroy { "destroy" } else { "apply" };
+    // A plan file is spent by its first run.
+    let names: Vec<&str> = if saved { Vec::new() } else { stacks.iter().map(String::as_str).collect() };
+    let command = [&["strata", verb][..], &names].concat().join(" ");
+    format!("everything is saved; `{command}` goes on from here")
+}
+
+fn tell(
+    printer: Printer,
+    reports: &[Report],
+    planned: &[Planned<'_>],
+    way_on: &str,
+) -> Result<(), CommandError> {
     let done: usize = reports.iter().map(Report::done).sum();
     let failed: usize = reports.iter().map(Report::failed).sum();
     let all: usize = planned.iter().map(Planned::steps).sum();
@@ -451,6 +466,6 @@ fn tell(printer: Printer, reports: &[Report], planned: &[Planned<'_>]) -> Result
         }
         _ => CommandError::failed(format!("{done} done, {failed} failed, {left} left")),
     };
-    error.hints.push("everything is saved; `strata apply` goes on from here".to_owned());
+    error.hints.push(way_on.to_owned());
     Err(error)
 }

@@ -57,6 +57,7 @@ pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
                 }
                 let mut plan = session.run.plan(&session.view).await?;
                 session.guard(&mut plan);
+                plan.at_work = workspace.at_work(&session.view.key, &plan).await?;
                 file.push(&session.name, &session.source_digest, plan.clone());
                 Planned::Native(session, plan)
             }
@@ -87,6 +88,7 @@ pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
             "`strata apply` asks before it removes a stack; with `--yes` it needs `--allow-removed-stacks` too",
         );
     }
+    workspace.tell_orphans().await;
     let blocked = planned.iter().any(Planned::is_blocked);
     if let Some(path) = &args.output
         && !blocked

@@ -8,6 +8,7 @@ mod mv;
 mod place;
 mod pull;
 mod push;
+mod recover;
 mod rm;
 mod rollback;
 mod show;
@@ -32,6 +33,7 @@ enum Verb {
     Push(push::Args),
     Mv(mv::Args),
     Rm(rm::Args),
+    Recover(recover::Args),
     History(history::Args),
     Diff(diff::Args),
     Rollback(rollback::Args),
@@ -46,6 +48,7 @@ pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
         Verb::Push(args) => push::run(context, args).await,
         Verb::Mv(args) => mv::run(context, args).await,
         Verb::Rm(args) => rm::run(context, args).await,
+        Verb::Recover(args) => recover::run(context, args).await,
         Verb::History(args) => history::run(context, args).await,
         Verb::Diff(args) => diff::run(context, args).await,
         Verb::Rollback(args) => rollback::run(context, args).await,

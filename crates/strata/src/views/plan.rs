@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 
 use anstream::adapter::strip_str;
 use serde::Serialize;
-use strata_engine::{Plan, Problem, Step, StepAction, Summary};
+use strata_engine::{Action, Plan, Problem, Step, StepAction, Summary};
 use strata_resource::{Address, ChangeEffect, FieldChange, FieldPath, Kind, Spec, Value, identity_of};
 
 use super::{configuration, farewell, value};
@@ -19,12 +19,24 @@ pub(crate) fn render(plan: &Plan, columns: usize, whole: bool) -> String {
     let mut text = String::new();
     let mut page = Page::new(plan, columns, whole);
     for entry in &plan.open {
+        let what = match (&plan.at_work, entry.action) {
+            (Some(who), action) => format!(
+                "a run is about to {} it: {who}; plan again when that has ended",
+                action.as_str()
+            ),
+            (None, Action::Delete) => {
+                "an interrupted run began to delete it; the next `strata apply` or `strata destroy` looks what came of it"
+                    .to_owned()
+            }
+            (None, action) => {
+                format!("an interrupted run began to {} it; `strata apply` finishes this first", action.as_str())
+            }
+        };
         let _ = writeln!(
             text,
-            "  {} {}  an interrupted run began to {} it; `strata apply` finishes this first",
+            "  {} {}  {what}",
             paint(style::WARNING, "!"),
             paint(style::STRONG, &entry.address),
-            entry.action.as_str(),
         );
     }
     for step in &plan.steps {
@@ -307,8 +319,18 @@ fn list_rows(path: &FieldPath, before: &[Value], after: &[Value], note: &str) ->
         let shown = value::show(item, strata_resource::Unit::None);
         rows.push((path.to_string(), paint(style::CREATE, format!("+ {shown}")), note.to_owned()));
     }
-    if rows.is_empty() {
-        rows.push((path.to_string(), "in another order".to_owned(), note.to_owned()));
+    let common = |one: &'_ [Value], other: &[Value]| -> Vec<Value> {
+        one.iter().filter(|item| other.contains(item)).cloned().collect()
+    };
+    // The first rule that matches decides: those that stay can mean something else in another order.
+    if rows.is_empty() || common(before, after) != common(after, before) {
+        let order: Vec<String> =
+            common(after, before).iter().map(|item| value::show(item, strata_resource::Unit::None)).collect();
+        let shown = match rows.is_empty() {
+            true => "in another order".to_owned(),
+            false => format!("those that stay, in another order: {}", order.join("; ")),
+        };
+        rows.push((path.to_string(), shown, note.to_owned()));
     }
     rows
 }

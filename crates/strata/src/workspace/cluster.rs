@@ -266,6 +266,8 @@ impl Workspace<'_> {
             restoring: opening.restoring,
             deadlines: deadlines(written),
             dial: super::targets::dial(self)?,
+            trace: super::targets::trace(self),
+            random: super::targets::random(),
             redactor: self.redactor.clone(),
             digest_key: key,
             media: proxmox.map(|provider| -> Box<dyn Media> {

@@ -45,6 +45,11 @@ impl Targets {
         self.proxmox.get(target).cloned()
     }
 
+    /// Every Proxmox that is connected, by target.
+    pub(super) fn all_proxmox(&self) -> BTreeMap<String, Arc<ProxmoxProvider>> {
+        self.proxmox.clone()
+    }
+
     pub(super) fn into_providers(self) -> Providers {
         self.providers
     }
@@ -201,16 +206,23 @@ pub(super) fn resolve(
 
 /// What is the same for every Proxmox.
 fn base_options(workspace: &Workspace<'_>, endpoint: &str) -> Result<ProxmoxOptions, CommandError> {
-    let random = Arc::new(|| rand::rng().next_u64());
-    let mut options = ProxmoxOptions::new(endpoint.to_owned(), random);
+    let mut options = ProxmoxOptions::new(endpoint.to_owned(), random());
     options.dial = dial(workspace)?;
     options.redactor = workspace.redactor.clone();
     options.keeper = Some(Arc::new(SopsKeeper::new(workspace)));
-    let printer = workspace.context.printer;
-    if printer.is_verbose() {
-        options.trace = Some(Arc::new(Trace(printer)));
-    }
+    options.trace = trace(workspace);
     Ok(options)
+}
+
+/// For jitter between attempts.
+pub(super) fn random() -> strata_net::Random {
+    Arc::new(|| rand::rng().next_u64())
+}
+
+/// Who is told of every request, for `-v`.
+pub(super) fn trace(workspace: &Workspace<'_>) -> Option<Arc<dyn TraceSink>> {
+    let printer = workspace.context.printer;
+    printer.is_verbose().then(|| -> Arc<dyn TraceSink> { Arc::new(Trace(printer)) })
 }
 
 fn options(workspace: &Workspace<'_>, target: &ProxmoxTarget) -> Result<ProxmoxOptions, CommandError> {

@@ -308,6 +308,7 @@ mod tests {
                 drift: false,
             }],
             restart: false,
+            replacement: false,
         }
     }
 

@@ -1,0 +1,97 @@
+//! What roles give: privileges that this version of Proxmox knows, and what an entry of the access control hands on.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Deserialize;
+use strata_engine::{Objection, Operation, ProviderError};
+use strata_resource::{Kind, Spec, Value};
+use strata_state::Action;
+
+use super::family::spec_text;
+use super::needs::GRANTED;
+use crate::api::Params;
+use crate::client::{CallError, Client};
+
+/// The built-in role that has everything there is.
+const EVERYTHING: &str = "Administrator";
+
+#[derive(Deserialize)]
+struct Role {
+    roleid: String,
+    #[serde(default)]
+    privs: Option<String>,
+}
+
+/// Every role that is there, with its privileges; anybody may see them.
+async fn roles(client: &Client) -> Result<BTreeMap<String, BTreeSet<String>>, ProviderError> {
+    let rows: Result<Vec<Role>, CallError> = client.get("/access/roles", Params::new()).await;
+    let rows = rows.map_err(|error| error.explain("list the roles"))?;
+    let privileges = |role: &Role| -> BTreeSet<String> {
+        let all = role.privs.as_deref().unwrap_or_default();
+        all.split([',', ' ', ';']).filter(|name| !name.is_empty()).map(str::to_owned).collect()
+    };
+    Ok(rows.iter().map(|role| (role.roleid.clone(), privileges(role))).collect())
+}
+
+fn wanted(spec: &Spec) -> BTreeSet<String> {
+    let list = spec.get("privileges").and_then(Value::as_list).unwrap_or_default();
+    list.iter().filter_map(|privilege| privilege.as_text().map(str::to_owned)).collect()
+}
+
+/// Privileges that this version does not know: an apply would be refused.
+pub(super) async fn objections(
+    client: &Client,
+    operations: &[Operation],
+) -> Result<Vec<Objection>, ProviderError> {
+    let is_role =
+        |operation: &&Operation| operation.address.kind() == Kind::Role && operation.action != Action::Delete;
+    let made: Vec<&Operation> = operations.iter().filter(is_role).collect();
+    if made.is_empty() {
+        return Ok(Vec::new());
+    }
+    let roles = roles(client).await?;
+    let Some(known) = roles.get(EVERYTHING) else { return Ok(Vec::new()) };
+    let unknown = |operation: &Operation| -> Vec<String> {
+        wanted(&operation.spec).into_iter().filter(|privilege| !known.contains(privilege)).collect()
+    };
+    Ok(made
+        .into_iter()
+        .filter_map(|operation| {
+            let unknown = unknown(operation);
+            if unknown.is_empty() {
+                return None;
+            }
+            let named: Vec<String> = unknown.iter().map(|privilege| format!("`{privilege}`")).collect();
+            Some(Objection {
+                address: operation.address.clone(),
+                message: format!(
+                    "this version of Proxmox VE does not know the privilege {}",
+                    named.join(", ")
+                ),
+                hint: "take it out of the role; `pveum role list` shows those that there are".to_owned(),
+            })
+        })
+        .collect())
+}
+
+/// The operations, with what each entry of the access control hands on: the privileges of its role.
+pub(crate) async fn with_granted(
+    client: &Client,
+    operations: &[Operation],
+) -> Result<Vec<Operation>, ProviderError> {
+    let mut own = operations.to_vec();
+    if !own.iter().any(|operation| operation.address.kind() == Kind::Acl) {
+        return Ok(own);
+    }
+    let mut roles = roles(client).await?;
+    for operation in operations.iter().filter(|operation| operation.address.kind() == Kind::Role) {
+        roles.insert(spec_text(&operation.spec, "role").to_owned(), wanted(&operation.spec));
+    }
+    for operation in own.iter_mut().filter(|operation| operation.address.kind() == Kind::Acl) {
+        if let Some(privileges) = roles.get(spec_text(&operation.spec, "grants")) {
+            let list = privileges.iter().map(|privilege| Value::text(privilege.as_str())).collect();
+            operation.spec.insert(GRANTED.to_owned(), Value::List(list));
+        }
+    }
+    Ok(own)
+}

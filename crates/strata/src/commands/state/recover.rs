@@ -1,0 +1,36 @@
+//! `strata state recover`.
+
+use std::process::ExitCode;
+
+use serde_json::json;
+
+use crate::commands::CommandResult;
+use crate::context::Context;
+use crate::workspace::Workspace;
+
+/// Records guests that carry the ownership mark of a stack and that its state does not know
+///
+/// Nothing is changed on the target. The next plan compares them with the source: what the source asks for is kept, the rest is removed.
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// The stack
+    stack: String,
+}
+
+pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
+    let workspace = Workspace::load_with_removed(context, std::slice::from_ref(&args.stack)).await?;
+    workspace.connect().await?;
+    let recovered = workspace.recover(&args.stack).await?;
+    for orphan in &recovered {
+        context
+            .printer
+            .event(&json!({"event": "recovered", "address": orphan.address, "vmid": orphan.guest.vmid}));
+        context.printer.line(format!("recorded `{}`: {}", orphan.address, orphan.guest.described));
+    }
+    if recovered.is_empty() {
+        context
+            .printer
+            .line(format!("every guest with the ownership mark of `{}` is in its state", args.stack));
+    }
+    Ok(ExitCode::SUCCESS)
+}
