@@ -4,9 +4,11 @@
 pub mod access;
 pub mod begin;
 pub mod cluster;
+pub mod daemons;
 pub mod export;
 pub mod firewall;
 pub mod guest;
+pub mod ha;
 pub mod node;
 pub mod persist;
 pub mod privileges;
@@ -48,6 +50,9 @@ pub struct World {
     /// By scope: `cluster`, `node/NAME`, `guest/VMID`.
     pub firewall: BTreeMap<String, Firewall>,
     pub cluster: Cluster,
+    /// What the daemons of the nodes have in hand.
+    #[serde(default)]
+    pub daemons: daemons::Daemons,
     #[serde(default)]
     pub talos: Talos,
     #[serde(default)]
@@ -70,6 +75,12 @@ impl World {
     /// Milliseconds since 1970.
     pub fn now_ms(&self) -> i64 {
         i64::try_from(unix_time().as_millis()).unwrap_or_default()
+    }
+
+    /// The id of a process that starts now.
+    pub fn new_pid(&mut self) -> u32 {
+        self.daemons.processes = self.daemons.processes % 3_000_000 + 1;
+        100_000 + self.daemons.processes
     }
 
     pub fn start_task(&mut self, node: &str, kind: &str, id: &str, user: &str, work: Cont) -> String {

@@ -28,6 +28,8 @@ pub enum Kind {
     HoldBefore,
     /// Carried out, its answer kept back until released.
     HoldAfter,
+    /// A task fails with `text` before it does anything. Its path is `/tasks/TYPE/ID`.
+    FailTask,
 }
 
 /// A fault as it is ordered.
@@ -49,6 +51,8 @@ struct Order {
     status: Option<u16>,
     text: Option<String>,
     seconds: Option<f64>,
+    /// Of a task: whose it is, `user@realm` or `user@realm!token`.
+    user: Option<String>,
 }
 
 #[derive(Debug)]
@@ -155,7 +159,8 @@ impl Faults {
         let mut struck = None;
         for fault in &mut state.faults {
             let order = &fault.order;
-            let matches = order.method.as_deref().is_none_or(|m| m == verb.name())
+            let matches = order.kind != Kind::FailTask
+                && order.method.as_deref().is_none_or(|m| m == verb.name())
                 && (!order.writes || verb != Verb::Get)
                 && order.path.as_deref().is_none_or(|glob| matches_glob(glob, path))
                 && connection == order.path.as_deref().is_some_and(|glob| glob.starts_with("/connect/"));
@@ -173,6 +178,32 @@ impl Faults {
         }
         drop(state);
         struck
+    }
+
+    /// Called when a task is about to begin: the text with which it fails.
+    pub fn strike_task(&self, path: &str, user: &str) -> Option<String> {
+        let mut state = self.state();
+        let mut text = None;
+        for fault in state.faults.iter_mut().filter(|fault| fault.order.kind == Kind::FailTask) {
+            let order = &fault.order;
+            if !order.path.as_deref().is_none_or(|glob| matches_glob(glob, path))
+                || order.user.as_deref().is_some_and(|wanted| wanted != user)
+            {
+                continue;
+            }
+            fault.seen += 1;
+            let most = order.count.unwrap_or(1);
+            if text.is_none() && fault.seen >= order.nth.unwrap_or(1) && (most == 0 || fault.hit < most) {
+                fault.hit += 1;
+                fault.last = Some(format!("TASK {path}"));
+                text = Some(order.text.clone().unwrap_or_else(|| "got timeout".to_owned()));
+            }
+        }
+        drop(state);
+        if text.is_some() {
+            self.bell.notify_waiters();
+        }
+        text
     }
 
     /// Called when a request is complete and nothing was done about it yet.
@@ -206,6 +237,7 @@ impl Faults {
                 Verdict::Pass(None)
             }
             Kind::Cut => Verdict::Cut,
+            Kind::FailTask => Verdict::Pass(None),
             Kind::HoldBefore => {
                 self.hold(id).await;
                 Verdict::Pass(None)

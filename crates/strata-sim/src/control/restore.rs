@@ -44,9 +44,10 @@ pub fn apply(world: &mut World, change: &Value) -> Result<Value, String> {
             guest.config.extend(set);
         }
         Change::Power { vmid, running } => {
-            let now = world.now();
+            let (now, pid) = (world.now(), world.new_pid());
             let guest = world.guests.get_mut(&vmid).ok_or("no such guest")?;
             guest.starts += u64::from(running && !guest.power.running);
+            guest.power.pid = pid;
             guest.power.running = running;
             guest.power.paused = false;
             guest.power.since = now;

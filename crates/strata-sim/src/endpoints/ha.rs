@@ -1,4 +1,4 @@
-//! High availability: which guests are managed, and rules about where they may be. Nothing acts on it.
+//! High availability: which guests are managed, and rules about where they may be. `world/ha.rs` acts on it, rules aside.
 
 use serde_json::{Value, json};
 
@@ -10,10 +10,10 @@ use crate::api::permission::on;
 use crate::api::{
     Call, Param, Perm, Refusal, Reply, Route, delete, flag, format, get, int, no, post, put, text,
 };
-use crate::world::GuestKind;
 use crate::world::cluster::Section;
+use crate::world::ha::{Command, RESOURCES};
+use crate::world::{GuestKind, World};
 
-const RESOURCES: &str = "ha/resources";
 const RULES: &str = "ha/rules";
 
 pub fn routes() -> Vec<Route> {
@@ -38,8 +38,8 @@ pub fn routes() -> Vec<Route> {
         get("/cluster/ha/resources/{sid}", audit(), vec![sid()], show),
         put("/cluster/ha/resources/{sid}", manage(), [resource_params(), edit()].concat(), update),
         delete("/cluster/ha/resources/{sid}", manage(), vec![sid(), flag("purge").opt()], remove),
-        post("/cluster/ha/resources/{sid}/migrate", manage(), moving(), request_move),
-        post("/cluster/ha/resources/{sid}/relocate", manage(), moving(), request_move),
+        post("/cluster/ha/resources/{sid}/migrate", manage(), moving(), |call| request_move(call, true)),
+        post("/cluster/ha/resources/{sid}/relocate", manage(), moving(), |call| request_move(call, false)),
         get("/cluster/ha/rules", audit(), vec![rule_type().opt(), text("resource").opt()], list_rules),
         post("/cluster/ha/rules", manage(), rule_params(true), create_rule),
         get("/cluster/ha/rules/{rule}", audit(), vec![rule()], show_rule),
@@ -137,10 +137,11 @@ fn status(call: &mut Call<'_>) -> Reply {
         let vmid = sid.split(':').nth(1).and_then(|id| id.parse::<u32>().ok());
         let guest = vmid.and_then(|vmid| call.world.guests.get(&vmid));
         let state = section.props.get("state").map_or("started", String::as_str);
+        let known = call.world.crm_state(sid).unwrap_or("queued");
         rows.push(json!({
-            "id": format!("service:{sid}"), "type": "service", "sid": sid, "state": "queued",
+            "id": format!("service:{sid}"), "type": "service", "sid": sid, "state": known,
             "request_state": state, "node": guest.map(|g| g.node.clone()),
-            "status": format!("{sid} ({}, queued)", guest.map_or("-", |g| g.node.as_str())),
+            "status": format!("{sid} ({}, {known})", guest.map_or("-", |g| g.node.as_str())),
         }));
     }
     Ok(Value::Array(rows).into())
@@ -234,6 +235,7 @@ fn update(call: &mut Call<'_>) -> Reply {
     if call.args.has("group") {
         return Err(migrated("invalid parameter 'group'"));
     }
+    check_error_state(call, &sid, call.args.text("state"))?;
     call.check_digest(&section::file_digest(call.world, RESOURCES)).map_err(&fail)?;
     let Some(mut section) = call.world.cluster.section(RESOURCES, &sid).cloned() else {
         return Err(fail(no(format!("no such resource '{sid}'"))));
@@ -252,22 +254,47 @@ fn remove(call: &mut Call<'_>) -> Reply {
         return Err(no(format!("cannot delete service '{sid}', not HA managed!")));
     }
     if call.args.flag("purge").unwrap_or(true) {
-        // Rules forget it, and those that are then about nothing go.
-        call.world.cluster.file_mut(RULES).retain(|_, rule| {
-            let Some(list) = rule.props.get_mut("resources") else { return true };
-            *list = split_list(list).filter(|id| *id != sid).collect::<Vec<_>>().join(",");
-            !list.is_empty()
-        });
+        forget_in_rules(call.world, &sid);
     }
     Ok(().into())
 }
 
-fn request_move(call: &mut Call<'_>) -> Reply {
+/// Rules forget a service, and those that are then about nothing go.
+fn forget_in_rules(world: &mut World, sid: &str) {
+    world.cluster.file_mut(RULES).retain(|_, rule| {
+        let Some(list) = rule.props.get_mut("resources") else { return true };
+        *list = split_list(list).filter(|id| *id != sid).collect::<Vec<_>>().join(",");
+        !list.is_empty()
+    });
+}
+
+/// Removes the resource of a guest that is deleted, with its part in rules. Says whether there was one.
+pub fn purge(world: &mut World, sid: &str) -> bool {
+    let known = world.cluster.file_mut(RESOURCES).shift_remove(sid).is_some();
+    if known {
+        forget_in_rules(world, sid);
+    }
+    known
+}
+
+fn request_move(call: &mut Call<'_>, online: bool) -> Reply {
     let sid = full_id(call)?;
     if call.world.cluster.section(RESOURCES, &sid).is_none() {
         return Err(no(format!("service '{sid}' not managed by HA")));
     }
-    Ok(json!({ "sid": sid, "requested-node": call.args.must("node") }).into())
+    check_error_state(call, &sid, None)?;
+    let target = call.args.must("node").to_owned();
+    call.world.command_ha(&sid, Command::Migrate { target: target.clone(), online });
+    Ok(json!({ "sid": sid, "requested-node": target }).into())
+}
+
+/// A service that failed is asked for nothing until it was disabled.
+fn check_error_state(call: &Call<'_>, sid: &str, request: Option<&str>) -> Result<(), Refusal> {
+    let failed = call.world.ha_state(sid).as_deref() == Some("error");
+    if failed && request != Some("disabled") {
+        return Err(no(format!("service '{sid}' in error state, must be disabled and fixed first")));
+    }
+    Ok(())
 }
 
 fn rule_view(call: &Call<'_>, id: &str, section: &Section) -> Value {

@@ -14,6 +14,26 @@ pub fn routes() -> Vec<Route> {
     vec![get("/cluster/resources", Perm::Anyone, vec![kind], list)]
 }
 
+impl World {
+    /// Takes note of names, once in a round of statistics: the list shows what they were then.
+    fn measure_names(&mut self) {
+        let (now, round) = (self.now_ms(), (ROUND * 1000.0 * self.second) as i64);
+        let name = |guest: &Guest| match guest.kind {
+            GuestKind::Qemu => qemu::status::name(guest),
+            GuestKind::Lxc => super::lxc::status::name(guest),
+        };
+        let seen = &mut self.daemons.names;
+        seen.retain(|vmid, (at, _)| now - *at < round && self.guests.contains_key(vmid));
+        for (vmid, guest) in &self.guests {
+            seen.entry(*vmid).or_insert_with(|| (now, name(guest)));
+        }
+    }
+
+    fn measured_name(&self, vmid: u32) -> Option<&str> {
+        self.daemons.names.get(&vmid).map(|(_, name)| name.as_str())
+    }
+}
+
 /// Whether a round of statistics has seen this guest.
 fn is_measured(world: &World, guest: &Guest) -> bool {
     let round = (ROUND * 1000.0 * world.second) as i64;
@@ -47,6 +67,9 @@ pub fn guest(world: &World, guest: &Guest) -> Map<String, Value> {
     {
         row.insert(key.into(), measured.remove(key).unwrap_or(json!(0)));
     }
+    if let Some(name) = world.measured_name(guest.vmid) {
+        row.insert("name".into(), json!(name));
+    }
     row
 }
 
@@ -72,6 +95,7 @@ pub fn storage(world: &World, storage: &Storage, node: &str) -> Map<String, Valu
 fn list(call: &mut Call<'_>) -> Reply {
     let wanted = call.args.text("type");
     let asked = |kind: &str| wanted.is_none_or(|w| w == kind);
+    call.world.measure_names();
     let world = &*call.world;
     let mut rows: Vec<Value> = Vec::new();
     if wanted.is_none() {
@@ -124,10 +148,7 @@ fn guest_in_cluster(world: &World, g: &Guest) -> Map<String, Value> {
         GuestKind::Qemu => format!("vm:{}", g.vmid),
         GuestKind::Lxc => format!("ct:{}", g.vmid),
     };
-    let managed = world.cluster.section("ha/resources", &sid);
-    if let Some(state) = managed.map(|s| s.props.get("state").map_or("started", String::as_str))
-        && state != "ignored"
-    {
+    if let Some(state) = world.ha_state(&sid) {
         row.insert("hastate".into(), json!(state));
     }
     row

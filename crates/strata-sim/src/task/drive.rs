@@ -7,17 +7,38 @@ use super::{Cont, Job, LockKey, Step};
 use crate::shared::Shared;
 use crate::world::World;
 
+/// How often daemons are looked at after one call, where no time passes.
+const MOST_ROUNDS: usize = 8;
+
 const INTERRUPTED: &str = "received interrupt";
 
 /// Picks up every queued task. With no time to pass, each is run to its end here and now.
 pub fn pick_up(shared: &Arc<Shared>, world: &mut World) {
-    while let Some((job, work)) = world.tasks.queue.pop_front() {
-        if shared.pace.is_instant() {
-            run_to_end(world, &job, work);
-        } else {
-            tokio::spawn(run(Arc::clone(shared), job, work));
+    for _ in 0..MOST_ROUNDS {
+        while let Some((job, work)) = world.tasks.queue.pop_front() {
+            if let Some(text) = failure(shared, world, &job) {
+                finish(world, &job, text);
+            } else if shared.pace.is_instant() {
+                run_to_end(world, &job, work);
+            } else {
+                tokio::spawn(run(Arc::clone(shared), job, work));
+            }
+        }
+        if !shared.pace.is_instant() {
+            return;
+        }
+        // Daemons go on where tasks ended, and start others.
+        world.settle_daemons();
+        if world.tasks.queue.is_empty() {
+            return;
         }
     }
+}
+
+/// The text that a test ordered this task to fail with.
+fn failure(shared: &Shared, world: &mut World, job: &Job) -> Option<String> {
+    let task = world.tasks.by_id(job.id)?;
+    shared.faults.strike_task(&format!("/tasks/{}/{}", task.upid.kind, task.upid.id), &task.upid.user)
 }
 
 fn finish(world: &mut World, job: &Job, exit: String) {

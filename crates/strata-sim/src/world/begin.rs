@@ -69,6 +69,7 @@ impl World {
             pools: BTreeMap::new(),
             firewall: BTreeMap::new(),
             cluster: Cluster::default(),
+            daemons: Default::default(),
             talos: Default::default(),
             kubernetes: Default::default(),
             truenas: Default::default(),

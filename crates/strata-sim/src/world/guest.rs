@@ -52,6 +52,9 @@ pub struct Power {
     pub since: i64,
     /// The machine it was started with, as the monitor reports it.
     pub machine: String,
+    /// Its process, another one after each start.
+    #[serde(default)]
+    pub pid: u32,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]

@@ -12,6 +12,7 @@ mod faults;
 mod files;
 mod firewalls;
 mod guests;
+mod ha;
 mod kubernetes;
 mod migrate;
 mod networks;

@@ -36,6 +36,7 @@ pub fn event(value: &str) -> Result<(), String> {
 /// When something happens; empty lists mean always.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Event {
+    year: Option<i16>,
     days: Vec<i8>,
     months: Vec<i8>,
     month_days: Vec<i8>,
@@ -100,10 +101,12 @@ impl Event {
                 event.days = days;
             } else if word.contains('-') {
                 let parts: Vec<&str> = word.split('-').collect();
-                let (month, day) = match parts.as_slice() {
-                    [_, month, day] | [month, day] => (month, day),
+                let (year, month, day) = match parts.as_slice() {
+                    [year, month, day] => (*year, month, day),
+                    [month, day] => ("*", month, day),
                     _ => return None,
                 };
+                event.year = if year == "*" { None } else { Some(year.parse().ok()?) };
                 event.months = numbers(month, 13)?;
                 event.month_days = numbers(day, 32)?;
             } else if let Some((hours, minutes)) = word.split_once(':') {
@@ -125,7 +128,9 @@ impl Event {
         let mut date = start.date();
         for _ in 0..1500 {
             let day = date.weekday().to_monday_zero_offset();
-            if has(&self.days, day) && has(&self.months, date.month()) && has(&self.month_days, date.day()) {
+            let year = self.year.is_none_or(|year| year == date.year());
+            let in_month = has(&self.months, date.month()) && has(&self.month_days, date.day());
+            if year && in_month && has(&self.days, day) {
                 for hour in (0..24).filter(|hour| has(&self.hours, *hour)) {
                     for minute in (0..60).filter(|minute| has(&self.minutes, *minute)) {
                         let at = date.at(hour, minute, 0, 0).to_zoned(TimeZone::UTC).ok()?;
@@ -154,6 +159,7 @@ mod tests {
         assert_eq!(next("20:00"), Some(1_794_772_800));
         assert_eq!(next("*:0/15"), Some(1_794_771_900));
         assert_eq!(next("hourly"), Some(1_794_772_800));
+        assert_eq!(next("2030-01-01"), Some(1_893_456_000));
         assert_eq!(Event::parse("nonsense"), None);
     }
 }

@@ -5,7 +5,8 @@ use crate::api::param::usual;
 use crate::api::permission::on;
 use crate::api::{Call, Refusal, Reply, Route, delete, flag, no};
 use crate::endpoints::guest::{check_lock, check_protection};
-use crate::endpoints::qemu::destroy::purge_references;
+use crate::endpoints::ha;
+use crate::endpoints::qemu::destroy::purge_from_jobs;
 use crate::task::{Job, LockKey, Step, work};
 use crate::world::guest::Pending;
 use crate::world::{GuestKind, World};
@@ -114,10 +115,10 @@ fn remove(world: &mut World, job: &Job, order: &Order) {
     }
     if order.purge {
         job.log(world, format!("purging CT {vmid} from related configurations.."));
-        if world.cluster.section("ha/resources", &format!("ct:{vmid}")).is_some() {
+        purge_from_jobs(world, *vmid);
+        if ha::purge(world, &format!("ct:{vmid}")) {
             job.log(world, format!("NOTE: removed CT {vmid} from HA resource configuration."));
         }
-        purge_references(world, *vmid);
     }
     world.forget_guest(*vmid);
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::mount::{self, Source};
 use super::{power, schema};
@@ -12,7 +12,8 @@ use crate::api::param::usual;
 use crate::api::permission::on;
 use crate::api::{Call, Refusal, Reply, Route, flag, format, get, int, no, number, post, text, wrong};
 use crate::endpoints::guest::check_lock;
-use crate::task::{Job, LockKey, Step, work};
+use crate::task::{Cont, Job, LockKey, Step, work};
+use crate::world::ha::Command;
 use crate::world::{GuestKind, World};
 
 const PATH: &str = "/nodes/{node}/lxc/{vmid}/migrate";
@@ -97,10 +98,31 @@ fn migrate(call: &mut Call<'_>) -> Reply {
         }
     }
     let user = call.user().to_owned();
+    if call.world.is_ha_managed(vmid) {
+        let command = Command::Migrate { target, online: false };
+        return Ok(Value::String(call.world.request_ha(&node, "ct", vmid, &user, command)).into());
+    }
     let order = Order { node: node.clone(), vmid, target, online, restart, map, user };
-    let work =
-        work(move |_, _| Ok(Step::lock(LockKey::Lxc(vmid), move |world, job| begin(world, job, order))));
-    Ok(call.spawn(&node, "vzmigrate", vmid.to_string(), work).into())
+    Ok(call.spawn(&node, "vzmigrate", vmid.to_string(), moving(order)).into())
+}
+
+fn moving(order: Order) -> Cont {
+    let vmid = order.vmid;
+    work(move |_, _| Ok(Step::lock(LockKey::Lxc(vmid), move |world, job| begin(world, job, order))))
+}
+
+/// A move by the agent of high availability; what runs is restarted on the other side. Gives the task.
+pub fn spawn(world: &mut World, node: &str, vmid: u32, target: &str) -> String {
+    let order = Order {
+        node: node.to_owned(),
+        vmid,
+        target: target.to_owned(),
+        online: false,
+        restart: true,
+        map: BTreeMap::new(),
+        user: "root@pam".to_owned(),
+    };
+    world.start_task(node, "vzmigrate", &vmid.to_string(), "root@pam", moving(order))
 }
 
 const ABORTED: &str = "migration aborted";

@@ -1,5 +1,7 @@
 //! Starting and stopping containers.
 
+use serde_json::Value;
+
 use super::{apply, mount, schema};
 use crate::api::param::usual;
 use crate::api::permission::on;
@@ -7,6 +9,7 @@ use crate::api::{Call, Param, Refusal, Reply, Route, flag, int, no, post, wrong}
 use crate::endpoints::guest::check_lock;
 use crate::task::{Cont, LockKey, Step, work};
 use crate::world::guest::Power;
+use crate::world::ha::Command;
 use crate::world::{GuestKind, World};
 
 pub fn routes() -> Vec<Route> {
@@ -57,13 +60,26 @@ fn start(call: &mut Call<'_>) -> Reply {
     if is_running(call) {
         return Err(no(format!("CT {vmid} already running")));
     }
+    if call.world.is_ha_managed(vmid) {
+        let user = call.user().to_owned();
+        return Ok(Value::String(call.world.request_ha_start(&node, "ct", vmid, &user)).into());
+    }
     Ok(call.spawn(&node.clone(), "vzstart", vmid.to_string(), starting(node, vmid, skiplock)).into())
 }
 
-/// Starts a container on behalf of a task.
-pub fn spawn_start(world: &mut World, node: &str, vmid: u32, user: &str) {
+/// Starts a container on behalf of a task or a daemon. Gives the task.
+pub fn spawn_start(world: &mut World, node: &str, vmid: u32, user: &str) -> String {
     let work = starting(node.to_owned(), vmid, false);
-    world.start_task(node, "vzstart", &vmid.to_string(), user, work);
+    world.start_task(node, "vzstart", &vmid.to_string(), user, work)
+}
+
+/// A shutdown by the agent of high availability; without any time it is a stop. Gives the task.
+pub fn spawn_stop(world: &mut World, node: &str, vmid: u32, timeout: u32) -> String {
+    let (kind, work) = match timeout {
+        0 => ("vzstop", stopping(node.to_owned(), vmid, false, false)),
+        _ => ("vzshutdown", going_down(node.to_owned(), vmid, 2.0)),
+    };
+    world.start_task(node, kind, &vmid.to_string(), "root@pam", work)
 }
 
 pub fn starting(node: String, vmid: u32, skiplock: bool) -> Cont {
@@ -86,13 +102,19 @@ pub fn starting(node: String, vmid: u32, skiplock: bool) -> Cont {
                     job.log(world, problem);
                     return Err(format!("startup for container '{vmid}' failed"));
                 }
-                let since = world.now();
-                let guest = world.guest_mut(&node, vmid, GuestKind::Lxc)?;
-                guest.power = Power { running: true, since, ..Power::default() };
+                switch_on(world, &node, vmid)?;
                 Ok(Step::Done)
             }))
         }))
     })
+}
+
+fn switch_on(world: &mut World, node: &str, vmid: u32) -> Result<(), Refusal> {
+    let (since, pid) = (world.now(), world.new_pid());
+    let guest = world.guest_mut(node, vmid, GuestKind::Lxc)?;
+    guest.starts += 1;
+    guest.power = Power { running: true, since, pid, ..Power::default() };
+    Ok(())
 }
 
 fn apply_pending(world: &mut World, node: &str, vmid: u32) -> Result<(), Refusal> {
@@ -128,8 +150,23 @@ fn stop(call: &mut Call<'_>) -> Reply {
     let skiplock = check_skiplock(call)?;
     running_or_refuse(call, "CT")?;
     let overrule = call.args.is_set("overrule-shutdown");
-    let at = node.clone();
-    let work = work(move |world, job| {
+    if call.world.is_ha_managed(vmid) {
+        if overrule {
+            return Err(wrong("overrule-shutdown", "Not applicable for HA resources."));
+        }
+        return Ok(request_stop(call, &node, vmid, 0).into());
+    }
+    let work = stopping(node.clone(), vmid, overrule, skiplock);
+    Ok(call.spawn(&node, "vzstop", vmid.to_string(), work).into())
+}
+
+fn request_stop(call: &mut Call<'_>, node: &str, vmid: u32, timeout: u32) -> Value {
+    let user = call.user().to_owned();
+    Value::String(call.world.request_ha(node, "ct", vmid, &user, Command::Stop { timeout }))
+}
+
+fn stopping(at: String, vmid: u32, overrule: bool, skiplock: bool) -> Cont {
+    work(move |world, job| {
         if overrule {
             let shutdowns: Vec<String> = world
                 .tasks
@@ -154,8 +191,7 @@ fn stop(call: &mut Call<'_>) -> Reply {
                 Ok(Step::Done)
             }))
         }))
-    });
-    Ok(call.spawn(&node, "vzstop", vmid.to_string(), work).into())
+    })
 }
 
 /// The container is off.
@@ -166,14 +202,23 @@ pub fn halt(world: &mut World, node: &str, vmid: u32) -> Result<(), Refusal> {
 
 fn shutdown(call: &mut Call<'_>) -> Reply {
     running_or_refuse(call, "CT")?;
+    let (node, vmid) = (call.node(), call.vmid());
+    if call.world.is_ha_managed(vmid) {
+        let timeout = call.args.int("timeout").and_then(|t| u32::try_from(t).ok()).unwrap_or(60);
+        return Ok(request_stop(call, &node, vmid, timeout).into());
+    }
     Ok(off(call, "vzshutdown", 2.0).into())
 }
 
 /// A container has an operating system, so it goes down when told to.
-fn off(call: &mut Call<'_>, kind: &str, seconds: f64) -> serde_json::Value {
+fn off(call: &mut Call<'_>, kind: &str, seconds: f64) -> Value {
     let (node, vmid) = (call.node(), call.vmid());
-    let at = node.clone();
-    let work = work(move |_, _| {
+    let work = going_down(node.clone(), vmid, seconds);
+    call.spawn(&node, kind, vmid.to_string(), work)
+}
+
+fn going_down(at: String, vmid: u32, seconds: f64) -> Cont {
+    work(move |_, _| {
         Ok(Step::lock(LockKey::Lxc(vmid), move |world, _| {
             check_lock(world.guest(&at, vmid, GuestKind::Lxc)?)?;
             Ok(Step::wait(seconds, move |world, _| {
@@ -181,8 +226,7 @@ fn off(call: &mut Call<'_>, kind: &str, seconds: f64) -> serde_json::Value {
                 Ok(Step::Done)
             }))
         }))
-    });
-    call.spawn(&node, kind, vmid.to_string(), work)
+    })
 }
 
 fn reboot(call: &mut Call<'_>) -> Reply {
@@ -197,9 +241,7 @@ fn reboot(call: &mut Call<'_>) -> Reply {
                 if obstacle(world, &at, vmid).is_some() {
                     return Err(format!("startup for container '{vmid}' failed"));
                 }
-                let since = world.now();
-                let guest = world.guest_mut(&at, vmid, GuestKind::Lxc)?;
-                guest.power = Power { running: true, since, ..Power::default() };
+                switch_on(world, &at, vmid)?;
                 Ok(Step::Done)
             }))
         }))

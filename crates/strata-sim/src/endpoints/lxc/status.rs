@@ -66,13 +66,8 @@ fn list(call: &mut Call<'_>) -> Reply {
 fn current(call: &mut Call<'_>) -> Reply {
     let guest = call.world.guest(call.args.must("node"), call.vmid(), GuestKind::Lxc)?;
     let mut row = row(call.world, guest);
-    let managed = call.world.cluster.section("ha/resources", &format!("ct:{}", guest.vmid));
-    let state = managed.map(|s| s.props.get("state").map_or("started", String::as_str));
-    let ha = match state {
-        None | Some("ignored") => json!({ "managed": 0 }),
-        Some(state) => json!({ "managed": 1, "state": state }),
-    };
-    row.insert("ha".into(), ha);
+    let state = call.world.ha_state(&format!("ct:{}", guest.vmid));
+    row.insert("ha".into(), crate::endpoints::qemu::status::ha(state));
     Ok(Value::Object(row).into())
 }
 
@@ -112,7 +107,7 @@ pub fn row(world: &World, guest: &Guest) -> Map<String, Value> {
     if guest.power.running {
         let calm = "0.00";
         let measured = json!({
-            "pid": 100_000 + guest.vmid, "uptime": (world.now() - guest.power.since).max(0),
+            "pid": guest.power.pid, "uptime": (world.now() - guest.power.since).max(0),
             "mem": 32 << 20, "disk": size / 16,
             "pressurecpusome": calm, "pressurecpufull": calm, "pressureiosome": calm, "pressureiofull": calm,
             "pressurememorysome": calm, "pressurememoryfull": calm,

@@ -111,7 +111,7 @@ fn check_storage(world: &World, order: &Order) -> Result<(), Refusal> {
 
 /// Takes the source apart, with the checks that are made before the task and again in it.
 fn parts(world: &World, order: &Order) -> Result<Parts, Refusal> {
-    let guest = world.guest(&order.node, order.vmid, GuestKind::Qemu)?;
+    let guest = super::power::find(world, &order.node, order.vmid)?;
     check_lock(guest)?;
     let source = match &order.snapshot {
         None => guest.config.clone(),

@@ -5,6 +5,7 @@ use crate::api::param::usual;
 use crate::api::permission::on;
 use crate::api::{Call, Refusal, Reply, Route, delete, flag, no, wrong};
 use crate::endpoints::guest::{check_lock, check_protection};
+use crate::endpoints::ha;
 use crate::task::{Job, LockKey, Step, work};
 use crate::world::guest::{Config, Pending};
 use crate::world::{GuestKind, World};
@@ -119,23 +120,27 @@ fn remove(world: &mut World, job: &Job, node: &str, vmid: u32, purge: bool, unre
     }
     if purge {
         job.log(world, format!("purging VM {vmid} from related configurations.."));
-        purge_references(world, vmid);
+        purge_from_jobs(world, vmid);
+        if ha::purge(world, &format!("vm:{vmid}")) {
+            job.log(world, format!("NOTE: removed VM {vmid} from HA resource configuration."));
+        }
     }
     world.forget_guest(vmid);
     if warnings > 0 { Step::Warned(warnings) } else { Step::Done }
 }
 
-/// Removes a guest from jobs and from high availability.
-pub fn purge_references(world: &mut World, vmid: u32) {
+/// Removes a guest from backup jobs. A job that was about nothing else goes.
+pub fn purge_from_jobs(world: &mut World, vmid: u32) {
     let id = vmid.to_string();
-    let resources = world.cluster.file_mut("ha/resources");
-    resources.shift_remove(&format!("vm:{vmid}"));
-    resources.shift_remove(&format!("ct:{vmid}"));
-    for job in world.cluster.file_mut("backup").values_mut() {
+    world.cluster.file_mut("backup").retain(|_, job| {
+        let named = job.props.contains_key("vmid");
         for key in ["vmid", "exclude"] {
-            if let Some(list) = job.props.get_mut(key) {
-                *list = list.split(',').filter(|v| *v != id).collect::<Vec<_>>().join(",");
+            let Some(list) = job.props.get_mut(key) else { continue };
+            *list = list.split(',').filter(|v| *v != id).collect::<Vec<_>>().join(",");
+            if list.is_empty() {
+                job.props.shift_remove(key);
             }
         }
-    }
+        !named || job.props.contains_key("vmid")
+    });
 }

@@ -33,7 +33,10 @@ fn is_harmless(key: &str) -> bool {
 }
 
 /// How long an unplug is waited for before it is given up.
-const UNPLUG_SECONDS: u64 = 6;
+const UNPLUG_SECONDS: u64 = 23;
+
+/// How long the proxy in front of the API waits for an answer.
+const PROXY_SECONDS: u64 = 30;
 
 /// Whether someone inside reacts to ACPI and lets go of devices.
 pub fn has_system(world: &World, guest: &Guest) -> bool {
@@ -176,7 +179,13 @@ pub fn apply_running(
     if errors.is_empty() {
         return Ok(());
     }
-    Err(Refusal::After { seconds: UNPLUG_SECONDS, then: Box::new(wrong_many(errors)) })
+    let seconds = UNPLUG_SECONDS * errors.len() as u64;
+    let then = match seconds > PROXY_SECONDS {
+        // What the call did is done; its answer finds nobody.
+        true => Refusal::Error { status: 596, message: "Connection timed out\n".to_owned(), errors: None },
+        false => wrong_many(errors),
+    };
+    Err(Refusal::After { seconds: seconds.min(PROXY_SECONDS), then: Box::new(then) })
 }
 
 fn commit(world: &mut World, node: &str, vmid: u32, key: &str, change: &Pending) {

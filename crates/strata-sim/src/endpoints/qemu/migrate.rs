@@ -14,8 +14,9 @@ use crate::api::param::usual;
 use crate::api::permission::on;
 use crate::api::{Call, Refusal, Reply, Route, flag, format, get, int, no, post, text, wrong};
 use crate::endpoints::guest::{check_lock, parse_name};
-use crate::task::{LockKey, Step, work};
+use crate::task::{Cont, LockKey, Step, work};
 use crate::world::guest::Config;
+use crate::world::ha::Command;
 use crate::world::{Guest, GuestKind, World};
 
 pub fn routes() -> Vec<Route> {
@@ -199,6 +200,11 @@ fn migrate(call: &mut Call<'_>) -> Reply {
     if given.is_none() || map.identity {
         check_available(call.world, guest, &node, &target)?;
     }
+    if call.world.is_ha_managed(vmid) {
+        let user = call.user().to_owned();
+        let command = Command::Migrate { target, online: true };
+        return Ok(Value::String(call.world.request_ha(&node, "vm", vmid, &user, command)).into());
+    }
     let order = Order {
         node: node.clone(),
         vmid,
@@ -208,10 +214,27 @@ fn migrate(call: &mut Call<'_>) -> Reply {
         force: call.args.is_set("force"),
         map,
     };
-    let work = work(move |_, _| {
-        Ok(Step::lock(LockKey::Qemu(vmid), move |world, job| run::begin(world, job, order)))
-    });
+    let work = moving(order);
     Ok(call.spawn(&node, "qmigrate", vmid.to_string(), work).into())
+}
+
+fn moving(order: Order) -> Cont {
+    let vmid = order.vmid;
+    work(move |_, _| Ok(Step::lock(LockKey::Qemu(vmid), move |world, job| run::begin(world, job, order))))
+}
+
+/// A move by the agent of high availability, with everything that is local. Gives the task.
+pub fn spawn(world: &mut World, node: &str, vmid: u32, target: &str, online: bool) -> String {
+    let order = Order {
+        node: node.to_owned(),
+        vmid,
+        target: target.to_owned(),
+        online,
+        with_local_disks: true,
+        force: true,
+        map: StorageMap::default(),
+    };
+    world.start_task(node, "qmigrate", &vmid.to_string(), "root@pam", moving(order))
 }
 
 /// Every storage of the VM must also be on the target.

@@ -1,12 +1,15 @@
 //! Starting and stopping VMs.
 
+use serde_json::Value;
+
 use super::{hotplug, start};
 use crate::api::param::usual;
 use crate::api::permission::on;
 use crate::api::{Call, Param, Refusal, Reply, Route, flag, format, int, no, post, text, wrong};
 use crate::endpoints::guest::check_lock;
 use crate::task::{Cont, Job, LockKey, Step, work};
-use crate::world::{GuestKind, World};
+use crate::world::ha::Command;
+use crate::world::{Guest, GuestKind, World};
 
 pub fn routes() -> Vec<Route> {
     let perm = || on("/vms/{vmid}", &["VM.PowerMgmt"]);
@@ -91,14 +94,27 @@ fn start_vm(call: &mut Call<'_>) -> Reply {
         ],
     )?;
     let (node, vmid) = (call.node(), call.vmid());
+    if call.world.is_ha_managed(vmid) && !call.args.has("stateuri") {
+        let user = call.user().to_owned();
+        return Ok(Value::String(call.world.request_ha_start(&node, "vm", vmid, &user)).into());
+    }
     let work = start_work(node.clone(), vmid, call.args.is_set("skiplock"));
     Ok(call.spawn(&node, "qmstart", vmid.to_string(), work).into())
 }
 
-/// A start by another task.
-pub fn spawn_start(world: &mut World, node: &str, vmid: u32, user: &str) {
+/// A start by another task, or by a daemon. Gives the task.
+pub fn spawn_start(world: &mut World, node: &str, vmid: u32, user: &str) -> String {
     let work = start_work(node.to_owned(), vmid, false);
-    world.start_task(node, "qmstart", &vmid.to_string(), user, work);
+    world.start_task(node, "qmstart", &vmid.to_string(), user, work)
+}
+
+/// A shutdown by the agent of high availability; without any time it is a stop. Gives the task.
+pub fn spawn_stop(world: &mut World, node: &str, vmid: u32, timeout: u32) -> String {
+    let (kind, work) = match timeout {
+        0 => ("qmstop", stop_work(node.to_owned(), vmid, false, false)),
+        _ => ("qmshutdown", shutdown_work(node.to_owned(), vmid, Some(f64::from(timeout)), true, false)),
+    };
+    world.start_task(node, kind, &vmid.to_string(), "root@pam", work)
 }
 
 pub fn start_work(node: String, vmid: u32, skiplock: bool) -> Cont {
@@ -114,11 +130,18 @@ pub fn start_work(node: String, vmid: u32, skiplock: bool) -> Cont {
     })
 }
 
-/// Pulls the plug.
+/// The VM is off, and what waited for that comes into effect.
 fn power_off(world: &mut World, node: &str, vmid: u32) {
     if let Ok(guest) = world.guest_mut(node, vmid, GuestKind::Qemu) {
         guest.power = Default::default();
+        hotplug::apply_stopped(world, node, vmid);
     }
+}
+
+/// What is said where only the process of a VM is looked for, and there is no VM.
+pub fn find<'w>(world: &'w World, node: &str, vmid: u32) -> Result<&'w Guest, Refusal> {
+    let missing = |_| no(format!("unable to find configuration file for VM {vmid} on node '{node}'"));
+    world.guest(node, vmid, GuestKind::Qemu).map_err(missing)
 }
 
 fn is_running(world: &World, node: &str, vmid: u32) -> bool {
@@ -126,7 +149,7 @@ fn is_running(world: &World, node: &str, vmid: u32) -> bool {
 }
 
 fn check_running(call: &Call<'_>, node: &str, vmid: u32) -> Result<(), Refusal> {
-    let running = call.world.guest(node, vmid, GuestKind::Qemu)?.power.running;
+    let running = find(call.world, node, vmid)?.power.running;
     if running { Ok(()) } else { Err(no(format!("VM {vmid} not running"))) }
 }
 
@@ -135,14 +158,26 @@ fn stop_vm(call: &mut Call<'_>) -> Reply {
     let (node, vmid) = (call.node(), call.vmid());
     let skiplock = call.args.is_set("skiplock");
     let overrule = call.args.is_set("overrule-shutdown");
-    let at = node.clone();
-    let work = work(move |world, job| {
+    if call.world.is_ha_managed(vmid) && !call.args.has("migratedfrom") {
+        if overrule {
+            return Err(wrong("overrule-shutdown", "Not applicable for HA resources."));
+        }
+        let user = call.user().to_owned();
+        let stop = Command::Stop { timeout: 0 };
+        return Ok(Value::String(call.world.request_ha(&node, "vm", vmid, &user, stop)).into());
+    }
+    let work = stop_work(node.clone(), vmid, overrule, skiplock);
+    Ok(call.spawn(&node, "qmstop", vmid.to_string(), work).into())
+}
+
+fn stop_work(at: String, vmid: u32, overrule: bool, skiplock: bool) -> Cont {
+    work(move |world, job| {
         if overrule {
             overrule_shutdowns(world, job, vmid);
         }
-        world.guest(&at, vmid, GuestKind::Qemu)?;
+        find(world, &at, vmid)?;
         Ok(Step::lock(LockKey::Qemu(vmid), move |world, _| {
-            let guest = world.guest(&at, vmid, GuestKind::Qemu)?;
+            let guest = find(world, &at, vmid)?;
             if !guest.power.running {
                 return Ok(Step::Done);
             }
@@ -154,8 +189,7 @@ fn stop_vm(call: &mut Call<'_>) -> Reply {
                 Ok(Step::Done)
             }))
         }))
-    });
-    Ok(call.spawn(&node, "qmstop", vmid.to_string(), work).into())
+    })
 }
 
 fn overrule_shutdowns(world: &mut World, job: &Job, vmid: u32) {
@@ -187,6 +221,12 @@ fn shutdown_vm(call: &mut Call<'_>) -> Reply {
     if paused && !force {
         return Err(no("VM is paused - cannot shutdown"));
     }
+    if call.world.is_ha_managed(vmid) {
+        let timeout = call.args.int("timeout").and_then(|t| u32::try_from(t).ok()).unwrap_or(60);
+        let user = call.user().to_owned();
+        let stop = Command::Stop { timeout };
+        return Ok(Value::String(call.world.request_ha(&node, "vm", vmid, &user, stop)).into());
+    }
     let work = shutdown_work(node.clone(), vmid, call.args.number("timeout"), force, skiplock);
     Ok(call.spawn(&node, "qmshutdown", vmid.to_string(), work).into())
 }
@@ -194,9 +234,9 @@ fn shutdown_vm(call: &mut Call<'_>) -> Reply {
 /// Asks the guest to power down; after the timeout (in seconds) it is stopped by force, or the task fails.
 pub fn shutdown_work(at: String, vmid: u32, timeout: Option<f64>, force: bool, skiplock: bool) -> Cont {
     work(move |world, _| {
-        world.guest(&at, vmid, GuestKind::Qemu)?;
+        find(world, &at, vmid)?;
         Ok(Step::lock(LockKey::Qemu(vmid), move |world, _| {
-            let guest = world.guest(&at, vmid, GuestKind::Qemu)?;
+            let guest = find(world, &at, vmid)?;
             if !guest.power.running {
                 return Ok(Step::Done);
             }
@@ -222,7 +262,7 @@ pub fn shutdown_work(at: String, vmid: u32, timeout: Option<f64>, force: bool, s
 
 fn reboot_vm(call: &mut Call<'_>) -> Reply {
     let (node, vmid) = (call.node(), call.vmid());
-    if call.world.guest(&node, vmid, GuestKind::Qemu)?.power.paused {
+    if find(call.world, &node, vmid)?.power.paused {
         return Err(no("VM is paused - cannot shutdown"));
     }
     check_running(call, &node, vmid)?;
@@ -234,12 +274,13 @@ fn reboot_vm(call: &mut Call<'_>) -> Reply {
             check_lock(guest)?;
             let reacts = hotplug::has_system(world, guest);
             let seconds = if reacts { 3.0 } else { timeout.unwrap_or(60.0) };
-            Ok(Step::wait(seconds, move |world, job| {
+            Ok(Step::wait(seconds, move |world, _| {
                 if !reacts {
                     return Err("VM quit/powerdown failed - got timeout".to_owned());
                 }
+                // The task ends when the guest is off; qmeventd starts it afterwards.
                 power_off(world, &at, vmid);
-                start::start(world, job, &at, vmid)?;
+                world.restart_later(&at, vmid);
                 Ok(Step::Done)
             }))
         }))

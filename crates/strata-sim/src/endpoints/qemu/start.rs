@@ -27,10 +27,11 @@ pub fn check(world: &World, node: &str, vmid: u32, skiplock: bool) -> Result<(),
 /// Applies pending changes and switches on, if everything the VM needs is there.
 pub fn start(world: &mut World, job: &Job, node: &str, vmid: u32) -> Result<(), Refusal> {
     hotplug::apply_stopped(world, node, vmid);
+    check_machine(world, node, vmid)?;
     check_devices(world, job, node, vmid)?;
     check_volumes(world, node, vmid)?;
     check_bridges(world, job, node, vmid)?;
-    let now = world.now();
+    let (now, pid) = (world.now(), world.new_pid());
     let guest = world.guest_mut(node, vmid, GuestKind::Qemu)?;
     if guest.lock() == Some("suspended") {
         guest.config.remove("lock");
@@ -43,12 +44,34 @@ pub fn start(world: &mut World, job: &Job, node: &str, vmid: u32) -> Result<(), 
         Some(exact) => exact.to_owned(),
     };
     guest.starts += 1;
-    guest.power = Power { running: true, paused: false, since: now, machine };
+    guest.power = Power { running: true, paused: false, since: now, machine, pid };
     let has_cloudinit = drive::drives(&guest.config).any(|d| d.is_cloudinit());
     if has_cloudinit {
         job.log(world, "generating cloud-init ISO");
     }
     Ok(())
+}
+
+/// A machine of a version that this QEMU does not have.
+fn check_machine(world: &World, node: &str, vmid: u32) -> Result<(), Refusal> {
+    let guest = world.guest(node, vmid, GuestKind::Qemu)?;
+    let machine = schema::parse_machine(guest.get("machine").unwrap_or_default());
+    let kind = machine.get("type").unwrap_or_default();
+    let wanted = kind.rsplit('-').next().unwrap_or_default().split('+').next().unwrap_or_default();
+    let number = |text: &str| {
+        let (major, minor) = text.split_once('.')?;
+        Some((major.parse::<u32>().ok()?, minor.split('.').next()?.parse::<u32>().ok()?))
+    };
+    let (Some(wanted), Some(newest)) = (number(wanted), number(super::cpu::MACHINES[0])) else {
+        return Ok(());
+    };
+    if wanted <= newest {
+        return Ok(());
+    }
+    Err(no(format!(
+        "Installed QEMU version '{}' is too old to run machine type '{kind}', please upgrade node '{node}'",
+        super::cpu::QEMU_VERSION
+    )))
 }
 
 fn check_devices(world: &mut World, job: &Job, node: &str, vmid: u32) -> Result<(), Refusal> {

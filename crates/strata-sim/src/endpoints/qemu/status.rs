@@ -59,16 +59,8 @@ fn list(call: &mut Call<'_>) -> Reply {
 fn current(call: &mut Call<'_>) -> Reply {
     let guest = call.world.guest(call.args.must("node"), call.vmid(), GuestKind::Qemu)?;
     let mut row = row(call.world, guest, true);
-    let managed = call.world.cluster.section("ha/resources", &format!("vm:{}", guest.vmid));
-    let state = managed.map(|s| s.props.get("state").map_or("started", String::as_str));
-    row.insert(
-        "ha".into(),
-        match state {
-            // An ignored resource is one that the manager does not look at.
-            None | Some("ignored") => json!({ "managed": 0 }),
-            Some(state) => json!({ "managed": 1, "state": state }),
-        },
-    );
+    let state = call.world.ha_state(&format!("vm:{}", guest.vmid));
+    row.insert("ha".into(), ha(state));
     if let Some(vga) = guest.get("vga") {
         let vga = schema::parse_vga(vga);
         let spice = vga.get("type").is_some_and(|t| t.starts_with("virtio") || t.starts_with("qxl"));
@@ -81,6 +73,14 @@ fn current(call: &mut Call<'_>) -> Reply {
         row.insert("agent".into(), json!(1));
     }
     Ok(Value::Object(row).into())
+}
+
+/// What is said about high availability. A resource that is ignored is one that the manager does not look at.
+pub fn ha(state: Option<String>) -> Value {
+    match state {
+        None => json!({ "managed": 0 }),
+        Some(state) => json!({ "managed": 1, "state": state }),
+    }
 }
 
 pub fn agent_enabled(guest: &Guest) -> bool {
@@ -145,7 +145,7 @@ pub fn name(guest: &Guest) -> String {
 fn running(world: &World, guest: &Guest, row: &mut Map<String, Value>, memory: u64, full: bool) {
     let used = memory / 2;
     let measured = json!({
-        "pid": 100_000 + guest.vmid, "uptime": (world.now() - guest.power.since).max(0),
+        "pid": guest.power.pid, "uptime": (world.now() - guest.power.since).max(0),
         "mem": used, "memhost": used, "cpu": 0.01,
         "pressurecpusome": 0, "pressurecpufull": 0, "pressureiosome": 0, "pressureiofull": 0,
         "pressurememorysome": 0, "pressurememoryfull": 0,

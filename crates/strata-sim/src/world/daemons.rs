@@ -1,0 +1,65 @@
+//! What the nodes do by themselves, some time after a call was answered: qmeventd starts VMs that were told to reboot, the
+//! manager of high availability carries out what was asked of it.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::ha::Manager;
+use super::{GuestKind, World};
+use crate::endpoints::qemu;
+
+/// How long after its VM is off qmeventd has cleaned up, in seconds.
+const CLEANUP: f64 = 1.0;
+
+/// Work that no task does yet.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct Daemons {
+    /// VMs that are off and are to be started again.
+    restarts: Vec<Restart>,
+    pub ha: Manager,
+    /// When a name was last taken note of for statistics, in milliseconds since 1970, and what it was.
+    #[serde(skip)]
+    pub names: BTreeMap<u32, (i64, String)>,
+    /// How many processes of guests were started.
+    pub processes: u32,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Restart {
+    vmid: u32,
+    node: String,
+    /// Milliseconds since 1970.
+    due: i64,
+}
+
+impl World {
+    /// A VM went down on request of a reboot: qmeventd will start it, in a task of root's.
+    pub fn restart_later(&mut self, node: &str, vmid: u32) {
+        let due = self.now_ms() + self.scaled_ms(CLEANUP);
+        self.daemons.restarts.push(Restart { vmid, node: node.to_owned(), due });
+    }
+
+    /// Does what is due, which starts tasks. Gives the time of the next thing, in milliseconds since 1970.
+    pub fn settle_daemons(&mut self) -> Option<i64> {
+        let now = self.now_ms();
+        let (due, later) = std::mem::take(&mut self.daemons.restarts).into_iter().partition(|r| r.due <= now);
+        self.daemons.restarts = later;
+        for Restart { vmid, node, .. } in due {
+            self.start_again(&node, vmid);
+        }
+        let ha = self.settle_ha(now);
+        self.daemons.restarts.iter().map(|restart| restart.due).chain(ha).min()
+    }
+
+    fn start_again(&mut self, node: &str, vmid: u32) {
+        if self.guest(node, vmid, GuestKind::Qemu).is_err() {
+            return;
+        }
+        if self.is_ha_managed(vmid) {
+            self.request_ha_start(node, "vm", vmid, "root@pam");
+        } else {
+            qemu::power::spawn_start(self, node, vmid, "root@pam");
+        }
+    }
+}
