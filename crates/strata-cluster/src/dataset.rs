@@ -184,7 +184,13 @@ fn observed<'s>(found: &Dataset, name: &DatasetName, asked: impl Iterator<Item =
         ("dataset".to_owned(), Value::text(name.as_str())),
         ("properties".to_owned(), Value::Map(live)),
     ]);
-    Observed { spec, facts: Spec::new(), digest: hex::encode(hash.finalize()), pending: Vec::new() }
+    Observed {
+        spec,
+        facts: Spec::new(),
+        digest: hex::encode(hash.finalize()),
+        pending: Vec::new(),
+        running: None,
+    }
 }
 
 fn explained(error: TrueNasError) -> ProviderError {

@@ -74,7 +74,7 @@ fn as_recorded(wanted: &Wanted<'_>) -> Sighting {
 fn ours(spec: Spec) -> Sighting {
     let digest =
         hex::encode(Sha256::digest(serde_json::Value::from(Value::Map(spec.clone()).stored()).to_string()));
-    Sighting::Ours(Observed { spec, facts: Spec::new(), digest, pending: Vec::new() })
+    Sighting::Ours(Observed { spec, facts: Spec::new(), digest, pending: Vec::new(), running: None })
 }
 
 /// What is live is compared by its digests: the live values themselves go nowhere.

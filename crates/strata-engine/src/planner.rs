@@ -6,6 +6,7 @@ mod made_from;
 mod order;
 mod problems;
 mod removal;
+mod restart;
 mod rolling;
 mod silence;
 mod steps;
@@ -268,7 +269,8 @@ impl<'a> Planner<'a> {
         }
         let stays_running = runs(resource.spec.get("power").or(observed.spec.get("power")))
             && runs(observed.spec.get("power"));
-        let inactive = effect(ChangeEffect::Restart) || !observed.pending.is_empty();
+        let needs = restart::needs(resource, recorded, observed, &diff.changes);
+        let inactive = needs.is_needed();
         let restart = stays_running && inactive && resource.on_change != RestartPolicy::Ignore;
         if diff.changes.is_empty() && !restart {
             return self.unchanged(resource, recorded, observed);
@@ -277,7 +279,7 @@ impl<'a> Planner<'a> {
         step.stays_pending = stays_running && inactive && !restart;
         step.restart = restart;
         if diff.changes.is_empty() && restart {
-            let pending = observed.pending.join(", ");
+            let pending = needs.waiting.join(", ");
             step.reasons.push(format!("it waits for a restart to take up: {pending}"));
         }
         if recorded.is_none() && adopts(resource) && !observed.spec.contains_key("mark") {

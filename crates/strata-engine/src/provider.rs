@@ -44,6 +44,9 @@ pub struct Observed {
     /// Fields whose value waits for a restart.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pending: Vec<String>,
+    /// Where something waits for a restart: the fields as they are until then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub running: Option<Spec>,
 }
 
 /// One piece of work, complete: nothing is left to decide.

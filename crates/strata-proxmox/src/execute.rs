@@ -4,6 +4,7 @@ mod cidata;
 mod configure;
 mod create;
 mod delete;
+mod effect;
 mod firewall;
 mod image;
 mod migrate;

@@ -1,7 +1,6 @@
 //! One guest and the reads about it.
 
 use std::fmt;
-use std::time::Duration;
 
 use crate::api::{GuestRow, GuestStatus, Params, Scalar};
 use crate::client::{CallError, Client};
@@ -37,15 +36,11 @@ impl Guest {
     }
 
     pub(crate) async fn is_running(&self, client: &Client) -> Result<bool, CallError> {
-        let status: GuestStatus = client.get(&self.path("/status/current"), Params::new()).await?;
-        Ok(status.status == "running")
+        Ok(self.status(client).await?.is_running())
     }
 
-    /// How long it has been running; none if it is not.
-    pub(crate) async fn uptime(&self, client: &Client) -> Result<Option<Duration>, CallError> {
-        let status: GuestStatus = client.get(&self.path("/status/current"), Params::new()).await?;
-        let seconds = status.uptime.and_then(|seconds| u64::try_from(seconds).ok());
-        Ok(seconds.filter(|_| status.status == "running").map(Duration::from_secs))
+    pub(crate) async fn status(&self, client: &Client) -> Result<GuestStatus, CallError> {
+        client.get(&self.path("/status/current"), Params::new()).await
     }
 
     pub(crate) async fn firewall(&self, client: &Client) -> Result<LiveFirewall, CallError> {

@@ -72,6 +72,7 @@ fn in_place(asked: &Wanted<'_>, volume: &str) -> Observed {
         facts: [(SNIPPETS.to_owned(), Value::text(volume))].into(),
         digest: hex::encode(Sha256::digest(format!("snippets for {volume}"))),
         pending: Vec::new(),
+        running: None,
     }
 }
 
@@ -127,6 +128,7 @@ mod tests {
                 facts: Spec::new(),
                 digest: String::new(),
                 pending: Vec::new(),
+                running: None,
             };
             stand_in(&mut observed, Some(&known), &live(config));
             observed

@@ -38,6 +38,12 @@ impl FieldPath {
         self.0.last().map(String::as_str)
     }
 
+    /// Whether one of them is the other or lies below it.
+    pub fn overlaps(&self, other: &Self) -> bool {
+        let shared = self.0.len().min(other.0.len());
+        self.0[..shared] == other.0[..shared]
+    }
+
     /// Whether this path is `prefix` or lies below it.
     pub fn starts_with(&self, prefix: &[&str]) -> bool {
         self.0.len() >= prefix.len() && self.0.iter().zip(prefix).all(|(key, wanted)| key == wanted)

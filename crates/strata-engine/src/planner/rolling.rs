@@ -144,7 +144,13 @@ mod tests {
 
     fn seen(spec: serde_json::Value) -> Sighting {
         let spec: Spec = serde_json::from_value(spec).unwrap();
-        Sighting::Ours(Observed { spec, facts: Spec::new(), digest: String::new(), pending: Vec::new() })
+        Sighting::Ours(Observed {
+            spec,
+            facts: Spec::new(),
+            digest: String::new(),
+            pending: Vec::new(),
+            running: None,
+        })
     }
 
     fn vm(name: &str) -> Sighting {

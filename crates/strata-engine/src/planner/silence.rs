@@ -86,6 +86,7 @@ impl Planner<'_> {
             facts: recorded.facts.clone(),
             digest: "silent".to_owned(),
             pending: Vec::new(),
+            running: None,
         };
         let mut step = self.removal(address, recorded, last_known, StepAction::Delete);
         step.reasons.push(format!("{what}: it is removed without its help"));

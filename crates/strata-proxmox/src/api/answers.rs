@@ -64,6 +64,46 @@ pub(crate) struct GuestStatus {
     pub(crate) status: String,
     #[serde(default, deserialize_with = "whole")]
     pub(crate) uptime: Option<i64>,
+    /// Its process; another one after each start.
+    #[serde(default, deserialize_with = "whole")]
+    pub(crate) pid: Option<i64>,
+    #[serde(default)]
+    pub(crate) ha: Option<HaStatus>,
+}
+
+/// What high availability has to do with a guest.
+#[derive(Debug, Clone, Default, Deserialize)]
+pub(crate) struct HaStatus {
+    #[serde(default, deserialize_with = "whole")]
+    pub(crate) managed: Option<i64>,
+    /// `started`, `request_stop`, `migrate`, `error`, …
+    #[serde(default)]
+    pub(crate) state: Option<String>,
+}
+
+impl GuestStatus {
+    pub(crate) fn is_running(&self) -> bool {
+        self.status == "running"
+    }
+
+    /// Whether it was started since `before`.
+    pub(crate) fn is_started_since(&self, before: &Self) -> bool {
+        let other = match (self.pid, before.pid) {
+            (Some(now), Some(then)) => now != then,
+            _ => self.uptime.zip(before.uptime).is_some_and(|(now, then)| now < then),
+        };
+        self.is_running() && (other || !before.is_running())
+    }
+
+    /// Starting, stopping and moving it is left to high availability.
+    pub(crate) fn is_ha_managed(&self) -> bool {
+        self.ha.as_ref().is_some_and(|ha| ha.managed == Some(1))
+    }
+
+    /// High availability has given it up.
+    pub(crate) fn is_in_ha_error(&self) -> bool {
+        self.is_ha_managed() && self.ha.as_ref().is_some_and(|ha| ha.state.as_deref() == Some("error"))
+    }
 }
 
 /// One key of a guest's configuration: what it is, and what it becomes with the next restart.

@@ -15,17 +15,19 @@ pub(crate) struct Decoded {
     pub(crate) spec: Spec,
     /// Fields whose value waits for a restart, dotted.
     pub(crate) pending: Vec<String>,
+    /// Where something waits: the spec without it.
+    pub(crate) running: Option<Spec>,
 }
 
 /// Reads every field that a spec can have; raw keys only where `options` asks for them.
 pub(crate) fn decode(kind: GuestKind, live: &LiveConfig, options: &BTreeSet<&str>) -> Decoded {
     let spec = decode_spec(kind, live, options);
     let mut pending = Vec::new();
-    if live.has_pending() {
-        let running = decode_spec(kind, &live.running(), options);
-        differing(&FieldPath::root(), &spec, &running, &mut pending);
+    let running = live.has_pending().then(|| decode_spec(kind, &live.running(), options));
+    if let Some(running) = &running {
+        differing(&FieldPath::root(), &spec, running, &mut pending);
     }
-    Decoded { spec, pending }
+    Decoded { spec, running: running.filter(|_| !pending.is_empty()), pending }
 }
 
 fn decode_spec(kind: GuestKind, live: &LiveConfig, options: &BTreeSet<&str>) -> Spec {

@@ -26,6 +26,7 @@ pub(super) static ALIAS: Simple = Simple {
     comment: Some("comment"),
     fields: &[Field::new("cidr", "cidr", Shape::Text).always()],
     unset: Unset::Empty,
+    replaces: true,
     takes_digest: true,
     rest: None,
     reserved: |_| None,

@@ -424,7 +424,13 @@ pub(super) fn judge(wanted: &Wanted<'_>, live: Option<&LiveObject>) -> Sighting 
     spec.insert("interfaces".to_owned(), Value::Map(shown));
     // Whether the last reload went well is not seen anywhere, so that it is done again.
     spec.insert(STAGED.to_owned(), Value::Bool(live.staged.is_some() || unfinished));
-    Sighting::Ours(Observed { spec, facts: Spec::new(), digest: live.digest.clone(), pending: Vec::new() })
+    Sighting::Ours(Observed {
+        spec,
+        facts: Spec::new(),
+        digest: live.digest.clone(),
+        pending: Vec::new(),
+        running: None,
+    })
 }
 
 #[cfg(test)]

@@ -193,6 +193,7 @@ mod tests {
                 facts: Spec::new(),
                 digest: String::new(),
                 pending: Vec::new(),
+                running: None,
             }),
             changes: if action == Action::Update { vec![change] } else { Vec::new() },
             restart: false,

@@ -21,6 +21,7 @@ pub(super) fn judge(family: &dyn Family, wanted: &Wanted<'_>, live: Option<&Live
         facts: Spec::new(),
         digest: live.digest.clone(),
         pending: Vec::new(),
+        running: None,
     })
 }
 

@@ -77,6 +77,8 @@ pub(super) struct Simple {
     pub(super) comment: Option<&'static str>,
     pub(super) fields: &'static [Field],
     pub(super) unset: Unset,
+    /// A change replaces the whole entry: what is not sent is gone.
+    pub(super) replaces: bool,
     /// Whether a change takes the digest of the file.
     pub(super) takes_digest: bool,
     /// The field that all other keys go to, as texts.
@@ -188,8 +190,10 @@ impl Simple {
                 None => delete.push(key),
             }
         }
-        if let Some(key) = self.comment.filter(|_| job.lacks("comment") || job.lacks("mark")) {
-            params.set(key, comment_of(spec));
+        let comments = job.lacks("comment") || job.lacks("mark");
+        if let Some(key) = self.comment.filter(|_| comments || self.replaces) {
+            // What does not change stays as it is, also where it is not ours.
+            params.set(key, comment_of(if comments { spec } else { &live.spec }));
         }
         if !delete.is_empty() {
             params.set("delete", delete.join(","));

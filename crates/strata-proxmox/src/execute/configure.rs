@@ -149,6 +149,7 @@ pub(super) async fn move_volume(
     let patience = Patience::Disk.of(&work.operation.spec);
     work.ensure(
         &guest,
+        &doing,
         patience,
         || async {
             let call = work.call(Method::POST, path.clone(), params.clone(), doing.clone());
@@ -176,6 +177,7 @@ pub(super) async fn grow(
     let patience = Patience::Disk.of(&work.operation.spec);
     work.ensure(
         &guest,
+        &doing,
         patience,
         || async {
             let call = work.call(Method::PUT, guest.path("/resize"), params.clone(), doing.clone());

@@ -35,6 +35,7 @@ pub(super) async fn delete(work: &Work<'_>) -> Result<Outcome, ProviderError> {
     let patience = Patience::Delete.of(&work.operation.spec);
     work.ensure(
         &guest,
+        &format!("delete {guest}"),
         patience,
         || async {
             // A replacement goes on: what backs it up, watches it and copies it must find it again.

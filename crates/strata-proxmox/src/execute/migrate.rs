@@ -43,12 +43,13 @@ pub(super) async fn migrate(
     }
     let patience = Patience::Migrate.of(&work.operation.spec);
     let there = Guest { node: node.to_owned(), ..guest.clone() };
+    let doing = format!("move {guest} from `{}` to `{node}`", guest.node);
     work.ensure(
         &guest,
+        &doing,
         patience,
         || async {
-            let doing = format!("move {guest} from `{}` to `{node}`", guest.node);
-            let call = work.call(Method::POST, guest.path("/migrate"), params.clone(), doing);
+            let call = work.call(Method::POST, guest.path("/migrate"), params.clone(), doing.clone());
             work.run(Call { patience, ..call }).await
         },
         || async { Ok(there.config_if_any(work.client).await?.is_some()) },

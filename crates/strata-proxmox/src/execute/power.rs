@@ -1,14 +1,20 @@
 //! Starting, shutting down, restarting.
 
+use std::time::Duration;
+
 use http::Method;
 use strata_engine::ProviderError;
 
 use super::Patience;
+use super::effect::{self, Restarted};
 use super::work::{Call, StepError, Work};
-use crate::api::Params;
+use crate::api::{GuestStatus, Params};
 use crate::guest::Guest;
 
-/// What happens to a guest that does not shut down in time.
+/// High availability takes up what it is asked for within two of its rounds.
+const HA_DELAY: Duration = Duration::from_secs(60);
+
+/// What happens to a guest that does not shut down in time. High availability always stops it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Insist {
     /// It is left running, and that is an error.
@@ -19,12 +25,13 @@ pub(super) enum Insist {
 
 pub(super) async fn start(work: &Work<'_>, guest: &Guest) -> Result<(), ProviderError> {
     let patience = Patience::Start.of(&work.operation.spec);
+    let doing = format!("start {guest}");
     work.ensure(
         guest,
+        &doing,
         patience,
         || async {
-            let call =
-                work.call(Method::POST, guest.path("/status/start"), Params::new(), format!("start {guest}"));
+            let call = work.call(Method::POST, guest.path("/status/start"), Params::new(), doing.clone());
             work.run(Call { patience, ..call }).await
         },
         || async { guest.is_running(work.client).await },
@@ -40,13 +47,16 @@ pub(super) async fn shut_down(work: &Work<'_>, guest: &Guest, insist: Insist) ->
         work.context
             .progress(&format!("shutting down {guest}; it is stopped after {} s", patience.as_secs()));
     }
+    let doing = format!("shut down {guest}");
     let done = work
         .ensure(
             guest,
-            patience,
+            &doing,
+            // High availability needs its time to begin, and then waits as long as it was told to.
+            patience + HA_DELAY,
             || async {
-                let doing = format!("shut down {guest}");
-                let call = work.call(Method::POST, guest.path("/status/shutdown"), params.clone(), doing);
+                let call =
+                    work.call(Method::POST, guest.path("/status/shutdown"), params.clone(), doing.clone());
                 // The server waits that long by itself, and then ends the task.
                 work.run(Call { patience: patience * 2, ..call }).await
             },
@@ -56,33 +66,50 @@ pub(super) async fn shut_down(work: &Work<'_>, guest: &Guest, insist: Insist) ->
     done.map_err(|error| no_answer_hint(error, patience.as_secs()))
 }
 
-/// A restart by the server: what waits for one takes effect.
+/// A restart by the server: what waits for one takes effect. It is done when the guest runs again.
 pub(super) async fn restart(work: &Work<'_>, guest: &Guest) -> Result<(), ProviderError> {
     const ATTEMPTS: usize = 3;
     let patience = Patience::Shutdown.of(&work.operation.spec);
-    let uptime = || async {
-        let up = guest.uptime(work.client).await;
-        up.map_err(|error| error.explain(&format!("see how long {guest} has been up")))
+    let status = || async {
+        let status = guest.status(work.client).await;
+        status.map_err(|error| error.explain(&format!("see how long {guest} has been up")))
     };
-    let before = uptime().await?;
+    let before = status().await?;
     let mut lost = None;
     for _ in 0..ATTEMPTS {
         let params = Params::new().with("timeout", patience.as_secs());
         let call = work.call(Method::POST, guest.path("/status/reboot"), params, format!("restart {guest}"));
-        // The server waits for the guest to shut down, and then starts it.
-        let error = match work.run(Call { patience: patience * 2, ..call }).await {
-            Ok(()) => return Ok(()),
+        // The server waits for the guest to shut down.
+        let error = match work.run_task(Call { patience: patience * 2, ..call }).await {
+            Ok(task) => return come_up(work, guest, &before, task.map(|upid| upid.started)).await,
             Err(error @ StepError::Lost { .. }) => error,
             Err(error) => return Err(no_answer_hint(error.into(), patience.as_secs())),
         };
         super::quiet(work.client, guest, None, patience * 2).await?;
-        // A guest that had been up for a while and is so no longer has been restarted.
-        if uptime().await?.zip(before).is_some_and(|(now, before)| now < before) {
+        let now = status().await?;
+        if now.is_started_since(&before) {
             return Ok(());
+        }
+        if !now.is_running() {
+            return come_up(work, guest, &before, None).await;
         }
         lost = Some(error);
     }
     Err(lost.map_or_else(|| work.internal("it was not tried"), ProviderError::from))
+}
+
+/// The task of a reboot ends when the guest is off: somebody else starts it, and may fail to.
+async fn come_up(
+    work: &Work<'_>,
+    guest: &Guest,
+    before: &GuestStatus,
+    since: Option<i64>,
+) -> Result<(), ProviderError> {
+    let patience = Patience::Start.of(&work.operation.spec);
+    match effect::wait_for_start(work, guest, before, since, patience).await? {
+        Restarted::Yes => Ok(()),
+        Restarted::Off => start(work, guest).await,
+    }
 }
 
 fn no_answer_hint(error: ProviderError, seconds: u64) -> ProviderError {

@@ -1,5 +1,7 @@
 //! Making a template of a guest. There is no way back.
 
+use std::time::Duration;
+
 use http::Method;
 use strata_engine::{ErrorClass, ProviderError};
 
@@ -7,7 +9,7 @@ use super::Patience;
 use super::configure::reread;
 use super::power::{Insist, shut_down};
 use super::update::Target;
-use super::work::{Call, Work};
+use super::work::{Call, StepError, Work};
 use crate::api::Params;
 use crate::guest::Guest;
 
@@ -19,32 +21,37 @@ pub(super) async fn make(work: &Work<'_>, target: &mut Target) -> Result<(), Pro
     let guest = &target.guest;
     let patience = Patience::Disk.of(&work.operation.spec);
     let is_template = || async { Ok(guest.config(work.client).await?.is_on("template")) };
+    let doing = format!("make {guest} a template");
     work.ensure(
         guest,
+        &doing,
         patience,
         || async {
-            let doing = format!("make {guest} a template");
-            let call = work.call(Method::POST, guest.path("/template"), Params::new(), doing);
-            work.run(Call { patience, ..call }).await
+            let call = work.call(Method::POST, guest.path("/template"), Params::new(), doing.clone());
+            work.run(Call { patience, ..call }).await?;
+            // For a container the call answers at once and the work goes on in the background.
+            until_template(work, guest, patience).await.map_err(StepError::Stop)
         },
         is_template,
     )
     .await?;
-    // For a container the call answers at once and the work goes on in the background.
+    reread(work, target).await
+}
+
+async fn until_template(work: &Work<'_>, guest: &Guest, patience: Duration) -> Result<(), ProviderError> {
     let end = work.client.clock().monotonic() + patience;
-    let mut wait = std::time::Duration::from_millis(50);
+    let mut wait = Duration::from_millis(50);
     loop {
-        reread(work, target).await?;
-        if target.config.is_on("template") {
+        let config = guest.config(work.client).await;
+        if config.map_err(|error| error.explain(&format!("read {guest} back")))?.is_on("template") {
             return Ok(());
         }
         if work.client.clock().monotonic() >= end {
-            let message =
-                format!("{} has not become a template within {} s", target.guest, patience.as_secs());
+            let message = format!("{guest} has not become a template within {} s", patience.as_secs());
             return Err(ProviderError::new(ErrorClass::TaskFailed, message));
         }
         work.client.clock().sleep(wait).await;
-        wait = (wait * 2).min(std::time::Duration::from_secs(2));
+        wait = (wait * 2).min(Duration::from_secs(2));
     }
 }
 

@@ -1,13 +1,13 @@
 //! Bringing a guest of ours from what it is to what the changes say, in a fixed order.
 
 use strata_engine::{ErrorClass, Outcome, ProviderError};
-use strata_resource::{FieldChange, FieldPath, Value, diff_specs};
+use strata_resource::{ChangeEffect, FieldChange, FieldPath, KindRules, Value, diff_specs};
 
 use super::steps::{Steps, volumes_to_grow};
 use super::work::Work;
 use super::{configure, create, firewall, migrate, pool, power, template};
 use crate::client::CallError;
-use crate::codec::{CodecError, LiveConfig};
+use crate::codec::{CodecError, LiveConfig, decode};
 use crate::guest::{Guest, locate};
 use crate::observe::{Covers, facts_of, observed_guest};
 use crate::ownership::{Claim, describe};
@@ -139,6 +139,10 @@ pub(super) async fn carry_out(
         power::start(work, &target.guest).await?;
     } else if restart && target.running {
         power::restart(work, &target.guest).await?;
+        configure::reread(work, &mut target).await?;
+        check_in_effect(work, &target, &changes, Waits::Never)?;
+    } else if target.running {
+        check_in_effect(work, &target, &changes, Waits::ForRestart)?;
     }
     let mut facts = facts_of(&target.guest, &target.config);
     snippets::keep(&mut facts, work.operation);
@@ -176,10 +180,56 @@ fn verify(work: &Work<'_>, target: &Target, changes: &[FieldChange]) -> Result<(
         .hint("the server changed or dropped the value; write it in the form that it keeps"))
 }
 
+/// Which values may wait for a restart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Waits {
+    /// None: there was one.
+    Never,
+    /// Those that always do. The plan says that they stay pending.
+    ForRestart,
+}
+
+/// What was sent must have reached a guest that runs: a device that it does not let go of is not gone, whatever its configuration
+/// will be one day.
+fn check_in_effect(
+    work: &Work<'_>,
+    target: &Target,
+    changes: &[FieldChange],
+    waits: Waits,
+) -> Result<(), ProviderError> {
+    let rules = work.operation.address.kind().rules();
+    let covers = Covers::specs(&[&work.operation.spec]);
+    let pending = decode(target.guest.kind, &target.config, &covers.options).pending;
+    let foreseen = |path: &FieldPath| {
+        waits == Waits::ForRestart
+            && (rules.rule(path).effect == ChangeEffect::Restart || is_of_slot(path, changes, rules))
+    };
+    let ours = |path: &FieldPath| changes.iter().any(|change| overlap(&change.path, path));
+    let open = pending.iter().map(|path| FieldPath::dotted(path)).find(|path| ours(path) && !foreseen(path));
+    let Some(path) = open else { return Ok(()) };
+    let message = match waits {
+        Waits::Never => format!("`{path}` of {} waits for a restart, although there was one", target.guest),
+        Waits::ForRestart => {
+            format!("`{path}` of {} is not in effect: the guest that runs did not take it up", target.guest)
+        }
+    };
+    Err(ProviderError::new(ErrorClass::TaskFailed, message)
+        .field(path.to_string())
+        .hint("it waits for a restart of the guest, which the next apply does; the guest may also hold on to a device that it uses"))
+}
+
+/// Whether a leaf waits because its whole slot came with a field that needs a restart.
+fn is_of_slot(path: &FieldPath, changes: &[FieldChange], rules: &KindRules) -> bool {
+    let needs = |change: &FieldChange| rules.rule(&change.path).effect == ChangeEffect::Restart;
+    let siblings = |change: &FieldChange| {
+        path.keys().len() > 2 && change.path.keys().len() > 2 && change.path.keys()[..2] == path.keys()[..2]
+    };
+    changes.iter().any(|change| needs(change) && (siblings(change) || overlap(&change.path, path)))
+}
+
 /// Whether one path is the other or lies below it.
 pub(super) fn overlap(one: &FieldPath, other: &FieldPath) -> bool {
-    let shared = one.keys().len().min(other.keys().len());
-    one.keys()[..shared] == other.keys()[..shared]
+    one.overlaps(other)
 }
 
 pub(super) fn bad_field(error: CodecError) -> ProviderError {

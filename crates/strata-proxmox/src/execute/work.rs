@@ -8,6 +8,7 @@ use strata_engine::{ErrorClass, Operation, OperationContext, ProviderError};
 use strata_net::{Verdict, retry};
 use strata_resource::Value;
 
+use super::effect;
 use crate::api::{ApiErrorKind, Params, Upid};
 use crate::client::{CallError, Client, Permit, Rights, TaskEnd, Trouble};
 use crate::codec::{GuestKind, field_of};
@@ -110,11 +111,15 @@ impl<'a> Work<'a> {
     /// Writes, and sees the task that this starts to its end. A task that could not get a lock has done nothing: it is begun
     /// again.
     pub(crate) async fn run(&self, call: Call) -> Result<(), StepError> {
+        self.run_task(call).await.map(|_| ())
+    }
+
+    /// The same; gives the task that was seen to its end.
+    pub(crate) async fn run_task(&self, call: Call) -> Result<Option<Upid>, StepError> {
         let attempt = || async {
-            match self.write(&call).await? {
-                Some(task) => self.see_through(&task, &call.doing, call.patience).await,
-                None => Ok(()),
-            }
+            let Some(task) = self.write(&call).await? else { return Ok(None) };
+            self.see_through(&task, &call.doing, call.patience).await?;
+            Ok(task.parse().ok())
         };
         let held_up = |error: &StepError| match error {
             StepError::Task(failed) if is_held_up(&failed.message) => Verdict::Again,
@@ -196,10 +201,12 @@ impl<'a> Work<'a> {
         }
     }
 
-    /// Does something about a guest; where the answer is lost or the task fails, looks whether it has been done all the same.
+    /// Does something about a guest (`doing` completes "cannot …") and looks until it is done. Where the answer is lost or the task
+    /// fails, looks whether it has been done all the same.
     pub(crate) async fn ensure<A, D>(
         &self,
         guest: &Guest,
+        doing: &str,
         patience: Duration,
         act: impl Fn() -> A,
         is_done: impl Fn() -> D,
@@ -212,7 +219,7 @@ impl<'a> Work<'a> {
         let mut last = None;
         for _ in 0..ATTEMPTS {
             let error = match act().await {
-                Ok(()) => return Ok(()),
+                Ok(()) => return effect::wait_for(self, guest, doing, patience, &is_done).await,
                 Err(error @ StepError::Stop(_)) => return Err(error.into()),
                 Err(error) => error,
             };

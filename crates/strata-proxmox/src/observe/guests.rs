@@ -200,18 +200,21 @@ pub(crate) fn observed_guest(
     let power = if running { "running" } else { "stopped" };
     let digest = digest_of(guest, config, power, pool, firewall.as_ref(), covers);
     let mut spec = decoded.spec;
-    spec.insert("vmid".to_owned(), Value::Int(i64::from(guest.vmid)));
-    spec.insert("node".to_owned(), Value::text(guest.node.as_str()));
-    spec.insert("power".to_owned(), Value::text(power));
-    if let Some(pool) = pool {
-        spec.insert("pool".to_owned(), Value::text(pool));
+    let mut live = decoded.running;
+    for spec in [Some(&mut spec), live.as_mut()].into_iter().flatten() {
+        spec.insert("vmid".to_owned(), Value::Int(i64::from(guest.vmid)));
+        spec.insert("node".to_owned(), Value::text(guest.node.as_str()));
+        spec.insert("power".to_owned(), Value::text(power));
+        if let Some(pool) = pool {
+            spec.insert("pool".to_owned(), Value::text(pool));
+        }
     }
     let mut facts = facts_of(guest, config);
     if let Some(firewall) = firewall {
         facts.insert("firewall_digest".to_owned(), Value::Text(firewall.digest()));
         spec.insert("firewall".to_owned(), firewall.into_spec());
     }
-    Observed { spec, facts, digest, pending: decoded.pending }
+    Observed { spec, facts, digest, pending: decoded.pending, running: live }
 }
 
 /// What the server made up about a guest.

@@ -126,7 +126,7 @@ fn observed(wanted: &Wanted<'_>, row: &ContentRow, size: i64) -> Observed {
         spec.insert("vmid".to_owned(), vmid.clone());
     }
     let digest = hex::encode(Sha256::digest(format!("{} {size}", row.volid)));
-    Observed { spec, facts: volume_facts(size), digest, pending: Vec::new() }
+    Observed { spec, facts: volume_facts(size), digest, pending: Vec::new(), running: None }
 }
 
 pub(crate) fn volume_facts(size: i64) -> Spec {

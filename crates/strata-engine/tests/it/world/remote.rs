@@ -206,12 +206,19 @@ impl Inner {
             facts: serde_json::from_value(facts).unwrap(),
             digest,
             pending: guest.pending.iter().cloned().collect(),
+            running: None,
         }
     }
 
     fn observed_volume(&self, fields: &Spec) -> Observed {
         let facts = serde_json::from_value(json!({"size": 1024})).unwrap();
-        Observed { spec: fields.clone(), facts, digest: digest(&json!(fields)), pending: Vec::new() }
+        Observed {
+            spec: fields.clone(),
+            facts,
+            digest: digest(&json!(fields)),
+            pending: Vec::new(),
+            running: None,
+        }
     }
 
     /// The guests that have a volume in a drive.
