@@ -11,9 +11,10 @@ use std::collections::BTreeSet;
 
 use strata_diagnostics::{Diagnostic, Diagnostics};
 use strata_resource::{Address, Kind, Resource, RestartPolicy, Spec, Stage, Value};
-use strata_source::cluster::Cluster;
 use strata_source::cluster::nodes::Machine as Node;
 use strata_source::cluster::topology::NodeSettings;
+use strata_source::cluster::{Cluster, ClusterVm};
+use strata_source::machine::disk::Disk;
 use strata_source::machine::image::ContentType;
 use strata_yaml::Spanned;
 
@@ -83,7 +84,8 @@ impl Draft<'_> {
             Some(vm) => self.hardware(&machine, &vm.hardware, None),
             None => Built::default(),
         };
-        self.sizes(node, storages, &mut built);
+        let boot = boot_slot(vm);
+        self.sizes(node, storages, &boot, &mut built);
         self.devices(node, &machine, &mut built);
         self.network(cluster, node, &machine, &mut built.spec);
         addresses(cluster, node, storages, &mut built.spec);
@@ -103,11 +105,15 @@ impl Draft<'_> {
             spec.put("boot_media", Spec::from(media));
             depends_on.extend(resource);
         }
-        talos_defaults(
-            &mut spec,
-            storages,
-            node.setting(|settings| settings.secure_boot).unwrap_or(cluster.cluster.talos.secure_boot),
-        );
+        let secure =
+            node.setting(|settings| settings.secure_boot).unwrap_or(cluster.cluster.talos.secure_boot);
+        let tpm = vm.and_then(|vm| vm.hardware.tpm.as_ref()).map_or(secure, |tpm| tpm.enabled);
+        talos_defaults(&mut spec, storages, &boot, tpm);
+        // An empty list is none, not the usual ones.
+        if let Some(own) = vm.and_then(|vm| vm.tags.as_ref()) {
+            spec.remove("tags");
+            spec.put_full("tags", tags(own));
+        }
         let own_startup = node.setting(|settings| settings.startup.as_ref());
         if let Some(vm) = vm {
             spec.put_some("pool", vm.pool.as_ref().map(|pool| pool.value.clone()));
@@ -120,9 +126,6 @@ impl Draft<'_> {
                 "options",
                 raw(vm.options.iter().chain(more).map(|(key, value)| (key.as_str(), value))),
             );
-            if let Some(own) = &vm.tags {
-                spec.put_full("tags", tags(own));
-            }
         }
         spec.put_some("startup", own_startup.or(vm.and_then(|vm| vm.startup.as_ref())).map(startup));
         let limits = built.storages.iter().map(|storage| format!("storage:{hypervisor}/{storage}")).collect();
@@ -140,13 +143,13 @@ impl Draft<'_> {
         });
     }
 
-    fn sizes(&self, node: &Node<'_>, storages: Storages<'_>, built: &mut Built) {
+    fn sizes(&self, node: &Node<'_>, storages: Storages<'_>, boot: &str, built: &mut Built) {
         let cpu = group(&mut built.spec, "cpu");
         cpu.put_some("cores", node.cores.map(int));
         cpu.put_some("sockets", node.sockets.map(int));
         let memory = group(&mut built.spec, "memory");
         memory.put_some("size", node.memory.map(|memory| int(memory.mib())));
-        let disk = group(group(&mut built.spec, "disks"), BOOT_DISK);
+        let disk = group(group(&mut built.spec, "disks"), boot);
         let size = node.disk.map_or(DEFAULT_DISK_GIB << 30, |disk| disk.bytes());
         disk.put("size", int(size));
         let storage = disk.entry("storage".to_owned()).or_insert_with(|| storages.of_disks().into());
@@ -264,8 +267,18 @@ fn addresses(cluster: &Cluster, node: &Node<'_>, storages: Storages<'_>, spec: &
     cloudinit.put_full("nameservers", list(network.nameservers.iter().map(|server| server.0)));
 }
 
+/// The slot of the disk that Talos is installed on: the one whose size the nodes say, and otherwise the usual one.
+pub(crate) fn boot_slot(vm: Option<&ClusterVm>) -> String {
+    let without_size = |disk: &Disk| {
+        disk.size.is_none() && disk.iso.is_none() && disk.volume.is_none() && disk.import.is_none()
+    };
+    let slots = vm.into_iter().flat_map(|vm| vm.hardware.disks.iter());
+    let mut named = slots.filter(|(_, disk)| without_size(disk)).map(|(slot, _)| slot.value.clone());
+    named.next().unwrap_or_else(|| BOOT_DISK.to_owned())
+}
+
 /// What suits Talos on Proxmox, where the source says nothing else.
-fn talos_defaults(spec: &mut Spec, storages: Storages<'_>, secure_boot: bool) {
+fn talos_defaults(spec: &mut Spec, storages: Storages<'_>, boot: &str, with_tpm: bool) {
     let missing = |spec: &mut Spec, key: &str, value: Value| {
         spec.entry(key.to_owned()).or_insert(value);
     };
@@ -275,7 +288,7 @@ fn talos_defaults(spec: &mut Spec, storages: Storages<'_>, secure_boot: bool) {
     missing(spec, "scsihw", "virtio-scsi-single".into());
     missing(spec, "onboot", true.into());
     missing(spec, "tags", list(["kubernetes", "talos"]));
-    missing(spec, "boot", list([BOOT_DISK, CD_DRIVE]));
+    missing(spec, "boot", list([boot, CD_DRIVE]));
     let cpu = group(spec, "cpu");
     missing(cpu, "type", "host".into());
     missing(cpu, "cores", int(4_u32));
@@ -284,11 +297,19 @@ fn talos_defaults(spec: &mut Spec, storages: Storages<'_>, secure_boot: bool) {
     missing(memory, "size", int(8192_u32));
     missing(memory, "balloon", int(0_u32));
     missing(group(spec, "agent"), "enabled", true.into());
-    let disk = group(group(spec, "disks"), BOOT_DISK);
+    let disk = group(group(spec, "disks"), boot);
     for (key, value) in
         [("discard", true), ("ssd", true), ("iothread", true), ("backup", false), ("replicate", false)]
     {
-        missing(disk, key, value.into());
+        // A disk of VirtIO is never shown as a solid-state one, and only these two buses have threads of their own.
+        let can = match key {
+            "ssd" => !boot.starts_with("virtio"),
+            "iothread" => boot.starts_with("virtio") || boot.starts_with("scsi"),
+            _ => true,
+        };
+        if can {
+            missing(disk, key, value.into());
+        }
     }
     let storage = disk.get("storage").cloned().unwrap_or_else(|| storages.of_disks().into());
     if spec.get("bios").and_then(Value::as_text) == Some("ovmf") {
@@ -297,7 +318,7 @@ fn talos_defaults(spec: &mut Spec, storages: Storages<'_>, secure_boot: bool) {
         missing(efi, "type", "4m".into());
         missing(efi, "pre_enrolled_keys", false.into());
     }
-    if secure_boot {
+    if with_tpm {
         let tpm = group(spec, "tpm");
         missing(tpm, "storage", storage);
         missing(tpm, "version", "v2.0".into());

@@ -98,7 +98,7 @@ impl Draft<'_> {
         if hardware.efi.is_some() || wants_efi {
             built.spec.put("efidisk", efi_disk(hardware.efi.as_ref(), &first));
         }
-        if let Some(tpm) = &hardware.tpm {
+        if let Some(tpm) = hardware.tpm.as_ref().filter(|tpm| tpm.enabled) {
             built.spec.put("tpm", tpm_disk(tpm, &first));
         }
         built

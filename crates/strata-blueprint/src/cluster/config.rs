@@ -10,7 +10,7 @@ use strata_talos::{
     NodeInput, NodeNetwork, NodePatch, Patch, Platform, RegistryMirror, Role, node_config,
 };
 
-use super::{FACTORY, schematic_id};
+use super::{FACTORY, boot_slot, schematic_id};
 use crate::site::Draft;
 
 /// The port of the Kubernetes API.
@@ -177,7 +177,11 @@ fn node_input(cluster: &Cluster, node: &Node<'_>, mac: Option<String>) -> NodeIn
         input.nameservers = network.nameservers.iter().map(|server| server.0.to_string()).collect();
         input.time_servers.clone_from(&network.time_servers);
     }
-    input.install_disk = node.setting(|settings| settings.install_disk.clone());
+    let vm = cluster.proxmox.as_ref().and_then(|proxmox| proxmox.vm.as_ref());
+    // What Linux calls the first disk of VirtIO.
+    let of_slot = boot_slot(vm).starts_with("virtio").then(|| "/dev/vda".to_owned());
+    let of_slot = of_slot.filter(|_| talos.install_disk.is_none());
+    input.install_disk = node.setting(|settings| settings.install_disk.clone()).or(of_slot);
     let encrypted = node.setting(|settings| settings.encrypt_disk).or(talos.encrypt_disk).unwrap_or(false);
     let secure = node.setting(|settings| settings.secure_boot).unwrap_or(talos.secure_boot);
     input.disk_key = encrypted.then_some(if secure { DiskKey::Tpm } else { DiskKey::NodeId });

@@ -112,6 +112,8 @@ choice! {
 record! {
     /// The disk that keeps the state of a TPM.
     pub struct Tpm [shorthand("storage")] {
+        /// there is one; `false` for a machine of a cluster with Secure Boot that has none
+        "enabled" enabled: bool = true;
         /// otherwise where the first disk is
         "storage" storage: Option<Spanned<String>> [text(ID)];
         /// Windows 11 wants `v2.0`
