@@ -21,6 +21,7 @@ mod render;
 mod runner;
 mod talconfig;
 mod tfstate;
+mod topf;
 mod variable;
 mod yaml;
 

@@ -4,7 +4,7 @@ use serde_json::{Map as JsonMap, Value as Json, json};
 use strata_diagnostics::Diagnostics;
 use strata_source::cluster::nodes::Machine;
 use strata_source::cluster::topology::NodeRole;
-use strata_source::cluster::{Arch, Cluster, Schematic};
+use strata_source::cluster::{Arch, Cluster, Kubernetes, Schematic};
 use strata_source::value::document::Document;
 use strata_talos::{Factory, FactoryImage, Platform};
 
@@ -12,6 +12,9 @@ use crate::project::Files;
 use crate::render::Project;
 use crate::render::cluster::endpoint;
 use crate::yaml;
+
+/// The label that keeps control planes out of load balancers.
+const NOT_BALANCED: &str = "node.kubernetes.io/exclude-from-external-load-balancers";
 
 /// One machine as far as Talos is concerned.
 pub(crate) struct Node {
@@ -21,6 +24,8 @@ pub(crate) struct Node {
     pub(crate) install_disk: Option<String>,
     /// With the version.
     pub(crate) installer: String,
+    pub(crate) schematic: String,
+    pub(crate) secure_boot: bool,
     pub(crate) patches: Vec<String>,
     json: Json,
 }
@@ -51,9 +56,10 @@ fn node(project: &Project<'_>, cluster: &Cluster, machine: &Machine<'_>, files: 
             .map_or_else(|| strata_talos::Schematic::default().id(), |id| id.value.clone()),
     };
     let image = FactoryImage {
-        schematic,
+        schematic: schematic.clone(),
         version: talos.version.value.clone(),
-        platform: Platform::NoCloud,
+        // Machines that are there already have no drive for their addresses.
+        platform: if cluster.proxmox.is_some() { Platform::NoCloud } else { Platform::Metal },
         arch: match talos.arch {
             Some(Arch::Arm64) => strata_talos::Arch::Arm64,
             _ => strata_talos::Arch::Amd64,
@@ -61,7 +67,7 @@ fn node(project: &Project<'_>, cluster: &Cluster, machine: &Machine<'_>, files: 
         secure_boot: secure,
     };
     let installer = Factory::default().installer(&image);
-    let mut patches = Vec::new();
+    let mut patches: Vec<String> = besides(cluster, machine, secure).into_iter().collect();
     let own = machine.settings.iter().rev().flat_map(|settings| settings.patches.iter());
     for document in spec.patches.iter().chain(own) {
         match text(project, document) {
@@ -81,10 +87,15 @@ fn node(project: &Project<'_>, cluster: &Cluster, machine: &Machine<'_>, files: 
     let untagged = installer.rsplit_once(':').map_or(installer.as_str(), |(image, _)| image);
     json.insert("talosImageURL".into(), json!(untagged));
     if secure {
-        json.insert("machineSpec".into(), json!({"mode": "nocloud", "secureboot": true}));
+        let mode = if cluster.proxmox.is_some() { "nocloud" } else { "metal" };
+        json.insert("machineSpec".into(), json!({"mode": mode, "secureboot": true}));
     }
-    let labels = machine.merged(|settings| &settings.labels);
+    let mut labels = machine.merged(|settings| &settings.labels);
     if !labels.is_empty() {
+        // talhelper writes these in place of what Talos gives every control plane.
+        if control_plane {
+            labels.entry(NOT_BALANCED).or_insert("");
+        }
         json.insert("nodeLabels".into(), json!(labels));
     }
     let annotations = machine.merged(|settings| &settings.annotations);
@@ -112,14 +123,46 @@ fn node(project: &Project<'_>, cluster: &Cluster, machine: &Machine<'_>, files: 
         address,
         install_disk: disk,
         installer,
+        schematic,
+        secure_boot: secure,
         patches,
         json: Json::Object(json),
     }
 }
 
+/// What talhelper has no word for.
+fn besides(cluster: &Cluster, machine: &Machine<'_>, secure: bool) -> Option<String> {
+    let talos = &cluster.cluster.talos;
+    let mut patch = JsonMap::new();
+    if machine.setting(|settings| settings.encrypt_disk).or(talos.encrypt_disk).unwrap_or(false) {
+        let key = if secure { json!({"slot": 0, "tpm": {}}) } else { json!({"slot": 0, "nodeID": {}}) };
+        let volume = json!({"provider": "luks2", "keys": [key]});
+        patch.insert("systemDiskEncryption".into(), json!({"state": volume, "ephemeral": volume}));
+    }
+    let servers = cluster.cluster.network.as_ref().map(|network| &network.time_servers);
+    if let Some(servers) = servers.filter(|servers| !servers.is_empty()) {
+        patch.insert("time".into(), json!({"servers": servers}));
+    }
+    let mirrors: JsonMap<String, Json> = talos
+        .registry_mirrors
+        .iter()
+        .map(|(host, endpoints)| (host.value.clone(), json!({"endpoints": endpoints})))
+        .collect();
+    if !mirrors.is_empty() {
+        patch.insert("registries".into(), json!({"mirrors": mirrors}));
+    }
+    (!patch.is_empty()).then(|| yaml::write(&json!({"machine": patch})))
+}
+
 impl Node {
     /// What Talos is told of the machine besides patches of the user's own: talhelper and Talos have the same words for it.
     pub(crate) fn machine_patch(&self) -> Option<String> {
+        let machine = self.machine_part();
+        (!machine.is_empty()).then(|| yaml::write(&json!({"machine": machine})))
+    }
+
+    /// The same, as the part `machine` of a configuration.
+    pub(crate) fn machine_part(&self) -> JsonMap<String, Json> {
         let mut machine = JsonMap::new();
         let mut network = JsonMap::new();
         for (key, there) in [("networkInterfaces", "interfaces"), ("nameservers", "nameservers")] {
@@ -134,7 +177,7 @@ impl Node {
         if let Some(modules) = self.json.get("kernelModules") {
             machine.insert("kernel".into(), json!({"modules": modules}));
         }
-        (!machine.is_empty()).then(|| yaml::write(&json!({"machine": machine})))
+        machine
     }
 }
 
@@ -240,6 +283,7 @@ pub(crate) fn render(project: &Project<'_>, cluster: &Cluster, nodes: &[Node]) -
         if let Some(both) = kubernetes.schedule_on_control_planes {
             json.insert("allowSchedulingOnControlPlanes".into(), json!(both));
         }
+        json.extend(cni(kubernetes).map(|cni| ("cniConfig".to_owned(), cni)));
     }
     if let Some(names) =
         spec.network.as_ref().map(|network| &network.api_names).filter(|names| !names.is_empty())
@@ -248,5 +292,14 @@ pub(crate) fn render(project: &Project<'_>, cluster: &Cluster, nodes: &[Node]) -
     }
     let nodes: Vec<&Json> = nodes.iter().map(|node| &node.json).collect();
     json.insert("nodes".into(), json!(nodes));
-    format!("---\n{}", yaml::write(&Json::Object(json)))
+    // talhelper fills `$NAME` in wherever it stands: what is a dollar is written as two.
+    format!("---\n{}", yaml::write(&Json::Object(json)).replace('$', "$$"))
+}
+
+/// The network plug-in in the words of Talos, where the source names one.
+pub(crate) fn cni(kubernetes: &Kubernetes) -> Option<Json> {
+    if !kubernetes.cni_manifests.is_empty() {
+        return Some(json!({"name": "custom", "urls": kubernetes.cni_manifests}));
+    }
+    kubernetes.cni.map(|cni| json!({"name": cni.to_string()}))
 }

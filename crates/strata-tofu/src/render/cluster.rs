@@ -14,6 +14,7 @@ use crate::module::{VM_INPUTS, pass_through};
 use crate::project::{Files, Style};
 use crate::provider;
 use crate::talconfig;
+use crate::topf;
 use crate::variable::Default::{Bool as DefaultBool, EmptyMap, Null};
 use crate::variable::Type::{Bool, List, Map, Object, Text};
 use crate::variable::{Variable, declarations, map_of, may, must};
@@ -81,10 +82,13 @@ pub(super) fn render(project: &Project<'_>, family: Family, files: &mut Files) {
                 Style::Hash,
                 talconfig::render(project, cluster, &nodes),
             );
+            topf::render(project, cluster, &nodes, "talos", files);
         }
         _ => {
             let text = talconfig::render(project, cluster, &nodes);
-            files.add(format!("{}/talos/talconfig.yaml", stack.folder), Style::Hash, text);
+            let talos = format!("{}/talos", stack.folder);
+            files.add(format!("{talos}/talconfig.yaml"), Style::Hash, text);
+            topf::render(project, cluster, &nodes, &talos, files);
             files.add(place("README.md"), Style::Markdown, readme(&stack.name, &folder));
         }
     }

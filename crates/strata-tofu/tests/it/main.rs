@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::print_stderr)]
 
 mod arrival;
+mod findings;
 mod golden;
 mod import;
 mod policy;
