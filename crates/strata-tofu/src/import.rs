@@ -17,11 +17,13 @@ mod groups;
 mod guest;
 mod hcl;
 pub(crate) mod host;
+mod kept;
 mod layered;
 mod merge;
 mod module;
 pub(crate) mod output;
 pub(crate) mod parse;
+mod provider_talos;
 mod roots;
 mod settle;
 mod sparing;
@@ -31,6 +33,7 @@ mod talos;
 mod telmate;
 mod topf;
 pub(crate) mod tree;
+mod unused;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -66,6 +69,8 @@ pub struct Imported {
     pub notes: Vec<Note>,
     /// Secrets by name, to be encrypted.
     pub secrets: BTreeMap<String, String>,
+    /// The file that they go to: another one where the repository has its own of the usual name.
+    pub secrets_file: String,
     /// The kinds of source that were found.
     pub found: Vec<&'static str>,
 }
@@ -91,6 +96,8 @@ struct Import<'w> {
     state: Option<Json>,
     /// Encrypted files that are kept as they are.
     secret_files: Vec<String>,
+    /// The names of what is in them.
+    kept_names: BTreeSet<String>,
     /// VMIDs that are taken, by endpoint.
     taken: BTreeMap<(String, i64), String>,
     /// Fixed addresses that are taken, by endpoint.
@@ -107,6 +114,12 @@ struct Import<'w> {
     stacks: BTreeSet<String>,
     /// Templates by endpoint and VMID: `stack/template`.
     templates: BTreeMap<(String, i64), String>,
+    /// What was written of them.
+    template_bodies: BTreeMap<(String, i64), Object>,
+    /// The machine of a stack that a node of a cluster runs on: document and name of the node, document and key of the machine.
+    links: BTreeMap<(String, String), (String, String)>,
+    /// The folders of code that were evaluated.
+    evaluated: BTreeSet<String>,
     /// What is reported in the end unless somebody takes it, with what stands before its path.
     pending: Vec<(String, Tree)>,
 }
@@ -119,12 +132,13 @@ pub fn import<'w>(world: &'w dyn World, repository: &str, open: Option<OpenVault
         library: Rc::new(Library::new(world)),
         marks: Rc::default(),
         files: Files::of(world),
-        imported: Imported::default(),
+        imported: Imported { secrets_file: "secrets.sops.yaml".to_owned(), ..Imported::default() },
         documents: BTreeMap::new(),
         origins: BTreeMap::new(),
         targets: Object::new(),
         state: None,
         secret_files: Vec::new(),
+        kept_names: BTreeSet::new(),
         taken: BTreeMap::new(),
         addresses: BTreeMap::new(),
         names: BTreeSet::new(),
@@ -133,9 +147,13 @@ pub fn import<'w>(world: &'w dyn World, repository: &str, open: Option<OpenVault
         passed_by: Vec::new(),
         stacks: BTreeSet::new(),
         templates: BTreeMap::new(),
+        template_bodies: BTreeMap::new(),
+        links: BTreeMap::new(),
+        evaluated: BTreeSet::new(),
         pending: Vec::new(),
     };
     flat::import(&mut import);
+    kept::keep(&mut import);
     clusters::import(&mut import);
     environments::import(&mut import);
     roots::import(&mut import);
@@ -152,6 +170,7 @@ pub fn import<'w>(world: &'w dyn World, repository: &str, open: Option<OpenVault
     let read = import.library.read.take();
     read.iter().for_each(|path| import.files.read(path));
     import.report();
+    unused::report(&mut import);
     import.unread();
     import.settings(repository);
     sparing::spare(&mut import);
@@ -225,11 +244,16 @@ impl<'w> Import<'w> {
     fn report(&mut self) {
         let mut told: BTreeSet<(Place, String)> = BTreeSet::new();
         for (prefix, tree) in std::mem::take(&mut self.pending) {
-            for left in tree.left() {
+            // What a type adds to variables is the code's word.
+            let left = if prefix.is_empty() { tree.left_of_user() } else { tree.left() };
+            for left in left {
                 let path = format!("{prefix}{}", left.path);
                 // Instances of one block, and what is made of a value, say the same at the same place.
                 let last = path.rsplit('.').next().unwrap_or(&path).to_owned();
-                if !told.insert((left.place.clone(), last)) {
+                let known = |note: &Note| {
+                    note.place.as_ref() == Some(&left.place) && note.message.contains(&format!("`{last}`"))
+                };
+                if self.imported.notes.iter().any(known) || !told.insert((left.place.clone(), last)) {
                     continue;
                 }
                 let message = match left.unknown {
@@ -292,7 +316,7 @@ impl<'w> Import<'w> {
             Some(Ok(content)) => {
                 self.note(
                     Some(&place),
-                    "it was opened with the password of the vault: secrets of it are in secrets.sops.yaml now, the rest is readable",
+                    format!("it was opened with the password of the vault: secrets of it are in {} now, the rest is readable", self.imported.secrets_file),
                 );
                 Some(parse::text(&content).0)
             }
@@ -378,7 +402,7 @@ impl<'w> Import<'w> {
         settings.insert("state".into(), self.state.clone().unwrap_or_else(|| json!({"backend": "local"})));
         let mut secrets: Vec<Json> = self.secret_files.iter().map(|path| json!({"sops": path})).collect();
         if !self.imported.secrets.is_empty() {
-            secrets.insert(0, json!({"sops": "secrets.sops.yaml"}));
+            secrets.insert(0, json!({"sops": self.imported.secrets_file}));
         }
         if !secrets.is_empty() {
             settings.insert("secrets".into(), json!(secrets));

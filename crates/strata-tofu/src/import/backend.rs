@@ -3,10 +3,25 @@
 use serde_json::{Value as Json, json};
 
 use super::Import;
-use super::output::Object;
+use super::output::{Object, Put};
 use super::tree::Tree;
 
 impl Import<'_> {
+    /// A state that HCP Terraform keeps, which no other tool can use.
+    pub(super) fn cloud(&mut self, tree: &Tree) {
+        let said = |key: &str| tree.get(key).and_then(Tree::peek);
+        let organisation = said("organization").map(|name| format!(" of `{name}`")).unwrap_or_default();
+        let workspace = tree.one("workspaces").and_then(|block| {
+            block.get("name").and_then(Tree::peek).or_else(|| block.list("tags").first().and_then(Tree::peek))
+        });
+        let workspace = workspace.map(|name| format!(", workspace `{name}`")).unwrap_or_default();
+        tree.take_all();
+        self.note(
+            Some(&tree.place),
+            format!("the state is kept by the cloud{organisation}{workspace}, which is none of Strata's backends: bring it with `tofu state pull | strata import --state -`; Strata's own is kept in the repository until strata.yaml says otherwise"),
+        );
+    }
+
     /// The state of others, where it can be Strata's too: from a `backend` block or a file that says the same.
     pub(super) fn backend(&mut self, kind: &str, tree: &Tree) {
         if self.state.is_some() {
@@ -53,19 +68,55 @@ impl Import<'_> {
                 );
             }
             "http" => {
-                let Some(address) = tree.text("address") else { return };
-                let server = address.split("/states/").next().unwrap_or(&address).to_owned();
+                let Some(address) = tree.text("address") else {
+                    tree.take_all();
+                    self.note(Some(&tree.place), "the backend `http` has no `address` here: the state is kept in the repository until strata.yaml says otherwise");
+                    return;
+                };
+                // The last part is the name of this state; Strata's have names of their own in its place.
+                let own = address.trim_end_matches('/').rsplit('/').next().unwrap_or_default().to_owned();
+                let host =
+                    address.split("://").nth(1).unwrap_or(&address).trim_end_matches('/').contains('/');
+                let with_names = |address: &str| {
+                    let parts =
+                        address.split('/').map(|part| if part == own && host { "{state}" } else { part });
+                    parts.collect::<Vec<_>>().join("/")
+                };
+                let url = with_names(&address);
                 state.insert("backend".into(), json!("http"));
-                state.insert("url".into(), json!(server));
+                state.insert("url".into(), json!(url));
+                for (key, there) in [("lockUrl", "lock_address"), ("unlockUrl", "unlock_address")] {
+                    if let Some(way) = tree.text(there) {
+                        state.insert(key.into(), json!(with_names(&way)));
+                    }
+                }
+                for (key, there) in [
+                    ("lockMethod", "lock_method"),
+                    ("unlockMethod", "unlock_method"),
+                    ("updateMethod", "update_method"),
+                ] {
+                    state.put(key, tree.text(there));
+                }
                 self.needless(
                     tree,
-                    &["lock_address", "unlock_address", "lock_method", "unlock_method"],
-                    "Strata knows how to lock there",
+                    &["retry_max", "retry_wait_min", "retry_wait_max"],
+                    "Strata tries again by itself",
                 );
+                for (key, there) in [("username", "username"), ("password", "password")] {
+                    if let Some(value) = tree.get(there) {
+                        state.put(key, self.secret_of(value, &format!("tfstate_{key}")));
+                    }
+                }
                 self.note(
                     Some(&tree.place),
-                    "the state's server is taken over; Strata's states get names of their own there",
+                    format!("the state's server is taken over: OpenTofu's own state stays at `{address}`, and Strata's get names of their own in place of `{own}`"),
                 );
+                if !state.contains_key("username") {
+                    self.note(
+                        Some(&tree.place),
+                        "who may use the state's server is in no file (`TF_HTTP_USERNAME`, `TF_HTTP_PASSWORD`): set `state.username` and `state.password`",
+                    );
+                }
             }
             "local" => {
                 self.needless(tree, &["path", "workspace_dir"], "Strata's states have names of their own");

@@ -13,6 +13,7 @@ impl Import<'_> {
     /// The target at an endpoint; made if there is none yet.
     pub(super) fn target(&mut self, endpoint: &str, insecure: bool, token: Option<&str>) -> String {
         let endpoint = base(endpoint);
+        let mut second = false;
         for (name, target) in &mut self.targets {
             let proxmox = &mut target["proxmox"];
             if proxmox["endpoint"].as_str() != Some(endpoint.as_str()) {
@@ -23,12 +24,20 @@ impl Import<'_> {
             }
             // Another part of the repository may know the token.
             let secret = proxmox["token"]["secret"].as_str().unwrap_or_default();
-            if let (Some(token), Some(known)) = (token, self.imported.secrets.get_mut(secret))
-                && known == NO_TOKEN
-            {
-                token.clone_into(known);
+            if let (Some(token), Some(known)) = (token, self.imported.secrets.get_mut(secret)) {
+                if known == NO_TOKEN {
+                    token.clone_into(known);
+                }
+                second = known != token;
             }
-            return name.clone();
+            let name = name.clone();
+            if second {
+                let message = format!(
+                    "`{endpoint}` has more than one API token in the files that were read: the first of them is used"
+                );
+                self.note(None, message);
+            }
+            return name;
         }
         let mut name = "pve".to_owned();
         let mut number = 2;
@@ -184,11 +193,12 @@ impl Import<'_> {
 
     /// Names the tokens that nobody wrote down.
     pub(super) fn tokens(&mut self) {
+        self.theirs();
         for target in self.targets.clone().values() {
             let secret = target["proxmox"]["token"]["secret"].as_str().unwrap_or_default();
             if self.imported.secrets.get(secret).is_some_and(|token| token == NO_TOKEN) {
                 let endpoint = target["proxmox"]["endpoint"].as_str().unwrap_or_default();
-                self.note(None, format!("the API token of `{endpoint}` is not known: set `{secret}` with `strata secrets edit secrets.sops.yaml`"));
+                self.note(None, format!("the API token of `{endpoint}` is not known: set `{secret}` with `strata secrets edit {}`", self.imported.secrets_file));
             }
         }
     }

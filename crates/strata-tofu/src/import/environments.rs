@@ -9,6 +9,7 @@ use super::guest;
 use super::hcl::Attribute;
 use super::module::Module;
 use super::output::{self, Object, Put};
+use super::roots::{self, Filing, Root};
 use super::tree::{Place, Tree};
 use super::{Guests, Import, base, name};
 
@@ -22,7 +23,8 @@ pub(super) fn import(import: &mut Import<'_>) {
     let mut roots = Vec::new();
     for folder in folders {
         let root = folder_of(folder_of(&folder)).to_owned();
-        if environment(import, &folder, &root) && !roots.contains(&root) {
+        let told = environment(import, &folder, &root);
+        if told == Some(Made::OfVariables) && !roots.contains(&root) {
             roots.push(root);
         }
     }
@@ -51,7 +53,31 @@ fn machinery(import: &mut Import<'_>, root: &str) {
     }
 }
 
-fn environment(import: &mut Import<'_>, folder: &str, root: &str) -> bool {
+/// What an environment was made of.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Made {
+    /// The code: it was evaluated with the values of the environment.
+    OfCode,
+    /// The variables alone: their code is not here.
+    OfVariables,
+}
+
+/// The folder of the code that declares these variables: the one above the environments, or one beside them.
+fn code_of(import: &Import<'_>, root: &str, names: &[&str]) -> String {
+    if !import.files.code(root).is_empty() {
+        return root.to_owned();
+    }
+    let declares = |folder: &&String| {
+        let blocks = import.library.folder(folder);
+        let declared =
+            |name: &&&str| blocks.iter().any(|block| block.kind == "variable" && block.label(0) == **name);
+        folder_of(folder) == root && names.iter().filter(declared).count() * 2 > names.len()
+    };
+    let all = import.files.folders_with_code();
+    all.iter().find(declares).cloned().unwrap_or_else(|| root.to_owned())
+}
+
+fn environment(import: &mut Import<'_>, folder: &str, root: &str) -> Option<Made> {
     let mut files: Vec<Vec<Attribute>> = Vec::new();
     let mut blocks = import.library.folder(folder).to_vec();
     let mut paths = import.files.inside(folder, ".tfvars");
@@ -66,9 +92,12 @@ fn environment(import: &mut Import<'_>, folder: &str, root: &str) -> bool {
         blocks.extend(inner);
     }
     if !known {
-        return false;
+        return None;
     }
     import.found("templates, VMs and LXC by environment");
+    let names: Vec<&str> = files.iter().flatten().map(|attribute| attribute.name.as_str()).collect();
+    let code = code_of(import, root, &names);
+    let root = code.as_str();
     for file in import.files.code(folder) {
         import.files.read(&file);
     }
@@ -89,11 +118,40 @@ fn environment(import: &mut Import<'_>, folder: &str, root: &str) -> bool {
         .flatten()
         .next()
         .map_or_else(|| Place::new(folder, 1), |first| Place { line: 1, ..first.place.clone() });
+    let expansion = module.expand();
+    if roots::makes_something(&expansion) && !expansion.incomplete {
+        let (stack, environment) = called(folder, &values);
+        let filing = Filing { stack, above: String::new(), environment: Some(environment), layer: None };
+        for file in import.files.code(root) {
+            import.files.read(&file);
+        }
+        let root = Root { folder: root.to_owned(), module, variant: Some(last_of(folder).to_owned()) };
+        roots::native(import, &root, &expansion, &filing);
+        roots::finish(import, &root, &values);
+        return Some(Made::OfCode);
+    }
     stack(import, folder, &values, &place);
     import.watch("", &values);
     let locals = module.locals();
     import.watch("", &locals);
-    true
+    Some(Made::OfVariables)
+}
+
+fn last_of(folder: &str) -> &str {
+    folder.rsplit('/').next().unwrap_or(folder)
+}
+
+/// The name of the stack, and of its environment.
+fn called(folder: &str, tree: &Tree) -> (String, String) {
+    let environment = name(&tree.text("environment").unwrap_or_else(|| last_of(folder).to_owned()));
+    let project = name(&tree.text("project_name").unwrap_or_else(|| "machines".to_owned()));
+    // Projects are often called after their environment.
+    let wanted = if project.split('-').any(|part| part == environment) {
+        project
+    } else {
+        format!("{project}-{environment}")
+    };
+    (wanted, environment)
 }
 
 struct Context {
@@ -107,15 +165,8 @@ struct Context {
 }
 
 fn stack(import: &mut Import<'_>, folder: &str, tree: &Tree, place: &Place) {
-    let last = folder.rsplit('/').next().unwrap_or(folder);
-    let environment = name(&tree.text("environment").unwrap_or_else(|| last.to_owned()));
-    let project = name(&tree.text("project_name").unwrap_or_else(|| "machines".to_owned()));
-    // Projects are often called after their environment.
-    let wanted = if project.split('-').any(|part| part == environment) {
-        project
-    } else {
-        format!("{project}-{environment}")
-    };
+    let last = last_of(folder);
+    let (wanted, environment) = called(folder, tree);
     let own = import.stack_name(&wanted, place);
     let token = match (tree.text("pve_token_id"), tree.text("pve_token_secret")) {
         (Some(id), Some(secret)) => Some(format!("{id}={secret}")),
@@ -335,7 +386,8 @@ fn machine(import: &mut Import<'_>, context: &Context, tree: &Tree, guests: &mut
     if tree.bool("memory_ballooning") == Some(false) {
         vm.insert("balloon".into(), json!(0));
     }
-    vm.put("onboot", tree.bool("autostart"));
+    // The modules of this family start what is told so, and leave the rest off.
+    vm.put("started", tree.bool("autostart"));
     vm.put("osType", tree.text_if("os_type", |found| output::OS_TYPES.contains(&found)));
     vm.put("notes", tree.text("description"));
     let mut disks = Object::new();
@@ -417,7 +469,7 @@ fn container(import: &mut Import<'_>, context: &Context, tree: &Tree, guests: &m
     let storage = tree.text("storage").unwrap_or_else(|| "local-lvm".to_owned());
     let size = output::gib(tree, "disk_size").unwrap_or(10);
     written.insert("disk".into(), json!({"size": size, "storage": storage}));
-    written.put("onboot", tree.bool("autostart"));
+    written.put("started", tree.bool("autostart"));
     written.insert("network".into(), network(context, tree));
     written.put_full("nameservers", json!(tree.texts_if("dns_servers", output::is_address)));
     written.put_full("sshKeys", json!(guest::keys(tree, "ssh_public_keys")));

@@ -10,7 +10,7 @@ use hcl_edit::expr::{
 use hcl_edit::template::{Directive, Element, Template};
 
 use super::hcl::{Attribute, Block, Source};
-use super::module::Module;
+use super::module::{Module, Step};
 use super::tree::{Content, Place, Tree};
 use super::{functions, hcl};
 
@@ -65,7 +65,14 @@ impl<'m> Frame<'m> {
             let iterator = iterator.unwrap_or_else(|| kind.to_owned());
             let Some(content) = inner.blocks.iter().find(|found| found.kind == "content") else { continue };
             let Some(over) = inner.attribute("for_each").map(|over| self.attribute(over)) else { continue };
-            for (key, value) in each(&over).unwrap_or_default() {
+            let Some(items) = each(&over) else {
+                // How many there are cannot be told: that is said in their place.
+                if !matches!(over.content, Content::Null) {
+                    put(kind, over);
+                }
+                continue;
+            };
+            for (key, value) in items {
                 let one = vec![("key".to_owned(), key), ("value".to_owned(), value)];
                 let frame = self.with(&iterator, Tree::map_of(inner.place.clone(), one));
                 put(kind, frame.block(content));
@@ -183,16 +190,20 @@ impl<'m> Frame<'m> {
         if !self.elements(template, source, &place, &mut text, &mut parts) {
             return unknown(expression, place);
         }
+        let open = parts.iter().any(|part| matches!(part.content, Content::Unknown(_)));
         let parts: Vec<&Tree> = parts.iter().collect();
-        Tree::made_of(place, Content::Text(text), &parts)
+        // What is not known stands in the text as the reference that it is.
+        let content = if open { Content::Unknown(format!("\"{text}\"")) } else { Content::Text(text) };
+        Tree::made_of(place, content, &parts)
     }
 
     /// A template of a file of its own, filled in.
     pub(super) fn filled(&self, template: &Template, source: &Source, values: &Tree) -> Option<Tree> {
         let place = Place { file: source.file.clone(), line: 1 };
-        let mut text = String::new();
-        self.elements(template, source, &place, &mut text, &mut Vec::new())
-            .then(|| Tree::made_of(place, Content::Text(text), &[values]))
+        let (mut text, mut parts) = (String::new(), Vec::new());
+        let whole = self.elements(template, source, &place, &mut text, &mut parts);
+        let open = parts.iter().any(|part| matches!(part.content, Content::Unknown(_)));
+        (whole && !open).then(|| Tree::made_of(place, Content::Text(text), &[values]))
     }
 
     fn elements(
@@ -210,7 +221,7 @@ impl<'m> Frame<'m> {
             }
             Element::Interpolation(inner) => {
                 let value = self.value(&inner.expr, source, place);
-                let Some(word) = word(&value) else { return false };
+                let Some(word) = word(&value).or_else(|| reference(&value)) else { return false };
                 text.push_str(&word);
                 parts.push(value);
                 true
@@ -273,13 +284,10 @@ impl<'m> Frame<'m> {
     ) -> Tree {
         let operators: Vec<&TraversalOperator> =
             traversal.operators.iter().map(|operator| operator.value()).collect();
-        let attribute = |index: usize| match operators.get(index) {
-            Some(TraversalOperator::GetAttr(name)) => Some(name.as_str()),
-            _ => None,
-        };
         let (start, used) = match &traversal.expr {
             Expression::Variable(root) if self.binding(root.as_str()).is_none() => {
-                match self.module.named(self, root.as_str(), &attribute) {
+                let steps = self.steps(root.as_str(), &operators, source, &place);
+                match self.module.named(self, root.as_str(), &steps) {
                     Some((tree, used)) => (tree, used),
                     None => return unknown(expression, place),
                 }
@@ -294,7 +302,39 @@ impl<'m> Frame<'m> {
             _ => None,
         };
         let rest = operators.get(used..).unwrap_or_default();
+        if rest.is_empty() {
+            return start;
+        }
+        // What is asked of a reference is one, too.
+        if let Content::Unknown(reference) = &start.content {
+            let steps = self.steps("", rest, source, &place);
+            let written: String = steps.iter().map(ToString::to_string).collect();
+            let asked = Content::Unknown(format!("{reference}{written}"));
+            return Tree::made_of(start.place.clone(), asked, &[&start]);
+        }
         walk(&start, rest, &keys).unwrap_or_else(|| unknown(expression, place))
+    }
+
+    /// The steps behind a name, with the keys worked out.
+    fn steps(
+        &self,
+        root: &str,
+        operators: &[&TraversalOperator],
+        source: &Source,
+        place: &Place,
+    ) -> Vec<Step> {
+        let plain = matches!(root, "var" | "local" | "path");
+        let step = |operator: &&TraversalOperator| match operator {
+            TraversalOperator::GetAttr(name) => Step::Name(name.as_str().to_owned()),
+            TraversalOperator::Index(index) if !plain => {
+                let key = self.value(index, source, place);
+                key.take_all();
+                word(&key).map_or(Step::Other, Step::Key)
+            }
+            TraversalOperator::LegacyIndex(index) if !plain => Step::Key(index.value().to_string()),
+            _ => Step::Other,
+        };
+        operators.iter().map(step).collect()
     }
 
     fn for_each(&self, expression: &Expression, over: &ForExpr, source: &Source, place: Place) -> Tree {
@@ -340,6 +380,24 @@ impl<'m> Frame<'m> {
 pub(super) fn unknown(expression: &Expression, place: Place) -> Tree {
     let text: String = expression.to_string().split_whitespace().collect::<Vec<_>>().join(" ");
     Tree::new(place, Content::Unknown(text))
+}
+
+/// Whether an expression is nothing but a reference to a resource or to data.
+fn is_reference(text: &str) -> bool {
+    let plain = !text.contains(['(', ' ', '"', '?', '*']) && text.contains('.');
+    plain
+        && !["var.", "local.", "each.", "count.", "module."].iter().any(|start| {
+            // Modules have resources in them.
+            text.starts_with(start) && (*start != "module." || !text.contains('_'))
+        })
+}
+
+/// A reference within a text; nothing for what no reference can stand for.
+fn reference(tree: &Tree) -> Option<String> {
+    match &tree.content {
+        Content::Unknown(text) if !text.contains(['"', '$', '\n']) => Some(format!("${{{text}}}")),
+        _ => None,
+    }
 }
 
 /// As a template writes it.
@@ -393,6 +451,7 @@ fn walk(
             let found = match &tree.content {
                 Content::List(items) => items.get(usize::try_from(key.as_int()?).ok()?)?.clone(),
                 Content::Map(entries) => {
+                    key.take_all();
                     let key = word(&key)?;
                     entries.iter().find(|(known, _)| *known == key)?.1.clone()
                 }
@@ -415,6 +474,12 @@ fn walk(
 
 pub(super) fn equal(left: &Tree, right: &Tree) -> Option<bool> {
     Some(match (&left.content, &right.content) {
+        // What a resource has is something, whatever it is.
+        (Content::Unknown(reference), Content::Null) | (Content::Null, Content::Unknown(reference))
+            if is_reference(reference) =>
+        {
+            false
+        }
         (Content::Unknown(_), _) | (_, Content::Unknown(_)) => return None,
         (Content::Null, Content::Null) => true,
         (Content::Bool(left), Content::Bool(right)) => left == right,

@@ -77,6 +77,11 @@ impl Files {
         self.all.range(prefix.clone()..).take_while(|path| path.starts_with(&prefix)).cloned().collect()
     }
 
+    /// Every file.
+    pub(super) fn inside_all(&self) -> Vec<String> {
+        self.all.iter().cloned().collect()
+    }
+
     pub(super) fn has(&self, path: &str) -> bool {
         self.all.contains(path)
     }

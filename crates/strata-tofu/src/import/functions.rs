@@ -3,6 +3,7 @@
 use std::net::Ipv4Addr;
 
 use hcl_edit::template::Template;
+use serde_json::{Value as Json, json};
 
 use super::eval::{Frame, each, equal, word};
 use super::tree::{Content, Place, Tree};
@@ -163,11 +164,50 @@ pub(super) fn call(frame: &Frame<'_>, name: &str, arguments: &[Tree], place: &Pl
             }
             tree?
         }
+        "yamlencode" | "jsonencode" => {
+            let source = first?;
+            // What is known only in part stays a mapping, so that the rest of it can be used.
+            let Some(value) = plain(source) else { return Some(source.clone()) };
+            let text = if name == "yamlencode" { crate::yaml::write(&value) } else { value.to_string() };
+            Tree::made_of(source.place.clone(), Content::Text(text), &[source])
+        }
+        "sum" => {
+            let items = first?.items();
+            numeric("sum", items, place)?
+        }
+        "index" => {
+            let wanted = arguments.get(1)?;
+            let at = first?.items().iter().position(|item| equal(item, wanted) == Some(true))?;
+            Tree::made_of(place.clone(), Content::Number(at as f64), &[wanted])
+        }
+        "setsubtract" | "setintersection" => {
+            let others = arguments.get(1)?.items();
+            let in_both = |item: &&Tree| others.iter().any(|other| equal(other, item) == Some(true));
+            let keep = |item: &&Tree| in_both(item) == (name == "setintersection");
+            Tree::list_of(place.clone(), first?.items().iter().filter(keep).cloned().collect())
+        }
         "abs" | "ceil" | "floor" | "min" | "max" | "parseint" | "pow" => numeric(name, arguments, place)?,
         "cidrhost" | "cidrsubnet" | "cidrnetmask" => network(name, arguments, place)?,
         _ => textual(name, arguments, place)?,
     };
     Some(tree)
+}
+
+/// A value whose every part is known, without taking it.
+pub(super) fn plain(tree: &Tree) -> Option<Json> {
+    Some(match &tree.content {
+        Content::Unknown(_) => return None,
+        Content::Null => Json::Null,
+        Content::Bool(value) => json!(value),
+        Content::Number(number) if number.fract() == 0.0 => json!(*number as i64),
+        Content::Number(number) => json!(number),
+        Content::Text(text) => json!(text),
+        Content::List(items) => Json::Array(items.iter().map(plain).collect::<Option<_>>()?),
+        Content::Map(entries) => {
+            let entries = entries.iter().map(|(key, tree)| Some((key.clone(), plain(tree)?)));
+            Json::Object(entries.collect::<Option<_>>()?)
+        }
+    })
 }
 
 fn is_unknown(tree: &Tree) -> bool {
@@ -215,6 +255,7 @@ fn numeric(name: &str, arguments: &[Tree], place: &Place) -> Option<Tree> {
         "ceil" => first.ceil(),
         "floor" => first.floor(),
         "pow" => first.powf(*numbers.get(1)?),
+        "sum" => numbers.iter().sum(),
         "min" => numbers.iter().copied().fold(first, f64::min),
         "max" => numbers.iter().copied().fold(first, f64::max),
         _ => {
@@ -320,10 +361,6 @@ fn textual(name: &str, arguments: &[Tree], place: &Place) -> Option<Tree> {
         "indent" => {
             let spaces = " ".repeat(usize::try_from(arguments.first()?.as_int_in(0..=64)?).ok()?);
             second?.replace('\n', &format!("\n{spaces}"))
-        }
-        "yamlencode" | "jsonencode" | "base64encode" | "base64decode" | "sha256" | "md5" | "uuid"
-        | "timestamp" => {
-            return None;
         }
         _ => return None,
     };

@@ -18,6 +18,11 @@ pub(super) fn kind(full: &str) -> &str {
     }
 }
 
+/// Whether a reference is to the resource at an address, or to something of it.
+pub(super) fn refers_to(reference: &str, address: &str) -> bool {
+    reference.strip_prefix(address).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+}
+
 /// What the machines of one root refer to.
 pub(super) struct Around<'r> {
     pub(super) resources: &'r [Resource],
@@ -31,6 +36,11 @@ pub(super) struct Around<'r> {
 impl<'r> Around<'r> {
     /// The resource that an expression such as `….download_file.debian.id` names.
     pub(super) fn named(&self, wanted: &str, expression: &str) -> Option<&'r Resource> {
+        let of_kind = |resource: &&Resource| kind(&resource.kind) == wanted;
+        let mut same = self.resources.iter().filter(of_kind);
+        if let Some(found) = same.find(|resource| refers_to(expression, &resource.full_address())) {
+            return Some(found);
+        }
         let mut parts = expression.split(['.', '[', ' ', '(', ')', ',', '"']).filter(|part| !part.is_empty());
         let full = parts.find(|part| kind(part) == wanted)?;
         let own = parts.next()?;
@@ -99,8 +109,20 @@ impl<'r> Around<'r> {
     }
 
     fn document(&self, import: &mut Import<'_>, tree: &Tree) -> Option<String> {
-        let Content::Unknown(expression) = &tree.content else { return None };
-        let file = &self.named("file", expression)?.body;
+        let file = match &tree.content {
+            Content::Unknown(expression) => &self.named("file", expression)?.body,
+            // By the name that the code gives the file: `local:snippets/web.yaml`.
+            Content::Text(volume) => {
+                let called = volume.split_once(":snippets/")?.1;
+                let is_it = |resource: &&Resource| {
+                    let raw = resource.body.one("source_raw");
+                    let own = raw.and_then(|raw| raw.get("file_name")).and_then(Tree::peek);
+                    kind(&resource.kind) == "file" && own.as_deref() == Some(called)
+                };
+                &self.resources.iter().find(is_it)?.body
+            }
+            _ => return None,
+        };
         let raw = file.one("source_raw")?;
         let text = raw.text_if("data", |text| text.contains('\n'))?;
         let why = "Strata makes an ISO of the text, and needs no snippets";
@@ -168,18 +190,18 @@ pub(super) fn machine(
     // The provider starts machines with their host unless told otherwise.
     vm.insert("onboot".into(), json!(body.bool("on_boot").unwrap_or(true)));
     vm.put("started", body.bool("started"));
-    processor(body, &mut vm);
-    vm.put("bios", body.text_if("bios", |bios| Bios::WORDS.contains(&bios)));
+    // What is cloned has what the code does not say from its template.
+    let fresh = body.one("clone").is_none();
+    processor(body, fresh, &mut vm);
+    vm.put("bios", word_of(import, body, "bios", Bios::WORDS));
     vm.put("machine", body.text("machine"));
-    vm.put(
-        "scsiController",
-        body.text_if("scsi_hardware", |found| output::SCSI_CONTROLLERS.contains(&found)),
-    );
+    let controller = word_of(import, body, "scsi_hardware", output::SCSI_CONTROLLERS);
+    vm.put("scsiController", controller.or_else(|| fresh.then(|| "virtio-scsi-pci".to_owned())));
     vm.put("tablet", body.bool("tablet_device"));
     vm.put_full("bootOrder", json!(body.texts("boot_order")));
-    if let Some(system) = body.one("operating_system") {
-        vm.put("osType", system.text_if("type", |found| output::OS_TYPES.contains(&found)));
-    }
+    let system = body.one("operating_system");
+    let known = system.and_then(|system| word_of(import, system, "type", output::OS_TYPES));
+    vm.put("osType", known.or_else(|| (fresh || system.is_some()).then(|| "other".to_owned())));
     if let Some(agent) = body.one("agent") {
         let mut written = Object::new();
         written.insert("enabled".into(), json!(agent.bool("enabled").unwrap_or(false)));
@@ -196,10 +218,17 @@ pub(super) fn machine(
     if let Some(efi) = body.one("efi_disk") {
         let mut written = Object::new();
         written.put("storage", efi.text("datastore_id"));
-        written.put("type", efi.text_if("type", |found| ["2m", "4m"].contains(&found)));
+        let kind = efi.text_if("type", |found| ["2m", "4m"].contains(&found));
+        written.insert("type".into(), json!(kind.unwrap_or_else(|| "2m".to_owned())));
         written.put("format", efi.text_if("file_format", |found| output::FORMATS.contains(&found)));
-        written.put("preEnrolledKeys", efi.bool("pre_enrolled_keys"));
+        let keys = efi.bool("pre_enrolled_keys").unwrap_or(false);
+        written.insert("preEnrolledKeys".into(), json!(keys));
         vm.insert("efi".into(), Json::Object(written));
+    } else if fresh && vm.get("bios").and_then(Json::as_str) == Some("ovmf") {
+        import.note(
+            Some(&body.place),
+            format!("`{own}` has the firmware `ovmf` and no disk for its settings: Strata adds one"),
+        );
     }
     if let Some(tpm) = body.one("tpm_state") {
         let mut written = Object::new();
@@ -213,6 +242,21 @@ pub(super) fn machine(
     clone(import, around, body, own, &mut vm);
     cloud_init(import, around, body, own, &mut vm);
     (vm, body.bool("template") == Some(true))
+}
+
+/// One of the words that Strata knows; another is told, also where a condition of the code looked at it.
+fn word_of(import: &mut Import<'_>, body: &Tree, key: &str, words: &[&str]) -> Option<String> {
+    let tree = body.get(key)?;
+    let text = tree.peek()?;
+    if words.contains(&text.as_str()) {
+        return tree.as_text();
+    }
+    tree.take_all();
+    import.note(
+        Some(&tree.place),
+        format!("`{key}` is `{text}`, which Strata does not know: it was not carried over"),
+    );
+    None
 }
 
 /// How long things may take, and what tells the provider how to go about it.
@@ -251,20 +295,28 @@ fn times(import: &mut Import<'_>, body: &Tree, vm: &mut Object) {
     }
 }
 
-fn processor(body: &Tree, vm: &mut Object) {
+fn processor(body: &Tree, fresh: bool, vm: &mut Object) {
     let empty = Tree::empty("");
-    let cpu = body.one("cpu").unwrap_or(&empty);
-    vm.insert("cores".into(), json!(cpu.int_in("cores", 1..=1024).unwrap_or(1)));
-    vm.put("sockets", cpu.int_in("sockets", 1..=16));
+    let said = body.one("cpu");
+    let cpu = said.unwrap_or(&empty);
     let mut written = Object::new();
-    written.put("type", cpu.text("type"));
+    if said.is_some() || fresh {
+        vm.insert("cores".into(), json!(cpu.int_in("cores", 1..=1024).unwrap_or(1)));
+        let model = cpu.get("type").and_then(Tree::as_text);
+        written.insert("type".into(), json!(model.unwrap_or_else(|| "qemu64".to_owned())));
+    }
+    vm.put("sockets", cpu.int_in("sockets", 1..=16));
     written.put_full("flags", json!(cpu.texts("flags")));
     written.put("units", cpu.int_in("units", 1..=262_144));
     written.put("limit", cpu.get("limit").and_then(Tree::as_number).filter(|limit| *limit > 0.0));
     written.put("numa", cpu.bool("numa"));
     written.put("affinity", cpu.text("affinity"));
     vm.put_full("cpu", Json::Object(written));
-    let memory = body.one("memory").unwrap_or(&empty);
+    let said = body.one("memory");
+    if said.is_none() && !fresh {
+        return;
+    }
+    let memory = said.unwrap_or(&empty);
     let dedicated = memory.int_in("dedicated", 16..=i64::from(u32::MAX)).unwrap_or(512);
     vm.insert("memory".into(), json!(dedicated));
     // Nothing said turns ballooning off.
@@ -408,17 +460,16 @@ fn cloud_init(import: &mut Import<'_>, around: &Around<'_>, body: &Tree, own: &s
         Some(user) => {
             written.put("user", user.text("username"));
             written.put_full("sshKeys", json!(keys(user, "keys")));
-            if let Some(password) = user.text("password") {
-                let secret = format!("{}_password", name(own).replace('-', "_"));
-                written.insert("password".into(), import.secret(&secret, &password));
-            }
+            let secret = format!("{}_password", name(own).replace('-', "_"));
+            written.put("password", user.get("password").and_then(|tree| import.secret_of(tree, &secret)));
         }
         None => {}
     }
     name_servers(found, &mut written);
     written.put("upgrade", found.bool("upgrade"));
     written.put("type", found.text_if("type", |text| CloudInitType::WORDS.contains(&text)));
-    written.put("storage", found.text("datastore_id"));
+    let storage = found.text("datastore_id");
+    written.insert("storage".into(), json!(storage.unwrap_or_else(|| "local-lvm".to_owned())));
     import.needless(found, &["interface"], "Strata decides which slot the drive of cloud-init has");
     vm.put_full("cloudInit", Json::Object(written));
 }
@@ -522,6 +573,7 @@ pub(super) fn container(
     if let Some(system) = system {
         guest.put("osType", system.text_if("type", |found| output::DISTRIBUTIONS.contains(&found)));
     }
+    guest.entry("osType").or_insert_with(|| json!("unmanaged"));
     let empty = Tree::empty("");
     let cpu = body.one("cpu").unwrap_or(&empty);
     guest.insert("cores".into(), json!(cpu.int_in("cores", 1..=8192).unwrap_or(1)));
@@ -532,7 +584,8 @@ pub(super) fn container(
     let disk = body.one("disk").unwrap_or(&empty);
     let mut root = Object::new();
     root.insert("size".into(), json!(disk.int_in("size", 1..=1_048_576).unwrap_or(4)));
-    root.put("storage", disk.text("datastore_id"));
+    let storage = disk.text("datastore_id");
+    root.insert("storage".into(), json!(storage.unwrap_or_else(|| "local".to_owned())));
     for key in ["acl", "quota", "replicate"] {
         root.put(key, disk.bool(key));
     }
@@ -560,11 +613,8 @@ pub(super) fn container(
         name_servers(found, &mut guest);
         if let Some(user) = found.one("user_account") {
             guest.put_full("sshKeys", json!(keys(user, "keys")));
-            if let Some(password) = user.text("password") {
-                let secret = format!("{}_password", name(own).replace('-', "_"));
-                let reference = import.secret(&secret, &password);
-                guest.insert("password".into(), reference);
-            }
+            let secret = format!("{}_password", name(own).replace('-', "_"));
+            guest.put("password", user.get("password").and_then(|tree| import.secret_of(tree, &secret)));
         }
     }
     guest.put_full("network", Json::Array(nics.into_iter().map(Json::Object).collect()));

@@ -12,7 +12,7 @@ use super::output::{self, Object, Put};
 use super::tree::{Place, Tree};
 use super::{Import, name};
 
-const KINDS: [&str; 16] = [
+pub(super) const KINDS: [&str; 16] = [
     "user",
     "role",
     "group",

@@ -19,6 +19,12 @@ fn call<'r>(root: &'r Root<'_>) -> Option<&'r Block> {
     })
 }
 
+/// The environment that the call names.
+pub(super) fn environment(root: &Root<'_>) -> Option<String> {
+    let arguments = Frame::new(&root.module, 0).block(call(root)?);
+    arguments.get("cluster_env").and_then(Tree::peek)
+}
+
 pub(super) fn is_cluster(root: &Root<'_>) -> bool {
     call(root).is_some() || root.module.variables.contains_key("talos_node_configs")
 }
@@ -138,7 +144,7 @@ pub(super) fn import(import: &mut Import<'_>, root: &Root<'_>, values: &Tree) {
         talos.insert("clusterName".into(), json!(own));
     }
     document.insert("cluster".into(), Json::Object(cluster));
-    document.insert("proxmox".into(), placement(import, root, &said));
+    document.insert("proxmox".into(), placement(import, root, &said, &stack, count));
     document.put("gitops", gitops(import, root));
     secrets(import, values);
     others(import, root, block);
@@ -217,7 +223,7 @@ fn nodes(import: &mut Import<'_>, said: &Said<'_>) -> Vec<(i64, String, Option<S
     found
 }
 
-fn placement(import: &mut Import<'_>, root: &Root<'_>, said: &Said<'_>) -> Json {
+fn placement(import: &mut Import<'_>, root: &Root<'_>, said: &Said<'_>, stack: &str, count: i64) -> Json {
     let mut proxmox = Object::new();
     // Without a provider in the code, its values are in the variables.
     let has_provider =
@@ -252,9 +258,30 @@ fn placement(import: &mut Import<'_>, root: &Root<'_>, said: &Said<'_>) -> Json 
         .or_else(|| said.arguments.get("target_node"))
         .and_then(Tree::as_text);
     proxmox.insert("node".into(), json!(node.unwrap_or_else(|| "pve".to_owned())));
-    let id = said.get("nodes_vm_start_id", "vm_start_id").and_then(|tree| tree.as_int_in(100..=999_999_999));
+    let said_id = said.get("nodes_vm_start_id", "vm_start_id");
+    let id = said_id.and_then(|tree| tree.as_int_in(100..=999_999_999)).unwrap_or(800);
+    let endpoint = import.targets[&target]["proxmox"]["endpoint"].as_str().unwrap_or_default().to_owned();
+    let other = (id..id + count).find_map(|id| import.taken.get(&(endpoint.clone(), id)).cloned());
+    let id = match other {
+        // A number of an example takes no machine's away.
+        Some(other) if said_id.is_some_and(Tree::is_example) => {
+            let free = (900_001..).step_by(100).find(|base| {
+                (*base..*base + count).all(|id| !import.taken.contains_key(&(endpoint.clone(), id)))
+            });
+            let place = Place::new(&root.folder, 1);
+            import.note(Some(&place), format!("the VMID {id} comes from an example, and `{other}` has it: another stands in for it, write the real one"));
+            free.unwrap_or(id)
+        }
+        _ => id,
+    };
+    for number in id..id + count {
+        import
+            .taken
+            .entry((endpoint.clone(), number))
+            .or_insert_with(|| format!("{stack}-cp-{}", number - id + 1));
+    }
     let mut vm = Object::new();
-    vm.insert("idBase".into(), json!(id.unwrap_or(800)));
+    vm.insert("idBase".into(), json!(id));
     vm.insert("cpu".into(), json!({"type": "x86-64-v2-AES"}));
     vm.insert("scsiController".into(), json!("virtio-scsi-pci"));
     proxmox.insert("vm".into(), Json::Object(vm));
@@ -283,7 +310,7 @@ fn gitops(import: &mut Import<'_>, root: &Root<'_>) -> Option<Json> {
 }
 
 /// Secrets that lie in the clear beside the rest.
-fn secrets(import: &mut Import<'_>, values: &Tree) {
+pub(super) fn secrets(import: &mut Import<'_>, values: &Tree) {
     for key in ["github_token", "cloudflare_token", "truenas_api_key"] {
         if let Some(value) = values.text(key) {
             import.secret(key, &value);

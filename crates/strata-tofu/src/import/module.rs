@@ -22,7 +22,7 @@ const MAX_LEVEL: usize = 8;
 /// Expressions that are looked at for one root: what a few lines of loops in loops would otherwise multiply.
 const BUDGET: usize = 1_500_000;
 /// Arguments that say how, not what.
-const META: [&str; 9] = [
+const META: [&str; 10] = [
     "count",
     "for_each",
     "provider",
@@ -32,6 +32,7 @@ const META: [&str; 9] = [
     "version",
     "lifecycle",
     "connection",
+    "provisioner",
 ];
 
 /// The code of the repository, read once.
@@ -92,7 +93,11 @@ pub(super) struct Module<'w> {
     pub(super) marks: Rc<Marks>,
     library: Rc<Library<'w>>,
     root: String,
+    /// What stands before the addresses of its resources: `module.nodes[0].`.
+    path: String,
     budget: Rc<Cell<usize>>,
+    /// Where nobody says how many there are, one is looked at.
+    assume: Rc<Cell<bool>>,
     level: usize,
     /// What names were found to stand for: the same is asked for again and again.
     named: RefCell<HashMap<String, Option<(Tree, usize)>>>,
@@ -110,9 +115,29 @@ pub(super) struct Resource {
     pub(super) body: Tree,
     /// Where it is asked for: in the root module.
     pub(super) place: Place,
+    /// Where its own block stands.
+    pub(super) at: Place,
+    /// The module that it is in: `module.nodes[0].`, or nothing.
+    pub(super) path: String,
+    /// What the code says of its life.
+    pub(super) lifecycle: Option<Lifecycle>,
+}
+
+/// The block `lifecycle` of a resource.
+#[derive(Debug, Clone)]
+pub(super) struct Lifecycle {
+    pub(super) place: Place,
+    pub(super) prevent_destroy: bool,
+    /// The attributes whose changes are passed over.
+    pub(super) ignored: Vec<String>,
 }
 
 impl Resource {
+    /// The address with the module that it is in, as references name it.
+    pub(super) fn full_address(&self) -> String {
+        format!("{}{}", self.path, self.address())
+    }
+
     /// The block that it is made by, for all that are.
     pub(super) fn block(&self) -> String {
         format!("{}.{}", self.kind, self.name)
@@ -130,9 +155,15 @@ impl Resource {
 #[derive(Default)]
 pub(super) struct Expansion {
     pub(super) resources: Vec<Resource>,
-    /// The calls of modules in the root, with their arguments.
+    /// What the code asks others for: blocks of `data`, whose kinds are without that word.
+    pub(super) data: Vec<Resource>,
+    /// The calls of modules, with their arguments.
     pub(super) calls: Vec<(String, Tree)>,
     pub(super) notes: Vec<(Place, String)>,
+    /// The folders whose code was evaluated.
+    pub(super) folders: BTreeSet<String>,
+    /// Guests may be missing: how many there are of a block that makes some could not be told.
+    pub(super) incomplete: bool,
 }
 
 impl<'w> Module<'w> {
@@ -153,7 +184,9 @@ impl<'w> Module<'w> {
             marks: marks.clone(),
             library: library.clone(),
             root: folder.to_owned(),
+            path: String::new(),
             budget: Rc::new(Cell::new(BUDGET)),
+            assume: Rc::default(),
             level: 0,
             named: RefCell::default(),
             asked: RefCell::default(),
@@ -242,22 +275,18 @@ impl<'w> Module<'w> {
         Tree::map_of(Place::new(&self.folder, 1), entries)
     }
 
-    /// What a name that no loop binds stands for, and how many attributes behind it that took.
-    pub(super) fn named<'n>(
-        &self,
-        frame: &Frame<'_>,
-        root: &str,
-        attribute: &dyn Fn(usize) -> Option<&'n str>,
-    ) -> Option<(Tree, usize)> {
-        let name = attribute(0)?;
+    /// What a name that no loop binds stands for, and how many steps behind it that took.
+    pub(super) fn named(&self, frame: &Frame<'_>, root: &str, steps: &[Step]) -> Option<(Tree, usize)> {
+        let name = steps.first()?.name()?;
         if root == "var" {
             return Some((self.variables.get(name)?.clone(), 1));
         }
-        let key = format!("{root}.{name}.{}", attribute(1).filter(|_| root != "local").unwrap_or_default());
+        let taken = if matches!(root, "local" | "path") { 1 } else { steps.len() };
+        let key = format!("{root}{}", written(&steps[..taken]));
         if let Some(known) = self.named.borrow().get(&key) {
             return known.clone();
         }
-        let found = self.work_out(frame, root, name, attribute);
+        let found = self.work_out(frame, root, name, steps);
         // Deep inside, and where modules ask each other, what is found may have been cut short.
         if frame.depth() <= SURE_DEPTH && self.asked.borrow().is_empty() {
             self.named.borrow_mut().insert(key, found.clone());
@@ -265,13 +294,7 @@ impl<'w> Module<'w> {
         found
     }
 
-    fn work_out<'n>(
-        &self,
-        frame: &Frame<'_>,
-        root: &str,
-        name: &str,
-        attribute: &dyn Fn(usize) -> Option<&'n str>,
-    ) -> Option<(Tree, usize)> {
+    fn work_out(&self, frame: &Frame<'_>, root: &str, name: &str, steps: &[Step]) -> Option<(Tree, usize)> {
         let inner = Frame::new(self, frame.depth() + 1);
         match root {
             "local" => {
@@ -288,47 +311,166 @@ impl<'w> Module<'w> {
                 Some((Tree::new(Place::new(folder, 1), Content::Text(folder.clone())), 1))
             }
             "module" => {
-                let output = attribute(1)?;
                 let call =
                     self.blocks.iter().find(|block| block.kind == "module" && block.label(0) == name)?;
-                if call.attribute("count").is_some() || call.attribute("for_each").is_some() {
-                    return None;
-                }
                 if !self.asked.borrow_mut().insert(name.to_owned()) {
                     return None;
                 }
-                let child = self.child(call, &inner.block(call));
+                let found = self.outputs(&inner, call, &steps[1..]);
                 self.asked.borrow_mut().remove(name);
-                let child = child?;
-                let found =
-                    child.blocks.iter().find(|block| block.kind == "output" && block.label(0) == output)?;
-                let value = found.attribute("value")?;
-                let tree = Frame::new(&child, inner.depth() + 1).attribute(value);
-                Some((tree, 2))
+                found.map(|(tree, used)| (tree, used + 1))
             }
-            "data" | "each" | "count" | "self" | "terraform" => None,
+            "data" => {
+                let own = steps.get(1)?.name()?;
+                let is_it =
+                    |block: &&Block| block.kind == "data" && block.label(0) == name && block.label(1) == own;
+                let block = self.blocks.iter().find(is_it)?;
+                let (tree, used) =
+                    self.of_resource(&inner, block, &format!("data.{name}.{own}"), &steps[2..])?;
+                Some((tree, used + 2))
+            }
+            "each" | "count" | "self" | "terraform" => None,
             kind => {
-                let wanted = attribute(1)?;
                 let is_it = |block: &&Block| {
                     block.kind == "resource" && block.label(0) == kind && block.label(1) == name
                 };
                 let block = self.blocks.iter().find(is_it)?;
-                if block.attribute("count").is_some() || block.attribute("for_each").is_some() {
-                    return None;
-                }
-                let wanted = if wanted == "id" { identity(kind) } else { wanted };
-                Some((inner.attribute(block.attribute(wanted)?), 2))
+                let (tree, used) = self.of_resource(&inner, block, &format!("{kind}.{name}"), &steps[1..])?;
+                Some((tree, used + 1))
             }
         }
     }
 
+    /// What is asked of a resource: what its code says, or a reference that names it wherever it is passed on.
+    fn of_resource(
+        &self,
+        frame: &Frame<'_>,
+        block: &Block,
+        address: &str,
+        steps: &[Step],
+    ) -> Option<(Tree, usize)> {
+        let several = block.attribute("count").is_some() || block.attribute("for_each").is_some();
+        if !several {
+            return self.attribute_of(frame, block, format!("{}{address}", self.path), steps);
+        }
+        let instances = self.instances(frame, block, &block.place, &mut Vec::new());
+        match steps.first() {
+            Some(Step::Key(key)) => {
+                let number = key.parse::<usize>().ok().filter(|_| block.attribute("count").is_some());
+                let (own, instance) = match number {
+                    Some(number) => instances.get(number)?,
+                    None => instances.iter().find(|(own, _)| own.as_ref() == Some(key))?,
+                };
+                let key = own.as_ref().map(|own| format!("[{own}]")).unwrap_or_default();
+                let address = format!("{}{address}{key}", self.path);
+                let (tree, used) = self.attribute_of(instance, block, address, &steps[1..])?;
+                Some((tree, used + 1))
+            }
+            Some(Step::Name(_)) => None,
+            _ => {
+                let whole = |own: &Option<String>, instance: &Frame<'_>| {
+                    let key = own.as_ref().map(|own| format!("[{own}]")).unwrap_or_default();
+                    self.attribute_of(instance, block, format!("{}{address}{key}", self.path), &[])
+                };
+                let bodies: Option<Vec<(String, Tree)>> = instances
+                    .iter()
+                    .map(|(own, instance)| Some((own.clone().unwrap_or_default(), whole(own, instance)?.0)))
+                    .collect();
+                Some((several_of(block, bodies?), 0))
+            }
+        }
+    }
+
+    /// One attribute of one instance; all of them where nothing more is asked.
+    fn attribute_of(
+        &self,
+        frame: &Frame<'_>,
+        block: &Block,
+        address: String,
+        steps: &[Step],
+    ) -> Option<(Tree, usize)> {
+        let reference =
+            |text: String| Tree::new(block.place.clone(), Content::Unknown(format!("{address}{text}")));
+        let Some(wanted) = steps.first().map(Step::name) else {
+            let mut entries = without_meta(&frame.block(block)).entries().to_vec();
+            for computed in ["id", identity(block.label(0))] {
+                if !entries.iter().any(|(known, _)| known == computed) {
+                    entries.push((computed.to_owned(), reference(format!(".{computed}"))));
+                }
+            }
+            return Some((Tree::map_of(block.place.clone(), entries), 0));
+        };
+        let wanted = wanted?;
+        let own =
+            if wanted == "id" && block.attribute("id").is_none() { identity(block.label(0)) } else { wanted };
+        match block.attribute(own) {
+            Some(attribute) => Some((frame.attribute(attribute), 1)),
+            None if block.blocks.iter().any(|inner| inner.kind == own) => {
+                let (_, tree) = frame.block(block).entries().iter().find(|(known, _)| known == own)?.clone();
+                Some((tree, 1))
+            }
+            None => Some((reference(written(steps)), steps.len())),
+        }
+    }
+
+    /// What is asked of a call: one output, those of one instance, or of all.
+    fn outputs(&self, frame: &Frame<'_>, call: &Block, steps: &[Step]) -> Option<(Tree, usize)> {
+        let several = call.attribute("count").is_some() || call.attribute("for_each").is_some();
+        if !several {
+            let child = self.child(call, &frame.block(call), None)?;
+            return match steps.first() {
+                Some(Step::Name(output)) => Some((child.output(output)?, 1)),
+                _ => Some((child.all_outputs(), 0)),
+            };
+        }
+        let instances = self.instances(frame, call, &call.place, &mut Vec::new());
+        let by_number = call.attribute("count").is_some();
+        let one = |number: usize, own: &Option<String>, instance: &Frame<'_>| {
+            let key = own.clone().or_else(|| by_number.then(|| number.to_string()));
+            self.child(call, &instance.block(call), key.as_deref())
+        };
+        if let Some(Step::Key(key)) = steps.first() {
+            let number = key.parse::<usize>().ok().filter(|_| by_number);
+            let found = instances.iter().enumerate().find(|(index, (own, _))| match number {
+                Some(number) => *index == number,
+                None => own.as_ref() == Some(key),
+            });
+            let (index, (own, instance)) = found?;
+            let child = one(index, own, instance)?;
+            return match steps.get(1) {
+                Some(Step::Name(output)) => Some((child.output(output)?, 2)),
+                _ => Some((child.all_outputs(), 1)),
+            };
+        }
+        let all: Option<Vec<(String, Tree)>> = instances
+            .iter()
+            .enumerate()
+            .map(|(index, (own, instance))| {
+                Some((own.clone().unwrap_or_default(), one(index, own, instance)?.all_outputs()))
+            })
+            .collect();
+        Some((several_of(call, all?), 0))
+    }
+
+    fn output(&self, name: &str) -> Option<Tree> {
+        let found = self.blocks.iter().find(|block| block.kind == "output" && block.label(0) == name)?;
+        Some(Frame::new(self, 1).attribute(found.attribute("value")?))
+    }
+
+    fn all_outputs(&self) -> Tree {
+        let names = self.blocks.iter().filter(|block| block.kind == "output").map(|block| block.label(0));
+        let entries = names.filter_map(|name| Some((name.to_owned(), self.output(name)?))).collect();
+        Tree::map_of(Place::new(&self.folder, 1), entries)
+    }
+
     /// A module that a block calls, if its code is in the repository.
-    fn child(&self, call: &Block, arguments: &Tree) -> Option<Self> {
-        let source = call.literal("source")?;
-        if self.level >= MAX_LEVEL || !(source.starts_with("./") || source.starts_with("../")) {
+    fn child(&self, call: &Block, arguments: &Tree, key: Option<&str>) -> Option<Self> {
+        if self.level >= MAX_LEVEL {
             return None;
         }
-        let folder = resolve(&self.folder, source)?;
+        let folder = self.folder_of(call)?;
+        let key = key.map(|key| format!("[{key}]")).unwrap_or_default();
+        let path = format!("{}module.{}{key}.", self.path, call.label(0));
         let blocks = self.library.folder(&folder);
         if blocks.is_empty() {
             return None;
@@ -340,7 +482,9 @@ impl<'w> Module<'w> {
             marks: self.marks.clone(),
             library: self.library.clone(),
             root: self.root.clone(),
+            path,
             budget: self.budget.clone(),
+            assume: self.assume.clone(),
             level: self.level + 1,
             named: RefCell::default(),
             asked: RefCell::default(),
@@ -356,32 +500,76 @@ impl<'w> Module<'w> {
         Some(child)
     }
 
+    /// The folder of the module that a call names, if it lies in the repository.
+    fn folder_of(&self, call: &Block) -> Option<String> {
+        let source = call.literal("source")?;
+        let inside = source.starts_with("./") || source.starts_with("../");
+        inside.then(|| resolve(&self.folder, source)).flatten()
+    }
+
     pub(super) fn expand(&self) -> Expansion {
         let mut found = Expansion::default();
         self.collect(&mut found, None);
         found
     }
 
+    /// The same, with one of each where only a run, or a file that is not here, would tell how many there are.
+    pub(super) fn expand_assuming(&self) -> Expansion {
+        self.assume.set(true);
+        self.named.take();
+        let found = self.expand();
+        self.assume.set(false);
+        self.named.take();
+        found
+    }
+
     fn collect(&self, found: &mut Expansion, asked: Option<&Place>) {
         let frame = Frame::new(self, 0);
+        found.folders.insert(self.folder.clone());
         for block in self.blocks.iter() {
             let place = asked.unwrap_or(&block.place);
             match block.kind.as_str() {
-                "resource" => {
+                "resource" | "data" => {
+                    let told = found.notes.len();
                     for (key, instance) in self.instances(&frame, block, place, &mut found.notes) {
-                        found.resources.push(Resource {
+                        let whole = instance.block(block);
+                        let resource = Resource {
                             kind: block.label(0).to_owned(),
                             name: block.label(1).to_owned(),
                             key,
-                            body: without_meta(&instance.block(block)),
+                            body: without_meta(&whole),
                             place: place.clone(),
-                        });
+                            at: block.place.clone(),
+                            path: self.path.clone(),
+                            lifecycle: lifecycle(block, &whole),
+                        };
+                        for step in block.blocks.iter().filter(|inner| inner.kind == "provisioner") {
+                            let message = format!(
+                                "`{}` runs a provisioner `{}`, which Strata does not: it was not carried over",
+                                resource.block(),
+                                step.label(0)
+                            );
+                            if !found.notes.iter().any(|(at, _)| *at == step.place) {
+                                found.notes.push((step.place.clone(), message));
+                            }
+                        }
+                        if block.kind == "data" {
+                            found.data.push(resource);
+                        } else {
+                            found.resources.push(resource);
+                        }
                     }
+                    found.incomplete |= found.notes.len() > told && is_guest(block);
                 }
                 "module" => {
-                    for (_, instance) in self.instances(&frame, block, place, &mut found.notes) {
+                    let told = found.notes.len();
+                    let by_number = block.attribute("count").is_some();
+                    let instances = self.instances(&frame, block, place, &mut found.notes);
+                    found.incomplete |= found.notes.len() > told && self.makes_guests(block);
+                    for (index, (key, instance)) in instances.into_iter().enumerate() {
                         let arguments = instance.block(block);
-                        match self.child(block, &arguments) {
+                        let key = key.or_else(|| by_number.then(|| index.to_string()));
+                        match self.child(block, &arguments, key.as_deref()) {
                             Some(child) => child.collect(found, Some(place)),
                             None => {
                                 let source = block.literal("source").unwrap_or_default();
@@ -392,14 +580,41 @@ impl<'w> Module<'w> {
                                 found.notes.push((block.place.clone(), message));
                             }
                         }
-                        if asked.is_none() {
-                            found.calls.push((block.label(0).to_owned(), without_meta(&arguments)));
-                        }
+                        let called = format!("{}module.{}.", self.path, block.label(0));
+                        found.calls.push((called, without_meta(&arguments)));
                     }
                 }
                 _ => {}
             }
         }
+    }
+
+    /// Whether the code that a call names has guests in it, however deep.
+    fn makes_guests(&self, call: &Block) -> bool {
+        self.folder_of(call).is_some_and(|folder| self.has_block(vec![folder], &is_guest))
+    }
+
+    /// Whether this code, or that of a module below it, has a resource of some kind, whatever its values come to.
+    pub(super) fn could_make(&self, is_it: &dyn Fn(&Block) -> bool) -> bool {
+        self.has_block(vec![self.folder.clone()], is_it)
+    }
+
+    fn has_block(&self, mut open: Vec<String>, is_it: &dyn Fn(&Block) -> bool) -> bool {
+        let mut seen = BTreeSet::new();
+        while let Some(folder) = open.pop() {
+            if !seen.insert(folder.clone()) {
+                continue;
+            }
+            for block in self.library.folder(&folder).iter() {
+                if block.kind == "resource" && is_it(block) {
+                    return true;
+                }
+                let source = block.literal("source").filter(|source| source.starts_with('.'));
+                let source = source.filter(|_| block.kind == "module");
+                open.extend(source.and_then(|source| resolve(&folder, source)));
+            }
+        }
+        false
     }
 
     /// The frames of the instances of a block, with the key of each.
@@ -413,6 +628,17 @@ impl<'w> Module<'w> {
         let label = block.labels.join(".");
         if let Some(count) = block.attribute("count") {
             let tree = frame.attribute(count);
+            if self.assume.get() && matches!(tree.content, Content::Unknown(_)) {
+                notes.push((
+                    place.clone(),
+                    format!(
+                        "how many of `{label}` there are is in no file that was read: one was written down"
+                    ),
+                ));
+                let number = Tree::new(tree.place.clone(), Content::Number(0.0));
+                let one = Tree::map_of(tree.place.clone(), vec![("index".to_owned(), number)]);
+                return vec![(None, frame.with("count", one))];
+            }
             let Some(count) = tree.as_int_in(0..=10_000) else {
                 notes.push((
                     place.clone(),
@@ -470,6 +696,68 @@ fn identity(kind: &str) -> &'static str {
     }
 }
 
+/// A step behind a name: `.vm_id`, `["web"]`, or one that is none of these.
+pub(super) enum Step {
+    Name(String),
+    Key(String),
+    Other,
+}
+
+impl Step {
+    fn name(&self) -> Option<&str> {
+        match self {
+            Self::Name(name) => Some(name),
+            _ => None,
+        }
+    }
+}
+
+impl std::fmt::Display for Step {
+    fn fmt(&self, to: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Name(name) => write!(to, ".{name}"),
+            Self::Key(key) => write!(to, "[{key}]"),
+            Self::Other => to.write_str("[*]"),
+        }
+    }
+}
+
+/// Steps as they are written.
+fn written(steps: &[Step]) -> String {
+    steps.iter().map(ToString::to_string).collect()
+}
+
+/// Instances by their keys, or by their numbers.
+fn several_of(block: &Block, found: Vec<(String, Tree)>) -> Tree {
+    if block.attribute("count").is_some() {
+        Tree::list_of(block.place.clone(), found.into_iter().map(|(_, tree)| tree).collect())
+    } else {
+        Tree::map_of(block.place.clone(), found)
+    }
+}
+
+/// Whether a block makes a machine or a container.
+fn is_guest(block: &Block) -> bool {
+    let kind = super::guest::kind(block.label(0));
+    matches!(kind, "vm" | "container" | "vm_qemu" | "lxc" | "lxc_guest" | "cloned_vm" | "vm2")
+}
+
+fn lifecycle(block: &Block, body: &Tree) -> Option<Lifecycle> {
+    let found = block.blocks.iter().find(|inner| inner.kind == "lifecycle")?;
+    let said = body.one("lifecycle").and_then(|tree| tree.bool("prevent_destroy"));
+    let names = |expression: &Expression| -> Vec<String> {
+        match expression {
+            Expression::Array(items) => items.iter().map(|item| item.to_string().trim().to_owned()).collect(),
+            other => vec![other.to_string().trim().to_owned()],
+        }
+    };
+    Some(Lifecycle {
+        place: found.place.clone(),
+        prevent_destroy: said.unwrap_or(false),
+        ignored: found.attribute("ignore_changes").map(|list| names(&list.value)).unwrap_or_default(),
+    })
+}
+
 fn without_meta(tree: &Tree) -> Tree {
     let entries = tree.entries().iter().filter(|(name, _)| !META.contains(&name.as_str()));
     Tree::map_of(tree.place.clone(), entries.cloned().collect())
@@ -513,7 +801,7 @@ fn object(frame: &Frame<'_>, shape: &Expression, source: &Source, value: &Tree) 
                 Some(default) => {
                     // The code's word, not the user's.
                     let tree = frame.value(default, source, &value.place);
-                    tree.take_all();
+                    tree.hush();
                     tree
                 }
                 // An attribute that is not set is null to the code.

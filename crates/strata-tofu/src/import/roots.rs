@@ -13,7 +13,9 @@ use super::guest::{self, Around, kind};
 use super::module::{Expansion, Module, Resource};
 use super::output::Object;
 use super::tree::{Content, Place, Tree};
-use super::{Guests, Import, base, firewall, groups, host, layered, name, stacks, telmate};
+use super::{
+    Guests, Import, NO_TOKEN, base, firewall, groups, host, layered, name, provider_talos, stacks, telmate,
+};
 use crate::path::resolve;
 
 /// A root with one set of values.
@@ -43,8 +45,11 @@ pub(super) fn import(import: &mut Import<'_>) {
             import.target(&url, false, token.as_deref());
         }
     }
-    // Templates first: machines of other roots are cloned from them.
-    all.sort_by_cached_key(|(_, root, _)| !root.module.expand().resources.iter().any(is_template));
+    // Templates first: machines of other roots are cloned from them. Numbers of examples are the last to be given out.
+    all.sort_by_cached_key(|(_, root, _)| {
+        let example = root.module.variables.values().any(Tree::is_example);
+        (example, !root.module.expand().resources.iter().any(is_template))
+    });
     for (kind, root, several) in &all {
         one(import, *kind, root, *several);
     }
@@ -110,6 +115,83 @@ fn folders(import: &Import<'_>) -> Vec<String> {
     all.iter().filter(is_root).cloned().collect()
 }
 
+/// What the variables of a root look like; it says how things are filed, and stands in for code that is not there.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Shape {
+    Stacks,
+    Groups,
+    Cluster,
+}
+
+impl Shape {
+    fn of(kind: Kind, root: &Root<'_>, values: &Tree) -> Option<Self> {
+        if kind == Kind::Stack && stacks::fits(values) {
+            Some(Self::Stacks)
+        } else if groups::fits(values) {
+            Some(Self::Groups)
+        } else if layered::is_cluster(root) && kind != Kind::Other {
+            Some(Self::Cluster)
+        } else {
+            None
+        }
+    }
+}
+
+/// Where the machines of a root go.
+pub(super) struct Filing {
+    /// The name that the stack would like.
+    pub(super) stack: String,
+    /// The folder below `stacks/` that it lies in; nothing or with a slash behind it.
+    pub(super) above: String,
+    pub(super) environment: Option<String>,
+    pub(super) layer: Option<&'static str>,
+}
+
+impl Filing {
+    fn of(root: &Root<'_>, kind: Kind, shape: Option<Shape>, values: &Tree, several: bool) -> Self {
+        let environment = root.variant.clone().filter(|_| several || shape.is_some());
+        let plain = Self {
+            stack: own_name(root),
+            above: String::new(),
+            environment: environment.clone(),
+            layer: layer(&root.folder).filter(|_| kind == Kind::Layered),
+        };
+        match shape {
+            Some(Shape::Groups) => {
+                let said = values.get("environment_name").and_then(Tree::as_text).or(environment);
+                Self { stack: said.clone().unwrap_or(plain.stack), environment: said, ..plain }
+            }
+            Some(Shape::Cluster) => {
+                Self { environment: environment.or_else(|| layered::environment(root)), ..plain }
+            }
+            _ if kind == Kind::Stack => {
+                let inner = root.folder.split_once("stacks/").map_or(root.folder.as_str(), |(_, rest)| rest);
+                let mut parts: Vec<String> = inner.split('/').map(name).collect();
+                let last = parts.pop().unwrap_or_default();
+                let stack = match &root.variant {
+                    Some(variant) => format!("{last}-{variant}"),
+                    None => last,
+                };
+                let above = parts.iter().map(|part| format!("{part}/")).collect();
+                Self { stack, above, ..plain }
+            }
+            _ => plain,
+        }
+    }
+}
+
+/// The layer that a folder of layered Terraform is for.
+fn layer(folder: &str) -> Option<&'static str> {
+    folder.split('/').find_map(|part| {
+        match part.trim_start_matches(|letter: char| letter.is_ascii_digit() || "-_".contains(letter)) {
+            "hypervisors" => Some("hypervisors"),
+            "platforms" => Some("platforms"),
+            "legacy" => Some("standalone"),
+            _ => None,
+        }
+    })
+}
+
 fn one(import: &mut Import<'_>, kind: Kind, root: &Root<'_>, several: bool) {
     for file in import.files.code(&root.folder) {
         import.files.read(&file);
@@ -121,35 +203,59 @@ fn one(import: &mut Import<'_>, kind: Kind, root: &Root<'_>, several: bool) {
         }
     }
     let values = root.module.values();
-    if kind == Kind::Stack && stacks::fits(&values) {
-        kind.found(import);
-        stacks::import(import, root, &values);
+    let mut expansion = root.module.expand();
+    let shape = Shape::of(kind, root, &values);
+    // A cluster whose nodes are in a file that is not here is still what its modules say.
+    if expansion.incomplete && shape == Some(Shape::Cluster) && !makes_guests(&expansion) {
+        let assumed = root.module.expand_assuming();
+        if makes_guests(&assumed) {
+            expansion = Expansion { incomplete: false, ..assumed };
+        }
+    }
+    // What the code makes counts. The shape's own words do where the code is not there, or does not say how many it makes.
+    if makes_something(&expansion) && (shape.is_none() || !expansion.incomplete) {
+        let family = if matches!(shape, Some(Shape::Stacks | Shape::Groups)) { Kind::Stack } else { kind };
+        family.found(import);
+        let filing = Filing::of(root, kind, shape, &values, several);
+        native(import, root, &expansion, &filing);
+        if kind == Kind::Layered {
+            layered::secrets(import, &values);
+        }
         finish(import, root, &values);
         return;
     }
-    if groups::fits(&values) {
-        Kind::Stack.found(import);
-        groups::import(import, root, &values);
-        finish(import, root, &values);
-        return;
+    let family = match shape {
+        Some(Shape::Stacks | Shape::Groups) => Kind::Stack,
+        _ => kind,
+    };
+    match shape {
+        Some(shape) => {
+            family.found(import);
+            match shape {
+                Shape::Stacks => stacks::import(import, root, &values),
+                Shape::Groups => groups::import(import, root, &values),
+                Shape::Cluster => layered::import(import, root, &values),
+            }
+            finish(import, root, &values);
+        }
+        None if kind == Kind::Other => elsewhere(import, root, &expansion),
+        None => {
+            kind.found(import);
+            by_hand::keep(import, root, "it makes nothing of Proxmox that Strata knows");
+        }
     }
-    if layered::is_cluster(root) && kind != Kind::Other {
-        kind.found(import);
-        layered::import(import, root, &values);
-        finish(import, root, &values);
-        return;
-    }
-    let expansion = root.module.expand();
-    if expansion.resources.iter().any(|resource| is_guest(resource) || host::is_host(resource)) {
-        kind.found(import);
-        native(import, root, &expansion, several);
-        finish(import, root, &values);
-    } else if kind == Kind::Other {
-        elsewhere(import, root, &expansion);
-    } else {
-        kind.found(import);
-        by_hand::keep(import, root, "it makes nothing of Proxmox that Strata knows");
-    }
+}
+
+fn makes_guests(expansion: &Expansion) -> bool {
+    expansion.resources.iter().any(is_guest)
+}
+
+/// Whether code comes to something that Strata manages.
+pub(super) fn makes_something(expansion: &Expansion) -> bool {
+    let known = |resource: &Resource| {
+        is_guest(resource) || host::is_host(resource) || provider_talos::is_machine(resource)
+    };
+    expansion.resources.iter().any(known)
 }
 
 fn is_guest(resource: &Resource) -> bool {
@@ -161,7 +267,7 @@ fn is_template(resource: &Resource) -> bool {
 }
 
 /// What a root says beside its resources.
-fn finish(import: &mut Import<'_>, root: &Root<'_>, values: &Tree) {
+pub(super) fn finish(import: &mut Import<'_>, root: &Root<'_>, values: &Tree) {
     let frame = Frame::new(&root.module, 0);
     let (mut outputs, mut first) = (0, None);
     for block in root.module.blocks.iter() {
@@ -176,6 +282,9 @@ fn finish(import: &mut Import<'_>, root: &Root<'_>, values: &Tree) {
                     let tree = frame.block(backend);
                     import.backend(backend.label(0), &tree);
                     import.watch("backend.", &tree);
+                }
+                for cloud in block.blocks.iter().filter(|inner| inner.kind == "cloud") {
+                    import.cloud(&frame.block(cloud));
                 }
             }
             "provider" if block.label(0) != "proxmox" => {
@@ -211,6 +320,14 @@ pub(super) fn target(import: &mut Import<'_>, root: &Root<'_>) -> (String, Strin
     let Some(block) =
         blocks.filter(|block| block.kind == "provider").find(|block| block.label(0) == "proxmox")
     else {
+        let values = root.module.values();
+        if let Some((url, token)) = said(root) {
+            values.take_keys(&["proxmox_url", "proxmox_endpoint", "proxmox_api_token"]);
+            return (import.target(&url, false, token.as_deref()), base(&url));
+        }
+        if values.get("proxmox_connection").is_some() {
+            return stacks::connection(import, root, &values);
+        }
         return import.some_target(&Place::new(&root.folder, 1), "the provider `proxmox`");
     };
     let tree = frame.block(block);
@@ -222,8 +339,13 @@ pub(super) fn target(import: &mut Import<'_>, root: &Root<'_>) -> (String, Strin
         (Some(id), Some(secret)) => Some(format!("{id}={secret}")),
         _ => None,
     });
+    let token = token.or_else(|| said(root).and_then(|(_, token)| token));
+    let kept = tree.get("api_token").and_then(|token| match &token.content {
+        Content::Unknown(expression) => import.name_in_kept(expression).inspect(|_| token.take_all()),
+        _ => None,
+    });
     let login = ["username", "password", "pm_user", "pm_password", "pm_otp"];
-    if login.iter().any(|key| tree.has(key)) {
+    if login.iter().any(|key| tree.get(key).is_some()) {
         let place = block.place.clone();
         import.note(Some(&place), "the provider logs in with a password: Strata wants an API token");
         tree.take_keys(&login);
@@ -240,13 +362,23 @@ pub(super) fn target(import: &mut Import<'_>, root: &Root<'_>) -> (String, Strin
     ];
     import.needless(&tree, &how, "it tells the provider how to go about it");
     import.watch("provider.proxmox.", &tree);
-    match endpoint.filter(|url| has_host(url)) {
+    let (target, endpoint) = match endpoint.filter(|url| has_host(url)) {
         Some(endpoint) => (import.target(&endpoint, insecure, token.as_deref()), base(&endpoint)),
         None => {
             tree.take_keys(&["endpoint", "pm_api_url"]);
             import.some_target(&block.place, "`endpoint` of the provider")
         }
+    };
+    if let Some(kept) = kept {
+        let before = import.targets[&target]["proxmox"]["token"]["secret"].as_str().map(str::to_owned);
+        let stands_in =
+            |name: &String| import.imported.secrets.get(name).is_some_and(|value| value == NO_TOKEN);
+        if let Some(before) = before.filter(stands_in) {
+            import.imported.secrets.remove(&before);
+            import.targets[&target]["proxmox"]["token"] = json!({"secret": kept});
+        }
     }
+    (target, endpoint)
 }
 
 /// Whether a text is a URL of something; `https://:8006` is made of a variable that is empty.
@@ -272,30 +404,37 @@ pub(super) fn own_name(root: &Root<'_>) -> String {
     }
 }
 
-fn native(import: &mut Import<'_>, root: &Root<'_>, expansion: &Expansion, several: bool) {
+pub(super) fn native(import: &mut Import<'_>, root: &Root<'_>, expansion: &Expansion, filing: &Filing) {
     let place = Place::new(&root.folder, 1);
     let (target, endpoint) = target(import, root);
-    let own = own_name(root);
     for (place, message) in &expansion.notes {
         import.note(Some(place), message.clone());
     }
+    import.evaluated.extend(expansion.folders.iter().cloned());
     let with_guests = expansion.resources.iter().any(is_guest);
+    let mut made = Vec::new();
     if with_guests {
-        let environment = root.variant.as_deref().filter(|_| several);
-        guests(import, expansion, &own, &target, &endpoint, &place, environment);
+        made = guests(import, expansion, filing, &target, &endpoint, &place);
     }
     let hosts: Vec<&Resource> =
         expansion.resources.iter().filter(|resource| host::is_host(resource)).collect();
     if !hosts.is_empty() {
+        let own = own_name(root);
         let own = if with_guests { format!("{own}-hypervisor") } else { own };
         host::import(import, &hosts, &own, &target, &place);
     }
+    let clusters = provider_talos::import(import, root, expansion, filing, &made);
     for resource in &expansion.resources {
         let short = self::kind(&resource.kind);
         if is_guest(resource) || host::is_host(resource) || matches!(short, "download_file" | "file") {
             import.watch(&format!("{}.", resource.address()), &resource.body);
+            if !is_guest(resource) {
+                life(import, resource, None);
+            }
         } else if firewall::is_firewall(resource) && resource.body.any_taken() {
             // Some guest has it.
+        } else if clusters.contains(&resource.full_address()) {
+            import.watch(&format!("{}.", resource.address()), &resource.body);
         } else if resource.kind.starts_with("talos_") {
             let message = format!(
                 "the resource `{}` was not carried over: `strata import --state` makes a cluster of what it built",
@@ -307,26 +446,67 @@ fn native(import: &mut Import<'_>, root: &Root<'_>, expansion: &Expansion, sever
                 "the resource `{}` has no place in Strata and was not carried over",
                 resource.block()
             );
-            import.note(Some(&resource.place), message);
+            import.note(Some(&resource.at), message);
+        }
+    }
+    for data in &expansion.data {
+        if clusters.contains(&format!("data.{}", data.full_address())) {
+            import.watch(&format!("data.{}.", data.address()), &data.body);
+        } else if !data.body.any_taken() {
+            let message = format!(
+                "`data.{}` asks a running system, which an import does not: it was not used",
+                data.block()
+            );
+            import.note(Some(&data.at), message);
         }
     }
     for (call, arguments) in &expansion.calls {
-        import.watch(&format!("module.{call}."), arguments);
+        import.watch(call, arguments);
     }
+}
+
+/// What the code says of a resource's life: Strata protects guests, and passes no changes over.
+fn life(import: &mut Import<'_>, resource: &Resource, guest: Option<&mut Object>) {
+    let Some(life) = &resource.lifecycle else { return };
+    let what = resource.address();
+    match guest {
+        Some(guest) if life.prevent_destroy => {
+            guest.insert("protect".into(), json!(true));
+        }
+        None if life.prevent_destroy => import.note(
+            Some(&life.place),
+            format!("`{what}` has `prevent_destroy`, which Strata has for machines and containers alone: it was not carried over"),
+        ),
+        _ => {}
+    }
+    if !life.ignored.is_empty() {
+        let list = life.ignored.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+        import.note(
+            Some(&life.place),
+            format!("`{what}` ignores changes of {list} (`ignore_changes`): Strata brings these back to what the source says, check them in the first plan"),
+        );
+    }
+}
+
+/// A machine that was written down: the resource it came from, its document, and its key there.
+pub(super) struct Made {
+    pub(super) address: String,
+    pub(super) document: String,
+    pub(super) own: String,
 }
 
 fn guests(
     import: &mut Import<'_>,
     expansion: &Expansion,
-    own: &str,
+    filing: &Filing,
     target: &str,
     endpoint: &str,
     place: &Place,
-    environment: Option<&str>,
-) {
-    let stack = import.stack_name(own, place);
-    let document = format!("stacks/{stack}/stack.yaml");
+) -> Vec<Made> {
+    let stack = import.stack_name(&filing.stack, place);
+    let document = format!("stacks/{}{stack}/stack.yaml", filing.above);
     let mut guests = Guests::default();
+    let mut made = Vec::new();
     let mut around = Around {
         resources: &expansion.resources,
         templates: Vec::new(),
@@ -352,7 +532,44 @@ fn guests(
         let what = format!("{stack}/{called}");
         let key = if telmate { telmate::number(resource) } else { "vm_id" };
         // Telmate's provider says with zero that Proxmox may choose.
-        let known = body.int(key).filter(|number| *number != 0 || !telmate);
+        if is_template(resource) {
+            import.needless(body, &["started", "on_boot", "startup"], "a template does not run");
+        }
+        let mut known = body.int(key).filter(|number| *number != 0 || !telmate);
+        if let Some(vm_id) = known
+            && is_template(resource)
+            && let Some(there) = import.templates.get(&(base(endpoint), vm_id)).cloned()
+        {
+            let (mut again, _) = guest::machine(import, &around, body, &called);
+            as_template(&mut again);
+            let known = import.template_bodies.get(&(base(endpoint), vm_id));
+            let differs: Vec<String> = again
+                .iter()
+                .filter(|(key, value)| known.is_some_and(|known| known.get(*key) != Some(value)))
+                .map(|(key, _)| format!("`{key}`"))
+                .collect();
+            let differs = match differs.as_slice() {
+                [] => String::new(),
+                keys => format!(", although it has another {}", keys.join(", ")),
+            };
+            body.take_all();
+            import.note(
+                Some(&resource.place),
+                format!("the template {vm_id} is `{there}` already: it was left out, and clones refer to that one{differs}"),
+            );
+            continue;
+        }
+        // A number of an example says nothing about the real machine: it takes none away.
+        if let Some(vm_id) = known
+            && body.get(key).is_some_and(Tree::is_example)
+            && let Some(other) = import.taken.get(&(base(endpoint), vm_id)).cloned()
+        {
+            let message = format!(
+                "the VMID {vm_id} of `{what}` comes from an example, and `{other}` has it: another stands in for it, write the real one"
+            );
+            import.note(Some(&resource.place), message);
+            known = None;
+        }
         if let Some(vm_id) = known
             && !import.claim(endpoint, vm_id, &what, &resource.place)
         {
@@ -396,6 +613,7 @@ fn guests(
             around.templates.push((vm_id, name(&called)));
             let path = format!("{stack}/{}", name(&called));
             import.templates.entry((base(endpoint), vm_id)).or_insert(path);
+            import.template_bodies.insert((base(endpoint), vm_id), written.clone());
         }
         let mut guest = Object::new();
         guest.insert("vmId".into(), json!(vm_id));
@@ -403,6 +621,7 @@ fn guests(
         if section != "templates" {
             firewall::of_guest(import, &around, resource, vm_id, &mut guest);
         }
+        life(import, resource, Some(&mut guest));
         if !guest.contains_key("node") {
             body.take_keys(&["node_name", "target_node"]);
             import.note(
@@ -417,6 +636,7 @@ fn guests(
             guest.insert("name".into(), json!(called));
         }
         import.origin(&document, section, &unique, &resource.place);
+        made.push(Made { address: resource.full_address(), document: document.clone(), own: unique.clone() });
         let all = match section {
             "templates" => &mut guests.templates,
             "containers" => &mut guests.containers,
@@ -426,17 +646,21 @@ fn guests(
     }
     if guests.is_empty() {
         import.stacks.remove(&stack);
-        return;
+        return made;
     }
     let mut written = Object::new();
     let mut metadata = BTreeMap::from([("name", stack.clone())]);
-    if let Some(environment) = environment {
+    if let Some(environment) = &filing.environment {
         metadata.insert("environment", name(environment));
+    }
+    if let Some(layer) = filing.layer {
+        metadata.insert("layer", layer.to_owned());
     }
     written.insert("metadata".into(), json!(metadata));
     written.insert("proxmox".into(), json!({"target": target}));
     guests.put_into(&mut written);
     import.write(document, written, place);
+    made
 }
 
 /// What a machine is called where its name is not known.
@@ -463,21 +687,27 @@ fn as_template(vm: &mut Object) -> Option<()> {
 /// A root that comes to nothing of Proxmox, outside of the folders that Strata takes over.
 fn elsewhere(import: &mut Import<'_>, root: &Root<'_>, expansion: &Expansion) {
     let place = Place::new(if root.folder.is_empty() { "." } else { &root.folder }, 1);
-    // What it would make hangs on values that are not here.
-    let open: Vec<&(Place, String)> =
-        expansion.notes.iter().filter(|(_, message)| message.contains("`proxmox_")).collect();
-    if open.is_empty() {
+    let could = root.module.could_make(&|block| {
+        let short = kind(block.label(0));
+        matches!(short, "vm" | "container") || telmate::is_guest_kind(short) || host::KINDS.contains(&short)
+    });
+    let remote = expansion.notes.iter().any(|(_, message)| message.contains("is not in the repository"));
+    if !could && !remote {
         import.note(
             Some(&place),
             "the code there makes nothing that Strata manages: copy it to stacks/ if `strata tofu` should drive it",
         );
         return;
     }
-    for (place, message) in open {
+    for (place, message) in &expansion.notes {
         import.note(Some(place), message.clone());
     }
-    import.note(
-        Some(&place),
-        "what the code there makes is in files of variables that are not here: put them beside it (`terraform.tfvars`) and import again",
-    );
+    let why = if !could {
+        "what the modules make that the code there calls is not known, as they are not here: import from a checkout that has them, or copy the code to stacks/ for `strata tofu`"
+    } else if expansion.notes.is_empty() {
+        "with the values that are here the code there makes no machine: put the file of variables that names some beside it (`terraform.tfvars`) and import again"
+    } else {
+        "what the code there makes is in files of variables that are not here: put them beside it (`terraform.tfvars`) and import again"
+    };
+    import.note(Some(&place), why);
 }

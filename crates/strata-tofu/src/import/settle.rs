@@ -65,7 +65,7 @@ fn commented(text: &str, stood_in: &BTreeSet<String>) -> String {
         out.push_str(line);
         let value = line.trim_start().split_once(": ");
         if value.is_some_and(|(key, value)| {
-            ["vmId", "address", "endpoint", "image"].contains(&key)
+            ["vmId", "address", "endpoint", "image", "repository"].contains(&key)
                 && stood_in.contains(value.trim_matches('"'))
         }) {
             out.push_str(" # ");
@@ -128,7 +128,7 @@ fn world(import: &Import<'_>) -> Memory {
         world = world.file(path, yaml::write(document));
     }
     let names: String = import.imported.secrets.keys().map(|name| format!("{name}: ENC[x]\n")).collect();
-    world.file("secrets.sops.yaml", format!("{names}sops: {{version: 3.9.0}}\n"))
+    world.file(&import.imported.secrets_file, format!("{names}sops: {{version: 3.9.0}}\n"))
 }
 
 /// Takes the smallest entry out that the problem lies in; false if there is none.

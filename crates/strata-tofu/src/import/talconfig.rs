@@ -228,7 +228,12 @@ fn one_node(
     let general = tree.get(if control_plane { "controlPlane" } else { "worker" });
     let mut own_patches: Vec<Json> = Vec::new();
     for from in [general, Some(node)].into_iter().flatten() {
-        settings(import, cluster, folder, from, &mut written, &mut own_patches);
+        settings(import, cluster, folder, (from, node), &mut written, &mut own_patches);
+    }
+    // talhelper writes labels in place of those that Talos gives every control plane.
+    let labels = written.get("labels").and_then(Json::as_object);
+    if control_plane && labels.is_some_and(|labels| !labels.contains_key(NOT_BALANCED)) {
+        own_patches.push(patch_at(&["machine", "nodeLabels", NOT_BALANCED], json!({"$patch": "delete"})));
     }
     for (index, link) in node.list("networkInterfaces").iter().enumerate() {
         if simple && index == 0 {
@@ -300,12 +305,51 @@ fn address(import: &mut Import<'_>, node: &Tree, own: &str, written: &mut Object
     }
 }
 
+/// The label that keeps control planes out of load balancers.
+const NOT_BALANCED: &str = "node.kubernetes.io/exclude-from-external-load-balancers";
+
+/// Fills `{{ .Hostname }}` in, as talhelper does in labels and annotations; false for what it cannot be told of here.
+fn filled(
+    import: &mut Import<'_>,
+    place: Option<&super::Place>,
+    node: &Tree,
+    name: &str,
+    value: &mut Json,
+) -> bool {
+    let Some(text) = value.as_str().filter(|text| text.contains("{{")) else { return true };
+    // The names of Go are those of the file, with a large letter.
+    let large = |key: &str| match key {
+        "ipAddress" => "IPAddress".to_owned(),
+        "talosImageURL" => "TalosImageURL".to_owned(),
+        _ => key.chars().take(1).flat_map(char::to_uppercase).chain(key.chars().skip(1)).collect(),
+    };
+    let mut entries: Vec<(String, Tree)> =
+        node.entries().iter().map(|(key, tree)| (large(key), tree.clone())).collect();
+    if let Some(master) = node.get("controlPlane") {
+        entries.push(("IsControlPlane".to_owned(), master.clone()));
+    }
+    let data = Tree::map_of(node.place.clone(), entries);
+    match super::gotemplate::fill(text, &data) {
+        Ok(done) if !done.contains("<no value>") && !done.is_empty() => {
+            *value = json!(done);
+            true
+        }
+        _ => {
+            import.note(
+                place,
+                format!("`{name}` is `{text}`, which talhelper fills in from what it generates: it was left out, write its value"),
+            );
+            false
+        }
+    }
+}
+
 /// What can be said of one node, or of all of a kind.
 fn settings(
     import: &mut Import<'_>,
     cluster: &Cluster,
     folder: &str,
-    from: &Tree,
+    (from, node): (&Tree, &Tree),
     written: &mut Object,
     own_patches: &mut Vec<Json>,
 ) {
@@ -340,6 +384,8 @@ fn settings(
     {
         let mut map = written.get(key).and_then(Json::as_object).cloned().unwrap_or_default();
         map.extend(talos::words(from, there).as_object().cloned().unwrap_or_default());
+        let place = from.get(there).map(|tree| tree.place.clone());
+        map.retain(|name, value| filled(import, place.as_ref(), node, name, value));
         written.put_full(key, Json::Object(map));
     }
     let plain = from.list("kernelModules").iter().all(|module| module.entries().len() == 1);

@@ -46,7 +46,11 @@ const WHY: &str = "it tells the provider how to go about it";
 
 /// Whether a resource is a guest of this provider, and of which kind.
 pub(super) fn is_guest(resource: &Resource) -> bool {
-    matches!(kind(&resource.kind), "vm_qemu" | "lxc" | "lxc_guest")
+    is_guest_kind(kind(&resource.kind))
+}
+
+pub(super) fn is_guest_kind(kind: &str) -> bool {
+    matches!(kind, "vm_qemu" | "lxc" | "lxc_guest")
 }
 
 /// The key under which the provider has the VMID.
@@ -62,7 +66,8 @@ fn both(import: &mut Import<'_>, body: &Tree, own: &str, guest: &mut Object) {
     guest.put("pool", body.text("pool"));
     guest.put("protection", body.flag("protection"));
     let onboot = body.flag("onboot").or_else(|| body.flag("start_at_node_boot"));
-    guest.put("onboot", onboot);
+    // The provider leaves it off unless told otherwise.
+    guest.insert("onboot".into(), json!(onboot.unwrap_or(false)));
     let stopped = |key: &str| {
         let text = body.text_if(key, |state| ["running", "started", "stopped"].contains(&state));
         text.map(|state| state == "stopped")
@@ -348,7 +353,6 @@ fn options(body: &Tree, vm: &mut Object) {
 
 fn clone(import: &mut Import<'_>, around: &Around<'_>, body: &Tree, own: &str, vm: &mut Object) {
     let Some(tree) = body.get("clone").or_else(|| body.get("clone_id")) else { return };
-    let full = body.flag("full_clone");
     let Some(source) = tree.as_text() else {
         import.note(
             Some(&tree.place),
@@ -360,7 +364,7 @@ fn clone(import: &mut Import<'_>, around: &Around<'_>, body: &Tree, own: &str, v
     match around.template(import, &source) {
         Some(template) => {
             vm.insert("template".into(), json!(template));
-            vm.put("clone", full.map(|full| json!({"full": full})));
+            vm.put("clone", body.flag("full_clone").map(|full| json!({"full": full})));
         }
         None => import.note(Some(&tree.place), guest::unknown_template(own, &source)),
     }
@@ -393,10 +397,8 @@ fn cloud_init(import: &mut Import<'_>, body: &Tree, own: &str, drive: Option<dis
     let mut written = Object::new();
     written.put("user", body.text("ciuser"));
     written.put_full("sshKeys", json!(guest::keys(body, "sshkeys")));
-    if let Some(password) = body.text("cipassword") {
-        let secret = format!("{}_password", name(own).replace('-', "_"));
-        written.insert("password".into(), import.secret(&secret, &password));
-    }
+    let secret = format!("{}_password", name(own).replace('-', "_"));
+    written.put("password", body.get("cipassword").and_then(|tree| import.secret_of(tree, &secret)));
     written.put_full("nameservers", json!(servers(body, "nameserver")));
     written.put("searchDomain", body.text("searchdomain"));
     written.put("upgrade", body.flag("ciupgrade"));

@@ -24,10 +24,18 @@ impl Place {
 #[derive(Debug, Default)]
 pub(super) struct Mark {
     taken: Cell<bool>,
+    /// It stands in a file that shows what the real one looks like.
+    example: bool,
+    /// A default of a type: the code's word, which is no news where nobody uses it.
+    quiet: Cell<bool>,
     parts: Vec<Rc<Mark>>,
 }
 
 impl Mark {
+    fn is_example(&self) -> bool {
+        self.example || self.parts.iter().any(|part| part.is_example())
+    }
+
     fn take(&self) {
         if !self.taken.replace(true) {
             self.parts.iter().for_each(|part| part.take());
@@ -44,8 +52,23 @@ type Spot = (Rc<str>, usize);
 
 impl Marks {
     pub(super) fn at(&self, file: &Rc<str>, offset: usize) -> Rc<Mark> {
-        self.0.borrow_mut().entry((file.clone(), offset)).or_default().clone()
+        let new = || Rc::new(Mark { example: is_example(file), ..Mark::default() });
+        self.0.borrow_mut().entry((file.clone(), offset)).or_insert_with(new).clone()
     }
+
+    /// Whether what stands there was taken; nothing if nobody evaluated it.
+    pub(super) fn taken(&self, file: &Rc<str>, offset: usize) -> Option<bool> {
+        self.0.borrow().get(&(file.clone(), offset)).map(|mark| mark.taken.get())
+    }
+}
+
+/// Words in the names of files that show what the real ones look like.
+const EXAMPLES: [&str; 6] = ["example", "sample", "template", "tmpl", "tpl", "dist"];
+
+/// Whether a file of variables is one that shows what the real one looks like.
+pub(super) fn is_example(path: &str) -> bool {
+    let own = path.rsplit('/').next().unwrap_or(path).to_ascii_lowercase();
+    own.contains("tfvars") && own.split(['.', '_', '-']).any(|part| EXAMPLES.contains(&part))
 }
 
 #[derive(Debug, Clone)]
@@ -89,7 +112,14 @@ impl Tree {
     pub(super) fn made_of(place: Place, content: Content, parts: &[&Tree]) -> Self {
         let mut marks = Vec::new();
         parts.iter().for_each(|part| part.marks(&mut marks));
-        Self { place, content, mark: Rc::new(Mark { taken: Cell::new(false), parts: marks }) }
+        Self { place, content, mark: Rc::new(Mark { parts: marks, ..Mark::default() }) }
+    }
+
+    /// Whether it is made of what an example says.
+    pub(super) fn is_example(&self) -> bool {
+        let mut marks = Vec::new();
+        self.marks(&mut marks);
+        marks.iter().any(|mark| mark.is_example())
     }
 
     fn marks(&self, found: &mut Vec<Rc<Mark>>) {
@@ -242,7 +272,10 @@ impl Tree {
     pub(super) fn several(&self, key: &str) -> Vec<&Tree> {
         match self.get(key) {
             Some(tree) if matches!(tree.content, Content::Map(_)) => vec![tree],
-            Some(tree) => tree.items().iter().collect(),
+            // How many there are of a block may be known only to a run.
+            Some(tree) => {
+                tree.items().iter().filter(|item| !matches!(item.content, Content::Unknown(_))).collect()
+            }
             None => Vec::new(),
         }
     }
@@ -288,6 +321,13 @@ impl Tree {
         }
     }
 
+    /// Counts everything below as the code's word, not the user's.
+    pub(super) fn hush(&self) {
+        let mut marks = Vec::new();
+        self.marks(&mut marks);
+        marks.iter().for_each(|mark| mark.quiet.set(true));
+    }
+
     pub(super) fn take_keys(&self, keys: &[&str]) {
         keys.iter().filter_map(|key| self.get(key)).for_each(Self::take_all);
     }
@@ -324,13 +364,32 @@ impl Tree {
     pub(crate) fn left(&self) -> Vec<Left> {
         let mut found = Vec::new();
         for (key, tree) in self.entries() {
-            tree.collect(key, &mut found);
+            tree.collect(key, false, &mut found);
         }
         found
     }
 
-    fn collect(&self, path: &str, found: &mut Vec<Left>) {
-        if self.says_nothing() {
+    /// The same, without what only the code says.
+    pub(super) fn left_of_user(&self) -> Vec<Left> {
+        let mut found = Vec::new();
+        for (key, tree) in self.entries() {
+            tree.collect(key, true, &mut found);
+        }
+        found
+    }
+
+    /// Whether nothing of it is the user's word.
+    fn is_quiet(&self) -> bool {
+        match &self.content {
+            Content::List(items) => items.iter().all(Self::is_quiet),
+            Content::Map(entries) => entries.iter().all(|(_, tree)| tree.is_quiet()),
+            Content::Null => true,
+            _ => self.mark.quiet.get(),
+        }
+    }
+
+    fn collect(&self, path: &str, of_user: bool, found: &mut Vec<Left>) {
+        if self.says_nothing() || of_user && self.is_quiet() {
             return;
         }
         let is_leaf = matches!(self.content, Content::Unknown(_));
@@ -349,11 +408,11 @@ impl Tree {
         }
         match &self.content {
             Content::Map(entries) => {
-                entries.iter().for_each(|(key, tree)| tree.collect(&format!("{path}.{key}"), found));
+                entries.iter().for_each(|(key, tree)| tree.collect(&format!("{path}.{key}"), of_user, found));
             }
             Content::List(items) => {
                 for (index, tree) in items.iter().enumerate() {
-                    tree.collect(&format!("{path}[{index}]"), found);
+                    tree.collect(&format!("{path}[{index}]"), of_user, found);
                 }
             }
             _ => {}

@@ -1,5 +1,6 @@
 //! Each kind of repository, with the quirks that are found in the wild.
 
+mod findings;
 mod nothing_is_lost;
 mod quirks;
 

@@ -164,7 +164,7 @@ fn write(into: &Path, from: &Path, imported: &Imported) -> Result<(), CommandErr
     let place = into.join("age.key");
     crate::replace_file::replace_private(&place, key.expose().as_bytes())
         .map_err(|error| failed(&place, error))?;
-    let place = into.join("secrets.sops.yaml");
+    let place = into.join(&imported.secrets_file);
     crate::replace_file::replace(&place, sealed.as_bytes()).map_err(|error| failed(&place, error))?;
     let rules = into.join(".sops.yaml");
     if !rules.exists() {

@@ -7,7 +7,7 @@ use strata_source::world::join;
 use super::super::files::folder_of;
 use super::super::hcl::{Attribute, Block};
 use super::super::module::Module;
-use super::super::tree::Place;
+use super::super::tree::{Place, is_example};
 use super::super::{Import, parse};
 use super::Root;
 
@@ -99,14 +99,6 @@ fn beside(import: &mut Import<'_>, folder: &str) -> Found {
     found
 }
 
-/// Words in the names of files that show what the real ones look like.
-const EXAMPLES: [&str; 6] = ["example", "sample", "template", "tmpl", "tpl", "dist"];
-
-fn is_example(path: &str) -> bool {
-    let own = path.rsplit('/').next().unwrap_or(path).to_ascii_lowercase();
-    own.contains("tfvars") && own.split(['.', '_', '-']).any(|part| EXAMPLES.contains(&part))
-}
-
 /// The real file is often kept out of git: then the example beside it says what no other file does, but for secrets.
 fn examples(import: &mut Import<'_>, folder: &str, found: &mut Found) {
     for path in import.files.inside(folder, "") {
@@ -164,9 +156,52 @@ fn below(import: &mut Import<'_>, folder: &str) -> BTreeMap<String, Found> {
             all.entry(environment).or_default().put(file, own == "terraform");
         }
     }
+    if all.is_empty() {
+        elsewhere(import, folder, &mut all);
+    }
     // Secrets alone are no environment.
     all.retain(|_, found| !found.always.is_empty() || !found.others.is_empty());
     all
+}
+
+/// Those in folders beside the code, or in one that is above both: most of what they say is what the code asks for.
+fn elsewhere(import: &mut Import<'_>, folder: &str, all: &mut BTreeMap<String, Found>) {
+    let blocks = import.library.folder(folder);
+    let declared = |name: &str| blocks.iter().any(|block| block.kind == "variable" && block.label(0) == name);
+    let asked = blocks.iter().any(|block| block.kind == "variable" && block.attribute("default").is_none());
+    let own = import.files.inside(folder, ".tfvars").iter().any(|path| !is_example(path));
+    if folder.is_empty() || !asked || own {
+        return;
+    }
+    let above = folder_of(folder).to_owned();
+    let roots = import.files.folders_with_code();
+    let files = if above.is_empty() { import.files.inside_all() } else { import.files.below(&above) };
+    for path in files {
+        let at = folder_of(&path).to_owned();
+        let inside = at == folder || at.starts_with(&format!("{folder}/"));
+        if !path.ends_with(".tfvars") || is_example(&path) || inside || roots.contains(&at) {
+            continue;
+        }
+        let Some(text) = import.read_opened(&path) else { continue };
+        let Ok((attributes, blocks)) = super::super::hcl::parse(&path, &text) else { continue };
+        let known = attributes.iter().filter(|attribute| declared(&attribute.name)).count();
+        if known == 0 || known * 2 <= attributes.len() {
+            continue;
+        }
+        let own = stem(&path);
+        let general = ["terraform", "variables", "vars", "common", "all", "values"];
+        let environment = match own.split('.').next() {
+            Some(first) if !general.contains(&first) => first.to_owned(),
+            _ => at.rsplit('/').next().unwrap_or(&at).to_owned(),
+        };
+        import.note(
+            Some(&Place::new(&path, 1)),
+            format!("it says what the code in `{folder}` asks for, and was taken for its file of variables"),
+        );
+        all.entry(environment)
+            .or_default()
+            .put(File { name: own.clone(), attributes, blocks }, own == "terraform");
+    }
 }
 
 fn stem(path: &str) -> String {

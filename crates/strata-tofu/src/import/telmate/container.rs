@@ -1,6 +1,8 @@
 //! Containers of the Telmate/proxmox provider: `proxmox_lxc`, and `proxmox_lxc_guest`, which says the same in other words.
 
 use serde_json::{Value as Json, json};
+use strata_source::machine::container::ConsoleMode;
+use strata_yaml::Choice;
 
 use super::super::guest;
 use super::super::output::{self, Object, Put};
@@ -14,18 +16,18 @@ pub(in super::super) fn container(import: &mut Import<'_>, body: &Tree, own: &st
     both(import, body, own, &mut guest);
     // `proxmox_lxc` starts what it makes only if told so; one that starts with its host runs all the same.
     if body.has("rootfs") && !body.has("power_state") {
-        match (body.flag("start"), body.flag("onboot")) {
-            (Some(false), Some(false) | None) => {
-                guest.insert("started".into(), json!(false));
-            }
-            (None, Some(false) | None) => {
-                let message = format!(
-                    "`{own}` has no `start`, so the provider does not start it: Strata does, set `started: false` if it should stay off"
-                );
-                import.note(Some(&body.place), message);
-            }
-            _ => {}
+        let told = body.flag("start");
+        let with_host = body.flag("onboot") == Some(true);
+        if told != Some(true) && !with_host {
+            guest.insert("started".into(), json!(false));
         }
+        if told.is_none() && !with_host {
+            let message = format!(
+                "`{own}` has no `start`, so the provider does not start it: `started: false` was written down"
+            );
+            import.note(Some(&body.place), message);
+        }
+        guest.entry("onboot").or_insert_with(|| json!(false));
     }
     if body.get("clone").is_some() && image(body).is_none() {
         let message =
@@ -51,11 +53,13 @@ pub(in super::super) fn container(import: &mut Import<'_>, body: &Tree, own: &st
     let cpu = body.one("cpu").unwrap_or(body);
     guest.put("cores", cpu.int_in("cores", 0..=8192).filter(|cores| *cores > 0));
     let units = cpu.int_in("cpuunits", 0..=500_000).or_else(|| cpu.int_in("units", 0..=500_000));
+    // What the older of the two sets where nobody says it.
+    let units = units.or_else(|| body.has("rootfs").then_some(1024));
     guest.put("cpuUnits", units.filter(|units| *units > 0));
     let limit = cpu.get("cpulimit").or_else(|| cpu.get("limit"));
     guest.put("cpuLimit", limit.and_then(Tree::as_number).filter(|limit| *limit > 0.0));
     guest.insert("memory".into(), json!(body.int_in("memory", 16..=i64::from(u32::MAX)).unwrap_or(512)));
-    guest.put("swap", body.int_in("swap", 0..=i64::from(u32::MAX)));
+    guest.insert("swap".into(), json!(body.int_in("swap", 0..=i64::from(u32::MAX)).unwrap_or(0)));
     let mut root = Object::new();
     if let Some(disk) = body.one("rootfs").or_else(|| body.one("root_mount")) {
         root.put("size", output::size(disk, "size"));
@@ -76,12 +80,12 @@ pub(in super::super) fn container(import: &mut Import<'_>, body: &Tree, own: &st
     let mut keys = guest::keys(body, "ssh_public_keys");
     keys.extend(guest::keys(body, "ssh_public_key"));
     guest.put_full("sshKeys", json!(keys));
-    if let Some(password) = body.text("password") {
-        let secret = format!("{}_password", name(own).replace('-', "_"));
-        guest.insert("password".into(), import.secret(&secret, &password));
-    }
+    let secret = format!("{}_password", name(own).replace('-', "_"));
+    guest.put("password", body.get("password").and_then(|tree| import.secret_of(tree, &secret)));
     let mut console = Object::new();
     console.put("enabled", body.flag("console").filter(|console| !console));
+    console.put("mode", body.text_if("cmode", |mode| ConsoleMode::WORDS.contains(&mode)));
+    console.put("tty", body.int_in("tty", 0..=6));
     guest.put_full("console", Json::Object(console));
     let mut options = Object::new();
     options.put("hookscript", body.text("hookscript"));
@@ -109,7 +113,7 @@ fn features(import: &mut Import<'_>, body: &Tree, own: &str) -> Object {
     let mut written = Object::new();
     let Some(found) = body.one("features") else { return written };
     let found = found.one("unprivileged").or_else(|| found.one("privileged")).unwrap_or(found);
-    for (key, there) in [("nesting", "nesting"), ("keyctl", "keyctl"), ("fuse", "fuse")] {
+    for (key, there) in [("nesting", "nesting"), ("keyctl", "keyctl"), ("fuse", "fuse"), ("mknod", "mknod")] {
         let value = found.flag(there);
         written.put(key, value);
         if value == Some(true) && key != "nesting" {

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use strata_source::world::Memory;
-use strata_tofu::import::{Imported, import};
+use strata_tofu::import::{Imported, Note, import};
 
 use super::folder;
 
-type Files = BTreeMap<String, Vec<u8>>;
+pub(super) type Files = BTreeMap<String, Vec<u8>>;
 
-fn read(root: &Path, below: &str, files: &mut Files) {
+pub(super) fn read(root: &Path, below: &str, files: &mut Files) {
     for entry in std::fs::read_dir(root.join(below)).unwrap().flatten() {
         let own = entry.file_name().into_string().unwrap();
         let path = if below.is_empty() { own } else { format!("{below}/{own}") };
@@ -42,8 +42,21 @@ struct Change {
 }
 
 /// Words that are no values: names of blocks, of types, of files.
-const WORDS: [&str; 9] =
-    ["source", "type", "description", "variable", "resource", "module", "provider", "backend", "dynamic"];
+const WORDS: [&str; 13] = [
+    "source",
+    "type",
+    "description",
+    "variable",
+    "resource",
+    "module",
+    "provider",
+    "backend",
+    "dynamic",
+    "data",
+    "output",
+    "sensitive",
+    "error_message",
+];
 
 /// Every number, truth and text behind a `=` or `:` or in a list, changed a little.
 fn changes(text: &str) -> Vec<Change> {
@@ -83,7 +96,10 @@ fn values(line: &str) -> Vec<(usize, usize)> {
     let mut at = 0;
     while at < bytes.len() {
         let before = line[..at].trim_end();
-        let begins = before.ends_with(['=', ':', '[', ',']) || before.ends_with('-') && before.trim() == "-";
+        // What something is compared with is a question, no value.
+        let asks = ["==", "!=", ">=", "<="].iter().any(|sign| before.ends_with(sign));
+        let begins =
+            !asks && before.ends_with(['=', ':', '[', ',']) || before.ends_with('-') && before.trim() == "-";
         match bytes[at] {
             b'"' => {
                 let Some(end) = line[at + 1..].find('"').map(|end| at + 1 + end) else { break };
@@ -139,9 +155,30 @@ fn reported(imported: &Imported, file: &str, text: &str, line: usize) -> bool {
             }
         }
     }
+    // Values that nothing was made of are told by file, with the names of what has them.
+    let names: Vec<String> = wanted.iter().map(|line| name_of(lines[line - 1])).collect();
+    let grouped = |note: &Note| {
+        let groups = [
+            "nothing here has the default of",
+            "nothing is made of all that",
+            "values for cases that do not occur here",
+        ];
+        groups.iter().any(|group| note.message.starts_with(group))
+            && names.iter().any(|name| note.message.contains(&format!("`{name}`")))
+    };
     imported.notes.iter().any(|note| {
-        note.place.as_ref().is_some_and(|place| &*place.file == file && wanted.contains(&place.line))
+        let at = note.place.as_ref().filter(|place| &*place.file == file);
+        at.is_some_and(|place| wanted.contains(&place.line) || grouped(note))
     })
+}
+
+/// What a line gives a value to: the attribute, or the label of a block.
+fn name_of(line: &str) -> String {
+    let line = line.trim_start();
+    match line.strip_prefix("variable \"") {
+        Some(rest) => rest.split('"').next().unwrap_or_default().to_owned(),
+        None => line.split([' ', ':', '=']).next().unwrap_or_default().trim_matches('"').to_owned(),
+    }
 }
 
 /// Values that nothing hangs on, each with the reason.
@@ -165,7 +202,9 @@ fn check(fixture: &str) {
     let mut lost = Vec::new();
     let mut tried = 0;
     for (path, content) in &files {
-        let known = [".tf", ".tfvars", ".yaml", ".toml"].iter().any(|ending| path.ends_with(ending));
+        let known = [".tf", ".tfvars", ".yaml", ".toml", ".tftpl", ".example"]
+            .iter()
+            .any(|ending| path.ends_with(ending));
         let Some(text) =
             std::str::from_utf8(content).ok().filter(|text| known && !text.starts_with("$ANSIBLE"))
         else {
@@ -211,4 +250,14 @@ fixtures! {
     of_topf "topf",
     of_templates_of_topf "templates",
     of_machines_and_their_cluster "together",
+    of_layers_with_talos_by_modules "checkouts/layers-talos",
+    of_layers_with_other_machines_by_modules "checkouts/layers-plain",
+    of_environments_with_modules "checkouts/environments-modules",
+    of_values_beside_their_code "checkouts/values-beside",
+    of_groups_with_modules "checkouts/groups-modules",
+    of_stacks_with_modules "checkouts/stacks-modules",
+    of_talos_with_workers "checkouts/talos-workers",
+    of_counted_modules "checkouts/counted",
+    of_clusters_with_code_beside_them "checkouts/clusters-code",
+    of_examples_that_are_alike "checkouts/examples-alike",
 }
