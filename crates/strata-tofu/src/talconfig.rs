@@ -6,7 +6,7 @@ use strata_source::cluster::nodes::Machine;
 use strata_source::cluster::topology::NodeRole;
 use strata_source::cluster::{Arch, Cluster, Kubernetes, Schematic};
 use strata_source::value::document::Document;
-use strata_talos::{Factory, FactoryImage, Platform};
+use strata_talos::{Contract, Factory, FactoryImage, Platform};
 
 use crate::project::Files;
 use crate::render::Project;
@@ -266,8 +266,8 @@ pub(crate) fn render(project: &Project<'_>, cluster: &Cluster, nodes: &[Node]) -
     json.insert("clusterName".into(), json!(cluster.cluster_name(&project.stack.name)));
     json.insert("talosVersion".into(), json!(with_v(&spec.talos.version)));
     let kubernetes = spec.kubernetes.as_ref();
-    if let Some(version) = kubernetes.and_then(|kubernetes| kubernetes.version.as_ref()) {
-        json.insert("kubernetesVersion".into(), json!(with_v(version)));
+    if let Some(version) = kubernetes_version(cluster) {
+        json.insert("kubernetesVersion".into(), json!(with_v(&version)));
     }
     json.insert("endpoint".into(), json!(endpoint(cluster, &project.stack.name)));
     if let Some(kubernetes) = kubernetes {
@@ -294,6 +294,15 @@ pub(crate) fn render(project: &Project<'_>, cluster: &Cluster, nodes: &[Node]) -
     json.insert("nodes".into(), json!(nodes));
     // talhelper fills `$NAME` in wherever it stands: what is a dollar is written as two.
     format!("---\n{}", yaml::write(&Json::Object(json)).replace('$', "$$"))
+}
+
+/// The version of the source, or else the one that Strata takes: other tools would take one of their own.
+pub(crate) fn kubernetes_version(cluster: &Cluster) -> Option<String> {
+    let spec = &cluster.cluster;
+    let written = spec.kubernetes.as_ref().and_then(|kubernetes| kubernetes.version.as_ref());
+    let contract =
+        || spec.talos.version.parse::<Contract>().ok().map(|contract| contract.default_kubernetes());
+    written.map(|version| version.value.clone()).or_else(contract)
 }
 
 /// The network plug-in in the words of Talos, where the source names one.

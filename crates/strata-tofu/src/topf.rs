@@ -29,9 +29,7 @@ pub(crate) fn render(
     let mut topf = JsonMap::new();
     topf.insert("clusterName".into(), json!(cluster.cluster_name(stack)));
     topf.insert("clusterEndpoint".into(), json!(endpoint(cluster, stack)));
-    let written = spec.kubernetes.as_ref().and_then(|kubernetes| kubernetes.version.as_ref());
-    let written = written.map(|version| version.value.clone());
-    match written.or_else(|| contract.map(|contract| contract.default_kubernetes())) {
+    match talconfig::kubernetes_version(cluster) {
         Some(version) => drop(topf.insert("kubernetesVersion".into(), json!(plain(&version)))),
         None => files.gap(stack, "topf needs `kubernetes.version`, which no file says"),
     }

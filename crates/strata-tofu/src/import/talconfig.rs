@@ -231,8 +231,10 @@ fn one_node(
         settings(import, cluster, folder, (from, node), &mut written, &mut own_patches);
     }
     // talhelper writes labels in place of those that Talos gives every control plane.
+    let said = [general, Some(node)].into_iter().flatten().any(|from| !from.map("nodeLabels").is_empty());
     let labels = written.get("labels").and_then(Json::as_object);
-    if control_plane && labels.is_some_and(|labels| !labels.contains_key(NOT_BALANCED)) {
+    let kept = labels.is_some_and(|labels| labels.contains_key(NOT_BALANCED));
+    if control_plane && said && !kept {
         own_patches.push(patch_at(&["machine", "nodeLabels", NOT_BALANCED], json!({"$patch": "delete"})));
     }
     for (index, link) in node.list("networkInterfaces").iter().enumerate() {
@@ -308,28 +310,41 @@ fn address(import: &mut Import<'_>, node: &Tree, own: &str, written: &mut Object
 /// The label that keeps control planes out of load balancers.
 const NOT_BALANCED: &str = "node.kubernetes.io/exclude-from-external-load-balancers";
 
-/// Fills `{{ .Hostname }}` in, as talhelper does in labels and annotations; false for what it cannot be told of here.
+/// What a label can ask talhelper for: of the configuration that it generates, as far as that is known here.
+fn generated(cluster: &Cluster, node: &Tree) -> Tree {
+    let place = node.place.clone();
+    let text = |text: &str| Tree::new(place.clone(), Content::Text(text.to_owned()));
+    let map = |entries: Vec<(&str, Tree)>| {
+        let entries = entries.into_iter().map(|(key, tree)| (key.to_owned(), tree)).collect();
+        Tree::map_of(place.clone(), entries)
+    };
+    let master = matches!(node.get("controlPlane").map(|found| &found.content), Some(Content::Bool(true)));
+    let mut install = Vec::new();
+    if let Some(disk) = node.get("installDisk").and_then(Tree::peek) {
+        install.push(("InstallDisk", text(&disk)));
+    }
+    let version = cluster.talos.get("version").and_then(Json::as_str);
+    if let (Some(image), Some(version)) = (node.get("talosImageURL").and_then(Tree::peek), version) {
+        install.push(("InstallImage", text(&format!("{image}:{version}"))));
+    }
+    let called = cluster.talos.get("clusterName").and_then(Json::as_str).unwrap_or(&cluster.stack);
+    let machine = map(vec![
+        ("MachineType", text(if master { "controlplane" } else { "worker" })),
+        ("MachineInstall", map(install)),
+    ]);
+    map(vec![("MachineConfig", machine), ("ClusterConfig", map(vec![("ClusterName", text(called))]))])
+}
+
+/// Fills `{{ .ClusterConfig.ClusterName }}` in, as talhelper does in labels and annotations; false for what is not known here.
 fn filled(
     import: &mut Import<'_>,
     place: Option<&super::Place>,
-    node: &Tree,
+    data: &Tree,
     name: &str,
     value: &mut Json,
 ) -> bool {
     let Some(text) = value.as_str().filter(|text| text.contains("{{")) else { return true };
-    // The names of Go are those of the file, with a large letter.
-    let large = |key: &str| match key {
-        "ipAddress" => "IPAddress".to_owned(),
-        "talosImageURL" => "TalosImageURL".to_owned(),
-        _ => key.chars().take(1).flat_map(char::to_uppercase).chain(key.chars().skip(1)).collect(),
-    };
-    let mut entries: Vec<(String, Tree)> =
-        node.entries().iter().map(|(key, tree)| (large(key), tree.clone())).collect();
-    if let Some(master) = node.get("controlPlane") {
-        entries.push(("IsControlPlane".to_owned(), master.clone()));
-    }
-    let data = Tree::map_of(node.place.clone(), entries);
-    match super::gotemplate::fill(text, &data) {
+    match super::gotemplate::fill(text, data) {
         Ok(done) if !done.contains("<no value>") && !done.is_empty() => {
             *value = json!(done);
             true
@@ -379,13 +394,14 @@ fn settings(
             "it says how the installer is downloaded by hand",
         );
     }
+    let data = generated(cluster, node);
     for (key, there) in
         [("labels", "nodeLabels"), ("annotations", "nodeAnnotations"), ("taints", "nodeTaints")]
     {
         let mut map = written.get(key).and_then(Json::as_object).cloned().unwrap_or_default();
         map.extend(talos::words(from, there).as_object().cloned().unwrap_or_default());
         let place = from.get(there).map(|tree| tree.place.clone());
-        map.retain(|name, value| filled(import, place.as_ref(), node, name, value));
+        map.retain(|name, value| filled(import, place.as_ref(), &data, name, value));
         written.put_full(key, Json::Object(map));
     }
     let plain = from.list("kernelModules").iter().all(|module| module.entries().len() == 1);

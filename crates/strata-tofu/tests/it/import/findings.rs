@@ -381,7 +381,7 @@ nodes:
     ipAddress: 192.0.2.41
     controlPlane: true
     nodeLabels:
-      called: "{{ .Hostname }}"
+      called: "{{ .ClusterConfig.ClusterName }}-{{ .MachineConfig.MachineType }}"
       image: "{{ .MachineConfig.MachineInstall.InstallImage }}"
   - hostname: newt
     ipAddress: 192.0.2.42
@@ -391,7 +391,7 @@ nodes:
     let imported = of(&[("talconfig.yaml", text)]);
     repository(&imported);
     let written = &imported.files["clusters/pond/cluster.yaml"];
-    has(written, &["called: frog", "pond: small", "$patch", "delete"]);
+    has(written, &["called: pond-controlplane", "pond: small", "$patch", "delete"]);
     assert!(!written.contains("{{"), "{written}");
     assert_eq!(written.matches("exclude-from-external-load-balancers").count(), 1, "{written}");
     assert!(tells(&imported, "`image` is `{{ .MachineConfig.MachineInstall.InstallImage }}`"));
