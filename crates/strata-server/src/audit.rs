@@ -13,8 +13,10 @@ use serde::Serialize;
 
 /// Lines that wait to be written. When the disk is too slow for them a request waits instead of a line being lost.
 const QUEUE: usize = 4096;
-/// A log of this size is moved away to make room for a new one; one old one is kept.
+/// A log of this size is moved away to make room for a new one; so many old ones are kept. Only users add to it, but one that may do
+/// nothing but read must not be able to push out within minutes what the others did.
 const MAX_BYTES: u64 = 64 * 1024 * 1024;
+const KEPT: u32 = 9;
 
 #[derive(Debug, Serialize)]
 pub(crate) struct AuditEntry {
@@ -112,7 +114,14 @@ impl Log {
 
     fn write(&mut self, lines: &[u8]) -> std::io::Result<()> {
         if self.size >= MAX_BYTES {
-            fs::rename(&self.path, self.path.with_extension("log.1"))?;
+            let old = |number: u32| self.path.with_extension(format!("log.{number}"));
+            for number in (1..KEPT).rev() {
+                match fs::rename(old(number), old(number + 1)) {
+                    Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
+                    _ => {}
+                }
+            }
+            fs::rename(&self.path, old(1))?;
             *self = Self::open(&self.path)?;
         }
         self.file.write_all(lines)?;

@@ -6,12 +6,18 @@ use strata_diagnostics::{Diagnostics, SourceMap};
 use strata_yaml::{Context, Decode as _, Map, NoOutside, Parsed, choice, parse, record};
 
 use crate::access::{Action, Rule, Token, User};
+use crate::proxies::{BadNetwork, ForwardedHeader, Proxies};
 use crate::storage::Retention;
 use crate::tls::TlsFiles;
 
 choice! {
     /// What a user may do.
     pub enum Allowed { Read = "read", Write = "write", Lock = "lock", Unlock = "unlock", Admin = "admin" }
+}
+
+choice! {
+    /// The header in which proxies say whom a request is from.
+    pub enum Header { XForwardedFor = "X-Forwarded-For", Forwarded = "Forwarded" }
 }
 
 record! {
@@ -93,6 +99,10 @@ record! {
         "tls" tls: Option<TlsSettings>;
         /// a proxy in front of it has TLS
         "behindProxy" behind_proxy: bool = false;
+        /// proxies whose word about the sender of a request counts: addresses, or networks like `10.0.0.0/8`
+        "trustedProxies" trusted_proxies: Vec<String>;
+        /// the header in which they say it
+        "forwardedHeader" forwarded_header: Option<Header>;
         /// where states are kept, if not in a file of its own
         "storage" storage: Option<StorageSettings>;
         /// how many versions are kept
@@ -132,6 +142,15 @@ impl Config {
         let files = self.tls.as_ref()?;
         let place = |name: &str| -> PathBuf { folder.join(name) };
         Some(TlsFiles { certificate: place(&files.certificate), key: place(&files.key) })
+    }
+
+    pub fn proxies(&self) -> Result<Proxies, BadNetwork> {
+        let trusted = self.trusted_proxies.iter().map(|network| network.parse()).collect::<Result<_, _>>()?;
+        let header = match self.forwarded_header {
+            Some(Header::Forwarded) => ForwardedHeader::Forwarded,
+            Some(Header::XForwardedFor) | None => ForwardedHeader::XForwardedFor,
+        };
+        Ok(Proxies { trusted, header })
     }
 
     pub fn retention(&self) -> Retention {
@@ -189,6 +208,16 @@ mod tests {
         assert_eq!(users[0].tokens[0].sha256, "abc");
         assert_eq!(users[0].rules.len(), 2);
         assert_eq!(config.max_state, 64);
+        assert!(config.proxies().unwrap().trusted.is_empty());
+    }
+
+    #[test]
+    fn trusted_proxies_are_networks() {
+        let read = |text: &str| read_config("serve.yaml", text.to_owned()).map_err(|_| ()).unwrap().proxies();
+        let proxies = read("trustedProxies: [10.0.0.0/8, \"::1\"]\nforwardedHeader: Forwarded\n").unwrap();
+        assert_eq!((proxies.trusted.len(), proxies.header), (2, ForwardedHeader::Forwarded));
+        let error = read("trustedProxies: [proxy.example]\n").unwrap_err().to_string();
+        assert!(error.contains("`proxy.example`"), "{error}");
     }
 
     #[test]

@@ -12,25 +12,30 @@ mod versions;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
+use http::header::{CONNECTION, EXPECT, HeaderValue};
+use http::request::Parts;
 use http::{Method, Request, StatusCode};
 use hyper::body::Incoming;
 
-use crate::access::{AccessKeeper, Denied, User};
-use crate::audit::{Audit, AuditDetails, AuditEntry};
+use crate::access::{AccessKeeper, Denied};
+use crate::audit::{Audit, AuditEntry};
+use crate::denials::{Denial, Denials};
 use crate::metrics::Metrics;
 use crate::service::StateService;
 use crate::storage::embedded::CommitStats;
 use answer::{Answer, Problem};
 use call::Call;
 use route::Target;
+pub(crate) use versions::rfc3339;
 
 /// What all requests share.
 pub(crate) struct Shared {
     pub(crate) service: StateService,
     pub(crate) access: AccessKeeper,
     pub(crate) audit: Audit,
+    pub(crate) denials: Denials,
     pub(crate) metrics: Metrics,
     pub(crate) commits: Option<Arc<CommitStats>>,
     /// The largest state, in bytes.
@@ -40,99 +45,131 @@ pub(crate) struct Shared {
     pub(crate) comparing: tokio::sync::Semaphore,
 }
 
-pub(crate) async fn answer(shared: Arc<Shared>, request: Request<Incoming>, from: IpAddr) -> Answer {
+/// A request whose sender is not known is not waited for as long, and not for as much.
+const DRAINED_OF_NOBODY: u64 = 1024 * 1024;
+const PATIENCE_WITH_NOBODY: Duration = Duration::from_secs(5);
+
+pub(crate) async fn answer(shared: Arc<Shared>, request: Request<Incoming>, peer: IpAddr) -> Answer {
     let started = Instant::now();
     let is_head = request.method() == Method::HEAD;
-    let (action, mut answer) = serve(&shared, request, from).await;
-    shared.metrics.answered(action, answer.status().as_u16(), started.elapsed());
+    let from = shared.access.sender(request.headers(), peer);
+    let (head, mut body) = request.into_parts();
+    let asks_first = head.headers.contains_key(EXPECT);
+    let served = serve(&shared, head, &mut body, from).await;
+    let mut answer = served.answer;
+    shared.metrics.answered(served.action, answer.status().as_u16(), started.elapsed());
     if is_head {
         *answer.body_mut() = answer::empty();
     }
+    if body::is_left(&body) {
+        let (limit, patience) = match served.known {
+            true => (shared.max_state.saturating_mul(2), body::PATIENCE),
+            false => (DRAINED_OF_NOBODY, PATIENCE_WITH_NOBODY),
+        };
+        // Who waits to be told to go on sending is answered at once. What was not read is not taken for the next request: the
+        // connection ends, and the client is told that it does.
+        if asks_first || !body::drain(&mut body, limit, patience).await {
+            answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+        }
+    }
     answer
 }
 
-async fn serve(shared: &Shared, request: Request<Incoming>, from: IpAddr) -> (&'static str, Answer) {
-    match (request.uri().path(), request.method()) {
-        ("/healthz", &Method::GET | &Method::HEAD) => return ("health", answer::text("ok\n")),
-        ("/readyz", &Method::GET | &Method::HEAD) => return ("health", ready(shared).await),
-        ("/metrics", &Method::GET) if shared.open_metrics => return ("metrics", metrics(shared)),
+/// An answer, and what it was for.
+struct Served {
+    action: &'static str,
+    answer: Answer,
+    /// The sender is a user.
+    known: bool,
+}
+
+impl Served {
+    fn nobody(action: &'static str, answer: Answer) -> Self {
+        Self { action, answer, known: false }
+    }
+
+    fn user(action: &'static str, answer: Answer) -> Self {
+        Self { action, answer, known: true }
+    }
+}
+
+async fn serve(shared: &Shared, head: Parts, body: &mut Incoming, from: IpAddr) -> Served {
+    match (head.uri.path(), &head.method) {
+        ("/healthz", &Method::GET | &Method::HEAD) => return Served::nobody("health", answer::text("ok\n")),
+        ("/readyz", &Method::GET | &Method::HEAD) => return Served::nobody("health", ready(shared).await),
+        ("/metrics", &Method::GET) if shared.open_metrics => {
+            return Served::nobody("metrics", metrics(shared));
+        }
         _ => {}
     }
-    let user = match shared.access.identify(request.headers(), from).await {
+    let user = match shared.access.identify(&head.headers, from).await {
         Ok(user) => user,
-        Err(denied) => return ("denied", deny(shared, denied, from, &request).await),
+        Err(denied) => return Served::nobody("denied", deny(shared, denied, from)),
     };
-    if request.uri().path() == "/metrics" && request.method() == Method::GET {
-        return ("metrics", metrics(shared));
+    if head.uri.path() == "/metrics" && head.method == Method::GET {
+        return Served::user("metrics", metrics(shared));
     }
-    let target = match Target::read(request.uri().path()) {
+    let target = match Target::read(head.uri.path()) {
         Ok(target) => target,
-        Err(problem) => return ("unknown", problem.into_answer()),
+        Err(problem) => return Served::user("unknown", problem.into_answer()),
     };
-    let Some(verb) = target.verb(request.method()) else {
-        return ("unknown", Problem::unknown_method().into_answer());
+    let Some(verb) = target.verb(&head.method) else {
+        return Served::user("unknown", Problem::unknown_method().into_answer());
     };
     let state = target.name().map(|name| name.as_str().to_owned());
-    let mut call = match Call::new(shared, user, request) {
+    let mut call = match Call::new(shared, user, head, body) {
         Ok(call) => call,
-        Err(problem) => return (verb.as_str(), problem.into_answer()),
+        Err(problem) => return Served::user(verb.as_str(), problem.into_answer()),
     };
     let answer = match call.perform(&target, verb).await {
         Ok(answer) => answer,
-        Err(problem) => {
-            body::drain(&mut call.body, shared.max_state.saturating_mul(2)).await;
-            problem.into_answer()
-        }
+        Err(problem) => problem.into_answer(),
     };
     let details = std::mem::take(&mut call.audit);
-    record(shared, &call.user, from, verb.as_str(), state, answer.status(), details).await;
-    (verb.as_str(), answer)
-}
-
-async fn record(
-    shared: &Shared,
-    user: &User,
-    from: IpAddr,
-    action: &'static str,
-    state: Option<String>,
-    status: StatusCode,
-    details: AuditDetails,
-) {
     let entry = AuditEntry {
-        time: versions::rfc3339(shared.service.unix()),
-        user: user.name.clone(),
+        time: rfc3339(shared.service.unix()),
+        user: call.user.name.clone(),
         from,
-        action,
+        action: verb.as_str(),
         state,
-        status: status.as_u16(),
+        status: answer.status().as_u16(),
         details,
     };
     shared.audit.record(&entry).await;
+    Served::user(verb.as_str(), answer)
 }
 
-async fn deny(shared: &Shared, denied: Denied, from: IpAddr, request: &Request<Incoming>) -> Answer {
+/// Somebody who is not let in leaves no line in the audit log, or it could be filled by anybody: such requests are counted by where they
+/// came from, and the counts have a log of their own.
+fn deny(shared: &Shared, denied: Denied, from: IpAddr) -> Answer {
     shared.metrics.denied.fetch_add(1, Ordering::Relaxed);
     let problem = match denied {
-        Denied::Nobody => Problem::new(StatusCode::UNAUTHORIZED, "who are you?")
+        // Who sends nothing tries nothing.
+        Denied::Nobody => Problem::new(StatusCode::UNAUTHORIZED, "authentication required")
             .hint("send a token, or a name and a password"),
-        Denied::Wrong => Problem::new(StatusCode::UNAUTHORIZED, "name, password or token are wrong"),
+        Denied::Wrong => {
+            shared.denials.count(from, Denial::Wrong, shared.service.unix());
+            Problem::new(StatusCode::UNAUTHORIZED, "name, password or token are wrong")
+        }
         Denied::TooMany(wait) => {
+            shared.denials.count(from, Denial::Throttled, shared.service.unix());
             Problem::new(StatusCode::TOO_MANY_REQUESTS, "too many wrong passwords").retry_after(wait)
         }
+        Denied::Busy => {
+            shared.denials.count(from, Denial::Throttled, shared.service.unix());
+            Problem::new(StatusCode::SERVICE_UNAVAILABLE, "too many passwords are being checked")
+                .hint("try again in a moment; a token is never made to wait")
+                .retry_after(Duration::from_secs(1))
+        }
     };
-    let answer = problem.into_answer();
-    // Who sends nothing tries nothing; a wrong secret is worth a line. The name is not: it may be a mistyped password.
-    if request.headers().contains_key(http::header::AUTHORIZATION) {
-        let nobody = User { name: String::new(), password: None, tokens: Vec::new(), rules: Vec::new() };
-        record(shared, &nobody, from, "denied", None, answer.status(), AuditDetails::default()).await;
-    }
-    answer
+    problem.into_answer()
 }
 
 async fn ready(shared: &Shared) -> Answer {
     match shared.service.storage.ready().await {
         Ok(()) => answer::text("ready\n"),
-        Err(error) => Problem::from(error).status(StatusCode::SERVICE_UNAVAILABLE).into_answer(),
+        // Everybody may ask: the reason is in the answers that users get, and names hosts and files.
+        Err(_) => Problem::new(StatusCode::SERVICE_UNAVAILABLE, "the storage takes no writes").into_answer(),
     }
 }
 

@@ -34,6 +34,13 @@ impl Leases {
         seen.insert(name.clone(), Seen { beat, since: now, ttl: Duration::from_secs(u64::from(ttl)) });
     }
 
+    /// How long ago the lease of this state lapsed.
+    pub(crate) fn lapsed_for(&self, name: &StateName, now: Duration) -> Option<Duration> {
+        let seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let seen = seen.get(name)?;
+        now.saturating_sub(seen.since).checked_sub(seen.ttl)
+    }
+
     /// The lease of this state that has lapsed.
     pub(crate) fn lapsed(&self, name: &StateName, now: Duration) -> Option<Beat> {
         let seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -63,6 +70,7 @@ mod tests {
         leases.see(&name, Some(&lease(1)), at(70));
         assert_eq!(leases.lapsed(&name, at(129)), None);
         assert!(leases.lapsed(&name, at(130)).is_some());
+        assert_eq!(leases.lapsed_for(&name, at(131)), Some(at(1)));
         // A clock that went back lapses nothing.
         assert_eq!(leases.lapsed(&name, at(0)), None);
         leases.see(&name, None, at(131));

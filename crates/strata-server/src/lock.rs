@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -44,6 +45,17 @@ impl Lock {
         self.id == beat.id && self.beat == beat.beat
     }
 
+    /// As somebody sees it who could not take it away: who holds it, and a name for it that is not its id. Two locks have two such names.
+    #[must_use]
+    pub fn without_id(&self) -> Self {
+        let hidden = format!("hidden:{}", hex::encode(&Sha256::digest(self.id.as_bytes())[..4]));
+        let mut lock = Self { id: hidden.clone(), ..self.clone() };
+        for told in [&mut lock.owner, &mut lock.info].into_iter().flatten() {
+            hide(told, &self.id, &hidden);
+        }
+        lock
+    }
+
     /// The holder as OpenTofu wants to read it.
     pub fn lock_info(&self) -> Value {
         if let Some(info) = &self.info {
@@ -72,5 +84,42 @@ impl Lock {
             "ttl": self.ttl,
             "lapsed": lapsed,
         })
+    }
+}
+
+/// Wherever the client wrote its id in what it said of itself, a field within a field or part of a longer text.
+fn hide(told: &mut Value, id: &str, hidden: &str) {
+    match told {
+        Value::String(text) if text == id => *text = hidden.to_owned(),
+        // One that is a letter or two would be found in every word.
+        Value::String(text) if id.len() >= 5 && text.contains(id) => *text = text.replace(id, hidden),
+        Value::Array(items) => items.iter_mut().for_each(|item| hide(item, id, hidden)),
+        Value::Object(fields) => fields.values_mut().for_each(|field| hide(field, id, hidden)),
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn c3_an_id_is_hidden_wherever_the_holder_wrote_it() {
+        let owner = json!({"id": "run-1", "who": "me@here", "more": [{"lock": "id run-1"}], "pid": 7});
+        let lock = Lock {
+            id: "run-1".into(),
+            kind: LockKind::Lease,
+            user: "ci".into(),
+            owner: Some(owner),
+            info: Some(json!({"ID": "run-1", "Info": "strata run-1"})),
+            ttl: Some(60),
+            beat: 3,
+        };
+        let seen = lock.without_id();
+        let told = format!("{} {}", seen.describe(false), seen.lock_info());
+        assert!(!told.contains("run-1"), "{told}");
+        assert!(told.contains("me@here") && told.contains("hidden:"), "{told}");
+        assert_ne!(seen.id, Lock { id: "run-2".into(), ..lock.clone() }.without_id().id);
+        assert_eq!(Lock { owner: None, info: None, ..lock }.without_id().lock_info()["ID"], json!(seen.id));
     }
 }

@@ -15,6 +15,7 @@ pub enum Command {
     },
     Heartbeat {
         id: String,
+        user: String,
     },
     /// Without an id whoever holds it loses it. `may_break`: also a lock of another user.
     Unlock {
@@ -25,14 +26,17 @@ pub enum Command {
     Write(Write),
     Delete {
         lock: Option<String>,
+        user: String,
         force: bool,
     },
     AppendJournal {
         lock: String,
+        user: String,
         lines: Bytes,
     },
     ClearJournal {
         lock: String,
+        user: String,
     },
 }
 
@@ -142,28 +146,28 @@ impl Decision {
 pub(crate) fn decide(head: &Head, command: &Command) -> Result<Decision, Refusal> {
     match command {
         Command::Lock { lock, lapsed } => take_lock(head, lock, lapsed.as_ref()),
-        Command::Heartbeat { id } => {
-            let held = holder(head, id)?;
+        Command::Heartbeat { id, user } => {
+            let held = holder(head, id, user)?;
             let renewed = Lock { beat: held.beat + 1, ..held.clone() };
             Decision::new(Outcome::Renewed(renewed.clone()), Effect::SetLock(Some(renewed)))
         }
         Command::Unlock { id, user, may_break } => unlock(head, id.as_deref(), user, *may_break),
         Command::Write(write) => decide_write(head, write),
-        Command::Delete { lock, force } => {
+        Command::Delete { lock, user, force } => {
             if !force {
-                check_lock(head, lock.as_deref())?;
+                check_lock(head, lock.as_deref(), user)?;
             }
             match head.current {
                 Some(_) => Decision::new(Outcome::Deleted(true), Effect::RemoveCurrent),
                 None => Decision::nothing(Outcome::Deleted(false)),
             }
         }
-        Command::AppendJournal { lock, lines } => {
-            holder(head, lock)?;
+        Command::AppendJournal { lock, user, lines } => {
+            holder(head, lock, user)?;
             Decision::new(Outcome::Journaled, Effect::AppendJournal(lines.clone()))
         }
-        Command::ClearJournal { lock } => {
-            holder(head, lock)?;
+        Command::ClearJournal { lock, user } => {
+            holder(head, lock, user)?;
             Decision::new(Outcome::Journaled, Effect::ClearJournal)
         }
     }
@@ -181,29 +185,31 @@ fn take_lock(head: &Head, wanted: &Lock, lapsed: Option<&Beat>) -> Result<Decisi
 
 fn unlock(head: &Head, id: Option<&str>, user: &str, may_break: bool) -> Result<Decision, Refusal> {
     let Some(held) = &head.lock else { return Decision::nothing(Outcome::Unlocked(None)) };
+    // The user comes first: whoever may not take the lock away is not told whether the id was right.
+    if held.user != user && !may_break {
+        return Err(Refusal::NotYours(Box::new(held.clone())));
+    }
     if let Some(id) = id
         && held.id != id
     {
         return Err(Refusal::LockLost { id: id.to_owned(), holder: Some(Box::new(held.clone())) });
     }
-    if held.user != user && !may_break {
-        return Err(Refusal::NotYours(Box::new(held.clone())));
-    }
     Decision::new(Outcome::Unlocked(Some(held.clone())), Effect::SetLock(None))
 }
 
-/// The lock, if it is the one that the client names.
-fn holder<'h>(head: &'h Head, id: &str) -> Result<&'h Lock, Refusal> {
+/// The lock, if it is the one that the client names and this user's. An id is no key: it is printed, logged and told, so another user
+/// who names it is answered as if it were wrong.
+fn holder<'h>(head: &'h Head, id: &str, user: &str) -> Result<&'h Lock, Refusal> {
     match &head.lock {
-        Some(held) if held.id == id => Ok(held),
+        Some(held) if held.id == id && held.user == user => Ok(held),
         other => Err(Refusal::LockLost { id: id.to_owned(), holder: other.clone().map(Box::new) }),
     }
 }
 
-fn check_lock(head: &Head, id: Option<&str>) -> Result<(), Refusal> {
+fn check_lock(head: &Head, id: Option<&str>, user: &str) -> Result<(), Refusal> {
     match (&head.lock, id) {
         (None, None) => Ok(()),
-        (Some(held), Some(id)) if held.id == id => Ok(()),
+        (Some(held), Some(id)) if held.id == id && held.user == user => Ok(()),
         (Some(held), _) => Err(Refusal::Held(Box::new(held.clone()))),
         (None, Some(id)) => Err(Refusal::LockLost { id: id.to_owned(), holder: None }),
     }
@@ -211,7 +217,7 @@ fn check_lock(head: &Head, id: Option<&str>) -> Result<(), Refusal> {
 
 fn decide_write(head: &Head, write: &Write) -> Result<Decision, Refusal> {
     if write.replaces == Replaces::Nothing {
-        check_lock(head, write.lock.as_deref())?;
+        check_lock(head, write.lock.as_deref(), &write.by)?;
         if let Some(current) = &head.current {
             return Err(Refusal::Moved { expected: 0, found: current.serial.unwrap_or(0) });
         }
@@ -221,7 +227,8 @@ fn decide_write(head: &Head, write: &Write) -> Result<Decision, Refusal> {
             Effect::PutVersion { version, current: false },
         );
     }
-    let broken = check_lock(head, write.lock.as_deref()).err().or_else(|| check_content(head, write).err());
+    let broken =
+        check_lock(head, write.lock.as_deref(), &write.by).err().or_else(|| check_content(head, write).err());
     let forced = match broken {
         Some(refusal) if !write.force => return Err(refusal),
         broken => broken.is_some(),

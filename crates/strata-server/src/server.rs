@@ -18,6 +18,7 @@ use tokio_rustls::TlsAcceptor;
 
 use crate::access::AccessKeeper;
 use crate::audit::Audit;
+use crate::denials::Denials;
 use crate::http::{self, Shared};
 use crate::metrics::Metrics;
 use crate::service::StateService;
@@ -31,6 +32,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// The head of a request.
 const MAX_HEAD: usize = 32 * 1024;
 const SWEEP_EVERY: Duration = Duration::from_secs(5);
+const TALLY_EVERY: Duration = Duration::from_secs(60);
 const RELOAD_EVERY: Duration = Duration::from_secs(2);
 /// Sweeps between two looks at the age of versions.
 const SWEEPS_PER_AGE: u32 = 120;
@@ -45,6 +47,7 @@ pub struct ServerOptions {
     pub storage: Arc<dyn Storage>,
     pub commits: Option<Arc<CommitStats>>,
     pub access: AccessKeeper,
+    /// The audit log; requests of nobody are counted in `denied.log` beside it.
     pub audit: Option<PathBuf>,
     /// The largest state, in bytes.
     pub max_state: u64,
@@ -103,6 +106,10 @@ impl Server {
             service: StateService::start(options.storage, options.clock).await?,
             access: options.access,
             audit,
+            denials: options
+                .audit
+                .map(|path| Denials::to_file(path.with_file_name("denied.log")))
+                .unwrap_or_default(),
             metrics: Metrics::default(),
             commits: options.commits,
             max_state: options.max_state,
@@ -210,7 +217,13 @@ async fn chores(
 ) {
     let mut sweep = tokio::time::interval(SWEEP_EVERY);
     let mut reload = tokio::time::interval(RELOAD_EVERY);
+    let mut tally = tokio::time::interval(TALLY_EVERY);
     let mut sweeps = 0;
+    let write_tally = || {
+        if let Err(error) = shared.denials.flush() {
+            notes(format!("cannot write down who was denied: {error}"));
+        }
+    };
     loop {
         tokio::select! {
             _ = sweep.tick() => {
@@ -232,7 +245,11 @@ async fn chores(
                     _ => {}
                 }
             }
-            _ = stopped.changed() => return,
+            _ = tally.tick() => write_tally(),
+            _ = stopped.changed() => {
+                write_tally();
+                return;
+            }
         }
     }
 }

@@ -73,6 +73,11 @@ impl StateService {
         Ok(lock)
     }
 
+    /// How long ago this lock lapsed, if it has.
+    pub(crate) fn lapsed_for(&self, name: &StateName, lock: &Lock) -> Option<Duration> {
+        self.has_lapsed(name, lock).then(|| self.leases.lapsed_for(name, self.monotonic())).flatten()
+    }
+
     pub(crate) fn has_lapsed(&self, name: &StateName, lock: &Lock) -> bool {
         self.leases.lapsed(name, self.monotonic()).is_some_and(|beat| lock.is_at(&beat))
     }

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::net::IpAddr;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 use std::time::{Duration, SystemTime};
@@ -14,12 +15,15 @@ use strata_net::Clock;
 use subtle::ConstantTimeEq as _;
 use tokio::sync::Semaphore;
 
-use super::password::{self, Remembered};
-use super::throttle::Throttle;
+use super::password::{Hasher, Remembered};
+use super::throttle::{Admission, Throttle};
+use super::token::is_token;
 use super::{AccessError, AccessFile, User, token_digest};
+use crate::proxies::Proxies;
 
-/// Passwords that are hashed at the same time; each takes 19 MiB and a core.
-const HASHING: usize = 2;
+/// Passwords that wait to be hashed, and those that wait for others of the same sender, from all addresses together.
+const MAX_WAITING: usize = 256;
+const MAX_BEHIND_OTHERS: usize = 256;
 
 /// Why nobody was let in.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,6 +32,8 @@ pub enum Denied {
     Wrong,
     /// Wait this long.
     TooMany(Duration),
+    /// More passwords wait to be looked at than the server takes on.
+    Busy,
 }
 
 pub struct AccessKeeper {
@@ -38,7 +44,10 @@ pub struct AccessKeeper {
     known: RwLock<Known>,
     remembered: Remembered,
     throttle: Throttle,
-    hashing: Semaphore,
+    hasher: Hasher,
+    waiting: Semaphore,
+    behind_others: Semaphore,
+    proxies: Proxies,
     clock: Arc<dyn Clock>,
 }
 
@@ -47,8 +56,11 @@ struct Known {
     users: HashMap<String, Arc<User>>,
     /// By the digest of the token.
     tokens: HashMap<String, (Arc<User>, Option<i64>)>,
-    changed: Option<SystemTime>,
+    changed: Option<Stamp>,
 }
+
+/// By what a file is known to be another one than before. It is always replaced, so two changes within one tick of the clock are two.
+type Stamp = (SystemTime, u64, u64);
 
 impl AccessKeeper {
     /// Everybody may do everything; for a server that only the machine itself can reach.
@@ -73,9 +85,23 @@ impl AccessKeeper {
             known: RwLock::default(),
             remembered,
             throttle: Throttle::default(),
-            hashing: Semaphore::new(HASHING),
+            hasher: Hasher::default(),
+            waiting: Semaphore::new(MAX_WAITING),
+            behind_others: Semaphore::new(MAX_BEHIND_OTHERS),
+            proxies: Proxies::default(),
             clock,
         })
+    }
+
+    /// Takes the word of these proxies about the sender of a request.
+    #[must_use]
+    pub fn behind(self, proxies: Proxies) -> Self {
+        Self { proxies, ..self }
+    }
+
+    /// Whom a request is from that came from this address.
+    pub(crate) fn sender(&self, headers: &HeaderMap, peer: IpAddr) -> IpAddr {
+        self.proxies.sender(headers, peer)
     }
 
     pub fn is_empty(&self) -> bool {
@@ -85,7 +111,8 @@ impl AccessKeeper {
     /// Reads the file again if it changed. One that cannot be read changes nothing.
     pub fn reload(&self) -> Result<bool, AccessError> {
         let Some(path) = &self.path else { return Ok(false) };
-        let changed = std::fs::metadata(path).and_then(|found| found.modified()).ok();
+        let found = std::fs::metadata(path).ok();
+        let changed = found.and_then(|found| Some((found.modified().ok()?, found.ino(), found.len())));
         let is_first = self.is_empty();
         if !is_first && self.known.read().unwrap_or_else(PoisonError::into_inner).changed == changed {
             return Ok(false);
@@ -111,37 +138,49 @@ impl AccessKeeper {
         // Of two names a proxy may have looked at the other one.
         let mut given = headers.get_all(AUTHORIZATION).iter();
         let (Some(header), None) = (given.next(), given.next()) else { return Err(Denied::Nobody) };
-        let claim = header.to_str().ok().and_then(Claim::read);
-        let name = claim.as_ref().map_or("", Claim::name).to_owned();
-        if let Some(claim) = &claim
-            && let Some(user) = self.by_token(claim)
-        {
+        let Some(claim) = header.to_str().ok().and_then(Claim::read) else { return Err(Denied::Wrong) };
+        if let Some(user) = self.by_token(&claim) {
             return Ok(user);
         }
-        let user = match &claim {
-            Some(Claim::Basic { name, .. }) => {
-                self.known.read().unwrap_or_else(PoisonError::into_inner).users.get(name).cloned()
+        // A wrong token is no guess at a password: it costs nothing and shuts nobody out.
+        let Claim::Basic { name, secret } = claim else { return Err(Denied::Wrong) };
+        if is_token(&secret) {
+            return Err(Denied::Wrong);
+        }
+        let user = self.known.read().unwrap_or_else(PoisonError::into_inner).users.get(&name).cloned();
+        let mut behind = None;
+        let attempt = loop {
+            if let Some(user) = &user
+                && let Some(phc) = &user.password
+                && self.remembered.knows(phc, &secret, self.clock.monotonic())
+            {
+                return Ok(Arc::clone(user));
             }
-            _ => None,
+            match self.throttle.admit(from, &name, self.clock.monotonic()) {
+                Admission::Try(attempt) => break attempt,
+                Admission::Wait(wait) => return Err(Denied::TooMany(wait)),
+                Admission::Full(settled) => {
+                    if behind.is_none() {
+                        behind = Some(self.behind_others.try_acquire().map_err(|_| Denied::Busy)?);
+                    }
+                    settled.await;
+                }
+            }
         };
-        if let Some(Claim::Basic { secret, .. }) = &claim
-            && let Some(user) = &user
-            && let Some(phc) = &user.password
-            && self.remembered.knows(phc, secret, self.clock.monotonic())
-        {
-            return Ok(Arc::clone(user));
+        drop(behind);
+        let Ok(waiting) = self.waiting.try_acquire() else {
+            attempt.was_not_looked_at();
+            return Err(Denied::Busy);
+        };
+        let right = self.is_password(user.as_deref(), secret).await;
+        drop(waiting);
+        match user.filter(|_| right) {
+            Some(user) => {
+                attempt.was_right();
+                Ok(user)
+            }
+            None => Err(Denied::Wrong),
         }
-        if let Some(wait) = self.throttle.wait(from, &name, self.clock.monotonic()) {
-            return Err(Denied::TooMany(wait));
-        }
-        if let Some(Claim::Basic { secret, .. }) = claim
-            && self.is_password(user.as_deref(), secret).await
-            && let Some(user) = user
-        {
-            return Ok(user);
-        }
-        self.throttle.failed(from, &name, self.clock.monotonic());
-        Err(Denied::Wrong)
     }
 
     /// A token as such, or as the password of its user. It cannot be guessed, so it is never throttled.
@@ -163,20 +202,14 @@ impl AccessKeeper {
     async fn is_password(&self, user: Option<&User>, secret: String) -> bool {
         static NOBODY: OnceLock<String> = OnceLock::new();
         let phc = user.and_then(|user| user.password.clone());
-        let Ok(_permit) = self.hashing.acquire().await else { return false };
-        let (known, checked) = (phc.is_some(), secret.clone());
-        let right = tokio::task::spawn_blocking(move || {
-            let nobody = || super::hash_password("nobody").unwrap_or_default();
-            let phc = phc.unwrap_or_else(|| NOBODY.get_or_init(nobody).clone());
-            (password::is_right(&checked, &phc), phc)
-        });
-        match right.await {
-            Ok((true, phc)) if known => {
-                self.remembered.remember(&phc, &secret, self.clock.monotonic());
-                true
-            }
-            _ => false,
+        let known = phc.is_some();
+        let nobody = || super::hash_password("nobody").unwrap_or_default();
+        let phc = phc.unwrap_or_else(|| NOBODY.get_or_init(nobody).clone());
+        let right = self.hasher.is_right(secret.clone(), phc.clone()).await;
+        if right && known {
+            self.remembered.remember(&phc, &secret, self.clock.monotonic());
         }
+        right && known
     }
 }
 
@@ -199,12 +232,5 @@ impl Claim {
         let decoded = String::from_utf8(STANDARD.decode(rest).ok()?).ok()?;
         let (name, secret) = decoded.split_once(':')?;
         Some(Self::Basic { name: name.to_owned(), secret: secret.to_owned() })
-    }
-
-    fn name(&self) -> &str {
-        match self {
-            Self::Basic { name, .. } => name,
-            Self::Bearer(_) => "",
-        }
     }
 }

@@ -1,12 +1,16 @@
 //! Passwords: Argon2, which is slow by intent, and a short memory of those that were right, so that a client of many requests is not.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use argon2::password_hash::{PasswordHash, PasswordHasher, PasswordVerifier, SaltString};
-use argon2::{Algorithm, Argon2, Params, Version};
+use argon2::password_hash::{PasswordHash, PasswordHasher, SaltString};
+use argon2::{Algorithm, Argon2, Block, Params, Version};
 use sha2::{Digest, Sha256};
+use subtle::ConstantTimeEq as _;
+use tokio::sync::Semaphore;
+
+use super::token::is_token;
 
 /// How long a right password is remembered.
 const REMEMBERED: Duration = Duration::from_secs(60);
@@ -24,6 +28,9 @@ fn argon2() -> Argon2<'static> {
 
 /// The PHC string to keep in place of a password.
 pub fn hash_password(password: &str) -> Result<String, BadPassword> {
+    if is_token(password) {
+        return Err(BadPassword("it has the form of a token".to_owned()));
+    }
     let mut salt = [0; 16];
     getrandom::fill(&mut salt).map_err(|error| BadPassword(error.to_string()))?;
     let salt = SaltString::encode_b64(&salt).map_err(|error| BadPassword(error.to_string()))?;
@@ -32,8 +39,56 @@ pub fn hash_password(password: &str) -> Result<String, BadPassword> {
     Ok(hash.to_string())
 }
 
-pub(super) fn is_right(password: &str, phc: &str) -> bool {
-    PasswordHash::new(phc).is_ok_and(|hash| argon2().verify_password(password.as_bytes(), &hash).is_ok())
+/// Passwords that are hashed at the same time; each takes 19 MiB and a core.
+const HASHING: usize = 2;
+/// A hash that wants more memory than this, in KiB, is none of ours.
+const MOST_MEMORY: u32 = 256 * 1024;
+
+/// Looks at passwords, a few at a time, in memory that is kept for it: what an allocator gives to hundreds of threads stays with them.
+pub(super) struct Hasher {
+    turns: Arc<Semaphore>,
+    memory: Arc<Mutex<Vec<Vec<Block>>>>,
+}
+
+impl Default for Hasher {
+    fn default() -> Self {
+        Self { turns: Arc::new(Semaphore::new(HASHING)), memory: Arc::default() }
+    }
+}
+
+impl Hasher {
+    pub(super) async fn is_right(&self, password: String, phc: String) -> bool {
+        // The work goes on if the client goes away, so its place is taken until it ends.
+        let Ok(place) = Arc::clone(&self.turns).acquire_owned().await else { return false };
+        let kept = Arc::clone(&self.memory);
+        let work = tokio::task::spawn_blocking(move || {
+            let mut memory = kept.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default();
+            let right = is_right(&password, &phc, &mut memory);
+            kept.lock().unwrap_or_else(PoisonError::into_inner).push(memory);
+            drop(place);
+            right
+        });
+        work.await.unwrap_or(false)
+    }
+}
+
+fn is_right(password: &str, phc: &str, memory: &mut Vec<Block>) -> bool {
+    let mut check = || -> Option<bool> {
+        let hash = PasswordHash::new(phc).ok()?;
+        let algorithm = Algorithm::try_from(hash.algorithm).ok()?;
+        let version = hash.version.map_or(Some(Version::default()), |version| version.try_into().ok())?;
+        let params = Params::try_from(&hash).ok().filter(|params| params.m_cost() <= MOST_MEMORY)?;
+        let expected = hash.hash?;
+        let mut salt = [0; 64];
+        let salt = hash.salt?.decode_b64(&mut salt).ok()?;
+        memory.resize(params.block_count(), Block::default());
+        let mut found = vec![0; expected.len()];
+        Argon2::new(algorithm, version, params)
+            .hash_password_into_with_memory(password.as_bytes(), salt, &mut found, memory.as_mut_slice())
+            .ok()?;
+        Some(found.ct_eq(expected.as_bytes()).into())
+    };
+    check().unwrap_or(false)
 }
 
 /// Passwords that were right a moment ago, as digests that are worth nothing outside of this process.
@@ -84,9 +139,18 @@ mod tests {
     fn a_password_is_right_or_not_and_remembered_for_a_while() {
         let phc = hash_password("correct horse").unwrap();
         assert!(phc.starts_with("$argon2id$v=19$m=19456,t=2,p=1$"), "{phc}");
-        assert!(is_right("correct horse", &phc));
-        assert!(!is_right("wrong horse", &phc));
-        assert!(!is_right("x", "no hash"));
+        let mut memory = Vec::new();
+        assert!(is_right("correct horse", &phc, &mut memory));
+        assert!(!is_right("wrong horse", &phc, &mut memory));
+        assert!(!is_right("x", "no hash", &mut memory));
+        // As `argon2` itself wrote it, with other parameters.
+        let other = Argon2::new(Algorithm::Argon2i, Version::V0x13, Params::new(64, 3, 2, None).unwrap());
+        let salt = SaltString::encode_b64(b"0123456789").unwrap();
+        let other = other.hash_password(b"swordfish", &salt).unwrap();
+        assert!(is_right("swordfish", &other.to_string(), &mut memory));
+        assert!(!is_right("swordfisH", &other.to_string(), &mut memory));
+        let huge = phc.replace("m=19456", "m=4000000");
+        assert!(!is_right("correct horse", &huge, &mut memory));
         let remembered = Remembered::new().unwrap();
         let at = Duration::from_secs;
         assert!(!remembered.knows(&phc, "correct horse", at(0)));

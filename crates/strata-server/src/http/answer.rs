@@ -78,11 +78,6 @@ impl Problem {
         self
     }
 
-    pub(super) fn status(mut self, status: StatusCode) -> Self {
-        self.status = status;
-        self
-    }
-
     pub(super) fn retry_after(mut self, wait: Duration) -> Self {
         self.retry_after = Some(wait.as_secs() + 1);
         self
@@ -115,24 +110,25 @@ impl Problem {
         answer
     }
 
-    /// What the rules said. `describe` says who holds the lock.
-    pub(super) fn refused(refusal: Refusal, describe: impl Fn(&Lock) -> Value) -> Self {
+    /// What the rules said. `describe` says who holds the lock, for Strata and for OpenTofu.
+    pub(super) fn refused(refusal: Refusal, describe: impl Fn(&Lock) -> (Value, Value)) -> Self {
         let said = refusal.to_string();
         match refusal {
             Refusal::Held(lock) => {
-                let problem = Self::new(StatusCode::LOCKED, said).with("holder", describe(&lock));
-                Self { lock_info: Some(Box::new(lock.lock_info())), ..problem }
+                let (holder, info) = describe(&lock);
+                let problem = Self::new(StatusCode::LOCKED, said).with("holder", holder);
+                Self { lock_info: Some(Box::new(info)), ..problem }
             }
             Refusal::LockLost { holder, .. } => {
                 let problem = Self::new(StatusCode::CONFLICT, said);
                 match holder {
-                    Some(lock) => problem.with("holder", describe(&lock)),
+                    Some(lock) => problem.with("holder", describe(&lock).0),
                     None => problem,
                 }
             }
             Refusal::NotYours(lock) => Self::new(StatusCode::FORBIDDEN, said)
-                .hint("this needs the action `unlock`")
-                .with("holder", describe(&lock)),
+                .hint("to take away a lock of another user needs the action `unlock`")
+                .with("holder", describe(&lock).0),
             Refusal::Moved { found, .. } => {
                 Self::new(StatusCode::PRECONDITION_FAILED, said).with("serial", json!(found))
             }

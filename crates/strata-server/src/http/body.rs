@@ -10,7 +10,7 @@ use hyper::body::{Body as _, Incoming};
 use super::answer::Problem;
 
 /// How long a sender may be silent.
-const PATIENCE: Duration = Duration::from_secs(30);
+pub(super) const PATIENCE: Duration = Duration::from_secs(30);
 
 /// The next piece, none at the end.
 pub(super) async fn next(body: &mut Incoming) -> Result<Option<Bytes>, Problem> {
@@ -47,15 +47,24 @@ pub(super) async fn small(body: &mut Incoming, limit: usize) -> Result<Bytes, Pr
     Ok(all.freeze())
 }
 
-/// Reads on until the end, so that a client that is still sending sees the answer and not a closed connection.
-pub(super) async fn drain(body: &mut Incoming, limit: u64) {
+/// Whether anything of a request is still to come.
+pub(super) fn is_left(body: &Incoming) -> bool {
+    !body.is_end_stream()
+}
+
+/// Reads on until the end, so that a client that is still sending sees the answer and not a closed connection. False if it is more than
+/// `limit`, or does not come: then the connection has to end with the answer.
+pub(super) async fn drain(body: &mut Incoming, limit: u64, patience: Duration) -> bool {
     let mut left = limit;
     let all = async {
-        while body.size_hint().lower() <= left
-            && let Ok(Some(piece)) = next(body).await
-        {
-            left = left.saturating_sub(piece.len() as u64);
+        while body.size_hint().lower() <= left {
+            match next(body).await {
+                Ok(Some(piece)) => left = left.saturating_sub(piece.len() as u64),
+                Ok(None) => return true,
+                Err(_) => return false,
+            }
         }
+        false
     };
-    let _ = tokio::time::timeout(PATIENCE, all).await;
+    tokio::time::timeout(patience, all).await.unwrap_or(false)
 }

@@ -3,8 +3,9 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use http::StatusCode;
 use http::header::HeaderMap;
-use http::{Request, StatusCode};
+use http::request::Parts;
 use hyper::body::Incoming;
 use percent_encoding::percent_decode_str;
 
@@ -20,7 +21,7 @@ pub(super) struct Call<'s> {
     pub(super) user: Arc<User>,
     pub(super) headers: HeaderMap,
     query: HashMap<String, String>,
-    pub(super) body: Incoming,
+    pub(super) body: &'s mut Incoming,
     pub(super) audit: AuditDetails,
 }
 
@@ -28,11 +29,11 @@ impl<'s> Call<'s> {
     pub(super) fn new(
         shared: &'s Shared,
         user: Arc<User>,
-        request: Request<Incoming>,
+        head: Parts,
+        body: &'s mut Incoming,
     ) -> Result<Self, Problem> {
-        let query = read_query(request.uri().query().unwrap_or_default())?;
-        let (parts, body) = request.into_parts();
-        Ok(Self { shared, user, headers: parts.headers, query, body, audit: AuditDetails::default() })
+        let query = read_query(head.uri.query().unwrap_or_default())?;
+        Ok(Self { shared, user, headers: head.headers, query, body, audit: AuditDetails::default() })
     }
 
     pub(super) async fn perform(&mut self, target: &Target, verb: Verb) -> Result<Answer, Problem> {

@@ -28,7 +28,7 @@ struct LeaseRequest {
 impl Call<'_> {
     pub(super) async fn take_lease(&mut self, name: &StateName) -> Result<Answer, Problem> {
         self.require(Action::Lock, name)?;
-        let bytes = body::small(&mut self.body, MAX_OWNER).await?;
+        let bytes = body::small(self.body, MAX_OWNER).await?;
         let wanted: LeaseRequest = serde_json::from_slice(&bytes)
             .map_err(|_| Problem::bad("a lease is asked for with `{\"owner\": {…}, \"ttl\": SECONDS}`"))?;
         let ttl = wanted.ttl.unwrap_or(DEFAULT_TTL);
@@ -64,7 +64,8 @@ impl Call<'_> {
         let id = self.query("id").ok_or_else(|| Problem::bad("a heartbeat names its `id`"))?;
         let id = check_id(id)?;
         self.audit.lock = Some(id.clone());
-        match self.shared.service.execute(name, Command::Heartbeat { id }).await? {
+        let user = self.user.name.clone();
+        match self.shared.service.execute(name, Command::Heartbeat { id, user }).await? {
             Ok(Outcome::Renewed(lock)) => Ok(answer::json(&json!({"ttl": lock.ttl}))),
             Ok(_) => Err(Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "the heartbeat had no outcome")),
             Err(refusal) => Err(self.refused(name, refusal)),
@@ -96,17 +97,19 @@ impl Call<'_> {
     pub(super) async fn append_journal(&mut self, name: &StateName) -> Result<Answer, Problem> {
         self.require(Action::Write, name)?;
         let lock = self.journal_lock()?;
-        let lines = body::small(&mut self.body, MAX_LINES).await?;
+        let lines = body::small(self.body, MAX_LINES).await?;
         if !lines.ends_with(b"\n") {
             return Err(Problem::bad("lines of a journal end with a newline"));
         }
-        self.journal(name, Command::AppendJournal { lock, lines }).await
+        let user = self.user.name.clone();
+        self.journal(name, Command::AppendJournal { lock, user, lines }).await
     }
 
     pub(super) async fn clear_journal(&mut self, name: &StateName) -> Result<Answer, Problem> {
         self.require(Action::Write, name)?;
         let lock = self.journal_lock()?;
-        self.journal(name, Command::ClearJournal { lock }).await
+        let user = self.user.name.clone();
+        self.journal(name, Command::ClearJournal { lock, user }).await
     }
 
     fn journal_lock(&mut self) -> Result<String, Problem> {

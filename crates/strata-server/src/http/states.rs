@@ -1,5 +1,6 @@
 //! Reading, writing and deleting states, for everybody.
 
+use std::borrow::Cow;
 use std::sync::atomic::Ordering;
 
 use base64::Engine as _;
@@ -46,7 +47,8 @@ impl Call<'_> {
         let force = self.force(name)?;
         let lock = self.query("ID").map(str::to_owned).or_else(|| self.lock_header());
         self.audit.forced = force;
-        match self.shared.service.execute(name, Command::Delete { lock, force }).await? {
+        let user = self.user.name.clone();
+        match self.shared.service.execute(name, Command::Delete { lock, user, force }).await? {
             Ok(_) => Ok(answer::ok()),
             Err(refusal) => Err(self.refused(name, refusal)),
         }
@@ -72,7 +74,7 @@ impl Call<'_> {
             None => None,
         };
         let mut receiving = Receiving::new(&*self.shared.service.storage, name, limit);
-        while let Some(piece) = body::next(&mut self.body).await? {
+        while let Some(piece) = body::next(self.body).await? {
             receiving.push(&piece).await?;
         }
         let received = receiving.finish().await?;
@@ -132,11 +134,24 @@ impl Call<'_> {
     }
 
     pub(super) fn refused(&self, name: &StateName, refusal: Refusal) -> Problem {
-        Problem::refused(refusal, |lock| self.describe(name, lock))
+        Problem::refused(refusal, |lock| (self.describe(name, lock), self.visible(name, lock).lock_info()))
     }
 
     pub(super) fn describe(&self, name: &StateName, lock: &Lock) -> Value {
-        lock.describe(self.shared.service.has_lapsed(name, lock))
+        let lapsed = self.shared.service.lapsed_for(name, lock);
+        let mut told = self.visible(name, lock).describe(lapsed.is_some());
+        if let Some(lapsed) = lapsed {
+            told["lapsedFor"] = json!(lapsed.as_secs_f64());
+        }
+        told
+    }
+
+    /// The id of a lock is for its holder, and for those who may take it away: `force-unlock` wants to be told it.
+    pub(super) fn visible<'l>(&self, name: &StateName, lock: &'l Lock) -> Cow<'l, Lock> {
+        if lock.user == self.user.name || self.user.may(Action::Unlock, name) {
+            return Cow::Borrowed(lock);
+        }
+        Cow::Owned(lock.without_id())
     }
 }
 

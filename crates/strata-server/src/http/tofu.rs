@@ -80,14 +80,14 @@ impl Call<'_> {
     pub(super) async fn holder_tofu(&mut self, name: &StateName) -> Result<Answer, Problem> {
         self.require(Action::Read, name)?;
         match self.shared.service.holder(name).await? {
-            Some(lock) => Ok(answer::json(&lock.lock_info())),
+            Some(lock) => Ok(answer::json(&self.visible(name, &lock).lock_info())),
             None => Err(Problem::new(StatusCode::NOT_FOUND, format!("`{name}` is not locked"))),
         }
     }
 
     /// The LockInfo of the request, none if it is empty.
     async fn lock_info(&mut self) -> Result<Option<Value>, Problem> {
-        let bytes = body::small(&mut self.body, MAX_INFO).await?;
+        let bytes = body::small(self.body, MAX_INFO).await?;
         if bytes.iter().all(u8::is_ascii_whitespace) {
             return Ok(None);
         }

@@ -89,13 +89,21 @@ fn only_the_holder_writes() {
     assert!(matches!(written(&head(None), with(Some("a"))), Err(Refusal::LockLost { .. })));
     assert!(written(&head(None), with(None)).is_ok());
     let journal = |head: &Head, lock: &str| {
-        decide(head, &Command::AppendJournal { lock: lock.to_owned(), lines: Bytes::from_static(b"x\n") })
+        decide(
+            head,
+            &Command::AppendJournal {
+                lock: lock.to_owned(),
+                user: "ci".into(),
+                lines: Bytes::from_static(b"x\n"),
+            },
+        )
     };
     assert!(journal(&held, "a").is_ok());
     assert!(journal(&held, "b").is_err());
     assert!(journal(&head(None), "a").is_err());
-    let delete =
-        |lock: Option<&str>| decide(&held, &Command::Delete { lock: lock.map(str::to_owned), force: false });
+    let delete = |lock: Option<&str>| {
+        decide(&held, &Command::Delete { lock: lock.map(str::to_owned), user: "ci".into(), force: false })
+    };
     assert!(delete(Some("a")).is_ok());
     assert!(matches!(delete(None), Err(Refusal::Held(_))));
 }
@@ -129,6 +137,42 @@ fn unlocking_needs_the_id_and_the_user_or_the_right() {
     assert_eq!(unlock(held(), None, "ci", false), Ok(Outcome::Unlocked(held())));
     assert_eq!(unlock(None, Some("a"), "ci", false), Ok(Outcome::Unlocked(None)));
     assert!(matches!(unlock(held(), Some("b"), "ci", true), Err(Refusal::LockLost { .. })));
-    assert!(matches!(unlock(held(), Some("a"), "eve", false), Err(Refusal::NotYours(_))));
+    for id in [Some("a"), Some("b"), None] {
+        assert!(matches!(unlock(held(), id, "eve", false), Err(Refusal::NotYours(_))), "{id:?}");
+    }
     assert_eq!(unlock(held(), Some("a"), "root", true), Ok(Outcome::Unlocked(held())));
+}
+
+/// Everything that a lock id opens is refused to a user who is not its holder, whatever kind the lock is, and says no more than a wrong id.
+#[test]
+fn c3_a_lock_id_of_another_user_opens_nothing() {
+    let lines = Bytes::from_static(b"x\n");
+    let commands = |id: &str, user: &str| -> Vec<Command> {
+        let (lock, user) = (id.to_owned(), user.to_owned());
+        let write = Write { lock: Some(lock.clone()), by: user.clone(), ..write(6) };
+        vec![
+            Command::Heartbeat { id: lock.clone(), user: user.clone() },
+            Command::AppendJournal { lock: lock.clone(), user: user.clone(), lines: lines.clone() },
+            Command::ClearJournal { lock: lock.clone(), user: user.clone() },
+            Command::Delete { lock: Some(lock.clone()), user: user.clone(), force: false },
+            Command::Write(write.clone()),
+            Command::Write(Write { replaces: Replaces::Serial(5), ..write }),
+            Command::Unlock { id: Some(lock), user, may_break: false },
+        ]
+    };
+    for held in [lease("a"), tofu("a", "ci")] {
+        let head = head(Some(held), Some(5));
+        for (theirs, wrong) in commands("a", "eve").into_iter().zip(commands("b", "eve")) {
+            let (theirs, wrong) = (decide(&head, &theirs), decide(&head, &wrong));
+            let (theirs, wrong) = (theirs.unwrap_err(), wrong.unwrap_err());
+            assert_eq!(std::mem::discriminant(&theirs), std::mem::discriminant(&wrong), "{theirs}");
+        }
+        for ours in commands("a", "ci") {
+            assert!(decide(&head, &ours).is_ok(), "{ours:?}");
+        }
+    }
+    // A history is not added to either.
+    let former = Write { lock: Some("a".into()), by: "eve".into(), replaces: Replaces::Nothing, ..write(1) };
+    assert!(written(&head(Some(lease("a")), None), former.clone()).is_err());
+    assert!(written(&head(Some(lease("a")), None), Write { by: "ci".into(), ..former }).is_ok());
 }

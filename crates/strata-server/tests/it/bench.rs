@@ -40,7 +40,7 @@ fn round(client: &mut Client, path: &str, me: usize, serial: u64, bytes: &[u8]) 
 }
 
 #[test]
-#[ignore = "measures"]
+#[ignore = "a measurement: just bench-server"]
 fn bench_server() {
     println!("\nclients     size   rounds/s     p50 ms     p99 ms   peak MB   cpu s/s   syncs/s");
     for size in [10_000, 1_000_000, 20_000_000] {

@@ -183,7 +183,7 @@ fn kills_lose_nothing() {
 
 /// `STRATA_TEST_SEEDS` (10) times 30 kills, on the storage of `STRATA_TEST_STORAGE`.
 #[test]
-#[ignore = "takes minutes"]
+#[ignore = "takes minutes: just linear-test"]
 fn linear_all() {
     let seeds = std::env::var("STRATA_TEST_SEEDS").ok().and_then(|seeds| seeds.parse().ok()).unwrap_or(10);
     for seed in 1..=seeds {

@@ -78,9 +78,9 @@ impl Drop for ServerProcess {
 }
 
 #[test]
-#[ignore = "the server process of other tests"]
+#[ignore = "no test: the server process of others, such as in: just linear-test"]
 fn serve_until_killed() {
-    let Some(data) = std::env::var_os(DATA) else { return };
+    let data = std::env::var_os(DATA).expect("it is started by other tests");
     let port: u16 = std::env::var(PORT).unwrap().parse().unwrap();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
     runtime.block_on(async {

@@ -11,7 +11,7 @@ use strata_net::Clock;
 use strata_server::access::{AccessFile, AccessKeeper, Action, Rule, Token, hash_password, token_digest};
 use strata_server::storage::embedded::EmbeddedOptions;
 use strata_server::storage::{Retention, Storage};
-use strata_server::{Server, ServerOptions, TlsFiles};
+use strata_server::{Proxies, Server, ServerOptions, TlsFiles};
 use tempfile::TempDir;
 
 use crate::client::Client;
@@ -59,6 +59,7 @@ pub(crate) struct World {
     pub(crate) retention: Retention,
     pub(crate) max_bytes: Option<u64>,
     pub(crate) tls: Option<TlsFiles>,
+    pub(crate) proxies: Proxies,
     running: Option<Running>,
 }
 
@@ -91,7 +92,15 @@ impl World {
         let data = TempDir::new().unwrap();
         users().save(&AccessFile::path(data.path())).unwrap();
         let clock = Arc::new(HandClock { monotonic: 0.into(), unix: 1_800_000_000.into() });
-        Self { data, clock, retention: Retention::default(), max_bytes: None, tls: None, running: None }
+        Self {
+            data,
+            clock,
+            retention: Retention::default(),
+            max_bytes: None,
+            tls: None,
+            proxies: Proxies::default(),
+            running: None,
+        }
     }
 
     pub(crate) fn started() -> Self {
@@ -107,7 +116,9 @@ impl World {
         let kept = EmbeddedOptions { retention: self.retention, max_bytes: self.max_bytes };
         let server = runtime.block_on(async {
             let storage = storages::open(self.data.path(), &kept).await;
-            Server::start(options(self.data.path(), storage, clock, self.tls.clone())).await
+            let mut options = options(self.data.path(), storage, clock, self.tls.clone());
+            options.access = options.access.behind(self.proxies.clone());
+            Server::start(options).await
         });
         self.running = Some(Running { server: server.unwrap(), runtime });
     }
@@ -128,6 +139,11 @@ impl World {
 
     pub(crate) fn root(&self) -> Client {
         self.client(ROOT)
+    }
+
+    /// What was counted of requests of nobody; complete once the server has stopped.
+    pub(crate) fn denied(&self) -> String {
+        std::fs::read_to_string(self.data.path().join("denied.log")).unwrap_or_default()
     }
 
     pub(crate) fn audit(&self) -> String {

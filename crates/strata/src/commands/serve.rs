@@ -93,6 +93,16 @@ async fn serve(context: &Context, args: &ServerArgs, settings: Settings) -> Comm
         AccessKeeper::load(AccessFile::path(&settings.data), settings.config.users(), Arc::clone(&clock))
     };
     let access = access.map_err(|error| CommandError::failed(error.to_string()))?;
+    let proxies = settings.config.proxies().map_err(|error| {
+        CommandError::failed(format!("`trustedProxies`: {error}")).hint("name the addresses of the proxies")
+    })?;
+    let behind_proxy = args.behind_proxy || settings.config.behind_proxy;
+    if behind_proxy && proxies.trusted.is_empty() {
+        context.printer.note(
+            "every request counts as one of the proxy: wrong passwords of one user slow down all; `trustedProxies` in the \
+             configuration names the proxies whose `X-Forwarded-For` is read",
+        );
+    }
     let opened = settings.open_storage(context).await?;
     let tls = settings.tls(args);
     let scheme = if tls.is_some() { "https" } else { "http" };
@@ -101,10 +111,10 @@ async fn serve(context: &Context, args: &ServerArgs, settings: Settings) -> Comm
     let options = ServerOptions {
         listen,
         tls,
-        allow_plain: args.behind_proxy || settings.config.behind_proxy,
+        allow_plain: behind_proxy,
         storage: opened.storage,
         commits: opened.commits,
-        access,
+        access: access.behind(proxies),
         audit: Some(settings.data.join("audit.log")),
         max_state: u64::from(settings.config.max_state) << 20,
         open_metrics: settings.config.open_metrics,
