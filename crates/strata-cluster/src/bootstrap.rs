@@ -1,12 +1,12 @@
-//! Etcd is begun once: never where there is one, never where one may be.
+//! Etcd is bootstrapped once: never where there is one, never where one may be.
 
 use strata_engine::{Operation, OperationContext, Outcome, ProviderError};
 use strata_state::Action;
 
 use crate::cluster::{Cluster, NodePlace};
 use crate::error::{guard, talos};
-use crate::node::Contact;
 use crate::restore;
+use crate::survivors::Survey;
 use crate::wait::{Seen, until, until_done};
 
 pub(crate) async fn execute(
@@ -25,15 +25,20 @@ pub(crate) async fn execute(
 }
 
 async fn begin(cluster: &Cluster, context: &dyn OperationContext) -> Result<(), ProviderError> {
-    if cluster.membership().await?.is_none() {
-        certainly_none(cluster).await?;
-        let first = &first(cluster)?;
-        if cluster.may_begin_again() {
-            restore::clear_remains(cluster, context).await?;
-        }
-        match &cluster.options.restoring {
-            Some(copy) => restore::from_copy(cluster, first, copy, context).await?,
-            None => from_nothing(cluster, first, context).await?,
+    if cluster.membership().await?.is_some() {
+        came_back(cluster)?;
+    } else {
+        let survey = cluster.settled_survey(context).await?;
+        if restore::recovers(cluster, &survey, context).await? || cluster.membership().await?.is_some() {
+            came_back(cluster)?;
+        } else {
+            certainly_none(cluster, &survey)?;
+            restore::clear_remains(cluster, &survey, context).await?;
+            let first = &first(cluster)?;
+            match &cluster.options.restoring {
+                Some(copy) => restore::from_copy(cluster, first, copy, context).await?,
+                None => from_nothing(cluster, first, context).await?,
+            }
         }
     }
     cluster.now_alive();
@@ -55,6 +60,12 @@ async fn begin(cluster: &Cluster, context: &dyn OperationContext) -> Result<(), 
         })
     })
     .await
+}
+
+/// Etcd has a leader. Whoever wanted to begin it again is told, and nothing is wiped.
+fn came_back(cluster: &Cluster) -> Result<(), ProviderError> {
+    cluster.now_alive();
+    if cluster.may_begin_again() { Err(restore::recovered(cluster)) } else { Ok(()) }
 }
 
 async fn from_nothing(
@@ -90,37 +101,58 @@ fn first(cluster: &Cluster) -> Result<NodePlace, ProviderError> {
     })
 }
 
-/// Bootstrapping a rebuilt control plane of a live cluster would make a second cluster: every one must say that it has none.
-async fn certainly_none(cluster: &Cluster) -> Result<(), ProviderError> {
-    if cluster.options.bootstrapped && !cluster.may_begin_again() {
-        return Err(lost(cluster));
+/// Bootstrapping a rebuilt control plane of a live cluster would make a second cluster: every one must say itself that it holds no data.
+fn certainly_none(cluster: &Cluster, survey: &Survey) -> Result<(), ProviderError> {
+    if let Some((node, why)) = survey.unknown.first() {
+        return Err(unsure(cluster, node, why));
     }
-    for node in cluster.control_planes() {
-        let unsure = |why: String| {
-            let message = format!("`{}` cannot be asked whether it has an etcd: {why}", node.name);
-            guard(message, "bring it back; where its data are lost for good, take it out of the source first")
-        };
-        match cluster.contact(&node.address).await? {
-            Contact::Running(_) => {}
-            Contact::Maintenance => return Err(unsure("it has no configuration yet".to_owned())),
-            Contact::Stranger(who) => return Err(unsure(who)),
-            Contact::Silent(why) => return Err(unsure(why)),
-        }
+    if cluster.may_begin_again() {
+        return Ok(());
     }
-    Ok(())
+    if !survey.survivors.is_empty() {
+        return Err(survived(cluster, survey));
+    }
+    if cluster.options.bootstrapped { Err(lost(cluster)) } else { Ok(()) }
 }
 
-/// Etcd was begun once, and nobody has it any more.
+/// A control plane that may hold data of etcd.
+pub(crate) fn unsure(cluster: &Cluster, node: &NodePlace, why: &str) -> ProviderError {
+    let message = format!(
+        "etcd is not bootstrapped: whether `{}` holds data of the etcd of `{}` is not known: {why}",
+        node.name,
+        cluster.name()
+    );
+    guard(message, "bring it back; where its data are lost for good, remove it from the source first")
+}
+
+/// Control planes that hold data, and are no majority.
+pub(crate) fn survived(cluster: &Cluster, survey: &Survey) -> ProviderError {
+    let stack = &cluster.options.stack;
+    let verb = if survey.survivors.len() == 1 { "holds" } else { "hold" };
+    let message = format!(
+        "etcd is not bootstrapped: {} still {verb} data of the etcd of `{}`, without a majority",
+        survey.names(),
+        cluster.name()
+    );
+    guard(
+        message,
+        format!(
+            "bring the other control planes back; where they are lost for good, `strata talos snapshot {stack}` saves what is left, and `strata talos restore {stack} --snapshot FILE` begins again from it"
+        ),
+    )
+}
+
+/// Etcd was bootstrapped once, and every control plane says that it holds nothing of it.
 pub(crate) fn lost(cluster: &Cluster) -> ProviderError {
     let message = format!(
-        "the etcd of `{}` is lost: it was begun, and no control plane has it any more",
+        "the etcd of `{}` is lost: it was bootstrapped, and no control plane holds data of it any more",
         cluster.name()
     );
     let stack = &cluster.options.stack;
     guard(
         message,
         format!(
-            "`strata talos restore {stack} --snapshot FILE` brings it back from a copy; `--new-cluster` begins another one, with nothing in it"
+            "`strata talos restore {stack} --snapshot FILE` brings it back from a snapshot; `--new-cluster` begins another one, with nothing in it"
         ),
     )
 }

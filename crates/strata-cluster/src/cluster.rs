@@ -15,6 +15,7 @@ use strata_talos::api::{Credentials, SpkiPin, TalosClient, Timeouts};
 use strata_talos::{MachineConfig, SecretsBundle};
 
 use crate::error::{internal, talos};
+use crate::snapshot::SnapshotSink;
 use crate::wait::Deadlines;
 
 /// The port of the Talos API.
@@ -51,17 +52,6 @@ pub trait Media: Send + Sync {
         node: &str,
         before_write: &(dyn Fn() -> Result<(), ProviderError> + Sync),
     ) -> Result<(), ProviderError>;
-}
-
-/// Where copies of etcd go.
-#[async_trait]
-pub trait SnapshotSink: Send + Sync {
-    /// Keeps a copy, encrypted; says where.
-    async fn keep(
-        &self,
-        cluster: &str,
-        snapshot: strata_secret::SecretBytes,
-    ) -> Result<String, ProviderError>;
 }
 
 pub struct ClusterOptions {
@@ -224,6 +214,11 @@ impl Cluster {
         let left =
             self.options.known.iter().filter(|known| wanted.iter().all(|node| node.name != known.name));
         wanted.iter().chain(left).map(|node| self.now(node)).collect()
+    }
+
+    /// The names of all nodes, of the source and of the state.
+    pub fn node_names(&self) -> Vec<String> {
+        self.places().into_iter().map(|node| node.name).collect()
     }
 
     pub(crate) fn place(&self, name: &str) -> Option<NodePlace> {

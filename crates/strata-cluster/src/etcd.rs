@@ -108,23 +108,13 @@ pub(crate) fn no_majority(cluster: &Cluster, why: &str) -> ProviderError {
     guard(
         message,
         format!(
-            "bring the other control planes back; where they are lost for good, `strata talos restore {stack} --snapshot FILE` begins again from a copy"
+            "bring the other control planes back; where they are lost for good, `strata talos snapshot {stack}` saves what is left, and `strata talos restore {stack} --snapshot FILE` begins again from a snapshot"
         ),
     )
 }
 
 impl Cluster {
-    /// Whether any control plane has an etcd at all, with a majority or without.
-    pub(crate) async fn has_etcd(&self) -> Result<bool, ProviderError> {
-        for node in self.control_planes() {
-            if self.talos(&node.address)?.etcd_status().await.is_ok() {
-                return Ok(true);
-            }
-        }
-        Ok(false)
-    }
-
-    /// Asks the control planes. None: all that answer have no etcd.
+    /// Asks the control planes. None: nobody has an etcd with a leader. That says nothing about data that they hold.
     pub(crate) async fn membership(&self) -> Result<Option<Membership>, ProviderError> {
         let looks = self.control_planes().into_iter().map(|node| async move {
             let client = self.talos(&node.address)?;

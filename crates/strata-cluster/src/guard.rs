@@ -11,7 +11,7 @@ use strata_resource::Kind;
 use strata_state::{Action, OpenEntry};
 
 use crate::cluster::Cluster;
-use crate::moving;
+use crate::{moving, objections};
 use crate::rolling::Disturbance;
 
 /// A provider of VMs that knows which of them are nodes.
@@ -38,6 +38,13 @@ impl GuardedProvider {
     }
 }
 
+/// What is down disturbs nobody by coming back.
+fn is_stopped(operation: &Operation) -> bool {
+    operation.observed.as_ref().is_some_and(|observed| {
+        observed.spec.get("power").and_then(strata_resource::Value::as_text) == Some("stopped")
+    })
+}
+
 #[async_trait]
 impl Provider for GuardedProvider {
     async fn observe_all(&self, wanted: &[Wanted<'_>]) -> Result<Vec<Sighting>, ProviderError> {
@@ -45,7 +52,16 @@ impl Provider for GuardedProvider {
     }
 
     async fn objections(&self, operations: &[Operation]) -> Result<Vec<Objection>, ProviderError> {
-        self.inner.objections(operations).await
+        let mut found = self.inner.objections(operations).await?;
+        for (stack, cluster) in &self.clusters {
+            let nodes = operations.iter().filter(|one| one.address.stack() == stack);
+            let nodes = nodes.filter(|one| cluster.place(one.address.name()).is_some() && !is_stopped(one));
+            let nodes: Vec<Operation> = nodes.cloned().collect();
+            if !cluster.options.ending {
+                found.extend(objections::alarmed(cluster, &nodes).await?);
+            }
+        }
+        Ok(found)
     }
 
     async fn consequences(&self, operations: &[Operation]) -> Result<Vec<Consequence>, ProviderError> {
@@ -76,10 +92,7 @@ impl Provider for GuardedProvider {
             return self.inner.execute(operation, context).await;
         };
         let wanted = cluster.wanted(&node);
-        let stopped = operation.observed.as_ref().is_some_and(|observed| {
-            observed.spec.get("power").and_then(strata_resource::Value::as_text) == Some("stopped")
-        });
-        if stopped {
+        if is_stopped(operation) {
             // What is down disturbs nobody by coming back, and may be what etcd waits for.
             let outcome = self.inner.execute(operation, context).await?;
             cluster.wait_answer(&wanted, context).await?;

@@ -1,7 +1,5 @@
 //! How a cluster is, for people: every node, etcd, Kubernetes.
 
-use strata_talos::api::EtcdAlarmKind;
-
 use crate::cluster::{Cluster, NodePlace};
 use crate::node::Contact;
 
@@ -113,23 +111,12 @@ async fn etcd(cluster: &Cluster) -> (Vec<MemberHealth>, Option<String>) {
         stranger.map(|member| format!("its member on `{}` is no node of the cluster", member.name));
     let trouble = match unwell.or(stranger) {
         Some(trouble) => Some(trouble),
-        None => alarm(cluster).await,
+        None => match cluster.alarms().await {
+            Ok(alarms) => alarms.first().map(|alarm| alarm.meaning()),
+            Err(error) => Some(error.message),
+        },
     };
     (members, trouble)
-}
-
-/// An alarm that etcd raised: the same wherever it is asked.
-async fn alarm(cluster: &Cluster) -> Option<String> {
-    for node in cluster.control_planes() {
-        let Ok(client) = cluster.talos(&node.address) else { continue };
-        let Ok(alarms) = client.etcd_alarms().await else { continue };
-        return alarms.first().map(|alarm| match alarm.kind {
-            EtcdAlarmKind::NoSpace => "its database is full, it takes no more writes".to_owned(),
-            EtcdAlarmKind::Corrupt => "its members do not agree about their data".to_owned(),
-            _ => "it raised an alarm that is not known here".to_owned(),
-        });
-    }
-    None
 }
 
 async fn kubernetes(cluster: &Cluster) -> (Option<String>, Option<String>) {

@@ -128,7 +128,7 @@ async fn set(
         config.set_component_version(component, version).map_err(|error| internal(error.to_string()))?;
     let wanted = config.component_image(component).unwrap_or_default().to_owned();
     if changes {
-        let _turn = cluster.begin_turn(node, Disturbance::Light, context).await?;
+        let _turn = cluster.begin_turn(node, Disturbance::Component, context).await?;
         context.before_write()?;
         context.progress(&format!("{} of `{}` becomes {version}", component.name(), node.name));
         let client = cluster.talos(&node.address)?;

@@ -2,8 +2,9 @@
 //!
 //! Two rules hold for everything here. What disturbs a node happens under one lock for the whole cluster, after a look at etcd and
 //! the other control planes, and ends with the node well again: so one node at a time, whatever order the engine chooses. And etcd
-//! is begun only where there is certainly none: a second cluster beside the first is worse than any error.
+//! is bootstrapped only where every control plane says that it holds no data: a second cluster beside the first is worse than any error.
 
+mod alarms;
 mod bootstrap;
 mod cluster;
 mod dataset;
@@ -27,13 +28,16 @@ mod restore;
 mod rolling;
 mod schematic;
 mod secret;
+mod snapshot;
+mod survivors;
 mod wait;
 
-pub use cluster::{Cluster, ClusterOptions, Lease, Media, NodePlace, SnapshotSink};
+pub use cluster::{Cluster, ClusterOptions, Lease, Media, NodePlace};
 pub use dataset::DatasetProvider;
 pub use guard::GuardedProvider;
 pub use health::{ClusterHealth, MemberHealth, NodeHealth, etcd_members, health};
 pub use provider::ClusterProvider;
 pub use removed::RemovedCluster;
 pub use reset::{AfterReset, check_reset, reset};
+pub use snapshot::{EtcdCopy, SnapshotSink, take_snapshot};
 pub use wait::Deadlines;

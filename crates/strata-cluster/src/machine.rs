@@ -95,7 +95,7 @@ async fn create(
 ) -> Result<(), ProviderError> {
     // Joins happen one after the other, and only into a cluster that is well.
     let turn = match cluster.is_alive() {
-        true => Some(cluster.begin_turn(node, Disturbance::Light, context).await?),
+        true => Some(cluster.begin_turn(node, Disturbance::Join, context).await?),
         false => None,
     };
     let wanted = joining(cluster, node)?.to_yaml();
@@ -347,6 +347,9 @@ async fn delete(
         true => cluster.begin_turn(node, Disturbance::Leave, context).await?,
         false => cluster.turn(context).await?,
     };
+    if !answers {
+        cluster.no_alarm(&node.name, true).await?;
+    }
     if node.control_plane {
         if answers {
             leave(cluster, node, context).await?;

@@ -3,12 +3,13 @@
 
 use std::collections::BTreeSet;
 
-use strata_engine::{Objection, Operation, ProviderError};
+use strata_engine::{ErrorClass, Objection, Operation, ProviderError};
 use strata_resource::{Kind, Value};
 use strata_state::Action;
 use strata_talos::{Version, check_kubernetes_upgrade, check_pair, check_talos_upgrade};
 
-use crate::bootstrap::lost;
+use crate::alarms::disturbs;
+use crate::bootstrap::{lost, survived, unsure};
 use crate::cluster::Cluster;
 use crate::error::guard;
 use crate::etcd::no_majority;
@@ -28,7 +29,30 @@ pub(crate) async fn objections(
     found.extend(leaving(cluster, operations).await?);
     found.extend(rebuilding(cluster, operations).await?);
     found.extend(disturbing(cluster, operations).await?);
+    found.extend(alarmed(cluster, operations).await?);
     Ok(found)
+}
+
+/// No node is disturbed while etcd has raised an alarm.
+pub(crate) async fn alarmed(
+    cluster: &Cluster,
+    operations: &[Operation],
+) -> Result<Option<Objection>, ProviderError> {
+    let mut disturbing: Vec<(&Operation, bool)> = Vec::new();
+    for one in operations {
+        disturbing.extend(disturbs(one).map(|leaves| (one, leaves)));
+    }
+    if disturbing.is_empty() || !cluster.is_alive() || cluster.membership().await?.is_none() {
+        return Ok(None);
+    }
+    for (one, leaves) in disturbing {
+        match cluster.no_alarm(one.address.name(), leaves).await {
+            Ok(()) => {}
+            Err(error) if error.class == ErrorClass::Guard => return Ok(Some(against(one, error))),
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(None)
 }
 
 fn against(operation: &Operation, error: ProviderError) -> Objection {
@@ -159,25 +183,35 @@ async fn leaving(cluster: &Cluster, operations: &[Operation]) -> Result<Option<O
     Ok(Some(against(first, guard(message, "bring it back first, or take out the one that is not well"))))
 }
 
-/// Machines of control planes are made again only into an etcd that can take them.
+/// Etcd is bootstrapped only where nobody holds data of it, and machines of control planes are made again only into an etcd that can
+/// take them.
 async fn rebuilding(cluster: &Cluster, operations: &[Operation]) -> Result<Option<Objection>, ProviderError> {
-    if !cluster.options.bootstrapped || cluster.may_begin_again() {
+    if cluster.may_begin_again() {
         return Ok(None);
     }
     let known = |name: &str| cluster.options.known.iter().any(|node| node.control_plane && node.name == name);
     let made: Vec<&Operation> = operations.iter().filter(|one| one.action == Action::Create).collect();
-    let rebuilt: Vec<&Operation> = made
-        .iter()
-        .filter(|one| one.address.kind() == Kind::Machine && known(one.address.name()))
-        .copied()
-        .collect();
+    let is_rebuilt = |one: &&Operation| {
+        cluster.options.bootstrapped && one.address.kind() == Kind::Machine && known(one.address.name())
+    };
+    let rebuilt: Vec<&Operation> = made.iter().copied().filter(is_rebuilt).collect();
     let begun = made.iter().find(|one| one.address.kind() == Kind::Bootstrap).copied();
     let Some(first) = rebuilt.first().copied().or(begun) else { return Ok(None) };
     let names: Vec<&str> = rebuilt.iter().map(|one| one.address.name()).collect();
-    let error = match cluster.membership().await? {
-        Some(etcd) => etcd.may_rebuild(&names).err().map(|why| no_majority(cluster, &why)),
-        None if cluster.has_etcd().await? => Some(no_majority(cluster, "none of its members has a leader")),
-        None => Some(lost(cluster)),
+    if let Some(etcd) = cluster.membership().await? {
+        let error = etcd.may_rebuild(&names).err().filter(|_| !rebuilt.is_empty());
+        return Ok(error.map(|why| against(first, no_majority(cluster, &why))));
+    }
+    let survey = cluster.survey().await?;
+    let databases = cluster.databases(&survey.survivors).await;
+    // Those that are about to be made cannot be asked yet; they are when etcd is to be bootstrapped.
+    let mute = survey.refused.iter().find(|(node, _)| made.iter().all(|one| one.address.name() != node.name));
+    let error = match mute {
+        _ if survey.may_recover(&databases, cluster.control_planes().len()) => None,
+        _ if !survey.survivors.is_empty() => Some(survived(cluster, &survey)),
+        Some((node, why)) => Some(unsure(cluster, node, why)),
+        None if cluster.options.bootstrapped => Some(lost(cluster)),
+        None => None,
     };
     Ok(error.map(|error| against(first, error)))
 }

@@ -12,7 +12,7 @@ use strata_talos::config_spec;
 use crate::cluster::Cluster;
 use crate::error::kube;
 use crate::node::{Contact, Running};
-use crate::rolling::CORDONED_BY;
+use crate::rolling::{CORDONED_BY, REBOOT_DUE};
 use crate::{bootstrap, flux, kubernetes, secret};
 
 /// What was seen of Kubernetes.
@@ -51,7 +51,7 @@ pub(crate) async fn observe_all(
             Kind::Machine => machine(cluster, one, &contacts, &cordoned).await?,
             Kind::Bootstrap if etcd.is_some() => ours(one.spec.clone()),
             Kind::Bootstrap if one.recorded.is_some() && !cluster.may_begin_again() => {
-                lost_or_silent(cluster, &contacts).await?
+                lost_or_silent(cluster).await?
             }
             Kind::Bootstrap => Sighting::Absent,
             Kind::Kubernetes => whole_kubernetes(one, &contacts, &api),
@@ -153,7 +153,8 @@ async fn cordoned(cluster: &Cluster, api: &Api) -> Result<BTreeSet<String>, Prov
         return Ok(BTreeSet::new());
     }
     let nodes = cluster.kube().list("v1", "Node", &Selector::all()).await.map_err(kube)?;
-    let ours = |node: &&Object| node.annotation(CORDONED_BY).is_some();
+    // Where somebody else had cordoned it before, only the reboot that we owe it tells.
+    let ours = |node: &&Object| [CORDONED_BY, REBOOT_DUE].iter().any(|own| node.annotation(own).is_some());
     Ok(nodes.iter().filter(ours).map(|node| node.name().to_owned()).collect())
 }
 
@@ -271,22 +272,18 @@ fn is_empty(value: &Value) -> bool {
     }
 }
 
-/// Etcd was begun, and nobody answers for it: is it gone, or only out of sight?
-async fn lost_or_silent(
-    cluster: &Cluster,
-    contacts: &BTreeMap<String, Contact>,
-) -> Result<Sighting, ProviderError> {
-    let silent = cluster.control_planes().iter().find_map(|node| match contacts.get(&node.name) {
-        Some(Contact::Silent(why)) => Some(why.clone()),
-        _ => None,
-    });
+/// Etcd was bootstrapped, and nobody answers for it: is it gone, without a majority, or only out of sight?
+async fn lost_or_silent(cluster: &Cluster) -> Result<Sighting, ProviderError> {
+    let survey = cluster.survey().await?;
     let name = cluster.name();
-    match silent {
-        Some(_) if cluster.has_etcd().await? => {
-            Ok(Sighting::Silent(format!("the etcd of `{name}` has no majority")))
-        }
+    if !survey.survivors.is_empty() {
+        let verb = if survey.survivors.len() == 1 { "holds" } else { "hold" };
+        let what = format!("the etcd of `{name}` has no majority: {} still {verb} its data", survey.names());
+        return Ok(Sighting::Silent(what));
+    }
+    match survey.unknown.first() {
         // Perhaps only the network is away.
-        Some(why) => Ok(Sighting::Silent(format!("the etcd of `{name}` does not answer: {why}"))),
+        Some((_, why)) => Ok(Sighting::Silent(format!("the etcd of `{name}` does not answer: {why}"))),
         None => Err(bootstrap::lost(cluster)),
     }
 }

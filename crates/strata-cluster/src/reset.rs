@@ -44,7 +44,7 @@ pub async fn check_reset(cluster: &Cluster, name: &str) -> Result<(), ProviderEr
     Ok(())
 }
 
-fn place(cluster: &Cluster, name: &str) -> Result<crate::cluster::NodePlace, ProviderError> {
+pub(crate) fn place(cluster: &Cluster, name: &str) -> Result<crate::cluster::NodePlace, ProviderError> {
     cluster.place(name).ok_or_else(|| {
         let names: Vec<String> = cluster.places().into_iter().map(|node| node.name).collect();
         ProviderError::new(ErrorClass::BadInput, format!("`{}` has no node `{name}`", cluster.name()))

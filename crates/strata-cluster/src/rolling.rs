@@ -1,22 +1,20 @@
 //! One node at a time: what is looked at before a node is disturbed, and what must be so again afterwards.
 
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use serde_json::json;
 use strata_engine::{ErrorClass, OperationContext, ProviderError};
 use strata_kubernetes::{DrainError, DrainOptions, ObjectRef, Patience};
-use strata_secret::SecretBytes;
 use tokio::sync::MutexGuard;
 
 use crate::cluster::{Cluster, NodePlace};
-use crate::error::{guard, internal, kube, talos};
+use crate::error::{guard, kube, talos};
 use crate::wait::{cut, go_on};
 
 /// On a node that we cordoned, so that a run that died is told from a person who wants it so.
 pub(crate) const CORDONED_BY: &str = "strata.dev/cordoned";
 /// On a node that was told something that only a reboot brings about: the boot in which it was told.
-const REBOOT_DUE: &str = "strata.dev/reboot-due";
+pub(crate) const REBOOT_DUE: &str = "strata.dev/reboot-due";
 const DRAIN: Duration = Duration::from_secs(10 * 60);
 
 /// What a node is about to go through.
@@ -24,6 +22,10 @@ const DRAIN: Duration = Duration::from_secs(10 * 60);
 pub(crate) enum Disturbance {
     /// Its Talos stays up.
     Light,
+    /// It joins.
+    Join,
+    /// A part of Kubernetes on it becomes another version; its Talos stays up.
+    Component,
     /// It goes down and comes back.
     Restart,
     /// It goes for good.
@@ -39,13 +41,20 @@ impl Cluster {
         context: &dyn OperationContext,
     ) -> Result<MutexGuard<'_, ()>, ProviderError> {
         let turn = self.turn(context).await?;
+        // An etcd that was lost when this run began may be back: then it is looked after again.
+        if !self.is_alive() && self.options.bootstrapped && self.membership().await?.is_some() {
+            self.now_alive();
+        }
         if !self.is_alive() {
             return Ok(turn);
+        }
+        if what != Disturbance::Light {
+            self.no_alarm(&node.name, what == Disturbance::Leave).await?;
         }
         if node.control_plane {
             let etcd = self.etcd().await?;
             match what {
-                Disturbance::Light => {}
+                Disturbance::Light | Disturbance::Join | Disturbance::Component => {}
                 Disturbance::Restart => etcd.may_pause(&node.name, self.options.allow_even)?,
                 Disturbance::Leave => etcd.may_leave(&node.name)?,
             }
@@ -59,7 +68,7 @@ impl Cluster {
                 return Err(guard(message, "bring the control plane back first"));
             }
         }
-        if what != Disturbance::Light {
+        if matches!(what, Disturbance::Restart | Disturbance::Leave) {
             self.drain(&node.name, context).await?;
         }
         Ok(turn)
@@ -86,14 +95,16 @@ impl Cluster {
     }
 
     async fn drain(&self, name: &str, context: &dyn OperationContext) -> Result<(), ProviderError> {
-        if self.kube().node(name).await.map_err(kube)?.is_none() {
-            return Ok(());
-        }
+        let Some(node) = self.kube().get(&node_reference(name)).await.map_err(kube)? else { return Ok(()) };
         context.before_write()?;
         context.progress("is drained");
-        let cordon =
-            json!({"metadata": {"annotations": {CORDONED_BY: "true"}}, "spec": {"unschedulable": true}});
-        self.kube().patch(&node_reference(name), &cordon).await.map_err(kube)?;
+        // Whoever cordoned it before wants it so: without our annotation it stays so afterwards.
+        let cordoned = node.at("/spec/unschedulable").and_then(serde_json::Value::as_bool) == Some(true);
+        if !cordoned || node.annotation(CORDONED_BY).is_some() {
+            let cordon =
+                json!({"metadata": {"annotations": {CORDONED_BY: "true"}}, "spec": {"unschedulable": true}});
+            self.kube().patch(&node_reference(name), &cordon).await.map_err(kube)?;
+        }
         let options = DrainOptions::new(Patience::seconds(DRAIN.as_secs()));
         let before = || go_on(context, "the pods of the node to leave");
         let drained =
@@ -119,11 +130,15 @@ impl Cluster {
         context: &dyn OperationContext,
     ) -> Result<(), ProviderError> {
         let Some(node) = self.kube().get(&node_reference(name)).await.map_err(kube)? else { return Ok(()) };
-        if node.annotation(CORDONED_BY).is_none() {
+        let (ours, due) = (node.annotation(CORDONED_BY).is_some(), node.annotation(REBOOT_DUE).is_some());
+        if !ours && !due {
             return Ok(());
         }
         context.before_write()?;
-        let uncordon = json!({"metadata": {"annotations": {CORDONED_BY: null, REBOOT_DUE: null}}, "spec": {"unschedulable": null}});
+        let mut uncordon = json!({"metadata": {"annotations": {CORDONED_BY: null, REBOOT_DUE: null}}});
+        if ours {
+            uncordon["spec"] = json!({"unschedulable": null});
+        }
         self.kube().patch(&node_reference(name), &uncordon).await.map(|_| ()).map_err(kube)
     }
 
@@ -150,32 +165,6 @@ impl Cluster {
         };
         let boot = self.talos(&node.address)?.boot_id().await.map_err(talos)?;
         Ok((boot == noted).then_some(boot))
-    }
-
-    /// A copy of etcd, once in a run, before the first control plane is touched.
-    pub(crate) async fn copy_etcd(&self, context: &dyn OperationContext) -> Result<(), ProviderError> {
-        let Some(sink) = &self.options.snapshots else { return Ok(()) };
-        if self.copied.load(Ordering::SeqCst) {
-            return Ok(());
-        }
-        context.progress("a copy of etcd is made");
-        let mut last = None;
-        for node in self.control_planes() {
-            let mut copy = Vec::new();
-            match self.talos(&node.address)?.etcd_snapshot(&mut copy).await {
-                Ok(snapshot) if snapshot.intact => {
-                    let place = sink.keep(self.name(), SecretBytes::new(copy)).await?;
-                    self.copied.store(true, Ordering::SeqCst);
-                    context.progress(&format!("etcd was copied to {place}"));
-                    return Ok(());
-                }
-                Ok(_) => {
-                    last = Some(internal(format!("the copy of etcd from `{}` was cut short", node.name)))
-                }
-                Err(error) => last = Some(talos(error)),
-            }
-        }
-        Err(last.unwrap_or_else(|| internal("there is no control plane to copy etcd from")))
     }
 }
 

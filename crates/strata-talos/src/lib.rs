@@ -6,6 +6,7 @@ mod components;
 mod config;
 mod contract;
 mod document;
+mod etcd_database;
 mod factory;
 mod forecast;
 mod gen_config;
@@ -30,6 +31,7 @@ pub use components::{Component, ComponentError};
 pub use config::{ConfigError, MachineConfig};
 pub use contract::{Contract, UnknownContract};
 pub use document::{Document, DocumentError, DocumentId};
+pub use etcd_database::{DatabaseMember, EtcdDatabase};
 pub use factory::{Arch, BadFactory, Factory, FactoryImage, Overlay, Platform, Schematic, SecureBoot};
 pub use forecast::{ConfigChange, Forecast, RebootEffect, forecast};
 pub use gen_config::{

@@ -9,6 +9,7 @@ mod infrastructure;
 pub(crate) mod orphans;
 mod removed;
 mod resolve;
+pub(crate) mod snapshots;
 mod store;
 mod targets;
 mod tofu;
@@ -382,8 +383,16 @@ impl<'c> Workspace<'c> {
             }
             let mut view = self.empty_view(stack)?;
             let mut own_targets = targets.clone();
+            // A damaged state is told by whoever reads it next, unless what is missing here may be known there.
+            let state = match self.store()?.read(&view.key).await {
+                Err(error) if self.lacks_bundle(stack) => return Err(error.into()),
+                read => read.ok().flatten(),
+            };
             let bundle = match stack.cluster() {
-                Some(written) => Some(self.bundle(stack, written, opening.keys)?),
+                Some(written) => {
+                    self.refuse_lost_bundle(stack, written, state.as_ref(), destroy)?;
+                    Some(self.bundle(stack, written, opening.keys)?)
+                }
                 None => None,
             };
             let mut blueprint = self.draw(stack, targets.shared_storages(), bundle.as_ref())?;
@@ -391,8 +400,6 @@ impl<'c> Workspace<'c> {
             let resources = blueprint.graph.iter().filter(|resource| destroy && resource.protect);
             let protected = resources.map(|resource| resource.address.clone()).collect();
             let mut outputs = BTreeMap::new();
-            // A damaged state is told by whoever reads it next.
-            let state = self.store()?.read(&view.key).await.ok().flatten();
             let keyed = blueprint.graph.iter().any(|resource| resource.spec.values().any(Value::has_secret));
             let (key, wrapped_key) = match keyed {
                 true => self.digest_key(state.as_ref()).map(|(key, wrapped)| (Some(key), wrapped))?,

@@ -114,7 +114,9 @@ impl Draft<'_> {
         let on_vm = self.blueprint.graph.get(&vm);
         let mac = self.card(node);
         let is_vm = on_vm.is_some();
-        let protect = on_vm.is_some_and(|vm| vm.protect);
+        // A machine of metal has no VM that could be protected: it says so itself.
+        let own = || node.setting(|settings| settings.protect).unwrap_or(false);
+        let protect = on_vm.map_or_else(own, |vm| vm.protect);
         // A machine of metal is installed with the image of its schematic, too.
         let below = if is_vm { Some(vm.clone()) } else { self.schematic(cluster, node) };
         let depends_on: BTreeSet<Address> = below.into_iter().collect();

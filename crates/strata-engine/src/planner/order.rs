@@ -68,9 +68,7 @@ fn needs(steps: &[Step], graph: &ResourceGraph, state: &StateDocument) -> Vec<Ne
         let users = users.get(&step.address).into_iter().flatten();
         match step.action {
             StepAction::Create | StepAction::Update => {
-                let dependencies =
-                    graph.get(&step.address).into_iter().flat_map(|resource| &resource.depends_on);
-                needs.first.extend(dependencies.filter_map(|to| making.get(to)));
+                made_below(graph, &step.address, &making, &mut needs.first);
             }
             // The delete of a replacement waits only for deletes: what is brought up to date needs the new object.
             StepAction::Delete if step.replacement => {
@@ -96,6 +94,29 @@ fn needs(steps: &[Step], graph: &ResourceGraph, state: &StateDocument) -> Vec<Ne
         }
     }
     needs
+}
+
+/// The steps that make what an object needs. What is left as it is may itself need something that is made: that is waited for too, since
+/// nothing works while what is below it is changed.
+fn made_below(
+    graph: &ResourceGraph,
+    address: &Address,
+    making: &BTreeMap<&Address, usize>,
+    found: &mut BTreeSet<usize>,
+) {
+    let mut seen = BTreeSet::from([address]);
+    let mut waiting = vec![address];
+    while let Some(above) = waiting.pop() {
+        for to in graph.get(above).into_iter().flat_map(|resource| &resource.depends_on) {
+            match making.get(to) {
+                Some(index) => {
+                    found.insert(*index);
+                }
+                None if seen.insert(to) => waiting.push(to),
+                None => {}
+            }
+        }
+    }
 }
 
 /// Whose turn it is among the steps of one address.

@@ -63,9 +63,9 @@ impl Planner<'_> {
         self.problems.push(Problem {
             kind: ProblemKind::Lost,
             address: resource.address.clone(),
-            message: format!("etcd has lost its majority: control planes are gone, and it does not answer ({what})"),
+            message: format!("etcd has lost its majority, and control planes of it are gone: {what}"),
             hint: format!(
-                "`strata talos restore {stack} --snapshot FILE` brings it back from a copy; a control plane that is only stopped has to be started first"
+                "start control planes that are only stopped; else `strata talos snapshot {stack}` saves what is left, and `strata talos restore {stack} --snapshot FILE` brings etcd back from a snapshot"
             ),
             origin: resource.origin.clone(),
         });

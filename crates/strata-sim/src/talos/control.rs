@@ -54,6 +54,15 @@ pub enum Change {
     Wipe {
         machine: String,
     },
+    /// Somebody resets the machine: these partitions are wiped (`STATE`, `EPHEMERAL`), and it reboots. Nobody says goodbye to etcd.
+    Reset {
+        machine: String,
+        partitions: Vec<String>,
+    },
+    /// Every alarm of a machine's etcd ends.
+    Disarm {
+        machine: String,
+    },
     /// An alarm is raised at a machine's etcd: `nospace` or `corrupt`.
     Alarm {
         machine: String,
@@ -107,6 +116,24 @@ pub fn apply(world: &mut World, change: &Value) -> Result<Value, String> {
         Change::Wipe { machine } => {
             let key = find(world, &machine)?;
             world.wipe_talos_disk(&key);
+        }
+        Change::Reset { machine, partitions } => {
+            let key = find(world, &machine)?;
+            for partition in partitions {
+                world.edit_talos_disk(&key, |disk| match partition.as_str() {
+                    "STATE" => disk.config = None,
+                    "EPHEMERAL" => disk.etcd = None,
+                    _ => {}
+                });
+            }
+            world.begin_reboot(&key, "reset");
+        }
+        Change::Disarm { machine } => {
+            let key = find(world, &machine)?;
+            let id = world.etcd_of(&key).ok_or("no etcd member")?.0.id.clone();
+            if let Some(cluster) = world.talos.etcd.get_mut(&id) {
+                cluster.alarms.clear();
+            }
         }
         Change::Alarm { machine, alarm } => {
             let key = find(world, &machine)?;

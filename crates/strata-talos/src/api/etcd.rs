@@ -1,10 +1,19 @@
 //! Calls about etcd: members, status, alarms, and the ways to leave. All of them only on control planes; a worker answers
 //! [`TalosReason::Unimplemented`](super::TalosReason::Unimplemented).
 
+use tokio::io::{AsyncWrite, AsyncWriteExt as _};
+
 use super::client::TalosClient;
-use super::error::TalosError;
-use super::wire::Empty;
-use super::wire::{etcd as wire, machine::Begun};
+use super::error::{TalosError, TalosReason};
+use super::wire::{Data, Empty};
+use super::wire::{
+    etcd as wire,
+    machine::{self, Begun},
+};
+
+/// Where etcd has its data, and the partition that this is on.
+const DATA: &str = "/var/lib/etcd";
+const DATA_PARTITION: &str = "/var";
 
 /// A member of etcd.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,6 +58,16 @@ pub enum EtcdAlarmKind {
     Corrupt,
     /// One that is not known here.
     Other(i32),
+}
+
+/// The node says of the data directory itself that it is not there; any other failure proves nothing.
+fn is_missing(reason: &TalosReason) -> bool {
+    match reason {
+        TalosReason::NotFound(text) | TalosReason::Failed { message: text, .. } => {
+            text.contains(&format!("{DATA}: no such file or directory"))
+        }
+        _ => false,
+    }
 }
 
 impl TalosClient {
@@ -102,6 +121,58 @@ impl TalosClient {
     /// Ends every alarm; answers those that were.
     pub async fn etcd_disarm_alarms(&self) -> Result<Vec<EtcdAlarm>, TalosError> {
         self.alarms("/machine.MachineService/EtcdAlarmDisarm").await
+    }
+
+    /// Whether etcd was ever started on this node and has left its data there, with a majority or without.
+    ///
+    /// [`TalosReason::FailedPrecondition`] while the partition that they would be on is not mounted: then nobody can tell.
+    pub async fn holds_etcd_data(&self) -> Result<bool, TalosError> {
+        let path = "/machine.MachineService/Mounts";
+        let mounts: machine::Mounts = self.ask(path, &Empty {}, self.timeouts.call).await?;
+        if !mounts.stats.iter().any(|mount| mount.mounted_on == DATA_PARTITION) {
+            let reason = format!("the partition `{DATA_PARTITION}` is not mounted");
+            return Err(self.error(path, TalosReason::FailedPrecondition(reason)));
+        }
+        match self.names_in(DATA).await {
+            // The directory itself is the first entry.
+            Ok(entries) => Ok(entries.iter().any(|entry| !matches!(entry.as_str(), "" | "."))),
+            Err(error) if is_missing(&error.reason) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The names in a directory.
+    async fn names_in(&self, root: &str) -> Result<Vec<String>, TalosError> {
+        let path = "/machine.MachineService/List";
+        let request = machine::ListRequest { root: root.to_owned() };
+        let mut stream = self.stream::<machine::FileInfo>(path, &request, self.timeouts.call).await?;
+        let mut names = Vec::new();
+        while let Some(machine::FileInfo { name, error, relative_name }) = stream.next().await? {
+            if !error.is_empty() {
+                let message = format!("{name}: {error}");
+                return Err(self.error(path, TalosReason::Failed { code: 2, message }));
+            }
+            names.push(relative_name);
+        }
+        Ok(names)
+    }
+
+    /// The database file of this node's member, also where its etcd does not run. Without a checksum at its end.
+    pub async fn etcd_database(
+        &self,
+        into: &mut (dyn AsyncWrite + Unpin + Send),
+    ) -> Result<u64, TalosError> {
+        let path = "/machine.MachineService/Read";
+        let failed = |error: std::io::Error| self.error(path, TalosReason::Local(error.to_string()));
+        let request = machine::ReadRequest { path: format!("{DATA}/member/snap/db") };
+        let mut stream = self.stream::<Data>(path, &request, self.timeouts.transfer).await?;
+        let mut bytes = 0;
+        while let Some(data) = stream.next().await? {
+            bytes += data.bytes.len() as u64;
+            into.write_all(&data.bytes).await.map_err(failed)?;
+        }
+        into.flush().await.map_err(failed)?;
+        Ok(bytes)
     }
 
     async fn alarms(&self, path: &'static str) -> Result<Vec<EtcdAlarm>, TalosError> {

@@ -5,6 +5,7 @@ mod health;
 mod kubeconfig;
 mod reset;
 mod restore;
+mod snapshot;
 mod upgrade;
 
 use std::path::Path;
@@ -30,6 +31,7 @@ enum Verb {
     Health(health::Args),
     Upgrade(upgrade::Args),
     Reset(reset::Args),
+    Snapshot(snapshot::Args),
     Restore(restore::Args),
 }
 
@@ -40,6 +42,7 @@ pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
         Verb::Health(args) => health::run(context, args).await,
         Verb::Upgrade(args) => upgrade::run(context, args).await,
         Verb::Reset(args) => reset::run(context, args).await,
+        Verb::Snapshot(args) => snapshot::run(context, args).await,
         Verb::Restore(args) => restore::run(context, args).await,
     }
 }

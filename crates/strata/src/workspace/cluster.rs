@@ -8,9 +8,8 @@ use async_trait::async_trait;
 use strata_blueprint::{ClusterPlan, NodePlan, cluster_target};
 use strata_cluster::{
     Cluster, ClusterOptions, ClusterProvider, Deadlines, GuardedProvider, Lease, Media, NodePlace,
-    SnapshotSink,
 };
-use strata_engine::{ErrorClass, ProviderError};
+use strata_engine::ProviderError;
 use strata_kubernetes::flux::{AGE_KEY_ENTRY, SOPS_AGE, prove_age_key};
 use strata_net::TlsTrust;
 use strata_proxmox::ProxmoxProvider;
@@ -99,25 +98,56 @@ impl Workspace<'_> {
         self.connect_cluster(connecting, plan, bundle, &graph, &mut Targets::default())
     }
 
-    /// Opens a copy of etcd: one of ours, encrypted with age, or one as etcd writes it.
-    pub(crate) fn read_snapshot(&self, path: &Path) -> Result<SecretBytes, CommandError> {
-        let name = path.display();
-        let content = std::fs::read(path)
-            .map_err(|error| CommandError::failed(format!("cannot read `{name}`: {error}")))?;
-        let sealed = [&b"age-encryption.org/"[..], &b"-----BEGIN AGE ENCRYPTED FILE-----"[..]];
-        let copy = match sealed.iter().any(|start| content.starts_with(start)) {
-            true => self.access.identities().decrypt(&content).map_err(|error| {
-                CommandError::failed(format!("the copy of etcd, `{name}`, cannot be opened: {error}"))
-                    .hint("`SOPS_AGE_KEY_FILE` names the key that it was encrypted for")
-            })?,
-            false => SecretBytes::new(content),
-        };
-        if !strata_talos::api::is_intact_snapshot(copy.expose()) {
-            return Err(CommandError::failed(format!("`{name}` is no whole copy of etcd")).hint(
-                "a copy ends with the checksum of itself; this one was cut short or is something else",
-            ));
+    /// What is protected is not reset: by the source, and by the state where that was not applied yet.
+    pub(crate) async fn refuse_protected(&self, stack: &str, node: &str) -> Result<(), CommandError> {
+        let drawn = self.drawn_cluster(stack)?;
+        let state = self.store()?.read(&super::key(self.one(stack)?)).await?;
+        let is_node = |kind: Kind, name: &str| matches!(kind, Kind::Machine | Kind::Vm) && name == node;
+        let written = drawn.graph.iter().find(|one| is_node(one.kind(), one.address.name()) && one.protect);
+        let applied = state.iter().flat_map(|state| &state.resources);
+        let mut applied = applied.filter(|(address, one)| is_node(address.kind(), address.name()) && one.protect);
+        if written.is_none() && applied.next().is_none() {
+            return Ok(());
         }
-        Ok(copy)
+        let error = CommandError::refused(format!("`{node}` is protected, and a reset would wipe it"))
+            .hint("set `protect: false`, apply that, then reset it");
+        Err(match written.and_then(|one| one.origin.clone()) {
+            Some(origin) => error.origin(Some(origin)),
+            None => error,
+        })
+    }
+
+    /// Whether the secrets of a cluster are not there.
+    pub(super) fn lacks_bundle(&self, stack: &EffectiveStack) -> bool {
+        stack.cluster().is_some_and(|written| !self.root().join(self.bundle_path(stack, written)).exists())
+    }
+
+    /// New secrets would lock us out of a cluster that runs: where the state knows one, its own have to be brought back.
+    pub(super) fn refuse_lost_bundle(
+        &self,
+        stack: &EffectiveStack,
+        written: &Written,
+        state: Option<&StateDocument>,
+        destroy: bool,
+    ) -> Result<(), CommandError> {
+        let path = self.bundle_path(stack, written);
+        let on_vm = |(_, resource): (&str, &strata_state::StateResource)| resource.spec.contains_key("vm");
+        let begun = match destroy {
+            // VMs go with their disks; metal would stay behind with keys that nobody can take away any more.
+            true => !recorded(state, Kind::Machine).all(on_vm),
+            false => recorded(state, Kind::Machine).chain(recorded(state, Kind::Bootstrap)).next().is_some(),
+        };
+        if !begun || self.root().join(&path).exists() {
+            return Ok(());
+        }
+        let name = path.display();
+        let message = format!(
+            "the secrets of the cluster `{}` are missing: there is no `{name}`, and the state knows machines that run with them",
+            stack.name
+        );
+        Err(CommandError::refused(message).hint(format!(
+            "bring the file back (`git log -- {name}`, a backup): without it nobody can reach the cluster, and new secrets would not open it; a cluster that is gone is removed with `strata state rm`"
+        )))
     }
 
     /// The file of a cluster's own secrets, from the root of the repository.
@@ -218,7 +248,7 @@ impl Workspace<'_> {
     }
 
     /// Everyone who reads the repository's secrets; whoever we are, where there are none yet.
-    fn readers(&self) -> Vec<Recipient> {
+    pub(super) fn readers(&self) -> Vec<Recipient> {
         let readers = crate::secrets::recipients(self.root(), &self.repository().settings);
         if !readers.is_empty() {
             return readers;
@@ -246,6 +276,7 @@ impl Workspace<'_> {
         for node in plan.nodes {
             nodes.push(place(node)?);
         }
+        let snapshots = self.snapshots(stack, written, &bundle)?;
         let options = ClusterOptions {
             stack: stack.name.clone(),
             name: plan.name,
@@ -273,7 +304,7 @@ impl Workspace<'_> {
             media: proxmox.map(|provider| -> Box<dyn Media> {
                 Box::new(Drives { provider, drives: graph.iter().filter_map(drive).collect() })
             }),
-            snapshots: Some(Box::new(self.snapshots(stack, written)?)),
+            snapshots: Some(Box::new(snapshots)),
             mirror: Box::new(move |url| settings.mirrored(url)),
             outside_tls: TlsTrust::System,
             root: self.root().to_owned(),
@@ -313,27 +344,6 @@ impl Workspace<'_> {
                 })
             }
         }
-    }
-
-    fn snapshots(&self, stack: &EffectiveStack, written: &Written) -> Result<Snapshots, CommandError> {
-        let own = written.cluster.etcd.as_ref().and_then(|etcd| etcd.snapshots.as_ref());
-        let named = own.map(|own| own.recipients.as_slice()).unwrap_or_default();
-        let mut recipients = Vec::new();
-        for recipient in named {
-            recipients.push(Recipient::parse(recipient).map_err(|error| {
-                CommandError::failed(format!("`{recipient}` cannot read copies of etcd: {error}"))
-            })?);
-        }
-        if recipients.is_empty() {
-            recipients = self.readers();
-        }
-        let folder = own.and_then(|own| own.directory.as_deref()).unwrap_or(".strata/snapshots");
-        Ok(Snapshots {
-            folder: self.root().join(folder),
-            stack: stack.name.clone(),
-            recipients,
-            keep: own.and_then(|own| own.keep).unwrap_or(10) as usize,
-        })
     }
 }
 
@@ -423,56 +433,5 @@ impl Media for Drives {
     ) -> Result<(), ProviderError> {
         let Some((vmid, slot)) = self.drives.get(node) else { return Ok(()) };
         self.provider.eject(*vmid, slot, before_write).await
-    }
-}
-
-/// Copies of etcd as files, encrypted with age; the oldest go.
-struct Snapshots {
-    folder: PathBuf,
-    stack: String,
-    recipients: Vec<Recipient>,
-    keep: usize,
-}
-
-#[async_trait]
-impl SnapshotSink for Snapshots {
-    async fn keep(&self, _: &str, snapshot: SecretBytes) -> Result<String, ProviderError> {
-        let failed = |reason: String| {
-            ProviderError::new(ErrorClass::Internal, format!("the copy of etcd cannot be kept: {reason}"))
-        };
-        if self.recipients.is_empty() {
-            return Err(failed("there is nobody to encrypt it for".to_owned())
-                .hint("name age recipients in `etcd.snapshots.recipients`"));
-        }
-        let sealed = strata_secrets::encrypt_for(&snapshot, &self.recipients)
-            .map_err(|error| failed(error.to_string()))?;
-        let stamp = jiff::Timestamp::now().strftime("%Y%m%dT%H%M%S").to_string();
-        let place = self.folder.join(format!("{}-{stamp}.snapshot.age", self.stack.replace('/', "-")));
-        std::fs::create_dir_all(&self.folder).map_err(|error| failed(error.to_string()))?;
-        crate::replace_file::replace(&place, sealed.as_bytes()).map_err(|error| failed(error.to_string()))?;
-        self.prune();
-        Ok(format!("`{}`", place.display()))
-    }
-}
-
-impl Snapshots {
-    /// Keeps the newest. Their names sort by time.
-    fn prune(&self) {
-        let prefix = format!("{}-", self.stack.replace('/', "-"));
-        let Ok(entries) = std::fs::read_dir(&self.folder) else { return };
-        let mut own: Vec<PathBuf> = entries
-            .flatten()
-            .map(|entry| entry.path())
-            .filter(|path| {
-                let name =
-                    path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-                name.starts_with(&prefix) && name.ends_with(".snapshot.age")
-            })
-            .collect();
-        own.sort();
-        let surplus = own.len().saturating_sub(self.keep);
-        for path in own.into_iter().take(surplus) {
-            let _ = std::fs::remove_file(path);
-        }
     }
 }

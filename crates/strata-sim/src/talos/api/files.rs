@@ -42,8 +42,13 @@ const DIRECTORIES: &[&str] = &[
     "/var/log/pods",
     "/var/run",
 ];
+/// What etcd keeps below its directory, once it was started there.
+const MEMBER: &[&str] = &["/var/lib/etcd/member", "/var/lib/etcd/member/snap", "/var/lib/etcd/member/wal"];
+const DATABASE: &str = "/var/lib/etcd/member/snap/db";
 const DIRECTORY: u32 = 1 << 31 | 0o755;
 const FILE: u32 = 0o644;
+/// A file travels in pieces of this size.
+const PIECE: usize = 32 << 10;
 
 /// Every file with its content.
 fn files(world: &World, key: &str) -> Result<Vec<(&'static str, String)>, Status> {
@@ -75,6 +80,18 @@ fn files(world: &World, key: &str) -> Result<Vec<(&'static str, String)>, Status
     Ok(files)
 }
 
+/// The database of the member whose data are on this machine, whether it runs or not.
+fn database(world: &World, key: &str) -> Option<Vec<u8>> {
+    let data = world.talos_disk(key)?.etcd.as_ref()?;
+    let cluster = world.talos.etcd.get(&data.cluster)?;
+    Some(cluster.database(&world.kubernetes.contents(&cluster.id)))
+}
+
+/// etcd was started here, and has left something behind.
+fn has_member(world: &World, key: &str) -> bool {
+    world.talos_disk(key).is_some_and(|disk| disk.etcd.is_some())
+}
+
 fn missing(path: &str) -> Status {
     Status::unknown(format!("stat {path}: no such file or directory"))
 }
@@ -88,6 +105,11 @@ fn normal(path: &str) -> String {
 pub(super) fn read(call: &Call<'_>) -> Outcome {
     let asked: ReadRequest = call.request()?;
     let path = normal(&asked.path);
+    if path == DATABASE {
+        let bytes = database(&call.shared.world(), call.key).ok_or_else(|| missing(&asked.path))?;
+        let pieces = bytes.chunks(PIECE).map(|piece| Data { bytes: piece.to_vec() }.encode_to_vec());
+        return Ok(Reply::Messages(pieces.collect()));
+    }
     let found = files(&call.shared.world(), call.key)?.into_iter().find(|(name, _)| *name == path);
     match found {
         Some((_, text)) => Ok(Reply::one(Data { bytes: text.into_bytes() }.encode_to_vec())),
@@ -118,6 +140,11 @@ pub(super) fn list(call: &Call<'_>) -> Outcome {
     let mut all: Vec<(String, i64, u32)> =
         DIRECTORIES.iter().map(|path| ((*path).to_owned(), 4096, DIRECTORY)).collect();
     all.extend(files.iter().map(|(path, text)| ((*path).to_owned(), text.len() as i64, FILE)));
+    if has_member(&world, call.key) {
+        all.extend(MEMBER.iter().map(|path| ((*path).to_owned(), 4096, DIRECTORY)));
+        let size = database(&world, call.key).map_or(0, |bytes| bytes.len() as i64);
+        all.push((DATABASE.to_owned(), size, FILE));
+    }
     all.sort();
     if !all.iter().any(|(path, ..)| *path == root) {
         return Err(missing(&asked.root));

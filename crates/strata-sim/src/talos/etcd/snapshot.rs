@@ -52,7 +52,16 @@ fn revision(main: u64) -> Vec<u8> {
 }
 
 impl EtcdCluster {
+    /// The database with the checksum that etcd puts at the end of a snapshot.
     pub fn snapshot(&self, contents: &Contents) -> Vec<u8> {
+        let mut bytes = self.database(contents);
+        let digest = Sha256::digest(&bytes);
+        bytes.extend_from_slice(&digest);
+        bytes
+    }
+
+    /// The file that a member has on its disk.
+    pub fn database(&self, contents: &Contents) -> Vec<u8> {
         let mut keys = Bucket::new();
         for (name, object) in &contents.objects {
             let number = object["metadata"]["resourceVersion"].as_str().and_then(|text| text.parse().ok());
@@ -68,7 +77,10 @@ impl EtcdCluster {
         }
         let members = self.members.iter().map(|member| {
             let url = [format!("https://{}:2380", member.address)];
-            let value = json!({ "id": member.id, "peerURLs": url, "name": member.name });
+            let mut value = json!({ "id": member.id, "peerURLs": url, "name": member.name });
+            if member.learner {
+                value["isLearner"] = true.into();
+            }
             (format!("{:x}", member.id).into_bytes(), value.to_string().into_bytes())
         });
         let own = json!({ "cluster": self.id, "talos": self.talos, "revision": contents.revision });
@@ -90,10 +102,7 @@ impl EtcdCluster {
         for empty in ["alarm", "auth", "authRoles", "authUsers", "lease", "members_removed"] {
             buckets.insert(empty.as_bytes().to_vec(), Bucket::new());
         }
-        let mut bytes = bolt::write(&buckets);
-        let digest = Sha256::digest(&bytes);
-        bytes.extend_from_slice(&digest);
-        bytes
+        bolt::write(&buckets)
     }
 }
 

@@ -140,3 +140,31 @@ pub(in crate::api) struct ReadRequest {
     #[prost(string, tag = "1")]
     pub(in crate::api) path: String,
 }
+
+#[derive(Clone, PartialEq, prost::Message)]
+pub(in crate::api) struct ListRequest {
+    #[prost(string, tag = "1")]
+    pub(in crate::api) root: String,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+pub(in crate::api) struct FileInfo {
+    #[prost(string, tag = "2")]
+    pub(in crate::api) name: String,
+    #[prost(string, tag = "7")]
+    pub(in crate::api) error: String,
+    #[prost(string, tag = "9")]
+    pub(in crate::api) relative_name: String,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+pub(in crate::api) struct Mounts {
+    #[prost(message, repeated, tag = "2")]
+    pub(in crate::api) stats: Vec<MountStat>,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+pub(in crate::api) struct MountStat {
+    #[prost(string, tag = "4")]
+    pub(in crate::api) mounted_on: String,
+}

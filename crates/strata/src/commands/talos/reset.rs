@@ -18,7 +18,7 @@ use crate::workspace::Workspace;
 /// Takes a node out of its cluster and wipes it; refuses what etcd cannot bear to lose
 ///
 /// The node is drained, leaves etcd, its Node is deleted, and what `--wipe` says is wiped. It stays in the source: the next apply
-/// brings it back. To remove a node for good, take it out of the source and apply.
+/// brings it back. To remove a node for good, take it out of the source and apply. A node with `protect: true` is never reset.
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// The cluster
@@ -46,6 +46,7 @@ pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
     let wipe = wipe(&args.wipe)?;
     let workspace = Workspace::load(context)?;
     let cluster = workspace.cluster(&args.stack).await?;
+    workspace.refuse_protected(&args.stack, &args.node).await?;
     strata_cluster::check_reset(&cluster, &args.node).await?;
     let what = match &wipe {
         Wipe::Partitions(labels) => labels.join(" and "),

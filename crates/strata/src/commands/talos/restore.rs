@@ -10,16 +10,16 @@ use crate::commands::execute::{Consent, Job, execute};
 use crate::context::Context;
 use crate::workspace::Workspace;
 
-/// Brings a cluster back whose etcd is lost, from a copy of it
+/// Brings a cluster back whose etcd is lost, from a snapshot of it
 ///
-/// Machines that are gone are made again, etcd begins from the copy on the first control plane, and the others join it. It is an
-/// apply whose etcd does not begin empty: the plan is shown first. Refuses while etcd runs.
+/// Machines that are gone are made again, etcd begins from the snapshot on the first control plane, and the others join it. It is an
+/// apply whose etcd does not begin empty: the plan is shown first. Refuses while etcd runs, and a snapshot of another cluster.
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// The cluster
     #[arg(value_name = "STACK")]
     stack: String,
-    /// The copy: one that Strata made, encrypted with age, or one of `talosctl etcd snapshot`
+    /// The snapshot: one that Strata made, encrypted with age, one of `talosctl etcd snapshot`, or the database file of a member
     #[arg(long, value_name = "FILE")]
     snapshot: PathBuf,
     /// Does not ask
@@ -33,7 +33,18 @@ pub(crate) struct Args {
 pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
     let workspace = Workspace::load(context)?;
     let cluster = workspace.cluster(&args.stack).await?;
-    let copy = workspace.read_snapshot(&args.snapshot)?;
+    let snapshot = workspace.read_snapshot(&args.snapshot)?;
+    let drawn = workspace.drawn_cluster(&args.stack)?;
+    if let Err(why) = snapshot.check(&drawn, &cluster.node_names()) {
+        let message = format!(
+            "`{}` is no snapshot of the cluster `{}`: {why}",
+            args.snapshot.display(),
+            drawn.plan.name
+        );
+        return Err(CommandError::refused(message).hint(
+            "restore a snapshot of this cluster; another cluster's objects would replace everything in it",
+        ));
+    }
     let members = strata_cluster::etcd_members(&cluster).await?;
     if !members.is_empty() {
         let message =
@@ -43,14 +54,14 @@ pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
     }
     drop(cluster);
     context.printer.note(
-        "etcd begins from the copy: what was changed in Kubernetes since then is lost, and so is what control planes still have of the lost etcd",
+        "etcd begins from the snapshot: what was changed in Kubernetes since then is lost. What control planes still hold of the lost etcd is saved beside the other snapshots, then wiped",
     );
     let job = Job {
         destroy: false,
         consent: if args.yes { Consent::Given } else { Consent::Ask },
         parallelism: args.parallelism,
         new_cluster: false,
-        restoring: Some(Arc::new(copy)),
+        restoring: Some(Arc::new(snapshot.bytes)),
         saved: None,
         allow_removed: false,
     };
