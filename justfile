@@ -58,3 +58,7 @@ linear-test:
 # OpenTofu with bpg/proxmox on the simulator; the real sops, age and ansible-vault against ours
 interop:
     bash tests/interop/run
+
+# Random disasters of etcd: resets, lost data, alarms, lost states: `STRATA_SEED=7 STRATA_COUNT=100 just etcd-disasters`
+etcd-disasters:
+    cargo test --release -p strata --test it -- --ignored --nocapture disasters_from_a_seed

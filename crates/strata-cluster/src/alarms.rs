@@ -25,7 +25,9 @@ impl Alarm {
         match self.kind {
             EtcdAlarmKind::NoSpace => format!("its database is full, it takes no more writes{by}"),
             EtcdAlarmKind::Corrupt => format!("its members do not agree about their data{by}"),
-            EtcdAlarmKind::Other(number) => format!("it raised an alarm that is not known here, number {number}{by}"),
+            EtcdAlarmKind::Other(number) => {
+                format!("it raised an alarm that is not known here, number {number}{by}")
+            }
         }
     }
 
@@ -57,7 +59,9 @@ impl Cluster {
             match alarms {
                 Ok(alarms) => {
                     asked = true;
-                    raised.extend(alarms.iter().map(|EtcdAlarm { member_id, kind }| (*member_id, number(*kind))));
+                    raised.extend(
+                        alarms.iter().map(|EtcdAlarm { member_id, kind }| (*member_id, number(*kind))),
+                    );
                 }
                 Err(error) => why = error.to_string(),
             }
@@ -68,7 +72,8 @@ impl Cluster {
             return Err(ProviderError::new(ErrorClass::Unreachable, message)
                 .hint("`strata talos health` shows every node"));
         }
-        let named = |id: u64| members.iter().find(|member| member.id == id).map(|member| member.hostname.clone());
+        let named =
+            |id: u64| members.iter().find(|member| member.id == id).map(|member| member.hostname.clone());
         Ok(raised.into_iter().map(|(id, kind)| Alarm { kind: kind_of(kind), node: named(id) }).collect())
     }
 

@@ -79,6 +79,12 @@ impl Membership {
         Err(format!("{well} of its {voters} voting members are well"))
     }
 
+    /// The same without a member.
+    pub(crate) fn without(&self, name: &str) -> Self {
+        let members = self.members.iter().filter(|member| member.hostname != name).cloned();
+        Self { members: members.collect(), well: self.well.clone() }
+    }
+
     /// Whether a member may leave for good.
     pub(crate) fn may_leave(&self, name: &str) -> Result<(), ProviderError> {
         let Some(member) = self.of(name) else { return Ok(()) };

@@ -1,27 +1,51 @@
 //! The controllers of Flux, and what they follow.
 
+use std::time::Duration;
+
 use strata_engine::{ErrorClass, Operation, OperationContext, Outcome, ProviderError};
-use strata_kubernetes::flux::{FluxInstall, FluxSync, GitRef, LiveFlux, Phase};
+use strata_kubernetes::flux::{FluxInstall, FluxSync, GitRef, LiveFlux, LiveSource, Phase};
 use strata_kubernetes::{ApplyOptions, Download, Patience};
 use strata_resource::{Spec, Value};
-use strata_state::Action;
+use strata_state::{Action, StateResource};
 
 use crate::cluster::Cluster;
 use crate::error::{guarded, kube};
 use crate::machine::text;
 use crate::wait::{Seen, cut, go_on, until};
 
+/// How long Flux may take to fetch a repository that it can reach.
+const FETCH: Duration = Duration::from_secs(120);
 const FORCE: ApplyOptions = ApplyOptions { force: true, dry_run: false };
 
-/// What is live of the controllers; nothing if there are none.
-pub(crate) fn observed_controllers(live: &LiveFlux) -> Option<Spec> {
-    live.is_installed().then(|| {
-        let mut spec = Spec::from([("flux".to_owned(), "flux-system".into())]);
-        if let Some(version) = &live.version {
-            spec.insert("version".to_owned(), Value::text(version.as_str()));
-        }
-        spec
-    })
+/// Which controllers were installed, in the facts of the state.
+const CONTROLLERS: &str = "controllers";
+
+/// What is live of the controllers, and which there should be; nothing if there are none.
+pub(crate) fn observed_controllers(
+    live: &LiveFlux,
+    recorded: Option<&StateResource>,
+) -> Option<(Spec, Spec)> {
+    if !live.is_installed() {
+        return None;
+    }
+    let mut spec = Spec::from([("flux".to_owned(), "flux-system".into())]);
+    if let Some(version) = &live.version {
+        spec.insert("version".to_owned(), Value::text(version.as_str()));
+    }
+    let there: Vec<&str> = live.controllers.iter().map(|controller| controller.name.as_str()).collect();
+    // A state that was written before this was known begins with what is there.
+    let known = recorded.and_then(|recorded| match recorded.facts.get(CONTROLLERS) {
+        Some(Value::List(names)) => Some(names.iter().filter_map(Value::as_text).collect::<Vec<_>>()),
+        _ => None,
+    });
+    let installed = known.unwrap_or_else(|| there.clone());
+    let missing = installed.iter().filter(|name| !there.contains(name));
+    spec.insert("missing".to_owned(), names(missing.copied()));
+    Some((spec, Spec::from([(CONTROLLERS.to_owned(), names(installed.iter().copied()))])))
+}
+
+fn names<'n>(names: impl IntoIterator<Item = &'n str>) -> Value {
+    Value::List(names.into_iter().map(Value::text).collect())
 }
 
 /// What is live of what Flux follows.
@@ -72,7 +96,9 @@ pub(crate) async fn controllers(
         cluster.kube().wait_for_phase(&install, Phase::Rest, patience, &progress).await.map_err(kube)
     };
     cut(context, "the controllers of Flux", controllers).await?;
-    Ok(Outcome::default())
+    let controllers = install.controllers();
+    let installed = names(controllers.iter().map(|(name, _)| name.as_ref()));
+    Ok(Outcome { facts: Spec::from([(CONTROLLERS.to_owned(), installed)]) })
 }
 
 /// With `cni: none` somebody else installs the network plug-in. Until it is there no pod of Flux can start.
@@ -156,7 +182,32 @@ pub(crate) async fn sync(
         context.before_write()?;
         cluster.kube().apply(&object, FORCE).await.map_err(kube)?;
     }
+    fetched(cluster, context).await?;
     Ok(Outcome::default())
+}
+
+/// Flux has fetched the repository: until then nothing of it runs, and wrong credentials would go unnoticed. A failure is believed when it
+/// stays, as Flux tries again by itself.
+async fn fetched(cluster: &Cluster, context: &dyn OperationContext) -> Result<(), ProviderError> {
+    let reference = FluxSync::source_reference();
+    let within = cluster.options.deadlines.flux.min(FETCH);
+    let waited = until(context, "Flux to fetch the repository", within, || async {
+        Ok(match cluster.kube().get(&reference).await {
+            Ok(Some(object)) => match LiveSource::read(&object) {
+                source if source.ready || source.suspended => Seen::Done(()),
+                source => Seen::NotYet(source.message.unwrap_or_else(|| "it has not tried yet".to_owned())),
+            },
+            Ok(None) => Seen::NotYet("it is not there".to_owned()),
+            Err(error) if error.is_transient() => Seen::NotYet(error.to_string()),
+            Err(error) => return Err(kube(error)),
+        })
+    });
+    waited.await.map_err(|error| match error.class {
+        ErrorClass::Unreachable => ProviderError { class: ErrorClass::TaskFailed, ..error }.hint(
+            "look at `repository`, `branch` and the credentials in `gitops.flux`; `strata apply` tries again",
+        ),
+        _ => error,
+    })
 }
 
 /// Flux lets go without taking anything down: suspended first, so that nothing is pruned.

@@ -36,7 +36,10 @@ pub(crate) fn effect(version: &str, live: &MachineConfig, told: &MachineConfig) 
 pub(crate) fn of(cluster: &Cluster, operation: &Operation) -> Option<Forecast> {
     let due =
         || cluster.due.lock().unwrap_or_else(PoisonError::into_inner).contains(operation.address.name());
-    if operation.touches("version") || (operation.touches("cordoned") && due()) {
+    if operation.touches("version")
+        || operation.touches("left_etcd")
+        || (operation.touches("cordoned") && due())
+    {
         return Some(Forecast::Restarts);
     }
     let moves = || {

@@ -11,8 +11,8 @@ use strata_resource::Kind;
 use strata_state::{Action, OpenEntry};
 
 use crate::cluster::Cluster;
-use crate::{moving, objections};
 use crate::rolling::Disturbance;
+use crate::{moving, objections};
 
 /// A provider of VMs that knows which of them are nodes.
 pub struct GuardedProvider {

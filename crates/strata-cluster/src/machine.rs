@@ -30,10 +30,12 @@ pub(crate) async fn execute(
         Action::Update => update(cluster, operation, &node, context).await?,
         Action::Delete if cluster.options.ending => {
             // With the whole cluster nobody has to be asked; but keys do not stay behind on metal.
-            if !operation.spec.contains_key("vm")
-                && matches!(cluster.contact(&node.address).await?, Contact::Running(_))
-            {
-                reset(cluster, &node, context).await?;
+            if !operation.spec.contains_key("vm") {
+                match cluster.contact(&node.address).await? {
+                    Contact::Running(_) => reset(cluster, &node, context).await?,
+                    Contact::Silent(why) => return Err(keeps_keys(cluster, &node, &why)),
+                    Contact::Maintenance | Contact::Stranger(_) => {}
+                }
             }
         }
         Action::Delete => delete(cluster, operation, &node, context).await?,
@@ -245,7 +247,8 @@ async fn update(
     };
     // A run that died may have told it, and not rebooted it.
     let due = operation.touches("cordoned") && cluster.due_reboot(&reached).await?.is_some();
-    let restarts = upgrades || due || asks_again || reboot != RebootEffect::NoReboot;
+    let rejoins = operation.touches("left_etcd");
+    let restarts = upgrades || due || rejoins || asks_again || reboot != RebootEffect::NoReboot;
     let what = if restarts { Disturbance::Restart } else { Disturbance::Light };
     let _turn = cluster.begin_turn(&reached, what, context).await?;
     if upgrades {
@@ -260,6 +263,11 @@ async fn update(
     }
     if moves {
         moving::arrives(cluster, node, &reached, context).await?;
+    }
+    // What left etcd joins again when it boots; one that rebooted for another reason has done so.
+    if rejoins && cluster.etcd().await?.of(&node.name).is_none() {
+        let boot = cluster.talos(&node.address)?.boot_id().await.map_err(talos)?;
+        Ways { node, reached: node, boot: &boot }.rebooted(cluster, context).await?;
     }
     if due && let Some(boot) = cluster.due_reboot(node).await? {
         Ways { node, reached: node, boot: &boot }.rebooted(cluster, context).await?;
@@ -342,7 +350,13 @@ async fn delete(
     if !cluster.is_alive() {
         return Ok(());
     }
-    let answers = matches!(cluster.contact(&node.address).await?, Contact::Running(_));
+    let contact = cluster.contact(&node.address).await?;
+    if let Contact::Silent(why) = &contact
+        && !operation.spec.contains_key("vm")
+    {
+        return Err(keeps_keys(cluster, node, why));
+    }
+    let answers = matches!(contact, Contact::Running(_));
     let _turn = match answers {
         true => cluster.begin_turn(node, Disturbance::Leave, context).await?,
         false => cluster.turn(context).await?,
@@ -364,6 +378,21 @@ async fn delete(
         reset(cluster, node, context).await?;
     }
     Ok(())
+}
+
+/// A machine of metal that is off keeps the cluster's keys and its data, and would come back with them.
+pub(crate) fn keeps_keys(cluster: &Cluster, node: &NodePlace, why: &str) -> ProviderError {
+    let message = format!(
+        "`{}` cannot be removed while it is unreachable: the cluster's keys would stay on its disk, and it would come back with them ({why})",
+        node.name
+    );
+    guard(
+        message,
+        format!(
+            "switch it on, then it is reset and removed; if it is broken for good, destroy its disk, remove its member with `talosctl etcd remove-member`, and let it go with `strata state rm {}/machine/{}`",
+            cluster.options.stack, node.name
+        ),
+    )
 }
 
 /// Back to maintenance mode, with nothing of the cluster on it.

@@ -14,16 +14,18 @@ use crate::cluster::Cluster;
 use crate::error::guard;
 use crate::etcd::no_majority;
 use crate::kubernetes::version_of;
+use crate::machine::keeps_keys;
 use crate::node::Contact;
 
 pub(crate) async fn objections(
     cluster: &Cluster,
     operations: &[Operation],
 ) -> Result<Vec<Objection>, ProviderError> {
+    let mut found = metal(cluster, operations).await?;
     if cluster.options.ending {
-        return Ok(Vec::new());
+        return Ok(found);
     }
-    let mut found = versions(cluster, operations);
+    found.extend(versions(cluster, operations));
     found.extend(majority(cluster, operations));
     found.extend(addresses(cluster, operations).await?);
     found.extend(leaving(cluster, operations).await?);
@@ -164,6 +166,23 @@ async fn addresses(cluster: &Cluster, operations: &[Operation]) -> Result<Vec<Ob
     Ok(found)
 }
 
+/// Machines of metal leave only while they can be reset.
+async fn metal(cluster: &Cluster, operations: &[Operation]) -> Result<Vec<Objection>, ProviderError> {
+    let goes = |one: &&Operation| {
+        one.address.kind() == Kind::Machine && one.action == Action::Delete && !one.spec.contains_key("vm")
+    };
+    let mut found = Vec::new();
+    for operation in operations.iter().filter(goes) {
+        let (name, Some(at)) = (operation.address.name(), text(operation, "address")) else { continue };
+        if let Contact::Silent(why) = cluster.contact(at).await?
+            && let Some(node) = cluster.place(name)
+        {
+            found.push(against(operation, keeps_keys(cluster, &node, &why)));
+        }
+    }
+    Ok(found)
+}
+
 /// What is left of etcd when all who are to go have gone.
 async fn leaving(cluster: &Cluster, operations: &[Operation]) -> Result<Option<Objection>, ProviderError> {
     let goes = |one: &&Operation| one.action == Action::Delete && is_control_plane(one);
@@ -173,6 +192,14 @@ async fn leaving(cluster: &Cluster, operations: &[Operation]) -> Result<Option<O
     let etcd = cluster.etcd().await?;
     let unwell: Vec<&str> = etcd.unwell().into_iter().filter(|name| !names.contains(name)).collect();
     if unwell.is_empty() {
+        // One after the other, in the order of the plan: at each step those that are left must be a majority.
+        let mut left = etcd;
+        for operation in going {
+            if let Err(error) = left.may_leave(operation.address.name()) {
+                return Ok(Some(against(operation, error)));
+            }
+            left = left.without(operation.address.name());
+        }
         return Ok(None);
     }
     let message = format!(
@@ -199,8 +226,22 @@ async fn rebuilding(cluster: &Cluster, operations: &[Operation]) -> Result<Optio
     let Some(first) = rebuilt.first().copied().or(begun) else { return Ok(None) };
     let names: Vec<&str> = rebuilt.iter().map(|one| one.address.name()).collect();
     if let Some(etcd) = cluster.membership().await? {
-        let error = etcd.may_rebuild(&names).err().filter(|_| !rebuilt.is_empty());
-        return Ok(error.map(|why| against(first, no_majority(cluster, &why))));
+        let Some(why) = etcd.may_rebuild(&names).err().filter(|_| !rebuilt.is_empty()) else {
+            return Ok(None);
+        };
+        let replaced = |name: &&str| {
+            operations.iter().any(|one| {
+                one.action == Action::Delete
+                    && one.address.kind() == Kind::Machine
+                    && one.address.name() == *name
+            })
+        };
+        let (replaced, gone): (Vec<&str>, Vec<&str>) = names.into_iter().partition(replaced);
+        let error = match etcd.may_rebuild(&gone) {
+            Ok(()) => too_many(&replaced, &why),
+            Err(_) => no_majority(cluster, &why),
+        };
+        return Ok(Some(against(first, error)));
     }
     let survey = cluster.survey().await?;
     let databases = cluster.databases(&survey.survivors).await;
@@ -214,6 +255,18 @@ async fn rebuilding(cluster: &Cluster, operations: &[Operation]) -> Result<Optio
         None => None,
     };
     Ok(error.map(|error| against(first, error)))
+}
+
+/// Etcd is well, and the plan would take its majority away.
+fn too_many(replaced: &[&str], why: &str) -> ProviderError {
+    let message = format!(
+        "`{}` would be replaced in one plan, and etcd would lose its majority with them: after it {why}",
+        replaced.join("`, `")
+    );
+    guard(
+        message,
+        "etcd is healthy now: take the change back (a VMID, `idBase` or a storage is chosen when a node is made), or replace one control plane at a time with `nodes.yaml`",
+    )
 }
 
 /// Control planes go down only while the others can do without them. Members whose machines this plan brings back are not waited

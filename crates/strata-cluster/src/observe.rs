@@ -10,7 +10,8 @@ use strata_resource::{Kind, Spec, Value};
 use strata_talos::config_spec;
 
 use crate::cluster::Cluster;
-use crate::error::kube;
+use crate::error::{kube, talos};
+use crate::etcd::Membership;
 use crate::node::{Contact, Running};
 use crate::rolling::{CORDONED_BY, REBOOT_DUE};
 use crate::{bootstrap, flux, kubernetes, secret};
@@ -48,7 +49,7 @@ pub(crate) async fn observe_all(
     let mut sightings = Vec::with_capacity(wanted.len());
     for one in wanted {
         sightings.push(match one.address.kind() {
-            Kind::Machine => machine(cluster, one, &contacts, &cordoned).await?,
+            Kind::Machine => machine(cluster, one, &contacts, &cordoned, etcd.as_ref()).await?,
             Kind::Bootstrap if etcd.is_some() => ours(one.spec.clone()),
             Kind::Bootstrap if one.recorded.is_some() && !cluster.may_begin_again() => {
                 lost_or_silent(cluster).await?
@@ -69,6 +70,13 @@ pub(crate) async fn observe_all(
 
 fn as_recorded(wanted: &Wanted<'_>) -> Sighting {
     wanted.recorded.map_or(Sighting::Absent, |recorded| ours(recorded.spec.clone()))
+}
+
+fn with_facts(spec: Spec, facts: Spec) -> Sighting {
+    match ours(spec) {
+        Sighting::Ours(observed) => Sighting::Ours(Observed { facts, ..observed }),
+        other => other,
+    }
 }
 
 fn ours(spec: Spec) -> Sighting {
@@ -163,6 +171,7 @@ async fn machine(
     wanted: &Wanted<'_>,
     contacts: &BTreeMap<String, Contact>,
     cordoned: &BTreeSet<String>,
+    etcd: Option<&Membership>,
 ) -> Result<Sighting, ProviderError> {
     let name = wanted.address.name();
     Ok(match contacts.get(name) {
@@ -175,9 +184,33 @@ async fn machine(
             if cordoned.contains(name) {
                 note_due(cluster, name).await?;
             }
-            observed_machine(cluster, wanted, running, media, cordoned.contains(name))
+            let left = left_etcd(cluster, name, running, etcd).await?;
+            observed_machine(cluster, wanted, running, media, (cordoned.contains(name), left))
         }
     })
+}
+
+/// Whether a control plane was taken out of etcd and stopped its own: a reset that was killed in between leaves it so. It joins again
+/// when it reboots, and never by itself.
+async fn left_etcd(
+    cluster: &Cluster,
+    name: &str,
+    running: &Running,
+    etcd: Option<&Membership>,
+) -> Result<bool, ProviderError> {
+    let Some(node) = cluster.place(name) else { return Ok(false) };
+    let control_plane = running.config.is_control_plane() == Some(true);
+    if !control_plane || etcd.is_none_or(|etcd| etcd.of(name).is_some()) {
+        return Ok(false);
+    }
+    match cluster.talos(&node.address)?.services().await {
+        Ok(services) => {
+            let etcd = services.iter().find(|service| service.id == "etcd");
+            Ok(etcd.is_some_and(|etcd| matches!(etcd.state.as_str(), "Finished" | "Failed" | "Skipped")))
+        }
+        Err(error) if error.is_transient() || error.is_unreachable() => Ok(false),
+        Err(error) => Err(talos(error)),
+    }
 }
 
 /// Whether a run that died owes the node a reboot: for the forecast.
@@ -203,7 +236,7 @@ fn observed_machine(
     wanted: &Wanted<'_>,
     running: &Running,
     media: Option<&'static str>,
-    cordoned: bool,
+    (cordoned, left_etcd): (bool, bool),
 ) -> Sighting {
     let mut seen = cluster.seen.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     seen.insert(wanted.address.name().to_owned(), running.config.clone());
@@ -221,6 +254,9 @@ fn observed_machine(
     );
     put("version", Value::text(running.version.as_str()));
     put("cordoned", Value::Bool(cordoned));
+    if running.config.is_control_plane() == Some(true) {
+        put("left_etcd", Value::Bool(left_etcd));
+    }
     if let Some(media) = media {
         put("media", Value::text(media));
     }
@@ -310,7 +346,8 @@ async fn inside(cluster: &Cluster, wanted: &Wanted<'_>, live: &LiveFlux) -> Resu
     Ok(match wanted.address.kind() {
         // Some controllers may be there without the others: what was begun and not ended is done again from its start.
         Kind::Flux if wanted.recorded.is_none_or(|recorded| recorded.partial) => Sighting::Absent,
-        Kind::Flux => sighting(flux::observed_controllers(live)),
+        Kind::Flux => flux::observed_controllers(live, wanted.recorded)
+            .map_or(Sighting::Absent, |(spec, facts)| with_facts(spec, facts)),
         Kind::Sync => sighting(flux::observed_sync(live)),
         Kind::Secret => {
             let found = cluster.kube().get(&secret::reference(wanted.spec)).await.map_err(kube)?;

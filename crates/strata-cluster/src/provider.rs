@@ -8,7 +8,7 @@ use strata_engine::{
     Wanted,
 };
 use strata_resource::Kind;
-use strata_state::OpenEntry;
+use strata_state::{Action, OpenEntry};
 
 use crate::cluster::Cluster;
 use crate::{bootstrap, flux, forecast, kubernetes, machine, objections, observe, schematic, secret};
@@ -31,6 +31,28 @@ impl Provider for ClusterProvider {
 
     async fn objections(&self, operations: &[Operation]) -> Result<Vec<Objection>, ProviderError> {
         objections::objections(&self.cluster, operations).await
+    }
+
+    /// That etcd begins again costs everything that is in it.
+    fn notices(&self, operation: &Operation) -> Vec<String> {
+        let options = &self.cluster.options;
+        if operation.address.kind() != Kind::Bootstrap
+            || operation.action != Action::Create
+            || !options.bootstrapped
+        {
+            return Vec::new();
+        }
+        let saved = "what control planes still hold of the old etcd is saved as a snapshot and then wiped";
+        match (&options.restoring, options.new_cluster) {
+            (Some(_), _) => {
+                vec![format!("etcd begins from the snapshot: what was changed since then is lost; {saved}")]
+            }
+            (None, true) => vec![format!(
+                "`--new-cluster`: all data of the cluster `{}` is lost, every object of its Kubernetes; {saved}",
+                self.cluster.name()
+            )],
+            (None, false) => Vec::new(),
+        }
     }
 
     /// Whoever has the cluster's keys may do everything.

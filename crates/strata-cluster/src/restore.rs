@@ -56,7 +56,10 @@ fn stuck(cluster: &Cluster, survey: &Survey) -> ProviderError {
 /// Etcd came back while this run was on its way to begin it again.
 pub(crate) fn recovered(cluster: &Cluster) -> ProviderError {
     guard(
-        format!("the etcd of `{}` runs again and has a leader: nothing was wiped, and no snapshot was used", cluster.name()),
+        format!(
+            "the etcd of `{}` runs again and has a leader: nothing was wiped, and no snapshot was used",
+            cluster.name()
+        ),
         "nothing has to be restored: `strata apply` goes on with what is left",
     )
 }

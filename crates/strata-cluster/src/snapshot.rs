@@ -131,8 +131,12 @@ fn nothing_to_save(cluster: &Cluster, unknown: &[(NodePlace, String)]) -> Provid
     let name = cluster.name();
     match unknown.first() {
         Some((node, why)) => {
-            let message = format!("no control plane of `{name}` that answers holds data of etcd; `{}`: {why}", node.name);
-            ProviderError::new(ErrorClass::Unreachable, message).hint("bring it back, and take the snapshot then")
+            let message = format!(
+                "no control plane of `{name}` that answers holds data of etcd; `{}`: {why}",
+                node.name
+            );
+            ProviderError::new(ErrorClass::Unreachable, message)
+                .hint("bring it back, and take the snapshot then")
         }
         None => guard(
             format!("no control plane of `{name}` holds data of etcd"),

@@ -93,7 +93,10 @@ impl Cluster {
 
     /// Waits until every control plane has said whether it has data: one that was just switched on needs a while until it can. After
     /// that time, what is not known stays unknown.
-    pub(crate) async fn settled_survey(&self, context: &dyn OperationContext) -> Result<Survey, ProviderError> {
+    pub(crate) async fn settled_survey(
+        &self,
+        context: &dyn OperationContext,
+    ) -> Result<Survey, ProviderError> {
         let waiting_for = "every control plane to tell whether it holds data of etcd";
         let waited = until(context, waiting_for, self.options.deadlines.boot, || async {
             let survey = self.survey().await?;

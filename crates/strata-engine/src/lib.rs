@@ -28,6 +28,7 @@ pub use binding::{DrivenPlan, PlanFile, PlannedStack, StalePlan};
 pub use drift::{Drift, DriftKind};
 pub use events::{Event, EventSink};
 pub use plan::{Plan, Problem, ProblemKind, Step, StepAction, Summary};
+pub use planner::silence::WIPED;
 pub use planner::{PlanRequest, make_plan};
 pub use provider::{
     Consequence, ErrorClass, Forecast, Objection, Observed, Operation, OperationContext, Outcome, Provider,

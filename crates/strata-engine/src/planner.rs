@@ -8,7 +8,7 @@ mod problems;
 mod removal;
 mod restart;
 mod rolling;
-mod silence;
+pub(crate) mod silence;
 mod steps;
 
 use std::borrow::Cow;
@@ -199,7 +199,13 @@ impl<'a> Planner<'a> {
     fn create(&mut self, resource: &Resource, recorded: Option<&StateResource>) {
         let mut step = self.step(resource, StepAction::Create, recorded);
         if recorded.is_some() {
-            step.reasons.push("it is gone: somebody else deleted it".to_owned());
+            let reason = match resource.kind() {
+                Kind::Bootstrap => "etcd was bootstrapped once, and is lost",
+                Kind::Kubernetes => "it went with its etcd",
+                Kind::Machine => "it has no configuration any more",
+                _ => "it is gone: somebody else deleted it",
+            };
+            step.reasons.push(reason.to_owned());
         }
         self.remade.insert(resource.address.clone());
         self.steps.push(step);
@@ -241,11 +247,12 @@ impl<'a> Planner<'a> {
         let recreate = resource.on_change == RestartPolicy::Recreate
             && recorded.is_some_and(|recorded| !recorded.partial)
             && diff.changes.iter().any(is_cloud_init);
+        let wiped = self.is_wiped(resource);
         if effect(ChangeEffect::Replace) && recorded.is_none() && adopts(resource) {
             return self.unlike(resource, &diff.changes);
         }
         let outdated = recorded.and_then(|recorded| self.outdated(resource, recorded));
-        if effect(ChangeEffect::Replace) || recreate || outdated.is_some() {
+        if effect(ChangeEffect::Replace) || recreate || wiped || outdated.is_some() {
             if resource.protect || recorded.is_some_and(|recorded| recorded.protect) {
                 return self.protected(&resource.address, "replace", resource.origin.clone());
             }
@@ -259,8 +266,10 @@ impl<'a> Planner<'a> {
                 self.recast.insert(resource.address.clone());
             }
             self.replace(resource, &recorded, observed, changes);
+            let wiped =
+                wiped.then(|| "its disk was wiped, and nothing is left on it to boot from".to_owned());
             if let Some(create) = self.steps.last_mut() {
-                create.reasons.extend(reason);
+                create.reasons.extend(reason.into_iter().chain(wiped));
             }
             return;
         }

@@ -93,7 +93,9 @@ fn member(stored: &[u8]) -> Option<DatabaseMember> {
 /// Every certificate in a text, also where its line breaks are written as `\n`.
 fn certificates(text: &str) -> Vec<String> {
     let bodies = text.split(BEGIN).skip(1).filter_map(|rest| rest.split(END).next());
-    bodies.map(|body| body.replace("\\n", "").chars().filter(|char| !char.is_whitespace()).collect()).collect()
+    bodies
+        .map(|body| body.replace("\\n", "").chars().filter(|char| !char.is_whitespace()).collect())
+        .collect()
 }
 
 #[cfg(test)]
@@ -108,7 +110,8 @@ mod tests {
         assert_eq!(certificates(&json), certificates(&pem));
         let two = format!("{pem}{}", pem.replace("QUJD", "WFla"));
         assert_eq!(certificates(&two).len(), 2);
-        let database = EtcdDatabase { authorities: certificates(&two).into_iter().collect(), ..Default::default() };
+        let database =
+            EtcdDatabase { authorities: certificates(&two).into_iter().collect(), ..Default::default() };
         assert_eq!(database.has_authority(&pem), Some(true));
         assert_eq!(database.has_authority(&pem.replace("QUJD", "AAAA")), Some(false));
         assert_eq!(EtcdDatabase::default().has_authority(&pem), None);

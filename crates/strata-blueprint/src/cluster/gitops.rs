@@ -7,7 +7,7 @@ use strata_source::cluster::Cluster;
 use strata_source::cluster::gitops::{Flux, KubernetesSecret};
 use strata_yaml::{Spanned, Value as Written};
 
-use crate::fields::Fields;
+use crate::fields::{Fields, list};
 use crate::site::Draft;
 
 const NAMESPACE: &str = "flux-system";
@@ -67,6 +67,7 @@ impl Draft<'_> {
             (None, Some(url)) => spec.put("source", (self.site.mirror)(&url)),
             (None, None) => self.refuse("flux-version", "Flux has no `version`, and no `manifests`", span),
         }
+        spec.put("missing", list(Vec::<String>::new()));
         let checksum = manifests.and_then(|manifests| manifests.checksum.as_ref());
         spec.put_some("checksum", checksum.map(|sum| format!("{}:{}", sum.algorithm.as_str(), sum.hex)));
         let needs = BTreeSet::from([kubernetes.clone()]);

@@ -127,6 +127,9 @@ impl Draft<'_> {
         spec.put("address", at);
         spec.put("version", format!("v{}", cluster.cluster.talos.version.trim_start_matches('v')));
         spec.put("cordoned", false);
+        if node.role == NodeRole::ControlPlane {
+            spec.put("left_etcd", false);
+        }
         spec.put_some("installer", installer(cluster, node, self.site.mirror));
         if is_vm {
             spec.put("vm", Value::Input { address: Box::new(vm), output: "uuid".to_owned() });

@@ -1,17 +1,18 @@
 //! The nodes of a cluster that runs change one after the other: what disturbs one waits until the one before it is done.
 //!
 //! New nodes come first, so that there are enough before one goes; then changes, control planes before workers; then removals, the
-//! other way round. Before the cluster runs there is nothing to disturb, and all nodes go side by side.
+//! other way round, and those that do not answer any more before the others: a member that is dead only weighs on the majority. Before the cluster runs there is nothing to disturb, and all nodes go side by side.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use strata_resource::{Kind, Value};
 use strata_state::StateDocument;
 
+use super::silence::SILENT;
 use crate::plan::{Step, StepAction};
 
-/// When a node's turn is: what happens to it, whether it is a worker, its name.
-type Turn = (u8, bool, usize, String);
+/// When a node's turn is: what happens to it, whether it is a worker, whether it answers, its name.
+type Turn = (u8, bool, bool, usize, String);
 
 /// For each step the steps that it should come after.
 pub(super) fn waits(steps: &[Step], state: &StateDocument) -> Vec<(usize, BTreeSet<usize>)> {
@@ -60,8 +61,10 @@ fn turn(name: &str, indices: &[usize], steps: &[Step]) -> Turn {
         (false, true) => (0, worker),
         (false, false) => (1, worker),
     };
+    let silent = |step: &Step| step.observed.as_ref().is_some_and(|observed| observed.digest == SILENT);
+    let answers = !(goes && of_node().any(silent));
     // `cp-10` comes after `cp-9`.
-    (what, worker, name.len(), name.to_owned())
+    (what, worker, answers, name.len(), name.to_owned())
 }
 
 #[cfg(test)]

@@ -7,6 +7,11 @@ use super::Planner;
 use crate::plan::{Problem, ProblemKind, StepAction};
 use crate::{Observed, Sighting};
 
+/// Stands for the digest of what could not be looked at.
+pub(super) const SILENT: &str = "silent";
+/// A fact of a machine whose whole disk was wiped by somebody who said so.
+pub const WIPED: &str = "wiped";
+
 impl Planner<'_> {
     /// Nobody has made it yet, or what it runs on is made anew: then silence is what there should be.
     pub(super) fn silent(&mut self, resource: &Resource, recorded: Option<&StateResource>, what: &str) {
@@ -29,6 +34,18 @@ impl Planner<'_> {
                 .to_owned(),
             origin: resource.origin.clone(),
         });
+    }
+
+    /// Whether a VM has nothing left to boot from: its machine was reset with its whole disk, and does not answer since then.
+    pub(super) fn is_wiped(&self, resource: &Resource) -> bool {
+        let (current, state) = (&self.request.live.current, &self.request.state.resources);
+        resource.kind() == Kind::Vm
+            && state.iter().any(|(address, recorded)| {
+                address.kind() == Kind::Machine
+                    && recorded.facts.get(WIPED).and_then(Value::as_bool) == Some(true)
+                    && recorded.depends_on.contains(&resource.address)
+                    && matches!(current.get(address), Some(Sighting::Silent(_)))
+            })
     }
 
     /// What it runs on is another object than the one that the state knows: an interrupted run made that anew.
@@ -84,7 +101,7 @@ impl Planner<'_> {
         let last_known = Observed {
             spec: recorded.spec.clone(),
             facts: recorded.facts.clone(),
-            digest: "silent".to_owned(),
+            digest: SILENT.to_owned(),
             pending: Vec::new(),
             running: None,
         };

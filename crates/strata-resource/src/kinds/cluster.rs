@@ -5,6 +5,7 @@
 //! kubernetes  kubernetes: Text (the cluster's name)   version: Text "v1.36.3"
 //! secret      namespace, secret, type: Text   data: {key: Secret}
 //! flux        flux: Text (its namespace)   version: Text   source: Text (URL, or `file:…`)   checksum: Text "sha256:…"
+//!             manifests: Text (the digest of the file's content)   missing: [Text] (controllers that were installed, and are gone)
 //! sync        namespace, sync: Text   repository, branch, path: Text   interval: Text   decryption: Text   auth: Text (a secret's name)
 //! ```
 
@@ -33,6 +34,8 @@ pub(super) fn rules() -> KindRules {
         FieldRule::new("factory", CreateOnly),
         FieldRule::new("source", CreateOnly),
         FieldRule::new("checksum", InPlace).write_only(),
+        FieldRule::new("manifests", InPlace).write_only(),
+        FieldRule::new("missing", InPlace).set(),
         FieldRule::new("version", InPlace),
     ])
 }

@@ -4,6 +4,7 @@
 //! vm: Input (the uuid of its VM; a machine of another VM is another machine)
 //! version: Text "v1.13.9"   installer: Text (the image that it is installed and upgraded with)
 //! cordoned: Bool (by an interrupted run of ours)
+//! left_etcd: Bool (a control plane whose member was taken out of etcd, and that does not join by itself)
 //! media: Text "ejected" (the ISO that it was installed from)
 //! config: {<document>: {…}}   the machine configuration as a tree, by document; secrets in it are secrets here.
 //!         What other resources own is not in it: the versions of Kubernetes' components, the installer
@@ -23,6 +24,7 @@ pub(super) fn rules() -> KindRules {
         FieldRule::new("version", InPlace),
         FieldRule::new("installer", CreateOnly),
         FieldRule::new("cordoned", InPlace).off_by_default(),
+        FieldRule::new("left_etcd", InPlace).off_by_default(),
         FieldRule::new("media", InPlace),
         FieldRule::new("foreign", InPlace).set(),
         FieldRule::new("config.*", InPlace).slot(),

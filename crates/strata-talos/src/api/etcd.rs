@@ -158,10 +158,7 @@ impl TalosClient {
     }
 
     /// The database file of this node's member, also where its etcd does not run. Without a checksum at its end.
-    pub async fn etcd_database(
-        &self,
-        into: &mut (dyn AsyncWrite + Unpin + Send),
-    ) -> Result<u64, TalosError> {
+    pub async fn etcd_database(&self, into: &mut (dyn AsyncWrite + Unpin + Send)) -> Result<u64, TalosError> {
         let path = "/machine.MachineService/Read";
         let failed = |error: std::io::Error| self.error(path, TalosReason::Local(error.to_string()));
         let request = machine::ReadRequest { path: format!("{DATA}/member/snap/db") };

@@ -32,7 +32,9 @@ impl<'f> Pages<'f> {
     /// The newest of the two meta pages that is whole says where everything begins.
     pub(super) fn open(file: &'f [u8]) -> Option<Self> {
         let metas = SIZES.iter().flat_map(|size| [(0, *size), (*size, *size)]);
-        let newest = metas.filter_map(|(at, size)| meta(file, at, size)).max_by_key(|(transaction, ..)| *transaction)?;
+        let newest = metas
+            .filter_map(|(at, size)| meta(file, at, size))
+            .max_by_key(|(transaction, ..)| *transaction)?;
         let (_, root, size) = newest;
         Some(Self { file, size, root })
     }
@@ -78,12 +80,18 @@ impl<'f> Pages<'f> {
 fn meta(file: &[u8], at: usize, size: usize) -> Option<(u64, u64, usize)> {
     let meta = file.get(at.checked_add(HEAD)?..)?.get(..META)?;
     let known = u32_at(meta, 0)? == MAGIC && u32_at(meta, 4)? == FORMAT && u32_at(meta, 8)? as usize == size;
-    (known && u64_at(meta, 56)? == checksum(&meta[..56])).then_some((u64_at(meta, 48)?, u64_at(meta, 16)?, size))
+    (known && u64_at(meta, 56)? == checksum(&meta[..56])).then_some((
+        u64_at(meta, 48)?,
+        u64_at(meta, 16)?,
+        size,
+    ))
 }
 
 /// FNV-1a.
 fn checksum(bytes: &[u8]) -> u64 {
-    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |sum, byte| (sum ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3))
+    bytes
+        .iter()
+        .fold(0xcbf2_9ce4_8422_2325, |sum, byte| (sum ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3))
 }
 
 fn leaves_of(page: &[u8]) -> Option<Vec<Leaf<'_>>> {

@@ -28,7 +28,7 @@ pub(crate) struct Args {
     /// Lets `--yes` destroy what stacks made that are not in the source any more
     #[arg(long)]
     allow_removed_stacks: bool,
-    /// Begins another etcd, with nothing in it, where the one of a cluster is lost
+    /// Begins another etcd, with nothing in it, where the one of a cluster is lost: all its data are gone
     #[arg(long)]
     new_cluster: bool,
 }

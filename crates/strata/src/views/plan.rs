@@ -179,7 +179,7 @@ fn shown_of_new(step: &Step) -> Cow<'_, Spec> {
         let names = documents.into_keys().map(Value::Text).collect();
         spec.insert("config".to_owned(), Value::List(names));
     }
-    for hidden in ["machine", "vm", "foreign", "media", "cordoned", "address", "version"] {
+    for hidden in ["machine", "vm", "foreign", "media", "cordoned", "left_etcd", "address", "version"] {
         spec.remove(hidden);
     }
     Cow::Owned(spec)

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io::IsTerminal;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
@@ -13,22 +13,64 @@ use super::farewell;
 use crate::printer::Printer;
 use crate::style::{self, paint};
 
+/// Where nobody sees a bar, what a step has been at for this long is told, once.
+const QUIET: Duration = Duration::from_secs(5);
+
 pub(crate) struct Progress {
     printer: Printer,
     live: Option<MultiProgress>,
-    running: Mutex<BTreeMap<usize, Running>>,
+    running: Arc<Mutex<Steps>>,
 }
+
+type Steps = BTreeMap<usize, Running>;
 
 struct Running {
     since: Instant,
+    name: String,
     doing: String,
+    /// Since when it does that, and whether a line said so.
+    changed: Instant,
+    told: bool,
     bar: Option<ProgressBar>,
+}
+
+impl Running {
+    /// What is to be told of it now.
+    fn overdue(&mut self) -> Option<String> {
+        if self.told || self.doing.is_empty() || self.changed.elapsed() < QUIET {
+            return None;
+        }
+        self.told = true;
+        Some(format!("  {}: {}", self.name, self.doing))
+    }
+}
+
+/// Tells of steps that wait, as long as there is somebody whose steps they are.
+fn tell_waits(printer: Printer, running: &Arc<Mutex<Steps>>) {
+    let running = Arc::downgrade(running);
+    std::thread::spawn(move || {
+        while let Some(steps) = running.upgrade() {
+            let lines: Vec<String> = steps
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .values_mut()
+                .filter_map(Running::overdue)
+                .collect();
+            drop(steps);
+            lines.into_iter().for_each(|line| printer.note(line));
+            std::thread::sleep(Duration::from_millis(500));
+        }
+    });
 }
 
 impl Progress {
     pub(crate) fn new(printer: Printer) -> Self {
         let live = (std::io::stderr().is_terminal() && !printer.is_json()).then(MultiProgress::new);
-        Self { printer, live, running: Mutex::default() }
+        let running = Arc::default();
+        if live.is_none() && !printer.is_json() {
+            tell_waits(printer, &running);
+        }
+        Self { printer, live, running }
     }
 
     fn say(&self, text: String) {
@@ -57,7 +99,9 @@ impl Progress {
         if bar.is_none() {
             self.say(format!("  {name}: {doing}"));
         }
-        let running = Running { since: Instant::now(), doing: String::new(), bar };
+        let now = Instant::now();
+        let (name, doing) = (name.to_owned(), String::new());
+        let running = Running { since: now, name, doing, changed: now, told: false, bar };
         self.lock().insert(step, running);
     }
 
@@ -71,6 +115,7 @@ impl Progress {
             return;
         }
         doing.clone_into(&mut entry.doing);
+        (entry.changed, entry.told) = (Instant::now(), self.printer.is_verbose());
         match &entry.bar {
             Some(bar) => bar.set_message(doing.to_owned()),
             None => {
@@ -88,7 +133,7 @@ impl Progress {
         format!("{:.1} s", running.since.elapsed().as_secs_f64())
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<usize, Running>> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, Steps> {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -105,7 +105,8 @@ impl Workspace<'_> {
         let is_node = |kind: Kind, name: &str| matches!(kind, Kind::Machine | Kind::Vm) && name == node;
         let written = drawn.graph.iter().find(|one| is_node(one.kind(), one.address.name()) && one.protect);
         let applied = state.iter().flat_map(|state| &state.resources);
-        let mut applied = applied.filter(|(address, one)| is_node(address.kind(), address.name()) && one.protect);
+        let mut applied =
+            applied.filter(|(address, one)| is_node(address.kind(), address.name()) && one.protect);
         if written.is_none() && applied.next().is_none() {
             return Ok(());
         }
@@ -115,6 +116,13 @@ impl Workspace<'_> {
             Some(origin) => error.origin(Some(origin)),
             None => error,
         })
+    }
+
+    /// The secrets of every cluster in every environment, where they are there.
+    pub(crate) fn bundle_files(&self) -> Vec<PathBuf> {
+        let clusters = self.repository().effective().filter_map(|stack| Some((stack, stack.cluster()?)));
+        let paths = clusters.map(|(stack, written)| self.root().join(self.bundle_path(stack, written)));
+        paths.filter(|path| path.is_file()).collect()
     }
 
     /// Whether the secrets of a cluster are not there.

@@ -2,10 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use sha2::{Digest, Sha256};
 use strata_blueprint::{
     Blueprint, ForeignTemplate, Resolver, Site, draw_cluster, draw_hypervisor, draw_stack,
 };
 use strata_diagnostics::Diagnostic;
+use strata_resource::{Kind, Value};
 use strata_source::{EffectiveStack, Model};
 use strata_talos::SecretsBundle;
 
@@ -64,11 +66,29 @@ impl Workspace<'_> {
             Model::Hypervisor(hypervisor) => draw_hypervisor(&site, hypervisor),
             Model::Tofu(_) | Model::Broken | Model::Removed => Ok(Blueprint::default()),
         };
-        drawn.map_err(|found| {
+        let mut drawn = drawn.map_err(|found| {
             let found: Vec<&Diagnostic> = found.iter().collect();
             show(self.context.printer, &found, &self.repository.sources);
             CommandError::silent(ErrorKind::Failed)
-        })
+        })?;
+        self.digest_manifests(&mut drawn);
+        Ok(drawn)
+    }
+
+    /// What a file of manifests says is part of what is wanted: with another content it is applied again. One that cannot be read is told
+    /// when it is needed.
+    fn digest_manifests(&self, drawn: &mut Blueprint) {
+        for resource in drawn.graph.iter_mut().filter(|resource| resource.kind() == Kind::Flux) {
+            let file = resource
+                .spec
+                .get("source")
+                .and_then(Value::as_text)
+                .and_then(|source| source.strip_prefix("file:"));
+            if let Some(content) = file.and_then(|file| std::fs::read(self.root().join(file)).ok()) {
+                let digest = format!("sha256:{}", hex::encode(Sha256::digest(&content)));
+                resource.spec.insert("manifests".to_owned(), Value::Text(digest));
+            }
+        }
     }
 
     /// The templates of other stacks, as `stack/template`.

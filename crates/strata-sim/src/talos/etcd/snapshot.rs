@@ -42,6 +42,21 @@ pub struct Recovered {
     pub contents: Contents,
 }
 
+/// Kubernetes' own keys for what others look for in a database; all else has the simulator's.
+const KNOWN: [(&str, &str); 2] = [("/nodes//", "minions/"), ("/configmaps/", "configmaps/")];
+
+fn stored_key(name: &str) -> String {
+    let known =
+        KNOWN.iter().find_map(|(own, real)| Some(format!("{REGISTRY}{real}{}", name.strip_prefix(own)?)));
+    known.unwrap_or_else(|| format!("{REGISTRY}{name}"))
+}
+
+fn object_key(key: &str) -> Option<String> {
+    let name = key.strip_prefix(REGISTRY)?;
+    let known = KNOWN.iter().find_map(|(own, real)| Some(format!("{own}{}", name.strip_prefix(real)?)));
+    Some(known.unwrap_or_else(|| name.to_owned()))
+}
+
 fn bucket<const N: usize>(entries: [(&str, Vec<u8>); N]) -> Bucket {
     entries.into_iter().map(|(key, value)| (key.as_bytes().to_vec(), value)).collect()
 }
@@ -67,7 +82,7 @@ impl EtcdCluster {
             let number = object["metadata"]["resourceVersion"].as_str().and_then(|text| text.parse().ok());
             let number: u64 = number.unwrap_or(1);
             let stored = KeyValue {
-                key: format!("{REGISTRY}{name}").into_bytes(),
+                key: stored_key(name).into_bytes(),
                 create_revision: number as i64,
                 mod_revision: number as i64,
                 version: 1,
@@ -127,7 +142,7 @@ fn recovered(body: &[u8]) -> Option<Recovered> {
     for value in buckets.get(&b"key"[..])?.values() {
         let stored = KeyValue::decode(value.as_slice()).ok()?;
         let key = String::from_utf8(stored.key).ok()?;
-        objects.insert(key.strip_prefix(REGISTRY)?.to_owned(), serde_json::from_slice(&stored.value).ok()?);
+        objects.insert(object_key(&key)?, serde_json::from_slice(&stored.value).ok()?);
     }
     let contents = Contents { revision: own["revision"].as_u64()?, objects };
     Some(Recovered { cluster: own["cluster"].as_str()?.to_owned(), contents })

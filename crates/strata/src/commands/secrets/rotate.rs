@@ -21,7 +21,7 @@ use crate::workspace::{OWN_FOLDER, Workspace, digest_key, find_root};
 /// written before every file is ready. Whoever could read a secret may have kept it: change the secrets themselves too.
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Encrypted files; all that `strata.yaml` lists without one
+    /// Encrypted files; without one all that `strata.yaml` lists, and the secrets of every cluster
     files: Vec<PathBuf>,
     /// Changes only the recipients of `sops` files; their data key stays
     #[arg(long)]
@@ -41,7 +41,12 @@ pub(super) async fn run(keys: &Keys<'_>, args: &Args) -> CommandResult {
     let files = if args.files.is_empty() {
         let workspace = Workspace::load(keys.context)?;
         let sources = crate::secrets::sources(&workspace.repository().settings);
-        sources.iter().map(|source| workspace.root().join(source.path())).collect()
+        let mut files: Vec<PathBuf> =
+            sources.iter().map(|source| workspace.root().join(source.path())).collect();
+        files.extend(workspace.bundle_files());
+        files.sort();
+        files.dedup();
+        files
     } else {
         args.files.iter().map(|file| keys.path(file)).collect::<Vec<_>>()
     };

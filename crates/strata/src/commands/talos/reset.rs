@@ -5,7 +5,8 @@ use std::process::ExitCode;
 use async_trait::async_trait;
 use serde_json::json;
 use strata_cluster::AfterReset;
-use strata_engine::{ErrorClass, LockedRun, OperationContext, ProviderError};
+use strata_engine::{ErrorClass, LockedRun, OperationContext, ProviderError, WIPED};
+use strata_resource::{Address, Kind};
 use strata_talos::api::Wipe;
 
 use crate::command_error::CommandError;
@@ -60,14 +61,32 @@ pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
     if !args.yes {
         ask("Reset it?")?;
     }
-    let locked = workspace.lock(&args.stack, "talos reset").await?;
+    let mut locked = workspace.lock(&args.stack, "talos reset").await?;
     let attended = Attended { printer: context.printer, node: &args.node, locked: &locked };
     let outcome = strata_cluster::reset(&cluster, &args.node, wipe, &attended).await;
+    // The next plan makes a VM again that has nothing left to boot from.
+    let noted = match &outcome {
+        Ok(AfterReset::Silent) => note_wiped(&mut locked, &args.node).await,
+        _ => Ok(()),
+    };
     let released = locked.release().await;
+    noted?;
     let after = outcome?;
     released?;
     tell(context.printer, args, after);
     Ok(ExitCode::SUCCESS)
+}
+
+async fn note_wiped(locked: &mut LockedRun, node: &str) -> Result<(), CommandError> {
+    let is_node = |address: &Address| address.kind() == Kind::Machine && address.name() == node;
+    locked
+        .edit(|document| {
+            for (_, machine) in document.resources.iter_mut().filter(|(address, _)| is_node(address)) {
+                machine.facts.insert(WIPED.to_owned(), true.into());
+            }
+        })
+        .await?;
+    Ok(())
 }
 
 fn wipe(parts: &[Part]) -> Result<Wipe, CommandError> {
@@ -93,7 +112,7 @@ fn tell(printer: Printer, args: &Args, after: AfterReset) {
         AfterReset::Silent => (
             "silent",
             format!(
-                "`{node}` has nothing left to boot from: delete its VM, and `strata apply {stack}` makes it again; or boot it from an ISO"
+                "`{node}` has nothing left to boot from: `strata apply {stack}` replaces its VM; a machine of metal has to boot an ISO"
             ),
         ),
     };

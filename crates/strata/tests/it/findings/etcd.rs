@@ -2,6 +2,10 @@
 
 mod alarms;
 mod bootstrap;
+mod flux;
+mod leaving;
+mod metal;
+mod random;
 mod restore;
 mod snapshots;
 
@@ -15,7 +19,8 @@ const NAMES: [&str; 5] = ["lab-cp-1", "lab-cp-2", "lab-cp-3", "lab-cp-4", "lab-c
 /// Somebody resets machines by hand: nobody says goodbye to etcd.
 fn reset(lab: &Lab, names: &[&str]) {
     for name in names {
-        lab.change(&json!({"reset": {"machine": name, "partitions": ["STATE", "EPHEMERAL"]}}));
+        let machine = format!("vm/{}", lab.vm(name).1);
+        lab.change(&json!({"reset": {"machine": machine, "partitions": ["STATE", "EPHEMERAL"]}}));
     }
     for name in names {
         until(lab, name, "maintenance");
@@ -63,9 +68,14 @@ fn kubernetes(lab: &Lab, method: &str, path: &str, body: Value) -> Value {
 /// How often etcd was bootstrapped, and the machines that hold data of it.
 fn etcd(lab: &Lab) -> (u64, Vec<String>) {
     let talos = lab.talos();
-    let bootstraps = talos["counters"].as_object().unwrap().values().map(|own| own["bootstraps"].as_u64().unwrap());
-    let machines = talos["machines"].as_array().unwrap().iter().filter(|machine| machine["etcd-data"] == true);
-    (bootstraps.sum(), machines.map(|machine| machine["hostname"].as_str().unwrap().to_owned()).collect())
+    let bootstraps =
+        talos["counters"].as_object().unwrap().values().map(|own| own["bootstraps"].as_u64().unwrap());
+    let machines =
+        talos["machines"].as_array().unwrap().iter().filter(|machine| machine["etcd-data"] == true);
+    (
+        bootstraps.sum(),
+        machines.map(|machine| machine["hostname"].as_str().unwrap_or("?").to_owned()).collect(),
+    )
 }
 
 /// Every snapshot, in the order of their names.

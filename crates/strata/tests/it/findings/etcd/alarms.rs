@@ -11,7 +11,10 @@ fn f4_alarms_of_etcd_stop_a_rollout() {
     let lab = Lab::booted(&shape);
     let rolled = |shape: &Shape| {
         let mut changed = shape.clone();
-        changed.patches = vec!["machine: {files: [{path: /var/etc/a, content: \"1\", permissions: 0o600, op: create}]}".to_owned()];
+        changed.patches = vec![
+            "machine: {files: [{path: /var/etc/a, content: \"1\", permissions: 0o600, op: create}]}"
+                .to_owned(),
+        ];
         changed
     };
     let changes = [
@@ -21,7 +24,8 @@ fn f4_alarms_of_etcd_stop_a_rollout() {
         Shape { workers: 2, ..shape.clone() },
         Shape { control_planes: 5, ..shape.clone() },
     ];
-    for (alarm, way) in [("nospace", "talosctl etcd defrag"), ("corrupt", "strata talos reset lab lab-cp-2")] {
+    for (alarm, way) in [("nospace", "talosctl etcd defrag"), ("corrupt", "strata talos reset lab lab-cp-2")]
+    {
         lab.change(&json!({"alarm": {"machine": "lab-cp-2", "alarm": alarm}}));
         for changed in &changes {
             lab.source(changed);
@@ -37,7 +41,8 @@ fn f4_alarms_of_etcd_stop_a_rollout() {
     // Raised between plan and disturbance: the nodes that are left are not touched.
     lab.source(&rolled(&shape));
     let control = lab.sim.control();
-    let fault = control.fault(&json!({"kind": "hold-after", "path": "/talos/192.0.2.41/*/ApplyConfiguration"}));
+    let fault =
+        control.fault(&json!({"kind": "hold-after", "path": "/talos/192.0.2.41/*/ApplyConfiguration"}));
     let mut child = lab.strata().spawn(&["apply", "--yes"]);
     assert!(control.wait_fault(fault, 60.0));
     lab.change(&json!({"alarm": {"machine": "lab-cp-1", "alarm": "corrupt"}}));
@@ -104,7 +109,10 @@ fn f16_the_cordon_of_an_operator_stays_after_an_upgrade() {
     let path = "/api/v1/nodes/lab-worker-1";
     kubernetes(&lab, "PATCH", path, json!({"spec": {"unschedulable": true}}));
     assert!(cordoned(&lab, "lab-worker-1"));
-    for changed in [shape.clone().versions("v1.14.0", "v1.36.3"), Shape { cores: 6, ..shape.clone().versions("v1.14.0", "v1.36.3") }] {
+    for changed in [
+        shape.clone().versions("v1.14.0", "v1.36.3"),
+        Shape { cores: 6, ..shape.clone().versions("v1.14.0", "v1.36.3") },
+    ] {
         lab.becomes(&changed);
         lab.assert_is(&changed, "upgraded");
         assert!(cordoned(&lab, "lab-worker-1"), "it was cordoned by somebody else");

@@ -9,7 +9,8 @@ use crate::cluster::lab::{Lab, Shape};
 #[test]
 fn f1_control_planes_whose_etcd_has_recovered_are_not_wiped() {
     let shape = Shape::new(3, 0);
-    let restore = |copy: &str| ["talos", "restore", "lab", "--snapshot", copy, "--yes"].map(str::to_owned).to_vec();
+    let restore =
+        |copy: &str| ["talos", "restore", "lab", "--snapshot", copy, "--yes"].map(str::to_owned).to_vec();
     for new_cluster in [false, true] {
         let lab = Lab::booted(&shape);
         lab.run(&["talos", "snapshot", "lab"]).ok();
@@ -18,7 +19,11 @@ fn f1_control_planes_whose_etcd_has_recovered_are_not_wiped() {
         power(&lab, NAMES[1], false);
         power(&lab, NAMES[2], false);
         lab.sim.control().fault(&json!({"kind": "delay", "path": "/talos/*", "seconds": 0.2, "count": 0}));
-        let arguments = if new_cluster { ["apply", "--yes", "--new-cluster"].map(str::to_owned).to_vec() } else { restore(&copy) };
+        let arguments = if new_cluster {
+            ["apply", "--yes", "--new-cluster"].map(str::to_owned).to_vec()
+        } else {
+            restore(&copy)
+        };
         let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
         let output = lab.run(&arguments);
         lab.sim.control().clear_faults();
@@ -54,7 +59,10 @@ fn f1_what_a_survivor_holds_is_saved_before_it_is_wiped() {
     // The first control plane has to be looked at again, as every run does.
     lab.run(&["talos", "restore", "lab", "--snapshot", &old, "--yes"]).ok();
     assert!(!remembers(&lab, "younger"), "the old snapshot was restored");
-    let saved = snapshots(&lab).into_iter().find(|name| name.ends_with("lab-cp-3.survivor.age")).expect("it was saved");
+    let saved = snapshots(&lab)
+        .into_iter()
+        .find(|name| name.ends_with("lab-cp-3.survivor.age"))
+        .expect("it was saved");
     reset(&lab, &NAMES[..3]);
     says(&lab.run(&["plan"]).code(3), &["no control plane holds data of it any more"]);
     lab.run(&["talos", "restore", "lab", "--snapshot", &saved, "--yes"]).ok();

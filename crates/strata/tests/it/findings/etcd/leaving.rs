@@ -1,0 +1,116 @@
+//! Control planes that leave, in an order that etcd can bear, and what is left where a run dies in between.
+
+use serde_json::json;
+
+use super::{NAMES, etcd, power, says};
+use crate::cluster::lab::{FILE, Lab, Shape};
+
+/// Three become one while the last of them is dead: it goes first, whichever of the two it is.
+#[test]
+fn f13_dead_members_go_first() {
+    for dead in ["lab-cp-3", "lab-cp-2"] {
+        let lab = Lab::booted(&Shape::new(3, 0));
+        power(&lab, dead, false);
+        let (node, vmid) = lab.vm(dead);
+        lab.lose(&node, vmid);
+        let smaller = Shape::new(1, 0);
+        lab.becomes(&smaller);
+        lab.assert_is(&smaller, dead);
+        lab.assert_settled(dead);
+        assert_eq!(etcd(&lab), (1, vec!["lab-cp-1".to_owned()]), "{dead}");
+    }
+}
+
+/// What cannot be done is told by the plan: the one that stays is the one that is dead.
+#[test]
+fn f13_the_plan_tells_what_it_cannot_do() {
+    let lab = Lab::booted(&Shape::new(3, 0));
+    lab.change(&json!({"cut-off": {"machine": "lab-cp-1", "cut_off": true}}));
+    lab.source(&Shape::new(1, 0));
+    let before = etcd(&lab);
+    for arguments in [&["plan"][..], &["apply", "--yes"]] {
+        says(&lab.run(arguments).code(3), &["lab-cp-1"]);
+    }
+    assert_eq!(etcd(&lab), before);
+}
+
+/// A reset dies after the member has left etcd and before the disk is wiped: the next apply brings the node back.
+#[test]
+fn f14_a_kill_between_leaving_etcd_and_the_reset_converges() {
+    let shape = Shape::new(3, 0);
+    for (kind, path) in
+        [("hold-after", "/talos/192.0.2.42/*/EtcdLeaveCluster"), ("hold-before", "/talos/192.0.2.42/*/Reset")]
+    {
+        let lab = Lab::booted(&shape);
+        let control = lab.sim.control();
+        let fault = control.fault(&json!({"kind": kind, "path": path}));
+        let mut child = lab.strata().spawn(&["talos", "reset", "lab", "lab-cp-2", "--yes"]);
+        assert!(control.wait_fault(fault, 120.0), "{path}");
+        child.kill().unwrap();
+        child.wait().unwrap();
+        control.clear_faults();
+        let plan = lab.run(&["plan", "--detailed-exitcode"]).code(2);
+        says(&plan, &["lab-cp-2", "left_etcd"]);
+        lab.converges(2);
+        lab.assert_is(&shape, path);
+        lab.assert_sound(path);
+        lab.assert_settled(path);
+    }
+}
+
+/// Another `idBase` would replace every VM: refused, and etcd is not said to be lost.
+#[test]
+fn f18_another_id_base_does_not_say_that_etcd_is_lost() {
+    let lab = Lab::booted(&Shape::new(3, 0));
+    lab.repo.edit(FILE, "idBase: 800", "idBase: 900");
+    let before = lab.machines();
+    for arguments in [&["plan"][..], &["apply", "--yes"]] {
+        let refused = lab.run(arguments).code(3);
+        says(&refused, &["would be replaced in one plan", "etcd is healthy now", "idBase"]);
+        for wrong in ["is lost", "has no majority"] {
+            assert!(!refused.all().contains(wrong), "`{wrong}` is not true:\n{}", refused.all());
+        }
+    }
+    assert_eq!(lab.machines(), before);
+}
+
+/// A wiped disk is no dead end: the next apply replaces the VM, and the node joins again.
+#[test]
+fn f18_a_node_whose_disk_was_wiped_is_made_again() {
+    let shape = Shape::new(3, 1);
+    let lab = Lab::booted(&shape);
+    for name in ["lab-worker-1", NAMES[1]] {
+        let reset = lab.run(&["talos", "reset", "lab", name, "--wipe", "disk", "--yes"]).ok();
+        says(&reset, &["nothing left to boot from", "`strata apply lab` replaces its VM"]);
+        let plan = lab.run(&["plan", "--detailed-exitcode"]).code(2);
+        says(&plan, &["its disk was wiped", name]);
+        lab.converges(2);
+        lab.assert_is(&shape, name);
+        lab.assert_settled(name);
+        lab.assert_sound(name);
+    }
+}
+
+/// Somebody who begins another cluster is told what that costs.
+#[test]
+fn b4_a_new_cluster_says_that_all_data_are_lost() {
+    let lab = Lab::booted(&Shape::new(1, 0));
+    super::remember(&lab, "precious");
+    super::reset(&lab, &NAMES[..1]);
+    let asked = lab.run(&["apply", "--new-cluster"]).code(3);
+    says(&asked, &["all data of the cluster `lab` is lost", "nobody to ask"]);
+    assert!(!asked.all().contains("somebody else deleted"), "{}", asked.all());
+    lab.run(&["apply", "--new-cluster", "--yes"]).ok();
+    assert!(!super::remembers(&lab, "precious"));
+}
+
+/// Rotated keys are rotated everywhere: the secrets of clusters are files of the repository too.
+#[test]
+fn b4_rotate_includes_the_secrets_of_clusters() {
+    let lab = Lab::booted(&Shape::new(1, 0));
+    let file = "clusters/lab/talos.sops.yaml";
+    let before = lab.repo.read(file);
+    says(&lab.run(&["secrets", "rotate"]).ok(), &[file]);
+    assert_ne!(lab.repo.read(file), before);
+    lab.assert_settled("with new keys of the file");
+}

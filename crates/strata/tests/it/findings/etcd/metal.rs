@@ -1,0 +1,83 @@
+//! Machines of metal keep what is on their disks: they are removed only when they can be reset.
+
+use serde_json::{Value, json};
+use strata_sim::{Pace, SimOptions};
+use strata_testkit::{Repo, Strata, TestSim};
+
+use super::says;
+use crate::world::BINARY;
+
+const FILE: &str = "clusters/metal/cluster.yaml";
+const CLUSTER: &str = r#"
+metadata: {name: metal, environment: dev}
+cluster:
+  talos: {version: v1.13.9, installDisk: /dev/nvme0n1}
+  kubernetes: {version: v1.36.3}
+  network: {cidr: 198.51.100.0/24, gateway: 198.51.100.1, vip: 198.51.100.10}
+  topology:
+    controlPlane: {count: 3, addresses: 198.51.100.11-198.51.100.13}
+    workers: {count: 1, addresses: 198.51.100.14-198.51.100.19}
+"#;
+
+struct Metal {
+    sim: TestSim,
+    repo: Repo,
+    strata: Strata,
+}
+
+impl Metal {
+    fn booted() -> Self {
+        let sim = TestSim::with(SimOptions { pace: Pace::INSTANT, ..SimOptions::default() });
+        let repo = Repo::empty();
+        let strata = Strata::new(BINARY, &repo).env("SSL_CERT_FILE", "network-ca.pem");
+        strata.run(&["init", "."]).ok();
+        repo.write("network-ca.pem", sim.network_ca_pem());
+        repo.write(FILE, CLUSTER);
+        let settings = format!(
+            "repository: metal1\nstate: {{backend: local}}\nsecrets: [{{sops: secrets.sops.yaml}}]\nproxy: http://{}\n",
+            sim.gateway(),
+        );
+        repo.write("strata.yaml", &settings);
+        for number in 1..=4 {
+            let metal = json!({"name": format!("m{number}"), "addresses": [format!("198.51.100.1{number}")], "version": "v1.13.9"});
+            assert_eq!(sim.control().change(&json!({"talos": {"metal": metal}}))["status"], 200);
+        }
+        strata.run(&["apply", "--yes"]).ok();
+        Self { sim, repo, strata }
+    }
+
+    fn power(&self, name: &str, on: bool) {
+        self.sim.control().change(&json!({"talos": {"metal-power": {"name": name, "on": on}}}));
+    }
+
+    fn machine(&self, key: &str) -> Value {
+        let talos = self.sim.control().call("GET", "/_sim/talos", None);
+        let machines = talos["machines"].as_array().unwrap().iter();
+        machines.filter(|machine| machine["machine"] == key).next().unwrap().clone()
+    }
+}
+
+#[test]
+fn f18_metal_that_is_off_does_not_come_back_with_its_keys() {
+    let metal = Metal::booted();
+    metal.power("m4", false);
+    metal.repo.edit(FILE, "workers: {count: 1", "workers: {count: 0");
+    for arguments in [&["plan"][..], &["apply", "--yes"], &["destroy", "--yes"]] {
+        let refused = metal.strata.run(arguments).code(3);
+        says(&refused, &["metal-worker-1", "switch it on", "strata state rm metal/machine/metal-worker-1"]);
+        assert!(!metal.machine("metal/m4")["config"].is_null());
+    }
+    metal.power("m4", true);
+    metal.strata.run(&["apply", "--yes"]).ok();
+    assert!(metal.machine("metal/m4")["config"].is_null(), "it has no keys any more");
+    metal.strata.run(&["plan", "--detailed-exitcode"]).ok();
+}
+
+#[test]
+fn f6_protected_metal_is_not_reset() {
+    let metal = Metal::booted();
+    metal.repo.edit(FILE, "workers: {count: 1", "workers: {protect: true, count: 1");
+    let refused = metal.strata.run(&["talos", "reset", "metal", "metal-worker-1", "--yes"]).code(3);
+    says(&refused, &["`metal-worker-1` is protected"]);
+    assert!(!metal.machine("metal/m4")["config"].is_null());
+}
