@@ -78,6 +78,11 @@ fn code_of(import: &Import<'_>, root: &str, names: &[&str]) -> String {
 }
 
 fn environment(import: &mut Import<'_>, folder: &str, root: &str) -> Option<Made> {
+    // One with code of its own is a root like any other.
+    let own = import.library.folder(folder);
+    if own.iter().any(|block| matches!(block.kind.as_str(), "resource" | "module")) {
+        return None;
+    }
     let mut files: Vec<Vec<Attribute>> = Vec::new();
     let mut blocks = import.library.folder(folder).to_vec();
     let mut paths = import.files.inside(folder, ".tfvars");

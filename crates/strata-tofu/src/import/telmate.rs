@@ -146,6 +146,10 @@ pub(super) fn machine(import: &mut Import<'_>, around: &Around<'_>, body: &Tree,
         written.put("format", efi.text_if("format", |found| output::FORMATS.contains(&found)));
         written.put("preEnrolledKeys", efi.flag("pre_enrolled_keys"));
         vm.insert("efi".into(), Json::Object(written));
+    } else if vm.get("bios").and_then(Json::as_str) == Some("ovmf") && body.get("clone").is_none() {
+        let message =
+            format!("`{own}` has the firmware `ovmf` and no disk for its settings: Strata adds one");
+        import.note(Some(&body.place), message);
     }
     if let Some(tpm) = body.one("tpm_state") {
         let mut written = Object::new();

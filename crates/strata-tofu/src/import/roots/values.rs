@@ -179,11 +179,17 @@ fn elsewhere(import: &mut Import<'_>, folder: &str, all: &mut BTreeMap<String, F
     for path in files {
         let at = folder_of(&path).to_owned();
         let inside = at == folder || at.starts_with(&format!("{folder}/"));
-        if !path.ends_with(".tfvars") || is_example(&path) || inside || roots.contains(&at) {
+        let as_json = path.ends_with(".tfvars.json");
+        if !path.ends_with(".tfvars") && !as_json || is_example(&path) || inside || roots.contains(&at) {
             continue;
         }
-        let Some(text) = import.read_opened(&path) else { continue };
-        let Ok((attributes, blocks)) = super::super::hcl::parse(&path, &text) else { continue };
+        let found = if as_json {
+            json(import, &path).map(|attributes| (attributes, Vec::new()))
+        } else {
+            let text = import.read_opened(&path);
+            text.and_then(|text| super::super::hcl::parse(&path, &text).ok())
+        };
+        let Some((attributes, blocks)) = found else { continue };
         let known = attributes.iter().filter(|attribute| declared(&attribute.name)).count();
         if known == 0 || known * 2 <= attributes.len() {
             continue;
@@ -205,7 +211,7 @@ fn elsewhere(import: &mut Import<'_>, folder: &str, all: &mut BTreeMap<String, F
 }
 
 fn stem(path: &str) -> String {
-    path.rsplit('/').next().unwrap_or(path).trim_end_matches(".tfvars").to_owned()
+    path.rsplit('/').next().unwrap_or(path).trim_end_matches(".json").trim_end_matches(".tfvars").to_owned()
 }
 
 /// A file of variables in JSON: the same as one in HCL.

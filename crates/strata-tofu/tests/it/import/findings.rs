@@ -422,3 +422,38 @@ fn e4_machines_get_nothing_that_they_had_not() {
         assert!(!vm.spec.contains_key(key), "`{key}` was added");
     }
 }
+
+/// An environment that calls the modules itself is a root like any other.
+#[test]
+fn e2_environments_with_code_of_their_own_are_evaluated() {
+    let module = "variable \"number\" {}\nresource \"proxmox_virtual_environment_vm\" \"this\" {\n  vm_id     = var.number\n  \
+                  name      = \"web-${var.number}\"\n  node_name = \"pve\"\n  started   = false\n  disk {\n    interface = \"sata2\"\n  }\n}\n";
+    let root = "variable \"vm_configs\" {}\nprovider \"proxmox\" {\n  endpoint = \"https://a.example:8006\"\n}\nmodule \"vm\" {\n  \
+                for_each = { for vm in var.vm_configs : vm.name => vm }\n  source   = \"../../modules/vm\"\n  number   = each.value.vm_id\n}\n";
+    let values = |number: u32| format!("vm_configs = [{{ name = \"web\", vm_id = {number} }}]\n");
+    let imported = of(&[
+        ("modules/vm/main.tf", module),
+        ("environments/dev/main.tf", root),
+        ("environments/dev/terraform.tfvars", &values(301)),
+        ("environments/prod/main.tf", root),
+        ("environments/prod/terraform.tfvars", &values(302)),
+    ]);
+    repository(&imported);
+    has(
+        &imported.files["stacks/dev/stack.yaml"],
+        &["environment: dev", "web-301:", "sata2: 8", "started: false"],
+    );
+    has(&imported.files["stacks/prod/stack.yaml"], &["environment: prod", "web-302:"]);
+}
+
+#[test]
+fn e3_files_of_variables_may_be_json_and_shared() {
+    let root = "variable \"number\" {}\nvariable \"node\" {}\nprovider \"proxmox\" {\n  endpoint = \"https://a.example:8006\"\n}\n\
+                resource \"proxmox_virtual_environment_vm\" \"a\" {\n  vm_id     = var.number\n  name      = \"a\"\n  node_name = var.node\n}\n";
+    let imported = of(&[
+        ("code/main.tf", root),
+        ("values/home.tfvars.json", "{\"number\": 321, \"node\": \"north\"}\n"),
+    ]);
+    let text = imported.files.iter().find(|(path, _)| path.starts_with("stacks/")).map(|(_, text)| text);
+    has(text.expect("the machine is there"), &["vmId: 321", "node: north"]);
+}
