@@ -227,7 +227,7 @@ fn lost(vm: &Object, first: &Object, joined: &Joined<'_>) -> Vec<String> {
 /// Whether a slot to boot from is neither a disk nor a card.
 fn is_cd(vm: &Object, slot: &str) -> bool {
     let disk = vm.get("disks").and_then(|disks| disks.get(slot));
-    !disk.is_some_and(|disk| disk.get("iso").is_none()) && !slot.starts_with("net")
+    disk.is_none_or(|disk| disk.get("iso").is_some()) && !slot.starts_with("net")
 }
 
 /// What of a machine's cards the cluster does not say.
