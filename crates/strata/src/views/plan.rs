@@ -171,10 +171,14 @@ fn shown_of_new(step: &Step) -> Cow<'_, Spec> {
         let rest = step.spec.iter().filter(|(field, value)| !told(field) && !usual(field, value));
         return Cow::Owned(rest.map(|(field, value)| (field.clone(), value.clone())).collect());
     }
-    if step.address.kind() != Kind::Machine {
-        return Cow::Borrowed(&step.spec);
-    }
     let mut spec = step.spec.clone();
+    if kind == Kind::Flux {
+        // Nothing is missing of what is made.
+        spec.remove("missing");
+    }
+    if kind != Kind::Machine {
+        return Cow::Owned(spec);
+    }
     if let Some(Value::Map(documents)) = spec.remove("config") {
         let names = documents.into_keys().map(Value::Text).collect();
         spec.insert("config".to_owned(), Value::List(names));

@@ -45,7 +45,7 @@ fn f4_alarms_of_etcd_stop_a_rollout() {
         control.fault(&json!({"kind": "hold-after", "path": "/talos/192.0.2.41/*/ApplyConfiguration"}));
     let mut child = lab.strata().spawn(&["apply", "--yes"]);
     assert!(control.wait_fault(fault, 60.0));
-    lab.change(&json!({"alarm": {"machine": "lab-cp-1", "alarm": "corrupt"}}));
+    lab.change(&json!({"alarm": {"machine": "lab-cp-2", "alarm": "corrupt"}}));
     control.release(fault);
     assert!(!child.wait().unwrap().success(), "it stops after the first node");
     let rebooted: Vec<String> = lab.talos()["reboots"]
