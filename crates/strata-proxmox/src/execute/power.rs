@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use http::Method;
-use strata_engine::ProviderError;
+use strata_engine::{ErrorClass, ProviderError};
 
 use super::Patience;
 use super::effect::{self, Restarted};
@@ -42,6 +42,9 @@ pub(super) async fn start(work: &Work<'_>, guest: &Guest) -> Result<(), Provider
 pub(super) async fn shut_down(work: &Work<'_>, guest: &Guest, insist: Insist) -> Result<(), ProviderError> {
     let patience = Patience::Shutdown.of(&work.operation.spec);
     let mut params = Params::new().with("timeout", patience.as_secs());
+    if insist == Insist::Stop && work.operation.replacement {
+        check_replaceable(work, guest).await?;
+    }
     if insist == Insist::Stop {
         params.set("forceStop", 1);
         work.context
@@ -64,6 +67,20 @@ pub(super) async fn shut_down(work: &Work<'_>, guest: &Guest, insist: Insist) ->
         )
         .await;
     done.map_err(|error| no_answer_hint(error, patience.as_secs()))
+}
+
+/// A guest of high availability is deleted only with `purge`, which a replacement does not send: it would be off for nothing. Every
+/// token that sees the guest sees this, other than the list of the resources that the plan looks at.
+async fn check_replaceable(work: &Work<'_>, guest: &Guest) -> Result<(), ProviderError> {
+    let status = guest.status(work.client).await;
+    if !status.map_err(|error| error.explain(&format!("see what {guest} does")))?.is_ha_managed() {
+        return Ok(());
+    }
+    let message = format!("high availability manages {guest}: Proxmox does not delete it for a replacement");
+    let mut refused = ProviderError::new(ErrorClass::Guard, message)
+        .hint("remove it from high availability, apply, then add it again");
+    refused.nothing_done = true;
+    Err(refused)
 }
 
 /// A restart by the server: what waits for one takes effect. It is done when the guest runs again.

@@ -150,17 +150,26 @@ fn a10_a_managed_guest_is_destroyed_in_order() {
 }
 
 #[test]
-fn a10_a_managed_guest_is_replaced() {
+fn a10_a_managed_guest_is_not_stopped_for_a_replacement_that_cannot_be() {
     let stack = STACK.replace("    cores: 1\n", "    cores: 1\n    onChange: recreate\n");
     let world = managed(&stack);
+    let before = process(&world, "pve1", 9100);
     world.repo.edit(FILE, "user: debian", "user: admin");
+    let plan = world.strata().run(&["plan"]);
+    assert!(plan.code != 0 && plan.all().contains("HA manages it"), "{}", plan.all());
+    // A token that may not list the resources finds out before it stops anything.
+    let text = "Permission check failed (/, Sys.Audit)";
+    let order = json!({"kind": "refuse", "status": 403, "method": "GET", "path": "/cluster/ha/resources", "count": 0, "text": text});
+    world.sim.control().fault(&order);
+    let told = world.strata().run(&["apply", "--yes"]);
+    assert!(told.code != 0 && told.all().contains("high availability manages VM 9100"), "{}", told.all());
+    assert_eq!(process(&world, "pve1", 9100), before);
+    world.sim.control().clear_faults();
+    change(&world, "DELETE", "/cluster/ha/resources/vm:9100", &json!({}));
     world.strata().run(&["apply", "--yes"]).ok();
     let made = guest(&world, 9100);
     assert!(made["config"]["ciuser"] == "admin" && made["power"] == "running", "{made}");
-    let tasks = read(&world, "/cluster/tasks");
-    let destroyed =
-        |task: &Value| task["type"] == "qmdestroy" && task["id"] == "9100" && task["status"] == "OK";
-    assert!(tasks.as_array().unwrap().iter().any(destroyed), "{tasks}");
+    assert_ne!(process(&world, "pve1", 9100), before);
     world.assert_settled();
 }
 
