@@ -168,10 +168,9 @@ async fn a_template_and_its_clones() {
           because the VMID is the guest's identity
           mark: "strata: LINEAGE s/template/base vmid=9000" → "strata: LINEAGE s/template/base vmid=9001"
           vmid: 9000 → 9001
-      2 = record s/vm/web-2
       0 create, 0 update, 1 replace, 0 delete, 3 unchanged
     apply:
-      3 done
+      2 done
     written:
       delete guest 9000
       create guest 9001
