@@ -88,7 +88,7 @@ impl LockedRun {
 
     async fn walk(&mut self, plan: &Plan, options: &ApplyOptions) -> Result<ApplyReport, EngineError> {
         let stop = &options.stop;
-        let journal = JournalWriter::new(self.lock.clone());
+        let journal = JournalWriter::new(self.lock.clone(), self.tally.clone());
         let mut schedule = Schedule::new(&plan.steps, options.limits.clone());
         let mut report = ApplyReport::default();
         let mut running = FuturesUnordered::new();

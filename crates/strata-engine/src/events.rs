@@ -10,6 +10,11 @@ use crate::{ProviderError, ResolvedEntry};
 #[derive(Debug, Clone, Serialize)]
 #[serde(tag = "event", rename_all = "kebab-case")]
 pub enum Event {
+    /// The lock was taken over from a run that is not heard of any more: what it sent may still arrive for this long.
+    WaitingOut {
+        key: String,
+        seconds: u64,
+    },
     /// An interrupted run left this open; it is being looked at.
     RecoveryStarted {
         entry: OpenEntry,

@@ -5,14 +5,42 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use strata_state::{JournalRecord, LockedState, StoreError};
+use strata_state::{JournalRecord, JournalTally, LockedState, StoreError};
 use tokio::sync::Mutex as AsyncMutex;
 
 pub(crate) struct JournalWriter {
     lock: Arc<dyn LockedState>,
+    tally: SharedTally,
     waiting: Mutex<Queue>,
     /// Held while a batch is written.
     written: AsyncMutex<Written>,
+}
+
+/// What is in the journal, for all that write to it under one lock.
+#[derive(Clone, Default)]
+pub(crate) struct SharedTally(Arc<Mutex<JournalTally>>);
+
+impl SharedTally {
+    pub(crate) fn new(tally: JournalTally) -> Self {
+        Self(Arc::new(Mutex::new(tally)))
+    }
+
+    fn tally(&self) -> std::sync::MutexGuard<'_, JournalTally> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn seal(&self, records: &mut Vec<JournalRecord>) {
+        self.tally().seal(records);
+    }
+
+    pub(crate) fn doubt(&self) {
+        self.tally().doubt();
+    }
+
+    /// The journal is empty again.
+    pub(crate) fn clear(&self) {
+        *self.tally() = JournalTally::new();
+    }
 }
 
 /// Records that are written together.
@@ -32,9 +60,10 @@ struct Written {
 }
 
 impl JournalWriter {
-    pub(crate) fn new(lock: Arc<dyn LockedState>) -> Self {
+    pub(crate) fn new(lock: Arc<dyn LockedState>, tally: SharedTally) -> Self {
         Self {
             lock,
+            tally,
             waiting: Mutex::new(Queue { records: Vec::new(), batch: Batch(1) }),
             written: AsyncMutex::new(Written { batch: Batch(0), broken: None }),
         }
@@ -57,7 +86,7 @@ impl JournalWriter {
             let source = std::io::Error::other(reason.clone());
             return Err(StoreError::Io { what: "an earlier write to the journal failed".to_owned(), source });
         }
-        let (records, taken) = {
+        let (mut records, taken) = {
             let mut queue = self.queue();
             let taken = queue.batch;
             queue.batch = Batch(taken.0 + 1);
@@ -65,7 +94,11 @@ impl JournalWriter {
         };
         // Stands if this future is dropped before the write has ended.
         written.broken = Some("it was cut off".to_owned());
+        self.tally.seal(&mut records);
         let result = self.lock.append_journal(&records).await;
+        if result.is_err() {
+            self.tally.doubt();
+        }
         written.broken = result.as_ref().err().map(ToString::to_string);
         if result.is_ok() {
             written.batch = taken;

@@ -46,7 +46,12 @@ pub(crate) async fn resolve_all(locked: &mut LockedRun) -> Result<Vec<ResolvedEn
         let (effect, resolution) =
             decide(&entry, sighting, &locked.state.document).map_err(|error| failed(*error))?;
         let end = JournalRecord::End { id: entry.id, address: entry.address.clone(), effect: effect.clone() };
-        locked.lock.append_journal(&[end]).await?;
+        let mut records = vec![end];
+        locked.tally.seal(&mut records);
+        if let Err(error) = locked.lock.append_journal(&records).await {
+            locked.tally.doubt();
+            return Err(error.into());
+        }
         effect.apply_to(&mut locked.state.document, entry.address.clone());
         locked.state.open.retain(|open| open.id != entry.id);
         locked.state.unfolded = true;

@@ -5,9 +5,12 @@ use std::sync::Arc;
 
 use strata_resource::{Lineage, ResourceGraph};
 use strata_secret::DigestKey;
-use strata_state::{Action, LockOwner, LockedState, ReplayedState, StateDocument, Store, StoreError, replay};
+use strata_state::{
+    Action, JournalTally, LockOwner, LockedState, ReplayedState, StateDocument, Store, StoreError, replay,
+};
 
 use crate::events::{Event, EventSink};
+use crate::journal::SharedTally;
 use crate::plan::{Plan, Problem, ProblemKind, Step, StepAction};
 use crate::planner::{PlanRequest, make_plan};
 use crate::refresh::{Live, refresh};
@@ -90,7 +93,7 @@ pub struct Run {
 impl Run {
     /// The state with its journal, as it is now, whoever works on it.
     pub async fn read_state(&self, stack: &StackView) -> Result<ReplayedState, EngineError> {
-        read_state(self.store.as_ref(), stack).await
+        Ok(read_state(self.store.as_ref(), stack).await?.0)
     }
 
     /// Plans without a lock: shows what an interrupted run left open and resolves none of it.
@@ -232,7 +235,16 @@ impl Run {
     pub async fn lock(&self, stack: &StackView, owner: LockOwner) -> Result<LockedRun, EngineError> {
         let lock: Arc<dyn LockedState> = Arc::from(self.store.lock(&stack.key, owner).await?);
         match read_state(self.store.as_ref(), stack).await {
-            Ok(state) => Ok(LockedRun { run: self.clone(), lock, state }),
+            Ok((state, tally)) => {
+                // What the former holder had begun is open in the journal; without that nothing of it is under way.
+                let wait = lock.unsettled();
+                if !wait.is_zero() && !state.open.is_empty() {
+                    let seconds = wait.as_secs().max(1);
+                    self.events.emit(Event::WaitingOut { key: stack.key.clone(), seconds });
+                    tokio::time::sleep(wait).await;
+                }
+                Ok(LockedRun { run: self.clone(), lock, state, tally: SharedTally::new(tally) })
+            }
             Err(error) => {
                 // The first error is the one to tell; an OS lock ends with the process at the latest.
                 let _ = lock.release().await;
@@ -242,9 +254,14 @@ impl Run {
     }
 }
 
-async fn read_state(store: &dyn Store, stack: &StackView) -> Result<ReplayedState, EngineError> {
+async fn read_state(
+    store: &dyn Store,
+    stack: &StackView,
+) -> Result<(ReplayedState, JournalTally), EngineError> {
     // The journal first: a writer folds it into the document and then clears it, so what is not in the one is in the other.
     let journal = store.read_journal(&stack.key).await?;
+    let tally = JournalTally::of(&journal)
+        .map_err(|damage| StoreError::Journal { key: stack.key.clone(), damage })?;
     let document = match store.read(&stack.key).await? {
         Some(document) if document.lineage != stack.lineage => {
             return Err(EngineError::Lineage {
@@ -256,7 +273,7 @@ async fn read_state(store: &dyn Store, stack: &StackView) -> Result<ReplayedStat
         Some(document) => document,
         None => StateDocument::new(stack.lineage.clone(), &stack.key),
     };
-    Ok(replay(document, journal))
+    Ok((replay(document, journal), tally))
 }
 
 /// A run that holds the lock of its state.
@@ -264,6 +281,7 @@ pub struct LockedRun {
     pub(crate) run: Run,
     pub(crate) lock: Arc<dyn LockedState>,
     pub(crate) state: ReplayedState,
+    pub(crate) tally: SharedTally,
 }
 
 impl LockedRun {
@@ -299,6 +317,11 @@ impl LockedRun {
         self.save().await
     }
 
+    /// Has the document keep this key of its digests from its next write on.
+    pub fn note_digest_key(&mut self, key: Option<String>) {
+        self.state.document.digest_key = key;
+    }
+
     /// Folds the journal into the document. While entries are open the journal stays: it is the truth then.
     pub(crate) async fn save(&mut self) -> Result<(), EngineError> {
         if !self.state.open.is_empty() {
@@ -313,6 +336,7 @@ impl LockedRun {
         }
         if self.state.uncleared {
             self.lock.clear_journal().await?;
+            self.tally.clear();
             self.state.uncleared = false;
         }
         Ok(())

@@ -64,12 +64,15 @@ impl HttpOptions {
 #[derive(Clone)]
 pub struct HttpClient {
     client: Client<Connector, Full<Bytes>>,
+    connector: Connector,
     shared: Arc<Shared>,
 }
 
 struct Shared {
     /// `https://host:port/base`, without a slash at the end.
     base: String,
+    /// The path in it.
+    base_path: String,
     /// `host:port`.
     endpoint: String,
     host: HeaderValue,
@@ -106,9 +109,10 @@ impl HttpClient {
             .pool_timer(TokioTimer::new())
             .pool_idle_timeout(options.idle_timeout)
             .pool_max_idle_per_host(options.idle_connections)
-            .build(connector);
+            .build(connector.clone());
         let shared = Shared {
             base: format!("{}://{authority}{}", url.scheme(), url.path().trim_end_matches('/')),
+            base_path: url.path().trim_end_matches('/').to_owned(),
             endpoint,
             host: HeaderValue::try_from(authority.as_str()).map_err(|_| wrong())?,
             user_agent: HeaderValue::try_from(options.user_agent.as_str())
@@ -118,7 +122,7 @@ impl HttpClient {
             trace: options.trace,
             clock: options.clock,
         };
-        Ok(Self { client, shared: Arc::new(shared) })
+        Ok(Self { client, connector, shared: Arc::new(shared) })
     }
 
     /// `host:port` of the endpoint.
@@ -158,7 +162,15 @@ impl HttpClient {
         Ok(Streamed::new(head, body, &self.shared.endpoint, request))
     }
 
-    fn timed_out(&self, request: &Request, timeout: Duration) -> NetError {
+    pub(crate) fn connector(&self) -> &Connector {
+        &self.connector
+    }
+
+    pub(crate) fn largest_answer(&self) -> usize {
+        self.shared.largest_answer
+    }
+
+    pub(crate) fn timed_out(&self, request: &Request, timeout: Duration) -> NetError {
         NetError::Timeout {
             endpoint: self.shared.endpoint.clone(),
             method: request.method.to_string(),
@@ -167,7 +179,7 @@ impl HttpClient {
         }
     }
 
-    fn tell(&self, request: &Request, status: Option<u16>, begun: Duration) {
+    pub(crate) fn tell(&self, request: &Request, status: Option<u16>, begun: Duration) {
         if let Some(trace) = &self.shared.trace {
             trace.exchange(&Exchange {
                 method: request.method.as_str(),
@@ -184,25 +196,44 @@ impl HttpClient {
             Err(error) => return Err(self.send_error(request, &error)),
         };
         let (head, body) = response.into_parts();
-        let body = Limited::new(body, self.shared.largest_answer).collect().await.map_err(|error| {
-            if error.is::<LengthLimitError>() {
-                NetError::TooLarge {
-                    endpoint: self.shared.endpoint.clone(),
-                    method: request.method.to_string(),
-                    path: request.path.clone(),
-                    limit: self.shared.largest_answer,
-                }
-            } else {
-                self.broken(request, innermost(error.as_ref()))
-            }
-        })?;
+        let body = Limited::new(body, self.shared.largest_answer).collect().await;
+        let body = body.map_err(|error| self.unread(request, error.as_ref()))?;
         let reason = reason_of(&head);
         Ok(Response { status: head.status.as_u16(), reason, headers: head.headers, body: body.to_bytes() })
     }
 
+    /// Why an answer could not be read to its end.
+    pub(crate) fn unread(
+        &self,
+        request: &Request,
+        error: &(dyn StdError + Send + Sync + 'static),
+    ) -> NetError {
+        if error.is::<LengthLimitError>() {
+            return NetError::TooLarge {
+                endpoint: self.shared.endpoint.clone(),
+                method: request.method.to_string(),
+                path: request.path.clone(),
+                limit: self.shared.largest_answer,
+            };
+        }
+        self.broken(request, innermost(error))
+    }
+
     fn build(&self, request: &Request) -> Result<http::Request<Full<Bytes>>, NetError> {
+        self.build_at(&self.shared.base, request)
+    }
+
+    /// As it goes over a connection that is made already: with a path and no host.
+    pub(crate) fn build_for_connection(
+        &self,
+        request: &Request,
+    ) -> Result<http::Request<Full<Bytes>>, NetError> {
+        self.build_at(&self.shared.base_path, request)
+    }
+
+    fn build_at(&self, base: &str, request: &Request) -> Result<http::Request<Full<Bytes>>, NetError> {
         let mark = if request.query.is_empty() { "" } else { "?" };
-        let uri = format!("{}{}{mark}{}", self.shared.base, request.path, request.query);
+        let uri = format!("{base}{}{mark}{}", request.path, request.query);
         let mut built = http::Request::builder().method(request.method.clone()).uri(uri);
         built =
             built.header(HOST, self.shared.host.clone()).header(USER_AGENT, self.shared.user_agent.clone());
@@ -230,7 +261,7 @@ impl HttpClient {
         self.broken(request, innermost(error))
     }
 
-    fn broken(&self, request: &Request, reason: String) -> NetError {
+    pub(crate) fn broken(&self, request: &Request, reason: String) -> NetError {
         NetError::Broken {
             endpoint: self.shared.endpoint.clone(),
             method: request.method.to_string(),

@@ -33,6 +33,9 @@ pub enum NetError {
     TooLarge { endpoint: String, method: String, path: String, limit: usize },
     #[error("not a valid request: {0}")]
     BadRequest(String),
+    /// What had to hold for it did not hold any more when it was about to be sent.
+    #[error("{0}")]
+    Withheld(String),
 }
 
 impl NetError {

@@ -12,7 +12,8 @@ use http::Method;
 use serde::de::{DeserializeOwned, IgnoredAny};
 use strata_engine::ProviderError;
 use strata_net::{
-    Body, Clock, HttpClient, HttpOptions, Multipart, Random, Request, RetryPolicy, Verdict, retry,
+    Body, Clock, HttpClient, HttpOptions, Multipart, NetError, Permission, Random, Request, Response,
+    RetryPolicy, Verdict, retry,
 };
 use strata_secret::{Redactor, SecretString};
 use tokio::sync::Semaphore;
@@ -39,13 +40,27 @@ pub(crate) enum Rights {
 }
 
 /// That this run may write now. Nothing is written without one, so that no write goes uncounted.
-pub(crate) struct Permit(());
+pub(crate) struct Permit<'a> {
+    /// Asked again when the request is about to be sent: until then it may have waited.
+    still: Option<Question<'a>>,
+}
 
-impl Permit {
-    pub(crate) fn ask(
-        before_write: &(dyn Fn() -> Result<(), ProviderError> + Sync),
-    ) -> Result<Self, ProviderError> {
-        before_write().map(|()| Self(()))
+/// Whether this run may go on.
+type Question<'a> = &'a (dyn Fn() -> Result<(), ProviderError> + Sync);
+
+impl<'a> Permit<'a> {
+    pub(crate) fn ask(before_write: Question<'_>) -> Result<Self, ProviderError> {
+        before_write().map(|()| Self { still: None })
+    }
+
+    /// The same for a write that must not be late; `still` counts nothing.
+    #[must_use]
+    pub(crate) fn while_it_holds(self, still: Question<'a>) -> Self {
+        Self { still: Some(still) }
+    }
+
+    fn holds(&self) -> Result<(), String> {
+        self.still.map_or(Ok(()), |still| still().map_err(|error| error.message))
     }
 }
 
@@ -57,6 +72,7 @@ pub struct Client {
     clock: Arc<dyn Clock>,
     random: Random,
     policy: RetryPolicy,
+    write_timeout: Option<Duration>,
     permits: Semaphore,
     parallelism: usize,
     keeper: Option<Arc<dyn TokenKeeper>>,
@@ -86,6 +102,7 @@ impl Client {
             clock: options.clock,
             random: options.random,
             policy: options.retry,
+            write_timeout: options.write_timeout,
             permits: Semaphore::new(parallelism),
             parallelism,
             keeper: options.keeper,
@@ -165,7 +182,7 @@ impl Client {
     pub(crate) async fn get<T: DeserializeOwned>(&self, path: &str, query: Params) -> Result<T, CallError> {
         let attempt = || async {
             let answer =
-                self.send(Method::GET, path, query.encode(), Body::Empty, Rights::Usual, None).await?;
+                self.send(Method::GET, path, query.encode(), Body::Empty, Rights::Usual, How::Reads).await?;
             serde_json::from_slice::<Envelope<T>>(&answer)
                 .map(|envelope| envelope.data)
                 .map_err(|error| CallError::unreadable("GET", path, &error))
@@ -180,7 +197,7 @@ impl Client {
     ) -> Result<(T, Option<String>), CallError> {
         let attempt = || async {
             let answer =
-                self.send(Method::GET, path, String::new(), Body::Empty, Rights::Usual, None).await?;
+                self.send(Method::GET, path, String::new(), Body::Empty, Rights::Usual, How::Reads).await?;
             serde_json::from_slice::<StagedEnvelope<T>>(&answer)
                 .map(|envelope| (envelope.data, envelope.changes))
                 .map_err(|error| CallError::unreadable("GET", path, &error))
@@ -188,10 +205,11 @@ impl Client {
         retry(self.policy, self.clock(), &self.random, attempt, CallError::verdict_on_read).await
     }
 
-    /// Writes once. The answer is the id of a task, another text, or nothing.
+    /// Writes once, if that is still permitted when the request is about to be sent. The answer is the id of a task, another text, or
+    /// nothing.
     pub(crate) async fn write(
         &self,
-        _: Permit,
+        permit: Permit<'_>,
         method: Method,
         path: &str,
         params: &Params,
@@ -205,21 +223,25 @@ impl Client {
         } else {
             (String::new(), Body::Bytes { content_type: FORM.to_owned(), bytes: Bytes::from(encoded) })
         };
-        let answer = self.send(method.clone(), path, query, body, rights, None).await?;
+        let permission = || permit.holds();
+        let how = How::writes(params, &permission);
+        let answer = self.send(method.clone(), path, query, body, rights, how).await?;
         task_or_nothing(&answer).map_err(|error| CallError::unreadable(method.as_str(), path, &error))
     }
 
     /// Writes once, where the answer says something that is said nowhere else.
     pub(crate) async fn write_for<T: DeserializeOwned>(
         &self,
-        _: Permit,
+        permit: Permit<'_>,
         method: Method,
         path: &str,
         params: &Params,
     ) -> Result<T, CallError> {
         params.secrets().for_each(|secret| self.redactor.add_text(secret));
         let body = Body::Bytes { content_type: FORM.to_owned(), bytes: Bytes::from(params.encode()) };
-        let answer = self.send(method.clone(), path, String::new(), body, Rights::Usual, None).await?;
+        let permission = || permit.holds();
+        let how = How::writes(params, &permission);
+        let answer = self.send(method.clone(), path, String::new(), body, Rights::Usual, how).await?;
         serde_json::from_slice::<Envelope<T>>(&answer)
             .map(|envelope| envelope.data)
             .map_err(|error| CallError::unreadable(method.as_str(), path, &error))
@@ -228,7 +250,7 @@ impl Client {
     /// Uploads a file. It is held in memory and can take longer than other requests.
     pub(crate) async fn upload(
         &self,
-        _: Permit,
+        _: Permit<'_>,
         path: &str,
         fields: &Params,
         filename: &str,
@@ -239,7 +261,7 @@ impl Client {
         let form = fields.pairs().fold(Multipart::new(), |form, (key, value)| form.field(key, value));
         let body = form.file("filename", filename, content).into_body();
         let answer =
-            self.send(Method::POST, path, String::new(), body, Rights::Usual, Some(patience)).await?;
+            self.send(Method::POST, path, String::new(), body, Rights::Usual, How::Uploads(patience)).await?;
         task_or_nothing(&answer).map_err(|error| CallError::unreadable("POST", path, &error))
     }
 
@@ -250,18 +272,21 @@ impl Client {
         query: String,
         body: Body,
         rights: Rights,
-        timeout: Option<Duration>,
+        how: How<'_>,
     ) -> Result<Bytes, CallError> {
         let _permit = self.permits.acquire().await.expect("the semaphore is never closed");
         let mut request = Request::new(method.clone(), format!("{BASE}{path}"));
-        (request.query, request.body, request.timeout) = (query, body, timeout);
+        (request.query, request.body) = (query, body);
+        if let How::Uploads(patience) = how {
+            request.timeout = Some(patience);
+        }
         let headers = self.auth.headers(&self.http, &method, rights, self.clock()).await?;
         request.headers = headers;
-        let mut response = self.http.send(&request).await?;
+        let mut response = self.send_once(&request, how).await?;
         if response.status == 401 && self.auth.forget_ticket(rights).await {
             // The ticket has run out; a request that was not let in has done nothing.
             request.headers = self.auth.headers(&self.http, &method, rights, self.clock()).await?;
-            response = self.http.send(&request).await?;
+            response = self.send_once(&request, how).await?;
         }
         if (200..300).contains(&response.status) {
             return Ok(response.body);
@@ -271,6 +296,41 @@ impl Client {
         let body = self.redactor.redact(&body);
         let error = ApiError::read(method.as_str(), path, response.status, &phrase, body.as_bytes());
         Err(CallError::Api(Box::new(error)))
+    }
+}
+
+impl Client {
+    async fn send_once(&self, request: &Request, how: How<'_>) -> Result<Response, NetError> {
+        match (how, self.write_timeout) {
+            (How::Writes { permission, bound: false }, Some(patience)) => {
+                self.http.send_permitted(request, permission, patience).await
+            }
+            (How::Writes { permission, .. }, _) => {
+                permission().map_err(NetError::Withheld)?;
+                self.http.send(request).await
+            }
+            (How::Reads | How::Uploads(_), _) => self.http.send(request).await,
+        }
+    }
+}
+
+/// What a request does.
+#[derive(Clone, Copy)]
+enum How<'a> {
+    Reads,
+    /// `bound`: it names the digest of what it changes, so one that comes late is refused by the server.
+    Writes {
+        permission: Permission<'a>,
+        bound: bool,
+    },
+    /// A file under a name that nothing else has; it takes as long as this.
+    Uploads(Duration),
+}
+
+impl<'a> How<'a> {
+    fn writes(params: &Params, permission: Permission<'a>) -> Self {
+        let bound = params.pairs().any(|(key, _)| key == "digest");
+        Self::Writes { permission, bound }
     }
 }
 

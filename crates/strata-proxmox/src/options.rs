@@ -29,6 +29,9 @@ pub struct ProxmoxOptions {
     pub dial: DialMap,
     pub connect_timeout: Duration,
     pub request_timeout: Duration,
+    /// Where the run holds a lease that others may take over: how long a write may take that carries no digest. It arrives within that
+    /// time or not at all.
+    pub write_timeout: Option<Duration>,
     /// Requests in flight at once.
     pub parallelism: usize,
     pub retry: RetryPolicy,
@@ -52,6 +55,7 @@ impl ProxmoxOptions {
             dial: DialMap::new(),
             connect_timeout: Duration::from_secs(10),
             request_timeout: Duration::from_secs(60),
+            write_timeout: None,
             parallelism: 12,
             retry: RetryPolicy::default(),
             clock: Arc::new(SystemClock::new()),

@@ -3,7 +3,7 @@
 //! A record is one line: a checksum and JSON. Only the last line may be torn (the process died while writing it); then nothing
 //! was sent for it, since a remote write waits for its record to be durable.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 use strata_resource::{Address, Spec};
@@ -71,6 +71,19 @@ pub struct OpenEntry {
 }
 
 impl JournalRecord {
+    /// Says how many records are before it, so that a line that was taken out is noticed. It belongs to no operation: former versions
+    /// pass over a task of an entry that is not open.
+    fn count(records: usize) -> Self {
+        Self::Task { id: 0, task: format!("{records} {COUNTED}") }
+    }
+
+    fn as_count(&self) -> Option<usize> {
+        match self {
+            Self::Task { id: 0, task } => task.strip_suffix(COUNTED)?.trim_end().parse().ok(),
+            _ => None,
+        }
+    }
+
     pub fn id(&self) -> u64 {
         match self {
             Self::Begin(entry) => entry.id,
@@ -83,6 +96,9 @@ impl JournalRecord {
         line_of(self)
     }
 }
+
+/// What a record says that counts the others.
+const COUNTED: &str = "records before this one";
 
 /// One line: a checksum and JSON.
 pub(crate) fn line_of(record: &impl Serialize) -> Result<String, serde_json::Error> {
@@ -139,6 +155,66 @@ fn checked(line: &[u8]) -> Result<&[u8], &'static str> {
     if sum == Some(crc32fast::hash(json)) { Ok(json) } else { Err("its checksum is wrong") }
 }
 
+/// What a journal holds, as far as it matters for noticing what is missing. A write whose answer was lost is there twice and counts once.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JournalTally {
+    records: BTreeSet<(&'static str, u64, String)>,
+    /// A write failed: nobody knows what of it is there.
+    uncertain: bool,
+}
+
+impl JournalTally {
+    /// Of a journal that is empty.
+    pub fn new() -> Self {
+        Self { records: BTreeSet::new(), uncertain: false }
+    }
+
+    /// Counts the records of a journal. Fails if there were more of them once.
+    pub fn of(records: &[JournalRecord]) -> Result<Self, DamagedJournal> {
+        let mut tally = Self::new();
+        for (index, record) in records.iter().enumerate() {
+            let found = tally.records.len();
+            if let Some(expected) = record.as_count().filter(|expected| *expected > found) {
+                let reason =
+                    format!("{expected} records were before it and {found} are there: a line is missing");
+                return Err(DamagedJournal { line: index + 1, reason });
+            }
+            tally.add(record);
+        }
+        Ok(tally)
+    }
+
+    fn add(&mut self, record: &JournalRecord) {
+        self.records.insert(match record {
+            JournalRecord::Begin(entry) => ("begin", entry.id, String::new()),
+            JournalRecord::Task { id, task } => ("task", *id, task.clone()),
+            JournalRecord::End { id, .. } => ("end", *id, String::new()),
+        });
+    }
+
+    /// Adds records that are about to be written, and to them the one that counts them.
+    pub fn seal(&mut self, records: &mut Vec<JournalRecord>) {
+        if self.uncertain || records.is_empty() {
+            return;
+        }
+        records.iter().for_each(|record| self.add(record));
+        let count = JournalRecord::count(self.records.len());
+        self.add(&count);
+        records.push(count);
+    }
+
+    /// What was sealed last may not be there: nothing is counted from here on.
+    pub fn doubt(&mut self) {
+        self.uncertain = true;
+    }
+}
+
+impl Default for JournalTally {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 /// The state with its journal: what ended is part of the document, what did not is open.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReplayedState {
@@ -158,7 +234,7 @@ pub fn replay(mut document: StateDocument, records: Vec<JournalRecord>) -> Repla
     let folded = document.folded;
     let mut open: BTreeMap<u64, OpenEntry> = BTreeMap::new();
     let mut last_id = folded;
-    let uncleared = records.iter().any(|record| record.id() <= folded);
+    let uncleared = records.iter().any(|record| record.id() != 0 && record.id() <= folded);
     for record in records.into_iter().filter(|record| record.id() > folded) {
         last_id = last_id.max(record.id());
         match record {
@@ -255,6 +331,39 @@ mod tests {
             parse_journal(&bytes).unwrap_err().to_string(),
             "line 1 is damaged: its checksum is wrong"
         );
+    }
+
+    #[test]
+    fn f19_a_line_that_was_taken_out_is_noticed() {
+        let task = JournalRecord::Task { id: 1, task: "UPID:x".into() };
+        let mut records = Vec::new();
+        let mut tally = JournalTally::default();
+        for batch in
+            [vec![begin(1), begin(2)], vec![task], vec![end(1)], vec![begin(3), end(2)], vec![end(3)]]
+        {
+            let mut batch = batch;
+            tally.seal(&mut batch);
+            records.extend(batch);
+        }
+        let whole = parse_journal(&text(&records)).unwrap();
+        assert_eq!(JournalTally::of(&whole), Ok(tally));
+        for missing in 0..records.len() - 1 {
+            let mut left = records.clone();
+            left.remove(missing);
+            let damage = JournalTally::of(&left).unwrap_err();
+            assert!(damage.to_string().contains("a line is missing"), "{missing}: {damage}");
+        }
+        // The end may be lost with the process that wrote it, and a write may be there twice.
+        for length in 0..records.len() {
+            assert!(JournalTally::of(&records[..length]).is_ok(), "{length}");
+        }
+        let twice = [&records[..3], &records[..3], &records[3..]].concat();
+        assert!(JournalTally::of(&twice).is_ok());
+        // It changes nothing in what the journal means, and one of a former version has no counts.
+        let document = StateDocument::new(Lineage::derive("r", "k"), "k");
+        let plain: Vec<_> = records.iter().filter(|record| record.as_count().is_none()).cloned().collect();
+        assert_eq!(replay(document.clone(), records), replay(document, plain.clone()));
+        assert!(JournalTally::of(&plain[1..]).is_ok());
     }
 
     #[test]

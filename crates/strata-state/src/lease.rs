@@ -50,6 +50,17 @@ impl LeaseTerms {
         self.length / 4
     }
 
+    /// How long one remote write under the lease may take, where nothing but the lease keeps it from coming late. With what is left to
+    /// begin it, this is the whole of the lease.
+    pub fn write_timeout(&self) -> Duration {
+        self.length / 3
+    }
+
+    /// How long to wait after a lease of this length has lapsed that was not heard of for `late` more.
+    pub(crate) fn unsettled(length: Duration, late: Duration) -> Duration {
+        Self::of(length).write_timeout().saturating_sub(late)
+    }
+
     /// How often the lease is renewed.
     fn pace(&self) -> Duration {
         self.length / 6
@@ -184,6 +195,7 @@ mod tests {
         assert!(matches!(held.check(), Err(StoreError::Lapsed { .. })));
         // What begins at the last moment ends before another can have the lock.
         assert!(terms.safe() + terms.request_timeout() < terms.length);
+        assert!(terms.safe() + terms.write_timeout() <= terms.length);
     }
 
     #[test]

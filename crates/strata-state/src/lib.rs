@@ -18,7 +18,8 @@ pub use codec::{Codec, Encryption, KeySource, KeyWrap};
 pub use document::{DeposedObject, FORMAT, StateDocument, StateResource};
 pub use http::{HttpStore, HttpStoreOptions};
 pub use journal::{
-    Action, DamagedJournal, Effect, JournalRecord, OpenEntry, ReplayedState, parse_journal, replay,
+    Action, DamagedJournal, Effect, JournalRecord, JournalTally, OpenEntry, ReplayedState, parse_journal,
+    replay,
 };
 pub use lease::{LeaseTerms, MonotonicClock, system_clock};
 pub use local::LocalStore;

@@ -1,5 +1,7 @@
 //! Who holds a lock: enough to tell people, and to know for certain when the holder is dead.
 
+mod witness;
+
 use std::fmt;
 use std::time::Duration;
 
@@ -25,12 +27,13 @@ pub struct LockOwner {
 impl LockOwner {
     /// Whether the holder ran on this machine and has ended. False where that cannot be known.
     pub fn is_dead_here(&self) -> bool {
-        let (Some(theirs), Some(ours)) = (&self.process, ProcessMark::of(std::process::id())) else {
+        let (Some(theirs), Some(ours)) = (&self.process, ProcessMark::read(std::process::id())) else {
             return false;
         };
         theirs.boot == ours.boot
             && theirs.namespace == ours.namespace
-            && ProcessMark::of(self.pid).is_none_or(|now| now.started != theirs.started)
+            && theirs.witness.as_deref().is_some_and(witness::is_here)
+            && ProcessMark::read(self.pid).is_none_or(|now| now.started != theirs.started)
     }
 
     /// A holder of whom nothing is known.
@@ -68,15 +71,31 @@ pub struct ProcessMark {
     pub namespace: String,
     /// When it began, in ticks since the boot.
     pub started: u64,
+    /// The name of a file that it made on this machine. Machines that were restored from one snapshot have the same boot and give out the
+    /// same pids; what one of them does afterwards the others do not have.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub witness: Option<String>,
 }
 
 impl ProcessMark {
-    /// None if there is no such process, or the system does not tell.
+    /// None if there is no such process, or the system does not tell. Of this process itself there is a witness, made when this is first
+    /// asked.
     pub fn of(pid: u32) -> Option<Self> {
+        let mark = Self::read(pid)?;
+        let witness = (pid == std::process::id()).then(witness::of_this_process).flatten();
+        Some(Self { witness, ..mark })
+    }
+
+    /// Takes back the witness of this process: it has ended well, and holds no lock.
+    pub fn forget() {
+        witness::forget();
+    }
+
+    fn read(pid: u32) -> Option<Self> {
         let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?.trim().to_owned();
         let namespace = std::fs::read_link("/proc/self/ns/pid").ok()?.to_string_lossy().into_owned();
         let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-        Some(Self { boot, namespace, started: started(&stat)? })
+        Some(Self { boot, namespace, started: started(&stat)?, witness: None })
     }
 }
 
@@ -146,11 +165,28 @@ mod tests {
         assert!(!owner(me, Some(contained)).is_dead_here());
     }
 
+    /// Two machines that were restored from one snapshot: one boot id, one namespace, and the pid of a run on the one is free on the other.
+    #[test]
+    fn a12_a_run_on_a_twin_of_this_machine_is_not_dead() {
+        let me = std::process::id();
+        let mark = ProcessMark::of(me).unwrap();
+        let earlier = mark.started.wrapping_sub(1);
+        for witness in
+            [None, Some("0123456789abcdef".into()), Some("../../etc/passwd".into()), Some(String::new())]
+        {
+            let twin = ProcessMark { started: earlier, witness: witness.clone(), ..mark.clone() };
+            assert!(!owner(me, Some(twin.clone())).is_dead_here(), "{witness:?}");
+            assert!(!owner(u32::MAX, Some(twin)).is_dead_here(), "{witness:?}");
+        }
+        assert!(owner(me, Some(ProcessMark { started: earlier, ..mark })).is_dead_here());
+    }
+
     #[test]
     fn a_killed_process_is_dead_before_it_is_waited_for() {
         let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
-        let held = owner(child.id(), ProcessMark::of(child.id()));
-        assert!(held.process.is_some());
+        let witness = ProcessMark::of(std::process::id()).unwrap().witness;
+        let process = ProcessMark { witness, ..ProcessMark::of(child.id()).unwrap() };
+        let held = owner(child.id(), Some(process));
         assert!(!held.is_dead_here());
         child.kill().unwrap();
         while ProcessMark::of(child.id()).is_some() {

@@ -135,24 +135,36 @@ impl Shared {
         Ok(Some(Holder { owner, lease }))
     }
 
-    /// Takes the lock if it is free, has lapsed, is ours already, or is still the one with the id of a holder that is gone.
-    async fn acquire(&self, key: &str, owner: &LockOwner, gone: &str) -> Result<bool, StoreError> {
+    /// Takes the lock if it is free, has lapsed, is ours already, or is still the one with the id of a holder that is gone. Gives how long
+    /// requests of a holder may still arrive whose lease lapsed.
+    async fn acquire(
+        &self,
+        key: &str,
+        owner: &LockOwner,
+        gone: &str,
+    ) -> Result<Option<Duration>, StoreError> {
         let text = serde_json::to_string(owner).map_err(|error| StoreError::Io {
             what: "cannot write the lock".to_owned(),
             source: error.into(),
         })?;
-        let sql = "insert into locks (key, id, owner, expires) \
+        let sql = "with former as (select extract(epoch from clock_timestamp() - expires)::float8 as late from locks \
+                   where key = $1 and id not in ($2, $5) and expires <= clock_timestamp()) \
+                   insert into locks (key, id, owner, expires) \
                    values ($1, $2, $3, clock_timestamp() + make_interval(secs => $4)) \
                    on conflict (key) do update \
                    set id = excluded.id, owner = excluded.owner, expires = excluded.expires \
-                   where locks.expires <= clock_timestamp() or locks.id in ($2, $5)";
+                   where locks.expires <= clock_timestamp() or locks.id in ($2, $5) \
+                   returning (select late from former)";
         let seconds = self.seconds();
         let taken = self
             .run("take the lock", async |client| {
-                client.execute(sql, &[&key, &owner.id, &text, &seconds, &gone]).await
+                client.query_opt(sql, &[&key, &owner.id, &text, &seconds, &gone]).await
             })
             .await?;
-        Ok(taken == 1)
+        let Some(row) = taken else { return Ok(None) };
+        let late = row.get::<_, Option<f64>>(0);
+        let late = late.map(|late| Duration::try_from_secs_f64(late).unwrap_or_default());
+        Ok(Some(late.map_or(Duration::ZERO, |late| LeaseTerms::unsettled(self.lease.length, late))))
     }
 }
 
@@ -198,21 +210,23 @@ impl Store for PostgresStore {
 
     async fn lock(&self, key: &str, owner: LockOwner) -> Result<Box<dyn LockedState>, StoreError> {
         let sent = (self.shared.lease.clock)();
-        if self.shared.acquire(key, &owner, "").await? {
-            return Ok(Box::new(PostgresLock::start(self.shared.clone(), key, owner, sent)));
+        if let Some(unsettled) = self.shared.acquire(key, &owner, "").await? {
+            return Ok(Box::new(PostgresLock::start(self.shared.clone(), key, owner, sent, unsettled)));
         }
         let holder = self.shared.holder(key).await?;
         let gone = match &holder {
             // It ended just now.
             None => String::new(),
-            Some(holder) if holder.is_gone() => holder.owner.id.clone(),
+            // One that has lapsed is taken without being named: then it is known for how long.
+            Some(holder) if holder.owner.is_dead_here() => holder.owner.id.clone(),
+            Some(holder) if holder.is_gone() => String::new(),
             Some(holder) => {
                 return Err(StoreError::Locked { key: key.to_owned(), holder: Box::new(holder.clone()) });
             }
         };
         let sent = (self.shared.lease.clock)();
-        if self.shared.acquire(key, &owner, &gone).await? {
-            return Ok(Box::new(PostgresLock::start(self.shared.clone(), key, owner, sent)));
+        if let Some(unsettled) = self.shared.acquire(key, &owner, &gone).await? {
+            return Ok(Box::new(PostgresLock::start(self.shared.clone(), key, owner, sent, unsettled)));
         }
         let holder = self.shared.holder(key).await?;
         let holder = holder.unwrap_or_else(|| Holder::endless(LockOwner::unknown()));

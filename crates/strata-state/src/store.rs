@@ -1,5 +1,7 @@
 //! What every store of states can do. One conformance suite runs over all of them.
 
+use std::time::Duration;
+
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
@@ -121,6 +123,11 @@ pub trait LockedState: Send + Sync {
     fn owner(&self) -> &LockOwner;
     /// Fails if the lock may have lapsed or was taken away; asked before each remote write.
     fn still_held(&self) -> Result<(), StoreError>;
+    /// How long requests of the former holder may still arrive, where its lease lapsed and nothing is known of it. Who holds the lock now
+    /// decides nothing about the world before that.
+    fn unsettled(&self) -> Duration {
+        Duration::ZERO
+    }
     /// Replaces the document; `document.serial` must be one more than the serial that is stored (0 if none).
     async fn write(&self, document: &StateDocument) -> Result<(), StoreError>;
     /// Takes a state over from another store, whatever its serial; refused if there is one already.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use http::Method;
 use serde::de::DeserializeOwned;
 use strata_engine::{ErrorClass, Operation, OperationContext, ProviderError};
-use strata_net::{Verdict, retry};
+use strata_net::{NetError, Verdict, retry};
 use strata_resource::Value;
 
 use super::effect;
@@ -132,10 +132,11 @@ impl<'a> Work<'a> {
     pub(crate) async fn send<T>(
         &self,
         doing: &str,
-        write: impl AsyncFnOnce(Permit) -> Result<T, CallError>,
+        write: impl AsyncFnOnce(Permit<'_>) -> Result<T, CallError>,
     ) -> Result<T, StepError> {
         let permit = Permit::ask(&|| self.context.before_write()).map_err(StepError::Stop)?;
-        let answer = write(permit).await;
+        let still = || self.context.may_go_on();
+        let answer = write(permit.while_it_holds(&still)).await;
         if answer.as_ref().is_err_and(CallError::did_nothing) {
             self.context.write_refused();
         }
@@ -166,6 +167,9 @@ impl<'a> Work<'a> {
     }
 
     pub(crate) fn step_error(&self, error: CallError, doing: &str) -> StepError {
+        if let CallError::Net(NetError::Withheld(reason)) = error {
+            return StepError::Stop(ProviderError::new(ErrorClass::Stopped, reason));
+        }
         let doing = doing.to_owned();
         match error.trouble() {
             Trouble::AnswerLost => StepError::Lost { error, doing },

@@ -59,19 +59,31 @@ impl LockInfo {
     }
 }
 
-/// `id~pid~started~namespace~boot`, with nothing in it that an address would have to encode. An owner without a mark has a plain id.
+/// `id~pid~started~namespace~witness~boot`, with nothing in it that an address would have to encode. An owner without a mark has a plain id.
 pub(crate) fn marked_id(owner: &LockOwner) -> String {
-    let marked = owner.process.as_ref().and_then(|ProcessMark { boot, namespace, started }| {
+    let marked = owner.process.as_ref().and_then(|ProcessMark { boot, namespace, started, witness }| {
         let namespace = namespace.strip_prefix("pid:[")?.strip_suffix(']')?;
-        Some(format!("{}~{}~{started}~{namespace}~{boot}", owner.id, owner.pid))
+        let witness = witness.as_deref().unwrap_or_default();
+        Some(format!("{}~{}~{started}~{namespace}~{witness}~{boot}", owner.id, owner.pid))
     });
     marked.unwrap_or_else(|| owner.id.clone())
 }
 
 fn read_mark(text: &str) -> Option<(String, u32, ProcessMark)> {
-    let [id, pid, started, namespace, boot] = text.splitn(5, '~').collect::<Vec<_>>().try_into().ok()?;
+    let parts: Vec<&str> = text.splitn(6, '~').collect();
+    // Without a witness, as former versions wrote it.
+    let (id, pid, started, namespace, witness, boot) = match parts[..] {
+        [id, pid, started, namespace, witness, boot] => (id, pid, started, namespace, witness, boot),
+        [id, pid, started, namespace, boot] => (id, pid, started, namespace, "", boot),
+        _ => return None,
+    };
     let (pid, started) = (pid.parse().ok()?, started.parse().ok()?);
-    let mark = ProcessMark { boot: boot.to_owned(), namespace: format!("pid:[{namespace}]"), started };
+    let mark = ProcessMark {
+        boot: boot.to_owned(),
+        namespace: format!("pid:[{namespace}]"),
+        started,
+        witness: (!witness.is_empty()).then(|| witness.to_owned()),
+    };
     Some((id.to_owned(), pid, mark))
 }
 
@@ -93,7 +105,9 @@ mod tests {
 
     #[test]
     fn the_process_is_known_from_the_id_alone() {
-        let process = ProcessMark { boot: "0b-1c".into(), namespace: "pid:[4026531836]".into(), started: 42 };
+        let witness = Some("ab12".to_owned());
+        let process =
+            ProcessMark { boot: "0b-1c".into(), namespace: "pid:[4026531836]".into(), started: 42, witness };
         let holder = LockOwner { id: "1".into(), pid: 7, process: Some(process), ..LockOwner::unknown() };
         let asking = LockOwner { id: "2".into(), operation: "apply".into(), ..LockOwner::unknown() };
         let answer = LockInfo {
@@ -107,6 +121,8 @@ mod tests {
         assert_eq!(told.to_string(), "ann (pid 7) since 2026-01-01T00:00:00Z");
         assert_eq!(marked_id(&told), marked_id(&holder));
         assert_eq!(read_mark("a~b~c~d~e"), None);
+        let former = read_mark("1~7~42~4026531836~0b-1c").unwrap().2;
+        assert_eq!((former.boot.as_str(), former.witness), ("0b-1c", None));
         assert_eq!(marked_id(&asking), "2");
     }
 }

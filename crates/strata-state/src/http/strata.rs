@@ -36,9 +36,19 @@ struct Lock {
     ttl: Option<f64>,
     #[serde(default)]
     lapsed: bool,
+    /// Seconds since then.
+    #[serde(default, rename = "lapsedFor")]
+    lapsed_for: f64,
 }
 
 impl Lock {
+    /// How long requests of its holder may still arrive once somebody else has the lock. One that was not said to have lapsed when it was
+    /// looked at has lapsed just now, or was given back.
+    fn unsettled(&self) -> Duration {
+        let seconds = |seconds: f64| Duration::try_from_secs_f64(seconds).unwrap_or_default();
+        self.ttl.map_or(Duration::ZERO, |ttl| LeaseTerms::unsettled(seconds(ttl), seconds(self.lapsed_for)))
+    }
+
     fn holder(self) -> Holder {
         let lease = match self.ttl {
             _ if self.lapsed => Lease::Lapsed,
@@ -158,6 +168,15 @@ impl Store for StrataServer {
     }
 
     async fn lock(&self, key: &str, owner: LockOwner) -> Result<Box<dyn LockedState>, StoreError> {
+        // Asked before, since the answer to a request that takes the lock can be lost, and says nothing when it is sent again.
+        let before = match self.get(Call::new(Method::GET, self.at("leases", key))).await? {
+            Some(answer) => Some(self.parse::<Lock>(&answer)?),
+            None => None,
+        };
+        let mut unsettled = before.as_ref().map_or(Duration::ZERO, Lock::unsettled);
+        if before.is_some_and(|lock| lock.holder().owner.is_dead_here()) {
+            unsettled = Duration::ZERO;
+        }
         let mut sent = (self.lease.clock)();
         let mut asked = self.ask_for_lease(key, &owner).await?;
         if let Err(holder) = &asked
@@ -172,7 +191,7 @@ impl Store for StrataServer {
             asked = self.ask_for_lease(key, &owner).await?;
         }
         match asked {
-            Ok(()) => Ok(Box::new(StrataLock::start(self.clone(), key, owner, sent))),
+            Ok(()) => Ok(Box::new(StrataLock::start(self.clone(), key, owner, sent, unsettled))),
             Err(holder) => Err(StoreError::Locked { key: key.to_owned(), holder: Box::new(holder) }),
         }
     }

@@ -21,6 +21,7 @@ pub(super) struct PostgresLock {
     owner: LockOwner,
     held: Arc<Held>,
     heart: Heartbeat,
+    unsettled: Duration,
 }
 
 /// What a transaction under the lock came to.
@@ -33,14 +34,20 @@ enum Outcome {
 }
 
 impl PostgresLock {
-    pub(super) fn start(shared: Arc<Shared>, key: &str, owner: LockOwner, sent: Duration) -> Self {
+    pub(super) fn start(
+        shared: Arc<Shared>,
+        key: &str,
+        owner: LockOwner,
+        sent: Duration,
+        unsettled: Duration,
+    ) -> Self {
         let held = Held::since(key, &shared.lease, sent);
         let (asked, name, id) = (shared.clone(), key.to_owned(), owner.id.clone());
         let heart = Heartbeat::start(held.clone(), move || {
             let (shared, key, id) = (asked.clone(), name.clone(), id.clone());
             async move { renew(&shared, &key, &id).await }
         });
-        Self { shared, key: key.to_owned(), owner, held, heart }
+        Self { shared, key: key.to_owned(), owner, held, heart, unsettled }
     }
 
     /// Runs a transaction that begins by making sure that the lock is ours, and keeps it so until it ends.
@@ -141,6 +148,10 @@ impl LockedState for PostgresLock {
 
     fn still_held(&self) -> Result<(), StoreError> {
         self.held.check()
+    }
+
+    fn unsettled(&self) -> Duration {
+        self.unsettled
     }
 
     async fn write(&self, document: &StateDocument) -> Result<(), StoreError> {

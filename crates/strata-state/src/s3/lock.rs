@@ -6,7 +6,7 @@ use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
 use super::objects::Objects;
-use crate::{Holder, Lease, LockOwner, StoreError};
+use crate::{Holder, Lease, LeaseTerms, LockOwner, StoreError};
 
 /// The server tells times in whole seconds, of its answer and of the object.
 const COARSENESS: Duration = Duration::from_secs(2);
@@ -63,6 +63,18 @@ impl LockObject {
         Some(Holder { owner: self.content.owner.clone(), lease })
     }
 
+    /// How long requests of its holder may still arrive, if its lease has lapsed.
+    pub(super) fn unsettled(&self) -> Duration {
+        match self.holder() {
+            Some(holder) if holder.lease == Lease::Lapsed && !holder.owner.is_dead_here() => {
+                let lease = Duration::from_secs(self.content.lease);
+                let late = self.age.unwrap_or_default().saturating_sub(lease + COARSENESS);
+                LeaseTerms::unsettled(lease, late)
+            }
+            _ => Duration::ZERO,
+        }
+    }
+
     /// Frees the lock as it was seen. False if it is another one by now.
     pub(super) async fn free(&self, objects: &Objects, key: &str) -> Result<bool, StoreError> {
         let freed = Content { released: true, ..self.content.clone() };
@@ -86,5 +98,14 @@ mod tests {
         // A server that does not tell the time never lets a lease lapse.
         assert_eq!(seen(None, false).holder().unwrap().lease, Lease::Running(Duration::from_secs(62)));
         assert_eq!(seen(Some(0), true).holder(), None);
+    }
+
+    #[test]
+    fn a9_who_takes_a_lapsed_lease_waits_for_requests_of_the_former_holder() {
+        assert_eq!(seen(Some(61), false).unsettled(), Duration::ZERO, "it has not lapsed");
+        assert_eq!(seen(Some(62), false).unsettled(), Duration::from_secs(20));
+        assert_eq!(seen(Some(70), false).unsettled(), Duration::from_secs(12));
+        assert_eq!(seen(Some(500), false).unsettled(), Duration::ZERO);
+        assert_eq!(seen(Some(62), true).unsettled(), Duration::ZERO, "it was given back");
     }
 }

@@ -20,6 +20,7 @@ pub(super) struct S3Lock {
     held: Arc<Held>,
     heart: Heartbeat,
     lock: Arc<Mutex<OwnLock>>,
+    unsettled: Duration,
     written: Mutex<Written>,
 }
 
@@ -33,6 +34,8 @@ struct OwnLock {
 struct Written {
     /// The tag of the document, and its serial.
     document: Option<(String, u64)>,
+    /// The history is known to have a version of it.
+    is_kept: bool,
     journal: Journal,
 }
 
@@ -40,6 +43,7 @@ struct Written {
 struct Taken {
     tag: String,
     former: Option<LockOwner>,
+    unsettled: Duration,
     sent: Duration,
 }
 
@@ -61,7 +65,8 @@ impl S3Lock {
                 table.take(key, &owner, taken.former.as_ref()).await?;
             }
             let document = document(&shared, key).await?;
-            Ok(Written { document, journal: journal::read(&shared.objects, key).await? })
+            let journal = journal::read(&shared.objects, key).await?;
+            Ok(Written { document, is_kept: false, journal })
         };
         let written = match ready.await {
             Ok(written) => written,
@@ -72,7 +77,7 @@ impl S3Lock {
                 return Err(error);
             }
         };
-        let held = Held::since(key, &shared.lease, taken.sent);
+        let (held, unsettled) = (Held::since(key, &shared.lease, taken.sent), taken.unsettled);
         let lock = Arc::new(Mutex::new(OwnLock { content, tag: taken.tag }));
         let (asked, name, own) = (shared.clone(), key.to_owned(), lock.clone());
         let heart = Heartbeat::start(held.clone(), move || {
@@ -80,7 +85,7 @@ impl S3Lock {
             async move { renew(&shared, &key, &own).await.unwrap_or(Renewal::Unknown) }
         });
         let written = Mutex::new(written);
-        Ok(Self { shared, key: key.to_owned(), owner, held, heart, lock, written })
+        Ok(Self { shared, key: key.to_owned(), owner, held, heart, lock, unsettled, written })
     }
 
     /// A lock that was taken away is noticed before a write, not only at the next beat.
@@ -100,14 +105,19 @@ impl S3Lock {
         self.still_ours().await?;
         replaces.check(&self.key, document, written.document.as_ref().map(|(_, serial)| *serial))?;
         let objects = &self.shared.objects;
-        objects.put(&version_at(&self.key, document.serial), bytes.clone()).await?;
         let path = document_at(&self.key);
+        self.keep_former(&mut written).await?;
+        // The document first: whose write of it is taken is the only one who ever writes the version with its serial.
         let tag = match &written.document {
-            Some((tag, _)) => objects.replace(&path, bytes, tag).await?,
-            None => objects.create(&path, bytes).await?,
+            Some((tag, _)) => objects.replace(&path, bytes.clone(), tag).await?,
+            None => objects.create(&path, bytes.clone()).await?,
         };
         match tag {
-            Some(tag) => written.document = Some((tag, document.serial)),
+            Some(tag) => {
+                (written.document, written.is_kept) = (Some((tag, document.serial)), false);
+                self.keep(document.serial, bytes).await?;
+                written.is_kept = true;
+            }
             None => {
                 let there = objects.get(&path).await?;
                 let found = there.and_then(|there| self.shared.codec.serial(&self.key, &there.bytes).ok());
@@ -119,6 +129,36 @@ impl S3Lock {
         drop(written);
         self.forget_old_versions().await;
         Ok(())
+    }
+
+    /// A run that died between the document and its version left the one without the other.
+    async fn keep_former(&self, written: &mut Written) -> Result<(), StoreError> {
+        let Some((tag, serial)) = written.document.as_ref().filter(|_| !written.is_kept) else {
+            return Ok(());
+        };
+        let objects = &self.shared.objects;
+        if objects.get(&version_at(&self.key, *serial)).await?.is_none()
+            && let Some(there) = objects.get(&document_at(&self.key)).await?
+            && there.tag == *tag
+            && self.shared.codec.decode(&self.key, &there.bytes).is_ok()
+        {
+            self.keep(*serial, there.bytes).await?;
+        }
+        written.is_kept = true;
+        Ok(())
+    }
+
+    /// Puts a version into the history, in place of what an interrupted write may have left there; never of what somebody else wrote since.
+    async fn keep(&self, serial: u64, bytes: bytes::Bytes) -> Result<(), StoreError> {
+        let (objects, path) = (&self.shared.objects, version_at(&self.key, serial));
+        if objects.create(&path, bytes.clone()).await?.is_some() {
+            return Ok(());
+        }
+        let kept = match objects.get(&path).await? {
+            Some(left) => objects.replace(&path, bytes, &left.tag).await?,
+            None => objects.create(&path, bytes).await?,
+        };
+        if kept.is_some() { Ok(()) } else { Err(self.held.lose()) }
     }
 
     /// A version too many does no harm, so what fails here is not told.
@@ -146,7 +186,7 @@ async fn take(shared: &Shared, key: &str, content: &Content) -> Result<Taken, St
     let path = lock_at(key);
     let sent = (shared.lease.clock)();
     if let Some(tag) = shared.objects.create(&path, content.bytes()).await? {
-        return Ok(Taken { tag, former: None, sent });
+        return Ok(Taken { tag, former: None, unsettled: Duration::ZERO, sent });
     }
     let locked = |holder| StoreError::Locked { key: key.to_owned(), holder: Box::new(holder) };
     let unknown = || Holder::endless(LockOwner::unknown());
@@ -156,7 +196,10 @@ async fn take(shared: &Shared, key: &str, content: &Content) -> Result<Taken, St
         _ => {
             let sent = (shared.lease.clock)();
             match shared.objects.replace(&path, content.bytes(), &seen.tag).await? {
-                Some(tag) => Ok(Taken { tag, former: Some(seen.content.owner), sent }),
+                Some(tag) => {
+                    let unsettled = seen.unsettled();
+                    Ok(Taken { tag, former: Some(seen.content.owner), unsettled, sent })
+                }
                 // Somebody else was faster.
                 None => {
                     let now = LockObject::read(&shared.objects, key).await?;
@@ -194,6 +237,10 @@ impl LockedState for S3Lock {
         self.held.check()
     }
 
+    fn unsettled(&self) -> Duration {
+        self.unsettled
+    }
+
     async fn write(&self, document: &StateDocument) -> Result<(), StoreError> {
         self.put(document, Replaces::Former).await
     }
@@ -208,7 +255,7 @@ impl LockedState for S3Lock {
         self.still_ours().await?;
         let stored = written.document.as_ref().map(|(_, serial)| *serial);
         Replaces::Nothing.check(&self.key, document, stored)?;
-        self.shared.objects.put(&version_at(&self.key, document.serial), bytes.into()).await
+        self.keep(document.serial, bytes.into()).await
     }
 
     async fn append_journal(&self, records: &[JournalRecord]) -> Result<(), StoreError> {

@@ -27,11 +27,35 @@ pub(crate) struct S3Server {
     lost: Arc<Mutex<u32>>,
     /// How many seconds its clock is ahead of ours.
     ahead: Arc<Mutex<i64>>,
+    gate: Arc<Mutex<Option<Arc<Gate>>>>,
+}
+
+/// Where one write waits.
+#[derive(Default)]
+pub(crate) struct Gate {
+    reached: tokio::sync::Notify,
+    open: tokio::sync::Notify,
+}
+
+impl Gate {
+    pub(crate) async fn reached(&self) {
+        self.reached.notified().await;
+    }
+
+    pub(crate) fn go_on(&self) {
+        self.open.notify_one();
+    }
 }
 
 impl S3Server {
     pub(crate) fn new(honesty: Honesty) -> Self {
-        Self { honesty, objects: Arc::default(), lost: Arc::default(), ahead: Arc::default() }
+        Self {
+            honesty,
+            objects: Arc::default(),
+            lost: Arc::default(),
+            ahead: Arc::default(),
+            gate: Arc::default(),
+        }
     }
 
     /// Gives its address.
@@ -48,6 +72,28 @@ impl S3Server {
         let mut objects = self.objects.lock().unwrap();
         let (bytes, _) = objects.get_mut(path).unwrap();
         *bytes = bytes.slice(..bytes.len() / 2);
+    }
+
+    /// Holds up the next write but those of locks, until it is let go on.
+    pub(crate) fn stop_before_the_next_write(&self) -> Arc<Gate> {
+        let gate = Arc::new(Gate::default());
+        *self.gate.lock().unwrap() = Some(gate.clone());
+        gate
+    }
+
+    async fn pass(&self, path: &str) {
+        if path.ends_with("/lock") {
+            return;
+        }
+        let gate = self.gate.lock().unwrap().take();
+        if let Some(gate) = gate {
+            gate.reached.notify_one();
+            gate.open.notified().await;
+        }
+    }
+
+    pub(crate) fn remove(&self, path: &str) {
+        self.objects.lock().unwrap().remove(path).unwrap();
     }
 
     /// Makes an object look as if it had been written long ago.
@@ -130,7 +176,10 @@ async fn answer(
 ) -> Response {
     let path = uri.path();
     match method {
-        Method::PUT => server.write(path, &headers, body),
+        Method::PUT => {
+            server.pass(path).await;
+            server.write(path, &headers, body)
+        }
         Method::DELETE => {
             server.objects.lock().unwrap().remove(path);
             StatusCode::NO_CONTENT.into_response()

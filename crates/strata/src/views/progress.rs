@@ -155,6 +155,11 @@ impl EventSink for Progress {
             return self.printer.event(&event);
         }
         match event {
+            Event::WaitingOut { key, seconds } => self.say(format!(
+                "  {} {key}: the run that held the lock is not heard of any more; waiting {seconds} s, in which a request of it may still \
+                 arrive",
+                paint(style::WARNING, "!"),
+            )),
             Event::RecoveryStarted { entry } => self.say(format!(
                 "  {} {}: an interrupted run began to {} it, looking what came of that",
                 paint(style::WARNING, "!"),

@@ -209,6 +209,7 @@ fn base_options(workspace: &Workspace<'_>, endpoint: &str) -> Result<ProxmoxOpti
     let mut options = ProxmoxOptions::new(endpoint.to_owned(), random());
     options.dial = dial(workspace)?;
     options.redactor = workspace.redactor.clone();
+    options.write_timeout = workspace.lease().map(|lease| lease.write_timeout());
     options.keeper = Some(Arc::new(SopsKeeper::new(workspace)));
     options.trace = trace(workspace);
     Ok(options)

@@ -112,9 +112,13 @@ impl StateServer {
         settings_at(self.address)
     }
 
-    /// Lets the time pass in which a lease lapses.
+    /// Lets the time pass in which a lease lapses, and in which requests of its holder may still arrive.
     pub(crate) fn outlast_leases(&self) {
-        self.clock.0.fetch_add(61, Ordering::SeqCst);
+        self.pass(600);
+    }
+
+    pub(crate) fn pass(&self, seconds: u64) {
+        self.clock.0.fetch_add(seconds, Ordering::SeqCst);
     }
 }
 

@@ -20,10 +20,17 @@ pub(super) struct StrataLock {
     owner: LockOwner,
     held: Arc<Held>,
     heart: Heartbeat,
+    unsettled: Duration,
 }
 
 impl StrataLock {
-    pub(super) fn start(server: StrataServer, key: &str, owner: LockOwner, sent: Duration) -> Self {
+    pub(super) fn start(
+        server: StrataServer,
+        key: &str,
+        owner: LockOwner,
+        sent: Duration,
+        unsettled: Duration,
+    ) -> Self {
         let held = Held::since(key, &server.lease, sent);
         let (asked, place) = (server.clone(), server.at("leases", key));
         let query = format!("id={}", segments(&owner.id));
@@ -37,7 +44,7 @@ impl StrataLock {
                 }
             }
         });
-        Self { server, key: key.to_owned(), owner, held, heart }
+        Self { server, key: key.to_owned(), owner, held, heart, unsettled }
     }
 
     /// Sends a request that the server takes only from the holder of the lock.
@@ -93,6 +100,10 @@ impl LockedState for StrataLock {
 
     fn still_held(&self) -> Result<(), StoreError> {
         self.held.check()
+    }
+
+    fn unsettled(&self) -> Duration {
+        self.unsettled
     }
 
     async fn write(&self, document: &StateDocument) -> Result<(), StoreError> {

@@ -1,0 +1,64 @@
+//! Requests that may be sent only while something holds: a lease that others take over once it has lapsed.
+//!
+//! A connection of its own is made first, then the question is asked, then the request goes out. Nothing that takes time lies between the
+//! answer and the sending: no name to look up, no handshake, no place in a queue.
+
+use std::time::Duration;
+
+use http_body_util::{BodyExt as _, Limited};
+use hyper::client::conn::http1;
+
+use crate::client::reason_of;
+use crate::{HttpClient, NetError, Request, Response};
+
+/// Whether a request may be sent; the reason why not is for people.
+pub type Permission<'a> = &'a (dyn Fn() -> Result<(), String> + Sync);
+
+impl HttpClient {
+    /// Sends the request once if it may be sent, and reads the whole answer. From the first byte to the last it takes no longer than
+    /// `patience`, and what the network has not taken by then does not arrive later.
+    pub async fn send_permitted(
+        &self,
+        request: &Request,
+        permission: Permission<'_>,
+        patience: Duration,
+    ) -> Result<Response, NetError> {
+        let begun = self.clock().monotonic();
+        let answer = self.exchange_permitted(request, permission, patience).await;
+        self.tell(request, answer.as_ref().ok().map(|response| response.status), begun);
+        answer
+    }
+
+    async fn exchange_permitted(
+        &self,
+        request: &Request,
+        permission: Permission<'_>,
+        patience: Duration,
+    ) -> Result<Response, NetError> {
+        let broken = |error: hyper::Error| self.broken(request, crate::client::innermost(&error));
+        let stream = self.connector().open().await?;
+        stream.give_up_after(patience);
+        let (mut sender, connection) = http1::handshake(stream).await.map_err(broken)?;
+        // It ends with the answer, or when this is dropped: with the sender.
+        tokio::spawn(connection);
+        sender.ready().await.map_err(broken)?;
+        let built = self.build_for_connection(request)?;
+        permission().map_err(NetError::Withheld)?;
+        let exchange = async {
+            let (head, body) = sender.send_request(built).await.map_err(broken)?.into_parts();
+            let body = Limited::new(body, self.largest_answer()).collect().await;
+            let body = body.map_err(|error| self.unread(request, error.as_ref()))?;
+            let reason = reason_of(&head);
+            Ok(Response {
+                status: head.status.as_u16(),
+                reason,
+                headers: head.headers,
+                body: body.to_bytes(),
+            })
+        };
+        match tokio::time::timeout(patience, exchange).await {
+            Ok(answer) => answer,
+            Err(_) => Err(self.timed_out(request, patience)),
+        }
+    }
+}
