@@ -20,7 +20,16 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
+/// Secrets are in the memory of this process: none of it is ever written into a core dump, or shown to another process of the same user.
+fn keep_memory_private() {
+    use rustix::process::{Resource, Rlimit, setrlimit};
+    let _ = setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) });
+    #[cfg(target_os = "linux")]
+    let _ = rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable);
+}
+
 fn main() -> ExitCode {
+    keep_memory_private();
     bug::report_panics();
     let cli = cli::Cli::parse();
     let printer = printer::Printer::new(cli.global.json, cli.global.verbose, cli.global.no_color);
@@ -35,6 +44,7 @@ fn main() -> ExitCode {
     // What the bug was has been told.
     let outcome = std::panic::catch_unwind(run)
         .unwrap_or_else(|_| Err(command_error::CommandError::silent(command_error::ErrorKind::Failed)));
+    strata_state::ProcessMark::forget();
     // Threads that still wait for a remote must not keep the process.
     runtime.shutdown_background();
     match outcome {

@@ -5,6 +5,8 @@ use std::io::{self, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
+use rustix::fs::{FlockOperation, flock};
+
 use crate::context::random_hex;
 
 /// Writes new content. A file that is there keeps its mode; a link keeps pointing to its file.
@@ -23,6 +25,7 @@ fn write(path: &Path, bytes: &[u8], mode: Option<u32>) -> io::Result<()> {
     let mode = mode.or(kept);
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?.to_string_lossy();
+    sweep(folder, &name);
     let temporary = folder.join(format!(".{name}.{}", random_hex(6)));
     let outcome = fill(&temporary, bytes, mode).and_then(|()| fs::rename(&temporary, path));
     if outcome.is_err() {
@@ -32,8 +35,38 @@ fn write(path: &Path, bytes: &[u8], mode: Option<u32>) -> io::Result<()> {
     File::open(folder)?.sync_all()
 }
 
+/// Removes what a run left of this file that was killed before it could put it in its place.
+pub(crate) fn sweep_leftovers(path: &Path) {
+    let path = &fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    if let Some(name) = path.file_name() {
+        sweep(folder, &name.to_string_lossy());
+    }
+}
+
+fn sweep(folder: &Path, name: &str) {
+    let prefix = format!(".{name}.");
+    let Ok(entries) = fs::read_dir(folder) else { return };
+    for entry in entries.flatten() {
+        let found = entry.file_name();
+        let random = found.to_str().and_then(|found| found.strip_prefix(&prefix));
+        let is_ours = random
+            .is_some_and(|random| random.len() == 12 && random.bytes().all(|byte| byte.is_ascii_hexdigit()));
+        if is_ours && entry.file_type().is_ok_and(|kind| kind.is_file()) {
+            // Another run may be writing it.
+            let free = File::open(entry.path())
+                .is_ok_and(|file| flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok());
+            if free {
+                let _ = fs::remove_file(entry.path());
+            }
+        }
+    }
+}
+
 fn fill(path: &Path, bytes: &[u8], mode: Option<u32>) -> io::Result<()> {
     let mut file = OpenOptions::new().write(true).create_new(true).mode(mode.unwrap_or(0o644)).open(path)?;
+    // Says that somebody is at work on it; it ends with the process.
+    let _ = flock(&file, FlockOperation::NonBlockingLockExclusive);
     if let Some(mode) = mode {
         // What was asked for at the start is cut by the mask of the process.
         file.set_permissions(Permissions::from_mode(mode))?;
@@ -59,5 +92,28 @@ mod tests {
         assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2);
         assert!(replace(&folder.path().join("nowhere/c"), b"x").is_err());
+    }
+
+    #[test]
+    fn f19_what_a_killed_run_left_goes_with_the_next() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("secrets.sops.yaml");
+        let left = folder.path().join(".secrets.sops.yaml.0123456789ab");
+        let busy = folder.path().join(".secrets.sops.yaml.ba9876543210");
+        let others =
+            [".secrets.sops.yaml.swp", ".secrets.sops.yaml.0123456789abc", "secrets.sops.yaml.0123456789ab"];
+        let others = others.map(|name| folder.path().join(name));
+        for file in others.iter().chain([&left, &busy]) {
+            fs::write(file, "half").unwrap();
+        }
+        let held = File::open(&busy).unwrap();
+        flock(&held, FlockOperation::LockExclusive).unwrap();
+        replace(&path, b"new").unwrap();
+        assert!(!left.exists());
+        assert!(busy.exists(), "somebody writes it");
+        assert!(others.iter().all(|file| file.exists()));
+        drop(held);
+        sweep_leftovers(&path);
+        assert!(!busy.exists());
     }
 }

@@ -32,7 +32,7 @@ use strata_secrets::{Access, SecretStore};
 use strata_source::settings::state::State;
 use strata_source::world::Disk;
 use strata_source::{EffectiveStack, Model, Repository};
-use strata_state::{ReplayedState, StateDocument, Store};
+use strata_state::{LeaseTerms, ReplayedState, StateDocument, Store};
 
 use crate::command_error::{CommandError, ErrorKind};
 use crate::context::{Context, SystemClock};
@@ -197,6 +197,9 @@ impl<'c> Workspace<'c> {
             }
             return Err(CommandError::silent(ErrorKind::Failed));
         }
+        for source in crate::secrets::sources(&repository.settings) {
+            crate::replace_file::sweep_leftovers(&root.join(source.path()));
+        }
         let redactor = Redactor::new();
         crate::bug::keep_secret(&redactor);
         let access = crate::secrets::access(context, &root);
@@ -308,6 +311,11 @@ impl<'c> Workspace<'c> {
         Ok(self.store.get_or_init(|| opened).clone())
     }
 
+    /// The terms of the leases of the store; none where a lock ends with its process.
+    pub(crate) fn lease(&self) -> Option<LeaseTerms> {
+        store::lease(self.repository.settings.state.as_ref())
+    }
+
     /// A store that other settings than those of strata.yaml describe.
     pub(crate) fn other_store(
         &self,
@@ -402,7 +410,10 @@ impl<'c> Workspace<'c> {
             let mut outputs = BTreeMap::new();
             let keyed = blueprint.graph.iter().any(|resource| resource.spec.values().any(Value::has_secret));
             let (key, wrapped_key) = match keyed {
-                true => self.digest_key(state.as_ref()).map(|(key, wrapped)| (Some(key), wrapped))?,
+                true => {
+                    let (key, wrapped) = self.digest_key(state.as_ref(), &view.lineage)?;
+                    (Some(key), wrapped)
+                }
                 false => (None, None),
             };
             if !destroy {
@@ -461,18 +472,30 @@ impl<'c> Workspace<'c> {
         Ok(())
     }
 
-    /// The key of a stack's digests: the one that its state keeps, wrapped with age for the readers of the repository's secrets;
-    /// until it keeps one, or where there are no such readers, it is in a file outside the state. Also gives the key as the state
-    /// should keep it, where it does not yet.
-    fn digest_key(&self, state: Option<&StateDocument>) -> Result<(DigestKey, Option<String>), CommandError> {
-        let kept = state.and_then(|document| document.digest_key.as_ref());
-        let key = match kept {
-            Some(wrapped) => digest_key::unwrap(wrapped, self.access.identities())?,
-            None => digest_key::load_or_make(&self.root.join(OWN_FOLDER))?,
-        };
+    /// The key of a stack's digests: the one that its state keeps. Until it keeps one it comes from a file outside the state. Also gives the
+    /// key as the state should keep it, where it does not yet: wrapped with age for the readers of the repository's secrets; as it is in a state
+    /// that is encrypted; otherwise, in a store that others use too, one that makes each guess at a digest cost (docs/decisions/0012).
+    fn digest_key(
+        &self,
+        state: Option<&StateDocument>,
+        lineage: &Lineage,
+    ) -> Result<(DigestKey, Option<String>), CommandError> {
+        if let Some(kept) = state.and_then(|document| document.digest_key.as_ref()) {
+            return Ok((digest_key::unwrap(kept, self.access.identities())?, None));
+        }
+        let key = digest_key::load_or_make(&self.root.join(OWN_FOLDER))?;
         let readers = crate::secrets::recipients(&self.root, &self.repository.settings);
-        if kept.is_some() || readers.is_empty() {
-            return Ok((key, None));
+        if readers.is_empty() {
+            let settings = self.repository.settings.state.as_ref();
+            if store::encrypts(settings) {
+                let kept = digest_key::sealed(&key);
+                return Ok((key, Some(kept)));
+            }
+            if store::lease(settings).is_none() {
+                return Ok((key, None));
+            }
+            let (key, kept) = digest_key::open(&key, &lineage.to_string())?;
+            return Ok((key, Some(kept)));
         }
         let wrapped = strata_secrets::wrap_digest_key(&key, &readers)
             .map_err(|error| CommandError::failed(format!("cannot wrap the key of the digests: {error}")))?;

@@ -55,7 +55,57 @@ async fn look_at(
             error.explain(&format!("list the volumes of `{}` on `{node}`", place.storage))
         })?,
     };
-    Ok(indices.into_iter().map(|index| (index, judge(&wanted[index], &rows))).collect())
+    let mut judged = Vec::with_capacity(indices.len());
+    for index in indices {
+        let wanted = &wanted[index];
+        let sighting = match judge(wanted, &rows) {
+            Judged::Sure(sighting) => sighting,
+            Judged::Unproven(row) => prove(client, wanted, node, row).await,
+        };
+        judged.push((index, sighting));
+    }
+    Ok(judged)
+}
+
+/// What listing and state say of a volume.
+#[derive(Debug)]
+enum Judged<'r> {
+    Sure(Sighting),
+    /// It has a name of ours, and nothing here tells what is in it.
+    Unproven(&'r ContentRow),
+}
+
+/// A name can be copied, so the node is asked how large the file is that we would download. This is needed where a state was lost.
+async fn prove(client: &Client, wanted: &Wanted<'_>, node: &str, row: &ContentRow) -> Sighting {
+    #[derive(serde::Deserialize)]
+    struct Metadata {
+        size: Option<i64>,
+    }
+    let (volume, size) = (&row.volid, row.size.unwrap_or_default());
+    let stranger = |why: String| {
+        Sighting::Stranger(format!("volume `{volume}`: {why}; remove it, and it is made again"))
+    };
+    let Some(url) = text(wanted.spec, "url") else {
+        return stranger("its name is ours, and nothing proves what is in it".to_owned());
+    };
+    let query = Params::new().with("url", url);
+    let asked: Result<Metadata, CallError> =
+        client.get(&format!("/nodes/{node}/query-url-metadata"), query).await;
+    match asked {
+        Ok(Metadata { size: Some(expected) }) if expected == size => {
+            Sighting::Ours(observed(wanted, row, size))
+        }
+        Ok(Metadata { size: Some(expected) }) => {
+            stranger(format!("it has {size} bytes, what would be downloaded has {expected}"))
+        }
+        Ok(Metadata { size: None }) => stranger(
+            "its name is ours, and its server does not tell the size to prove what is in it".to_owned(),
+        ),
+        Err(error) => {
+            let error = error.explain("ask for the size of the download").message;
+            stranger(format!("its name is ours, and nothing proves what is in it: {error}"))
+        }
+    }
 }
 
 fn text<'s>(spec: &'s Spec, field: &str) -> Option<&'s str> {
@@ -94,22 +144,32 @@ pub(crate) async fn find_volume(
     Ok(rows.into_iter().find(|row| row.volid == volume).map(|row| row.size.unwrap_or_default()))
 }
 
-fn judge(wanted: &Wanted<'_>, rows: &[ContentRow]) -> Sighting {
-    let Some(volume) = text(wanted.spec, "volume") else { return Sighting::Absent };
-    let Some(row) = rows.iter().find(|row| row.volid == volume) else { return Sighting::Absent };
+fn judge<'r>(wanted: &Wanted<'_>, rows: &'r [ContentRow]) -> Judged<'r> {
+    let Some(volume) = text(wanted.spec, "volume") else { return Judged::Sure(Sighting::Absent) };
+    let Some(row) = rows.iter().find(|row| row.volid == volume) else {
+        return Judged::Sure(Sighting::Absent);
+    };
     let size = row.size.unwrap_or_default();
     let known = wanted.recorded.filter(|recorded| text(&recorded.spec, "volume") == Some(volume));
     if !volume.contains(wanted.lineage.short()) && known.is_none() {
-        return Sighting::Stranger(format!("volume `{volume}`: its name does not say that it is ours"));
+        let why = format!("volume `{volume}`: its name does not say that it is ours");
+        return Judged::Sure(Sighting::Stranger(why));
     }
     let expected = [wanted.spec.get("size"), known.and_then(|known| known.facts.get("size"))]
         .into_iter()
         .flatten()
         .find_map(Value::as_int);
     if let Some(expected) = expected.filter(|expected| *expected != size) {
-        return Sighting::Stranger(format!("volume `{volume}`: it has {size} bytes, ours has {expected}"));
+        let why = format!("volume `{volume}`: it has {size} bytes, ours has {expected}");
+        return Judged::Sure(Sighting::Stranger(why));
     }
-    Sighting::Ours(observed(wanted, row, size))
+    // A name can be copied. What is behind it is known by its size, by the state, or by a download of ours that was interrupted. What we
+    // make ourselves has the hash of its content in its name, and nothing to compare it with.
+    let downloaded = text(wanted.spec, "url").is_some();
+    if downloaded && expected.is_none() && known.is_none() && wanted.begun.is_none() {
+        return Judged::Unproven(row);
+    }
+    Judged::Sure(Sighting::Ours(observed(wanted, row, size)))
 }
 
 fn observed(wanted: &Wanted<'_>, row: &ContentRow, size: i64) -> Observed {
@@ -140,7 +200,17 @@ mod tests {
 
     use super::*;
 
-    fn judged(name: &str, size: i64, spec_size: Option<i64>, recorded_size: Option<i64>) -> Sighting {
+    fn judged(name: &str, size: i64, spec_size: Option<i64>, recorded_size: Option<i64>) -> Option<Sighting> {
+        judged_after(name, size, spec_size, recorded_size, false)
+    }
+
+    fn judged_after(
+        name: &str,
+        size: i64,
+        spec_size: Option<i64>,
+        recorded_size: Option<i64>,
+        begun: bool,
+    ) -> Option<Sighting> {
         let lineage = Lineage::derive("r", "dev/web");
         let address: Address = "web/image/debian".parse().unwrap();
         let volume = format!("local:import/{}", name.replace("LINEAGE", lineage.short()));
@@ -148,6 +218,7 @@ mod tests {
             ("volume".to_owned(), Value::Text(volume.clone())),
             ("storage".to_owned(), "local".into()),
             ("node".to_owned(), "pve1".into()),
+            ("url".to_owned(), "https://images.example/debian.qcow2".into()),
         ]
         .into();
         spec.extend(spec_size.map(|size| ("size".to_owned(), Value::Int(size))));
@@ -160,21 +231,31 @@ mod tests {
             address: &address,
             spec: &spec,
             recorded: recorded.as_ref(),
-            begun: None,
+            begun: begun.then_some(&spec),
             lineage: &lineage,
         };
         let row = ContentRow { volid: volume, size: Some(size), content: Some("import".into()) };
-        judge(&wanted, &[row])
+        match judge(&wanted, &[row]) {
+            Judged::Sure(sighting) => Some(sighting),
+            Judged::Unproven(_) => None,
+        }
     }
 
     #[test]
     fn name_and_size_decide() {
-        assert!(matches!(judged("LINEAGE-abc.qcow2", 10, None, None), Sighting::Ours(_)));
-        assert!(matches!(judged("LINEAGE-abc.qcow2", 10, Some(10), Some(10)), Sighting::Ours(_)));
-        assert!(matches!(judged("LINEAGE-abc.qcow2", 10, None, Some(11)), Sighting::Stranger(_)));
-        assert!(matches!(judged("LINEAGE-abc.qcow2", 10, Some(11), None), Sighting::Stranger(_)));
-        assert!(matches!(judged("debian.qcow2", 10, None, None), Sighting::Stranger(_)));
+        assert!(matches!(judged("LINEAGE-abc.qcow2", 10, Some(10), Some(10)), Some(Sighting::Ours(_))));
+        assert!(matches!(judged("LINEAGE-abc.qcow2", 10, None, Some(11)), Some(Sighting::Stranger(_))));
+        assert!(matches!(judged("LINEAGE-abc.qcow2", 10, Some(11), None), Some(Sighting::Stranger(_))));
+        assert!(matches!(judged("debian.qcow2", 10, None, None), Some(Sighting::Stranger(_))));
+        assert!(matches!(judged("LINEAGE-abc.qcow2", 10, Some(10), None), Some(Sighting::Ours(_))));
         // A name of the user's own choice is ours by the state.
-        assert!(matches!(judged("debian.qcow2", 10, None, Some(10)), Sighting::Ours(_)));
+        assert!(matches!(judged("debian.qcow2", 10, None, Some(10)), Some(Sighting::Ours(_))));
+    }
+
+    #[test]
+    fn a12_a_name_alone_does_not_make_a_volume_ours() {
+        assert!(judged("LINEAGE-abc.qcow2", 10, None, None).is_none());
+        assert!(matches!(judged_after("LINEAGE-abc.qcow2", 10, None, None, true), Some(Sighting::Ours(_))));
+        assert!(matches!(judged_after("debian.qcow2", 10, None, None, true), Some(Sighting::Stranger(_))));
     }
 }

@@ -15,7 +15,7 @@ use crate::style::{self, paint};
 use crate::tofu::{Applied, Driven, DrivenPlan, Inputs};
 use crate::views;
 use crate::workspace::cluster::Keys;
-use crate::workspace::{KnownOutputs, Opened, Opening, StackSession, Workspace, counted};
+use crate::workspace::{KnownOutputs, Opened, Opening, StackSession, Workspace, counted, digest_key};
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Consent {
@@ -52,11 +52,20 @@ pub(crate) async fn execute(
     let mut locked = Vec::new();
     let mut planned = Vec::new();
     let outcome = async {
-        for opened in workspace.open_all(stacks, opening).await? {
+        for opened in workspace.open_all(stacks, opening.clone()).await? {
             let owner = workspace.context.lock_owner(operation);
             match opened {
-                Opened::Native(session) => {
+                Opened::Native(mut session) => {
                     let mut run = session.run.lock(&session.view, owner).await?;
+                    if has_former_key(&session, &run) {
+                        // Another first run was faster. What is wanted is digested again, with its key.
+                        run.release().await?;
+                        let reopened =
+                            workspace.open(std::slice::from_ref(&session.name), opening.clone()).await?;
+                        session = reopened.into_iter().next().map_or(session, Box::new);
+                        let owner = workspace.context.lock_owner(operation);
+                        run = session.run.lock(&session.view, owner).await?;
+                    }
                     let prepared = prepare(&session, &mut run, saved).await;
                     locked.push(run);
                     planned.push(Planned::Native(session, prepared?));
@@ -106,12 +115,21 @@ pub(crate) async fn execute(
     Ok(())
 }
 
+/// The secrets of a session are digested before the lock is taken, with a key that the state did not keep yet; it may keep another by now.
+fn has_former_key(session: &StackSession, run: &LockedRun) -> bool {
+    session.wrapped_key.is_some() && run.state().digest_key.is_some()
+}
+
 /// Recovers and plans; a saved plan must still be the plan of now.
 async fn prepare(
     session: &StackSession,
     run: &mut LockedRun,
     saved: Option<&PlanFile>,
 ) -> Result<Plan, CommandError> {
+    if has_former_key(session, run) {
+        let error = "another run has made the key of this state's digests in the meantime";
+        return Err(CommandError::refused(error).hint("nothing was changed; run it again"));
+    }
     let Some(saved) = saved else {
         run.recover().await?;
         let mut plan = run.plan(&session.view).await?;
@@ -331,22 +349,36 @@ impl Report {
 /// A stack that Strata makes itself.
 async fn apply(
     session: &StackSession,
-    plan: &Plan,
+    plan: &mut Plan,
     run: &mut LockedRun,
     options: &ApplyOptions,
 ) -> Result<ApplyReport, CommandError> {
+    keep_key(session, run).await?;
+    // Under the lock nobody else has changed anything since the plan was made.
+    plan.serial = run.state().serial;
     let report = run.apply(plan, options).await?;
-    let keeps_key = session.wrapped_key.is_none() || run.state().digest_key.is_some();
-    if report.is_success() && (run.state().outputs != session.outputs || !keeps_key) {
-        run.edit(|document| {
-            document.outputs.clone_from(&session.outputs);
-            if !keeps_key {
-                document.digest_key.clone_from(&session.wrapped_key);
-            }
-        })
-        .await?;
+    if report.is_success() {
+        keep_key(session, run).await?;
+        if run.state().outputs != session.outputs {
+            run.edit(|document| document.outputs.clone_from(&session.outputs)).await?;
+        }
     }
     Ok(report)
+}
+
+/// The key of the digests is in the state before the first digest is: a run that fails may leave nothing else behind. While entries of an
+/// interrupted run are open the state is not written; then it is kept once they are resolved.
+async fn keep_key(session: &StackSession, run: &mut LockedRun) -> Result<(), CommandError> {
+    if session.wrapped_key.is_none() || run.state().digest_key.is_some() || run.open_entries() > 0 {
+        return Ok(());
+    }
+    let wrapped = session.wrapped_key.clone();
+    if wrapped.as_deref().is_some_and(digest_key::is_wrapped) {
+        return Ok(run.edit(|document| document.digest_key = wrapped).await?);
+    }
+    // What is not wrapped is the same whenever this machine makes it, so it goes with the first write.
+    run.note_digest_key(wrapped);
+    Ok(())
 }
 
 /// A stack that OpenTofu makes. Of what it made, Strata's state keeps the outputs, for others to ask for.

@@ -30,23 +30,71 @@ pub(super) fn load_or_make(folder: &Path) -> Result<DigestKey, CommandError> {
             .hint("restore it; if it is lost, remove it: every secret then counts as changed once")
         }),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            let bytes = draw();
-            fs::create_dir_all(folder).map_err(|error| failed("make the folder of", error))?;
-            let mut file = fs::OpenOptions::new()
-                .write(true)
-                .create_new(true)
-                .mode(0o600)
-                .open(&path)
-                .map_err(|error| failed("make", error))?;
-            file.write_all(&*bytes).and_then(|()| file.sync_all()).map_err(|error| failed("write", error))?;
-            DigestKey::from_bytes(&*bytes).ok_or_else(|| CommandError::failed("a key has 32 bytes"))
+            make(folder, &path).map_err(|error| failed("make", error))?;
+            // Another run may have been faster; then it is that one's.
+            let bytes = Zeroizing::new(fs::read(&path).map_err(|error| failed("read", error))?);
+            DigestKey::from_bytes(&bytes).ok_or_else(|| CommandError::failed("a key has 32 bytes"))
         }
         Err(error) => Err(failed("read", error)),
     }
 }
 
+/// Draws a key and puts it there, whole, unless there is one by now.
+fn make(folder: &Path, path: &Path) -> std::io::Result<()> {
+    fs::create_dir_all(folder)?;
+    let new = folder.join(format!("{FILE}.{}", crate::context::random_hex(4)));
+    let written = || -> std::io::Result<()> {
+        let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&new)?;
+        file.write_all(&*draw())?;
+        file.sync_all()?;
+        fs::hard_link(&new, path)
+    };
+    let outcome = written();
+    let _ = fs::remove_file(&new);
+    match outcome {
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),
+        outcome => outcome,
+    }
+}
+
+/// What a state says before a key that is not wrapped: one that is encrypted with the whole document, and one that anybody can read who
+/// can read the digests.
+const SEALED: &str = "key:";
+const OPEN: &str = "open:";
+
+/// Whether a kept key can be read only with an identity.
+pub(crate) fn is_wrapped(kept: &str) -> bool {
+    !kept.starts_with(SEALED) && !kept.starts_with(OPEN)
+}
+
+/// The key of this machine as a state keeps it that is encrypted itself.
+pub(super) fn sealed(key: &DigestKey) -> String {
+    format!("{SEALED}{}", hex::encode(key.expose()))
+}
+
+/// A key that stands in the state as it is, and how. It is derived from that of this machine, which other states may use and nobody gets to
+/// see; so every plan before the first apply has the same.
+pub(super) fn open(own: &DigestKey, lineage: &str) -> Result<(DigestKey, String), CommandError> {
+    let derived = own.digest("strata", "open key", lineage.as_bytes());
+    let key = DigestKey::from_bytes(derived.as_bytes());
+    let key = key.ok_or_else(|| CommandError::failed("a key has 32 bytes"))?.stretched();
+    let kept = format!("{OPEN}{}", hex::encode(key.expose()));
+    Ok((key, kept))
+}
+
 /// The key that a state keeps.
 pub(super) fn unwrap(wrapped: &str, identities: &Identities) -> Result<DigestKey, CommandError> {
+    let bare = |text: &str| {
+        let bytes = Zeroizing::new(hex::decode(text).unwrap_or_default());
+        DigestKey::from_bytes(&bytes)
+            .ok_or_else(|| CommandError::failed("the state's key of its digests is not a key"))
+    };
+    if let Some(text) = wrapped.strip_prefix(SEALED) {
+        return bare(text);
+    }
+    if let Some(text) = wrapped.strip_prefix(OPEN) {
+        return bare(text).map(DigestKey::stretched);
+    }
     strata_secrets::unwrap_digest_key(wrapped, identities).map_err(|error| {
         CommandError::failed(format!(
             "cannot compare secrets: the state's key of their digests cannot be opened: {error}"

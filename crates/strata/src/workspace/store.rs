@@ -44,6 +44,19 @@ pub(super) fn open(
     })
 }
 
+/// Whether states are written so that only those with a key can read them.
+pub(super) fn encrypts(state: Option<&State>) -> bool {
+    let encryption = state.and_then(|state| state.encryption.as_ref());
+    encryption.is_some_and(|encryption| encryption.passphrase.is_some() || !encryption.age.is_empty())
+}
+
+/// The terms of the leases under which states are written; none where a lock ends with its process.
+pub(super) fn lease(state: Option<&State>) -> Option<LeaseTerms> {
+    let state = state.filter(|state| state.backend.unwrap_or(Backend::Local) != Backend::Local)?;
+    let seconds = state.lease.map(|seconds| Duration::from_secs(seconds.into()));
+    Some(seconds.map_or_else(LeaseTerms::default, LeaseTerms::of))
+}
+
 struct Opening<'w> {
     workspace: &'w Workspace<'w>,
     state: &'w State,
@@ -81,8 +94,7 @@ impl Opening<'_> {
     }
 
     fn lease(&self) -> LeaseTerms {
-        let seconds = self.state.lease.map(|seconds| Duration::from_secs(seconds.into()));
-        seconds.map_or_else(LeaseTerms::default, LeaseTerms::of)
+        lease(Some(self.state)).unwrap_or_default()
     }
 
     fn tls(&self) -> Result<TlsTrust, CommandError> {
@@ -191,7 +203,11 @@ impl Opening<'_> {
             return Ok(Codec::plain());
         };
         let current = match passphrase {
-            Some(passphrase) => Some(self.resolve(passphrase)?.into()),
+            Some(passphrase) => {
+                let passphrase = self.resolve(passphrase)?;
+                strong_enough(&passphrase)?;
+                Some(passphrase.into())
+            }
             None if age.is_empty() => None,
             None => Some(self.age(age)?),
         };
@@ -218,6 +234,31 @@ impl Opening<'_> {
         let access = self.workspace.access.clone();
         Ok(KeySource::Wrapped(Arc::new(AgeWrap { recipients, access })))
     }
+}
+
+/// The least that a passphrase has; of its characters so many are different ones.
+const LEAST_CHARACTERS: usize = 16;
+const LEAST_DIFFERENT: usize = 8;
+
+/// Whoever has the file of a state can guess at its passphrase for years.
+fn strong_enough(passphrase: &SecretString) -> Result<(), CommandError> {
+    let text = passphrase.expose().trim();
+    let different: std::collections::BTreeSet<char> = text.chars().collect();
+    let weakness = match text.chars().count() {
+        0 => "it is empty".to_owned(),
+        1 => "it has one character".to_owned(),
+        count if count < LEAST_CHARACTERS => format!("it has {count} characters"),
+        _ if different.len() < LEAST_DIFFERENT => {
+            format!("it is made of {} different characters", different.len())
+        }
+        _ => return Ok(()),
+    };
+    let error = format!("the passphrase of `state.encryption` is too weak: {weakness}");
+    Err(CommandError::refused(error)
+        .hint(format!(
+            "at least {LEAST_CHARACTERS} characters that nobody can guess: six random words, or what `openssl rand -base64 24` prints"
+        ))
+        .hint("states that are encrypted with it are read with `previous: [{passphrase: …}]` beside the new one"))
 }
 
 /// Keys of states, wrapped for age recipients.

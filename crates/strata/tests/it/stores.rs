@@ -86,7 +86,7 @@ fn states_move_to_a_server_and_back() {
     world
         .repo
         .write("back.yaml", "state:\n  backend: local\n  encryption: {passphrase: {env: PASSPHRASE}}\n");
-    let strata = || world.strata().env("PASSPHRASE", "correct horse");
+    let strata = || world.strata().env("PASSPHRASE", "correct horse battery staple");
     strata().run(&["state", "migrate", "--to", "back.yaml"]).ok();
     set_state(&world.repo, "{backend: local, encryption: {passphrase: {env: PASSPHRASE}}}");
     let plan = strata().run(&["plan", "--detailed-exitcode"]);
@@ -163,7 +163,8 @@ fn a_state_that_differs_is_not_overwritten_by_a_migration() {
 #[test]
 fn an_encrypted_state_is_read_with_the_old_key_and_written_with_the_new() {
     let world = world("{backend: local, encryption: {passphrase: {env: FIRST}}}");
-    let strata = || world.strata().env("FIRST", "correct horse").env("SECOND", "battery staple");
+    let strata =
+        || world.strata().env("FIRST", "correct horse battery").env("SECOND", "battery staple horse");
     strata().run(&["apply", "--yes"]).ok();
     let text = world.repo.read(".strata/state/test/web/state.json");
     assert!(text.contains("\"serial\": 1") && !text.contains("vmbr0"), "{text}");

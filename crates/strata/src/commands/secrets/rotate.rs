@@ -50,6 +50,10 @@ pub(super) async fn run(keys: &Keys<'_>, args: &Args) -> CommandResult {
     } else {
         args.files.iter().map(|file| keys.path(file)).collect::<Vec<_>>()
     };
+    // A rotation that was killed may have left copies beside the files that it had not come to.
+    for file in &files {
+        crate::replace_file::sweep_leftovers(file);
+    }
     let digest_folder = match args.digest_key {
         true => Some(find_root(&keys.context.start())?.join(OWN_FOLDER)),
         false => None,

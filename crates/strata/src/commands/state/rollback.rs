@@ -2,6 +2,8 @@
 
 use std::process::ExitCode;
 
+use serde_json::json;
+use strata_resource::Value;
 use strata_state::{StateDocument, StoreError};
 
 use super::place::tell_where;
@@ -28,11 +30,15 @@ pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
     let lock = store.lock(&key, context.lock_owner("state rollback")).await?;
     let outcome = async {
         // A damaged document cannot be opened as a state; its lock can be taken all the same.
-        let current = match store.read(&key).await {
-            Ok(document) => document.map_or(0, |document| document.serial),
-            Err(StoreError::Damaged { newest_good, .. }) => newest_good.unwrap_or(0),
+        let now = match store.read(&key).await {
+            Ok(document) => document,
+            Err(StoreError::Damaged { newest_good: Some(serial), .. }) => {
+                Some(store.read_version(&key, serial).await?)
+            }
+            Err(StoreError::Damaged { newest_good: None, .. }) => None,
             Err(error) => return Err(error.into()),
         };
+        let current = now.as_ref().map_or(0, |document| document.serial);
         let to = match args.serial {
             Some(serial) => serial,
             None => current.checked_sub(1).filter(|serial| *serial > 0).ok_or_else(|| {
@@ -42,12 +48,51 @@ pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
         };
         let document = store.read_version(&key, to).await?;
         // The journal stays: what it holds is newer than any version and is applied on top.
+        let dropped = dropped(now.as_ref(), &document);
         lock.write(&StateDocument { serial: current + 1, ..document }).await?;
-        Ok::<_, CommandError>((to, current + 1))
+        Ok::<_, CommandError>((to, current, dropped))
     }
     .await;
     lock.release().await?;
-    let (to, serial) = outcome?;
-    context.printer.line(format!("`{key}` is back at serial {to}, as serial {serial}"));
+    let (to, former, dropped) = outcome?;
+    let printer = context.printer;
+    let addresses: Vec<String> = dropped.iter().map(|(address, _)| address.clone()).collect();
+    printer.event(&json!({
+        "event": "rolled-back", "key": key, "to": to, "serial": former + 1, "dropped": addresses,
+    }));
+    printer.line(format!("`{key}` is back at serial {to}, as serial {}", former + 1));
+    if !dropped.is_empty() {
+        let names: Vec<String> =
+            dropped.iter().map(|(address, what)| format!("\n  {address}{what}")).collect();
+        let (count, stay) = match dropped.len() {
+            1 => ("1 resource is".to_owned(), "it stays"),
+            count => (format!("{count} resources are"), "they stay"),
+        };
+        printer.note(format!(
+            "warning: {count} not in serial {to} and removed from state; {stay} as before, with the ownership mark:{}",
+            names.concat()
+        ));
+        printer.note(format!(
+            "hint: `strata plan` shows what the source still wants of them; remove the others by hand, or take this back with `strata state \
+             rollback {} {former}`",
+            args.stack
+        ));
+    }
     Ok(ExitCode::SUCCESS)
+}
+
+/// What the state knew and the older version does not, with the identity by which it is found.
+fn dropped(now: Option<&StateDocument>, older: &StateDocument) -> Vec<(String, String)> {
+    let Some(now) = now else { return Vec::new() };
+    let gone = now.resources.iter().filter(|(address, _)| !older.resources.contains_key(address));
+    gone.map(|(address, resource)| {
+        let text = |field: &str| resource.spec.get(field).and_then(Value::as_text).map(str::to_owned);
+        let vmid = resource.spec.get("vmid").and_then(Value::as_int).map(|vmid| format!("VMID {vmid}"));
+        let what = vmid.or_else(|| text("volume")).or_else(|| text("name"));
+        (
+            address.to_string(),
+            what.map(|what| format!(" ({what} on `{}`)", resource.target)).unwrap_or_default(),
+        )
+    })
+    .collect()
 }
