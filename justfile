@@ -55,9 +55,21 @@ bench-server:
 linear-test:
     cargo test --release -p strata-server --test it -- --ignored --nocapture linear_all
 
-# OpenTofu with bpg/proxmox on the simulator; the real sops, age and ansible-vault against ours
-interop:
-    bash tests/interop/run
+# OpenTofu with bpg/proxmox on the simulator; the real sops, age, ansible-vault, talosctl, kubectl, databases and buckets against ours. Names of parts run these alone
+interop *parts:
+    bash tests/interop/run {{parts}}
+
+# The stores on a real server: `just stores postgres`, `minio` or `moto`; `postgres-kills` and `minio-kills` kill a runner at each request
+stores server:
+    server={{server}}; case $server in *-kills) export STRATA_STORES=kills ;; esac; bash tests/interop/run store-${server%-kills}
+
+# What an import of a folder comes to, for whoever writes a fixture
+show-import folder:
+    STRATA_SHOW={{folder}} cargo test -p strata-tofu --test it -- --ignored --nocapture findings::show
+
+# The simulator beside recorded answers of a real server, which STRATA_TEST_RECORDINGS names or which stand beside the repository
+replay:
+    cargo test -p strata-sim --test it -- --ignored replay::
 
 # Random disasters of etcd: resets, lost data, alarms, lost states: `STRATA_SEED=7 STRATA_COUNT=100 just etcd-disasters`
 etcd-disasters:

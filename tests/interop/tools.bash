@@ -161,8 +161,15 @@ install_talosctl() {
 }
 
 # Debian's; its programs are in a folder that is not on the search path.
+# Programs of the system's own package, which is installed where that is allowed.
 install_postgres() {
   local folder
+  if ! ls -d /usr/lib/postgresql/*/bin >/dev/null 2>&1; then
+    local apt=(apt-get)
+    [ "$(id -u)" = 0 ] || apt=(sudo -n apt-get)
+    "${apt[@]}" update -q || true
+    DEBIAN_FRONTEND=noninteractive "${apt[@]}" install -qy --no-install-recommends postgresql
+  fi
   folder=$(ls -d /usr/lib/postgresql/*/bin | tail -n 1)
   ln -sfn "$folder" "$kept/postgres"
 }

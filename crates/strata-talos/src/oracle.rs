@@ -267,9 +267,9 @@ fn trees(text: &str) -> Vec<Value> {
 }
 
 #[test]
-#[ignore = "needs STRATA_TALOSCTL"]
+#[ignore = "needs talosctl: just interop talos"]
 fn random_patches_are_merged_as_talosctl_merges_them() {
-    let Ok(talosctl) = std::env::var("STRATA_TALOSCTL") else { return };
+    let talosctl = std::env::var("STRATA_TALOSCTL").expect("STRATA_TALOSCTL is set");
     let directory = tempfile::tempdir().expect("a directory");
     let now = "2026-11-15T12:00:00Z".parse().expect("a time");
     let mut state = Random(77);

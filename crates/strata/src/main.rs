@@ -44,7 +44,10 @@ fn main() -> ExitCode {
     // What the bug was has been told.
     let outcome = std::panic::catch_unwind(run)
         .unwrap_or_else(|_| Err(command_error::CommandError::silent(command_error::ErrorKind::Failed)));
-    strata_state::ProcessMark::forget();
+    // A run that failed may have left a lock that it could not give back: what tells that it is dead stays.
+    if outcome.is_ok() {
+        strata_state::ProcessMark::forget();
+    }
     // Threads that still wait for a remote must not keep the process.
     runtime.shutdown_background();
     match outcome {

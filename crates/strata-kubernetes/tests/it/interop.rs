@@ -15,7 +15,7 @@ fn program(variable: &str) -> String {
 }
 
 #[test]
-#[ignore = "needs kubectl"]
+#[ignore = "needs kubectl: just interop kustomize"]
 fn kustomize_builds_every_overlay() {
     let clusters = [("homelab", None), ("staging", Some("staging")), ("prod", Some("prod"))].map(
         |(name, environment)| {

@@ -19,13 +19,13 @@ struct Talosctl {
 
 impl Talosctl {
     /// With a bundle of ours in its directory.
-    fn find() -> Option<Self> {
-        let program = std::env::var("STRATA_TALOSCTL").ok()?;
+    fn find() -> Self {
+        let program = std::env::var("STRATA_TALOSCTL").expect("STRATA_TALOSCTL is set");
         let talosctl = Self { program, directory: tempfile::tempdir().expect("a directory") };
         let secrets = SecretsBundle::generate(now(), ServiceAccountKey::Rsa, &mut seeded(3));
         let secrets = secrets.unwrap_or_else(|error| panic!("{error}"));
         talosctl.put("secrets.yaml", secrets.to_yaml().expose());
-        Some(talosctl)
+        talosctl
     }
 
     fn path(&self) -> &Path {
@@ -127,9 +127,9 @@ fn random_flags(seed: u64) -> Vec<String> {
 }
 
 #[test]
-#[ignore = "needs STRATA_TALOSCTL"]
+#[ignore = "needs talosctl: just interop talos"]
 fn talosctl_makes_the_same_from_random_flags() {
-    let Some(talosctl) = Talosctl::find() else { return };
+    let talosctl = Talosctl::find();
     for seed in 1..=10 {
         let flags = random_flags(seed);
         Contract::ALL.into_iter().for_each(|contract| talosctl.compare(contract, &flags));
@@ -137,9 +137,9 @@ fn talosctl_makes_the_same_from_random_flags() {
 }
 
 #[test]
-#[ignore = "needs STRATA_TALOSCTL"]
+#[ignore = "needs talosctl: just interop talos"]
 fn talosctl_applies_json_patches_the_same() {
-    let Some(talosctl) = Talosctl::find() else { return };
+    let talosctl = Talosctl::find();
     for operations in [
         "[{op: add, path: /machine/network/hostname, value: a}]",
         "- {op: replace, path: /cluster/network/dnsDomain, value: b.internal}\n- {op: remove, path: /machine/install/image}",
@@ -187,9 +187,9 @@ const OLD_STYLE: [&str; 18] = [
 ];
 
 #[test]
-#[ignore = "needs STRATA_TALOSCTL"]
+#[ignore = "needs talosctl: just interop talos"]
 fn talosctl_accepts_what_old_patches_become() {
-    let Some(talosctl) = Talosctl::find() else { return };
+    let talosctl = Talosctl::find();
     for contract in Contract::ALL {
         for old in OLD_STYLE {
             let flags = ["--config-patch".to_owned(), old.to_owned()];
@@ -201,9 +201,9 @@ fn talosctl_accepts_what_old_patches_become() {
 }
 
 #[test]
-#[ignore = "needs STRATA_TALOSCTL"]
+#[ignore = "needs talosctl: just interop talos"]
 fn talosctl_accepts_every_machine() {
-    let Some(talosctl) = Talosctl::find() else { return };
+    let talosctl = Talosctl::find();
     let secrets = SecretsBundle::from_yaml(&SecretString::from(read(&talosctl.path().join("secrets.yaml"))));
     let secrets = secrets.unwrap_or_else(|error| panic!("{error}"));
     for contract in Contract::ALL {
@@ -230,9 +230,9 @@ fn talosctl_accepts_every_machine() {
 }
 
 #[test]
-#[ignore = "needs STRATA_TALOSCTL"]
+#[ignore = "needs talosctl: just interop talos"]
 fn secrets_and_clients_are_understood_by_both() {
-    let Some(talosctl) = Talosctl::find() else { return };
+    let talosctl = Talosctl::find();
     assert!(talosctl.run(&["gen", "secrets", "-o", "theirs.yaml"]).status.success());
     let theirs = read(&talosctl.path().join("theirs.yaml"));
     let bundle = SecretsBundle::from_yaml(&SecretString::from(theirs.as_str()))

@@ -7,7 +7,7 @@ use strata_source::world::Memory;
 use crate::world::rendered;
 
 #[test]
-#[ignore = "prints figures"]
+#[ignore = "a measurement: just bench-render"]
 fn bench_render_100_clusters_of_10_nodes() {
     let mut world = Memory::new().file(
         "strata.yaml",

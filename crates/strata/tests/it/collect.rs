@@ -237,7 +237,7 @@ fn a_cluster_of_the_family_is_applied_with_what_was_collected() {
 }
 
 #[test]
-#[ignore = "needs sops"]
+#[ignore = "needs sops: just interop sops"]
 fn sops_and_strata_take_turns() {
     let family = Family::new();
     family.run(&["secrets", "collect"]).ok();

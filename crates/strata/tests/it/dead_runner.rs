@@ -92,17 +92,15 @@ fn on_gitlab_too() {
 }
 
 #[test]
+#[ignore = "needs S3: just stores minio"]
 fn on_s3_too() {
-    if let Some(place) = Place::s3("dead") {
-        die_every(&place, 41);
-    }
+    die_every(&Place::s3("dead"), 41);
 }
 
 #[test]
+#[ignore = "needs PostgreSQL: just stores postgres"]
 fn on_postgres_too() {
-    if let Some(place) = Place::postgres("dead") {
-        die_every(&place, 41);
-    }
+    die_every(&Place::postgres("dead"), 41);
 }
 
 #[test]
@@ -118,50 +116,52 @@ fn kill_all_requests_of_a_runner_on_gitlab() {
 }
 
 #[test]
-#[ignore = "takes minutes: just kill-test"]
-fn kill_all_requests_of_a_runner_on_s3() {
-    if let Some(place) = Place::s3("dead") {
-        die_every(&place, 1);
-    }
+#[ignore = "takes minutes and needs S3: just stores minio-kills"]
+fn dies_at_all_requests_on_s3() {
+    die_every(&Place::s3("dead"), 1);
 }
 
 #[test]
-#[ignore = "takes minutes: just kill-test"]
-fn kill_all_requests_of_a_runner_on_postgres() {
-    if let Some(place) = Place::postgres("dead") {
-        die_every(&place, 1);
-    }
+#[ignore = "takes minutes and needs PostgreSQL: just stores postgres-kills"]
+fn dies_at_all_requests_on_postgres() {
+    die_every(&Place::postgres("dead"), 1);
 }
 
-/// A program that runs where this machine cannot see its processes; none if that is not allowed here.
-fn elsewhere(folder: &TempDir) -> Option<String> {
+/// A program that runs where this machine cannot see its processes.
+fn elsewhere(folder: &TempDir) -> String {
     let path = folder.path().join("strata-elsewhere");
     let script = format!("#!/bin/sh\nexec unshare --pid --fork --kill-child -- {BINARY} \"$@\"\n");
     std::fs::write(&path, script).unwrap();
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
     let allowed =
         std::process::Command::new("unshare").args(["--pid", "--fork", "--kill-child", "true"]).output();
-    allowed.is_ok_and(|output| output.status.success()).then(|| path.to_string_lossy().into_owned())
+    assert!(allowed.is_ok_and(|output| output.status.success()), "`unshare` is allowed");
+    path.to_string_lossy().into_owned()
 }
 
 /// Nothing is known of the dead run but that it is not heard of: its lease has to lapse.
-#[test]
-fn who_cannot_know_that_a_runner_is_dead_waits_for_its_lease() {
+fn its_lease_lapses(place: &Place) {
     let folder = TempDir::new().unwrap();
-    let Some(elsewhere) = elsewhere(&folder) else {
-        println!("left out: `unshare` is not allowed here");
-        return;
-    };
-    for place in &Place::all("lease") {
-        let Place::Elsewhere(settings) = place else { continue };
-        let settings = format!("{{{settings}, lease: 10}}");
-        let expected = undisturbed(place);
-        let sim = datacenter();
-        let runner = machine(&sim, &settings);
-        assert!(kill(&elsewhere, &sim, &runner, "hold-after", 60));
-        drop(runner);
-        let told =
-            finishes(&sim, &settings, &["apply", "--yes", "--lock-timeout", "60s"], &expected, &settings);
-        assert!(told.contains("for the lock on `test/web`"), "{told}");
-    }
+    let elsewhere = elsewhere(&folder);
+    let Place::Elsewhere(settings) = place else { panic!("a place with a clock of its own") };
+    let settings = format!("{{{settings}, lease: 10}}");
+    let expected = undisturbed(place);
+    let sim = datacenter();
+    let runner = machine(&sim, &settings);
+    assert!(kill(&elsewhere, &sim, &runner, "hold-after", 60));
+    drop(runner);
+    let told = finishes(&sim, &settings, &["apply", "--yes", "--lock-timeout", "60s"], &expected, &settings);
+    assert!(told.contains("for the lock on `test/web`"), "{told}");
+}
+
+#[test]
+#[ignore = "needs S3, and the right to make a namespace of processes: just stores minio"]
+fn who_cannot_know_that_a_runner_is_dead_waits_for_its_lease_on_s3() {
+    its_lease_lapses(&Place::s3("lease"));
+}
+
+#[test]
+#[ignore = "needs PostgreSQL, and the right to make a namespace of processes: just stores postgres"]
+fn who_cannot_know_that_a_runner_is_dead_waits_for_its_lease_on_postgres() {
+    its_lease_lapses(&Place::postgres("lease"));
 }

@@ -17,6 +17,7 @@ mod findings;
 #[path = "../../../strata-state/tests/it/gitlab_server.rs"]
 #[allow(dead_code)]
 mod gitlab_server;
+mod honest;
 mod imported;
 mod interrupts;
 mod kill;

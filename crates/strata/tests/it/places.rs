@@ -1,5 +1,5 @@
-//! Where states outlive the runner: `strata serve` and a small GitLab inside of the test, and servers that are there already where
-//! variables name them: STRATA_TEST_S3_ENDPOINT (with STRATA_TEST_S3_BUCKET and the usual AWS_… variables, and
+//! Where states outlive the runner: `strata serve` and a small GitLab inside of the test, and servers that are there already, which
+//! variables name: STRATA_TEST_S3_ENDPOINT (with STRATA_TEST_S3_BUCKET and the usual AWS_… variables, and
 //! STRATA_TEST_DYNAMODB_ENDPOINT with STRATA_TEST_DYNAMODB_TABLE for the locks) and STRATA_TEST_POSTGRES.
 
 use strata_sim::{Pace, SimOptions};
@@ -32,29 +32,24 @@ impl Place {
         Self::GitLab { url, _runtime: runtime }
     }
 
-    pub(crate) fn s3(name: &str) -> Option<Self> {
+    pub(crate) fn s3(name: &str) -> Self {
         let variable = |name| std::env::var(name).ok();
-        let endpoint = variable("STRATA_TEST_S3_ENDPOINT")?;
+        let endpoint = variable("STRATA_TEST_S3_ENDPOINT").expect("STRATA_TEST_S3_ENDPOINT is set");
         let bucket = variable("STRATA_TEST_S3_BUCKET").unwrap_or_else(|| "strata".into());
         let table = variable("STRATA_TEST_DYNAMODB_ENDPOINT").zip(variable("STRATA_TEST_DYNAMODB_TABLE"));
         let table = table.map_or_else(String::new, |(endpoint, name)| {
             format!(", lockTable: {{name: {name}, endpoint: \"{endpoint}\"}}")
         });
         let prefix = unique(name);
-        Some(Self::Elsewhere(format!(
+        Self::Elsewhere(format!(
             "backend: s3, endpoint: \"{endpoint}\", bucket: {bucket}, prefix: {prefix}{table}"
-        )))
+        ))
     }
 
-    pub(crate) fn postgres(name: &str) -> Option<Self> {
-        let connection = std::env::var("STRATA_TEST_POSTGRES").ok()?;
+    pub(crate) fn postgres(name: &str) -> Self {
+        let connection = std::env::var("STRATA_TEST_POSTGRES").expect("STRATA_TEST_POSTGRES is set");
         let schema = unique(name);
-        Some(Self::Elsewhere(format!("backend: postgres, connection: \"{connection}\", schema: {schema}")))
-    }
-
-    /// All whose locks lapse and say who holds them, which those of GitLab do not.
-    pub(crate) fn all(name: &str) -> Vec<Self> {
-        std::iter::once(Self::serve()).chain(Self::s3(name)).chain(Self::postgres(name)).collect()
+        Self::Elsewhere(format!("backend: postgres, connection: \"{connection}\", schema: {schema}"))
     }
 
     pub(crate) fn settings(&self) -> String {

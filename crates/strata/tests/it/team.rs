@@ -36,47 +36,61 @@ fn versions(repo: &Repo) -> usize {
 
 #[test]
 fn two_machines_apply_at_once() {
-    for place in &Place::all("race") {
-        let settings = place.settings();
-        let sim = datacenter();
-        let alone = machine(&sim, &settings);
-        strata(&alone).run(&APPLY).ok();
-        let (expected, written) = (sim.export(), versions(&alone));
-        strata(&alone).run(&["destroy", "--yes"]).ok();
-        let destroyed = versions(&alone);
+    race(&Place::serve());
+}
 
-        // Who does not want to wait is told who is at work.
-        let sim = datacenter();
-        let machines = [machine(&sim, &settings), machine(&sim, &settings)];
-        for repo in &machines {
-            // A team shares it, here by hand.
-            std::fs::create_dir_all(repo.file(".strata")).unwrap();
-            std::fs::copy(alone.file(".strata/digest.key"), repo.file(".strata/digest.key")).unwrap();
-        }
-        let runs = machines.each_ref().map(|repo| start(repo, &APPLY)).map(end);
-        let mut codes = runs.each_ref().map(|run| run.code);
-        codes.sort_unstable();
-        assert_eq!(codes, [0, 4], "{settings}\n{}\n{}", runs[0].all(), runs[1].all());
-        let refused = runs.iter().find(|run| run.code == 4).unwrap();
-        assert!(refused.stderr.contains("is locked by tester@"), "{}", refused.all());
-        assert_same(&sim.export(), &expected, &settings);
-        assert_eq!(versions(&machines[0]) - destroyed, written, "{settings}");
-        strata(&machines[0]).run(&["destroy", "--yes"]).ok();
+#[test]
+#[ignore = "needs S3: just stores minio"]
+fn two_machines_apply_at_once_on_s3() {
+    race(&Place::s3("race"));
+}
 
-        // Who waits finds everything done.
-        let before = versions(&machines[0]);
-        let patient = ["apply", "--yes", "--lock-timeout", "5m"];
-        let runs = machines.each_ref().map(|repo| start(repo, &patient)).map(end);
-        for run in &runs {
-            assert_eq!(run.code, 0, "{settings}\n{}", run.all());
-        }
-        let waited: Vec<&Output> = runs.iter().filter(|run| run.stderr.contains("waiting up to")).collect();
-        assert_eq!(waited.len(), 1, "{}\n{}", runs[0].all(), runs[1].all());
-        assert!(!waited[0].stdout.contains("applied:"), "{}", waited[0].all());
-        assert_same(&sim.export(), &expected, &settings);
-        assert_eq!(versions(&machines[1]) - before, written, "{settings}");
-        strata(&machines[0]).run(&["destroy", "--yes"]).ok();
+#[test]
+#[ignore = "needs PostgreSQL: just stores postgres"]
+fn two_machines_apply_at_once_on_postgres() {
+    race(&Place::postgres("race"));
+}
+
+fn race(place: &Place) {
+    let settings = place.settings();
+    let sim = datacenter();
+    let alone = machine(&sim, &settings);
+    strata(&alone).run(&APPLY).ok();
+    let (expected, written) = (sim.export(), versions(&alone));
+    strata(&alone).run(&["destroy", "--yes"]).ok();
+    let destroyed = versions(&alone);
+
+    // Who does not want to wait is told who is at work.
+    let sim = datacenter();
+    let machines = [machine(&sim, &settings), machine(&sim, &settings)];
+    for repo in &machines {
+        // A team shares it, here by hand.
+        std::fs::create_dir_all(repo.file(".strata")).unwrap();
+        std::fs::copy(alone.file(".strata/digest.key"), repo.file(".strata/digest.key")).unwrap();
     }
+    let runs = machines.each_ref().map(|repo| start(repo, &APPLY)).map(end);
+    let mut codes = runs.each_ref().map(|run| run.code);
+    codes.sort_unstable();
+    assert_eq!(codes, [0, 4], "{settings}\n{}\n{}", runs[0].all(), runs[1].all());
+    let refused = runs.iter().find(|run| run.code == 4).unwrap();
+    assert!(refused.stderr.contains("is locked by tester@"), "{}", refused.all());
+    assert_same(&sim.export(), &expected, &settings);
+    assert_eq!(versions(&machines[0]) - destroyed, written, "{settings}");
+    strata(&machines[0]).run(&["destroy", "--yes"]).ok();
+
+    // Who waits finds everything done.
+    let before = versions(&machines[0]);
+    let patient = ["apply", "--yes", "--lock-timeout", "5m"];
+    let runs = machines.each_ref().map(|repo| start(repo, &patient)).map(end);
+    for run in &runs {
+        assert_eq!(run.code, 0, "{settings}\n{}", run.all());
+    }
+    let waited: Vec<&Output> = runs.iter().filter(|run| run.stderr.contains("waiting up to")).collect();
+    assert_eq!(waited.len(), 1, "{}\n{}", runs[0].all(), runs[1].all());
+    assert!(!waited[0].stdout.contains("applied:"), "{}", waited[0].all());
+    assert_same(&sim.export(), &expected, &settings);
+    assert_eq!(versions(&machines[1]) - before, written, "{settings}");
+    strata(&machines[0]).run(&["destroy", "--yes"]).ok();
 }
 
 /// Waits at a request to Proxmox, in the middle of the work.

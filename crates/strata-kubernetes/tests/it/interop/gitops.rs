@@ -25,7 +25,7 @@ fn object(value: serde_json::Value) -> Object {
 }
 
 #[tokio::test]
-#[ignore = "needs kube-apiserver, etcd, kubectl and the manifests of Flux"]
+#[ignore = "needs kube-apiserver, etcd, kubectl and the manifests of Flux: just interop kubernetes"]
 async fn flux_and_its_secrets_are_really_applied() {
     let plane = ControlPlane::start().await;
     let client = plane.client();
@@ -105,7 +105,7 @@ async fn flux_and_its_secrets_are_really_applied() {
 }
 
 #[tokio::test]
-#[ignore = "needs kube-apiserver, etcd, kubectl and the manifests of Flux"]
+#[ignore = "needs kube-apiserver, etcd, kubectl and the manifests of Flux: just interop kubernetes"]
 async fn a_node_is_really_drained() {
     let plane = ControlPlane::start().await;
     let client = plane.client();

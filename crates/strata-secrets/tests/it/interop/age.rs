@@ -7,7 +7,7 @@ use super::World;
 use crate::keys::{FIRST, SECOND};
 
 #[test]
-#[ignore = "needs age"]
+#[ignore = "needs age: just interop age"]
 fn age_opens_what_we_wrap_and_we_open_what_age_wraps() {
     let world = World::new();
     let key = DigestKey::generate(&mut |buffer: &mut [u8]| {

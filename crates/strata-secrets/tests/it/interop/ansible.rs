@@ -28,7 +28,7 @@ fn passwords() -> Passwords {
 }
 
 #[test]
-#[ignore = "needs ansible-vault"]
+#[ignore = "needs ansible-vault: just interop ansible-vault"]
 fn vaults_go_both_ways() {
     let world = world();
     for seed in 0..4 {
@@ -57,7 +57,7 @@ fn vaults_go_both_ways() {
 }
 
 #[test]
-#[ignore = "needs ansible-vault"]
+#[ignore = "needs ansible-vault: just interop ansible-vault"]
 fn rekeyed_vaults_go_both_ways() {
     let world = world();
     let ours =
@@ -78,7 +78,7 @@ fn rekeyed_vaults_go_both_ways() {
 }
 
 #[test]
-#[ignore = "needs ansible-vault"]
+#[ignore = "needs ansible-vault: just interop ansible-vault"]
 fn single_values_go_both_ways() {
     let world = world();
     let options = ["encrypt_string", "--vault-password-file=pass.txt", "--name", "token", "a: secret #1"];

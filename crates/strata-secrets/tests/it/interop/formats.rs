@@ -13,7 +13,7 @@ const INI: &str = "top = 1\n\n; about it\n# in two lines\n[section]\nkey = value
                    empty =\nmulti = \"\"\"one\ntwo\"\"\"\n\n[other]\n; of k\nk = v\n";
 
 #[test]
-#[ignore = "needs sops"]
+#[ignore = "needs sops: just interop sops"]
 fn every_format_goes_both_ways() {
     for (name, plain) in [("a.json", JSON), ("a.env", DOTENV), ("a.ini", INI), ("a.bin", "any\u{1}thing\n")] {
         let world = World::new();
@@ -41,7 +41,7 @@ fn every_format_goes_both_ways() {
 }
 
 #[test]
-#[ignore = "needs sops"]
+#[ignore = "needs sops: just interop sops"]
 fn binary_files_hold_any_bytes() {
     let world = World::new();
     let plain: Vec<u8> = (0..=255).cycle().take(1000).collect();
@@ -70,7 +70,7 @@ list:
 ";
 
 #[test]
-#[ignore = "needs sops"]
+#[ignore = "needs sops: just interop sops"]
 fn every_rule_goes_both_ways() {
     let rules = [
         ("unencrypted_suffix", RuleSetting::UnencryptedSuffix("_password".into())),

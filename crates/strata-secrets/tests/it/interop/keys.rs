@@ -13,7 +13,7 @@ fn both() -> Identities {
 }
 
 #[test]
-#[ignore = "needs sops"]
+#[ignore = "needs sops: just interop sops"]
 fn shared_keys_go_both_ways() {
     let world = World::new();
     let groups = vec![vec![FIRST.recipient.to_owned()], vec![SECOND.recipient.to_owned()]];
@@ -39,7 +39,7 @@ fn shared_keys_go_both_ways() {
 }
 
 #[test]
-#[ignore = "needs sops"]
+#[ignore = "needs sops: just interop sops"]
 fn ssh_keys_go_both_ways() {
     let world = World::new();
     world.write("id_ed25519", SSH.secret.as_bytes());
@@ -64,7 +64,7 @@ fn ssh_keys_go_both_ways() {
 }
 
 #[test]
-#[ignore = "needs sops"]
+#[ignore = "needs sops: just interop sops"]
 fn changed_and_rotated_keys_are_good_for_the_other_program() {
     let world = World::new();
     let sealed = seal(YAML.as_bytes(), Format::Yaml, &settings());

@@ -63,7 +63,7 @@ const OTHERS: &[(&str, &str)] = &[
 ];
 
 #[test]
-#[ignore = "needs sops"]
+#[ignore = "needs sops: just interop sops"]
 fn odd_documents_go_both_ways() {
     let yaml = DOCUMENTS.iter().map(|plain| ("plain.yaml", *plain));
     for (index, (name, plain)) in yaml.chain(OTHERS.iter().copied()).enumerate() {

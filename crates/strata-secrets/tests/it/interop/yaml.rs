@@ -17,7 +17,7 @@ fn seeds() -> std::ops::Range<u64> {
 }
 
 #[test]
-#[ignore = "needs sops"]
+#[ignore = "needs sops: just interop sops"]
 fn sops_opens_what_we_encrypt() {
     for seed in seeds() {
         sops_opens(seed, Generator::new(seed).yaml());
@@ -25,7 +25,7 @@ fn sops_opens_what_we_encrypt() {
 }
 
 #[test]
-#[ignore = "needs sops"]
+#[ignore = "needs sops: just interop sops"]
 fn sops_finds_every_comment_where_we_put_it() {
     for seed in seeds() {
         sops_opens(seed, Generator::talkative(seed).yaml());
@@ -53,7 +53,7 @@ fn sops_opens(seed: u64, plain: String) {
 }
 
 #[test]
-#[ignore = "needs sops"]
+#[ignore = "needs sops: just interop sops"]
 fn we_open_what_sops_encrypts_and_sops_opens_what_we_edited() {
     for seed in seeds() {
         let world = World::new();
