@@ -19,7 +19,8 @@ demo:
 kill-test:
     cargo test --release -p strata --test it -- --ignored --nocapture kill_all
 
-# Refuses, delays and loses the answer of every single request of an apply
+# Refuses, delays and loses the answer of every single request of an apply; also with another source afterwards, with half-true answers,
+# and with somebody else acting after each read
 fault-test:
     cargo test --release -p strata --test it -- --ignored --nocapture fault_all
 

@@ -69,7 +69,10 @@ impl LockedRun {
     /// A plan that was made from another state, or that nobody may run, changes nothing.
     fn refuse_unfit(&self, plan: &Plan) -> Result<(), EngineError> {
         let document = &self.state.document;
-        if let Some(entry) = self.state.open.first() {
+        // An entry stays open while nobody can see what came of it. Nothing is done at its address until then.
+        let touched = |entry: &OpenEntry| plan.steps.iter().any(|step| step.address == entry.address);
+        let open = |entry: &&OpenEntry| !self.deferred.contains_key(&entry.id) || touched(entry);
+        if let Some(entry) = self.state.open.iter().find(open) {
             return Err(EngineError::Open { address: entry.address.to_string() });
         }
         let unfit = |why: String| Err(EngineError::Unfit(why));

@@ -172,7 +172,9 @@ impl PlannedStack {
                 moved.push(format!("a former object of `{address}` was changed"));
             }
         }
-        for problem in now.problems.iter().filter(|problem| !then.problems.contains(problem)) {
+        let blocked = now.problems.iter().filter(|problem| !then.problems.contains(problem));
+        let hidden = now.unknown.iter().filter(|problem| !then.unknown.contains(problem));
+        for problem in blocked.chain(hidden) {
             moved.push(format!("`{}`: {}", problem.address, problem.message));
         }
         if moved.is_empty() && self.plan_digest != plan_digest(now) {

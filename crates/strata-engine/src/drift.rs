@@ -32,6 +32,11 @@ pub enum DriftKind {
     Silent {
         what: String,
     },
+    /// Whether it is there cannot be seen.
+    Unknown {
+        what: String,
+        hint: String,
+    },
     /// An interrupted run left it unfinished; `apply` completes it.
     Unfinished,
 }
@@ -41,7 +46,7 @@ impl DriftKind {
     pub fn is_corrected(&self) -> bool {
         match self {
             Self::Changed { .. } | Self::Gone | Self::Unfinished => true,
-            Self::Taken { .. } | Self::Busy { .. } | Self::Silent { .. } => false,
+            Self::Taken { .. } | Self::Busy { .. } | Self::Silent { .. } | Self::Unknown { .. } => false,
         }
     }
 }
@@ -54,6 +59,9 @@ pub(crate) fn compare(state: &ReplayedState, live: &Live) -> Vec<Drift> {
             Sighting::Stranger(by) => DriftKind::Taken { by: by.clone() },
             Sighting::Busy(what) => DriftKind::Busy { what: what.clone() },
             Sighting::Silent(what) => DriftKind::Silent { what: what.clone() },
+            Sighting::Unknown(unseen) => {
+                DriftKind::Unknown { what: unseen.what.clone(), hint: unseen.hint.clone() }
+            }
             Sighting::Ours(_) if recorded.partial => DriftKind::Unfinished,
             Sighting::Ours(observed) => {
                 let changes = drift_between(address.kind().rules(), &recorded.spec, &observed.spec);

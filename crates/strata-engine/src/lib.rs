@@ -32,7 +32,7 @@ pub use planner::silence::WIPED;
 pub use planner::{PlanRequest, make_plan};
 pub use provider::{
     Consequence, ErrorClass, Forecast, Objection, Observed, Operation, OperationContext, Outcome, Provider,
-    ProviderError, Sighting, Wanted,
+    ProviderError, Sighting, Unseen, Wanted,
 };
 pub use recovery::{Resolution, ResolvedEntry};
 pub use refresh::{Live, refresh};

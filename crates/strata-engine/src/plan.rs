@@ -126,6 +126,8 @@ pub enum ProblemKind {
     Lost,
     /// It would do harm, by what its provider sees.
     Harmful,
+    /// Whether it is there cannot be seen. It is left as it is, and the rest is planned.
+    Unknown,
 }
 
 /// Why the plan cannot run.
@@ -161,6 +163,9 @@ pub struct Plan {
     /// What could not be looked at, because something that it needs is changed first; and why.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub unseen: BTreeMap<Address, String>,
+    /// What cannot be seen at all, and what is left as it is because of that. The rest of the plan can run.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unknown: Vec<Problem>,
 }
 
 /// The numbers under a plan.

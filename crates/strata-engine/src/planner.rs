@@ -10,6 +10,7 @@ mod restart;
 mod rolling;
 pub(crate) mod silence;
 mod steps;
+mod unknown;
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -51,8 +52,9 @@ pub fn make_plan(request: &PlanRequest<'_>) -> Plan {
             planner.unwanted(address, recorded);
         }
     }
+    planner.leave_what_hangs_on_the_unknown();
     planner.refuse_protected_removals();
-    let Planner { steps, problems, unchanged, unseen, .. } = planner;
+    let Planner { steps, problems, unchanged, unseen, unknown, .. } = planner;
     Plan {
         key: request.state.key.clone(),
         lineage: request.lineage.clone(),
@@ -70,6 +72,7 @@ pub fn make_plan(request: &PlanRequest<'_>) -> Plan {
         former: former_digests(request.live),
         unchanged,
         unseen,
+        unknown,
     }
 }
 
@@ -114,6 +117,8 @@ struct Planner<'a> {
     recast: BTreeSet<Address>,
     /// What does not answer because something that it needs is changed first.
     unseen: BTreeMap<Address, String>,
+    /// What cannot be seen, and what is left alone because of it.
+    unknown: Vec<Problem>,
 }
 
 impl<'a> Planner<'a> {
@@ -132,6 +137,7 @@ impl<'a> Planner<'a> {
             remade: BTreeSet::new(),
             recast: BTreeSet::new(),
             unseen: BTreeMap::new(),
+            unknown: Vec::new(),
         }
     }
 
@@ -174,6 +180,7 @@ impl<'a> Planner<'a> {
             Sighting::Stranger(what) => self.stranger(resource, what),
             Sighting::Busy(what) => self.busy(&resource.address, what, resource.origin.clone()),
             Sighting::Silent(what) => self.silent(resource, recorded, what),
+            Sighting::Unknown(unseen) => self.unknown(&resource.address, unseen, resource.origin.clone()),
             Sighting::Absent => match former.zip(recorded) {
                 Some((former, recorded)) => self.moved(resource, recorded, former),
                 None => self.create(resource, recorded),
@@ -215,6 +222,7 @@ impl<'a> Planner<'a> {
     fn moved(&mut self, resource: &Resource, recorded: &StateResource, former: &Sighting) {
         match former {
             Sighting::Busy(what) => self.busy(&resource.address, what, resource.origin.clone()),
+            Sighting::Unknown(unseen) => self.unknown(&resource.address, unseen, resource.origin.clone()),
             Sighting::Ours(observed) if !self.is_claimed(resource.kind(), recorded) => {
                 if recorded.protect || resource.protect {
                     return self.protected(&resource.address, "replace", resource.origin.clone());

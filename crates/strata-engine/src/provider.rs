@@ -30,6 +30,22 @@ pub enum Sighting {
     Busy(String),
     /// It does not answer, and whether it is there cannot be seen in another way.
     Silent(String),
+    /// Nobody can say whether it is there: this login may not see it, or what would show it cannot be reached. Never created over, never
+    /// forgotten.
+    Unknown(Unseen),
+}
+
+/// Why something cannot be seen, and what makes it visible.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unseen {
+    pub what: String,
+    pub hint: String,
+}
+
+impl Unseen {
+    pub fn new(what: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self { what: what.into(), hint: hint.into() }
+    }
 }
 
 /// A live object of ours.

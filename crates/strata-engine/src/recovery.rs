@@ -22,6 +22,8 @@ pub enum Resolution {
     NotDone,
     /// Something that is not ours has the identity; it was not touched.
     LeftToStranger,
+    /// Nobody can see what came of it: the entry stays open, and nothing is done at its address.
+    StaysOpen,
 }
 
 #[derive(Debug, Clone, Serialize)]
@@ -43,6 +45,14 @@ pub(crate) async fn resolve_all(locked: &mut LockedRun) -> Result<Vec<ResolvedEn
         };
         provider.settle(&entry, &context).await.map_err(failed)?;
         let sighting = sight(provider.as_ref(), &entry, &locked.state.document).await.map_err(failed)?;
+        if let Sighting::Unknown(unseen) = sighting {
+            let (address, action) = (entry.address.clone(), entry.action);
+            locked.deferred.insert(entry.id, unseen);
+            let entry = ResolvedEntry { address, action, resolution: Resolution::StaysOpen };
+            locked.run.events.emit(Event::RecoveryDone { resolved: entry.clone() });
+            resolved.push(entry);
+            continue;
+        }
         let (effect, resolution) =
             decide(&entry, sighting, &locked.state.document).map_err(|error| failed(*error))?;
         let end = JournalRecord::End { id: entry.id, address: entry.address.clone(), effect: effect.clone() };
@@ -108,6 +118,10 @@ pub(crate) fn decide(
     document: &StateDocument,
 ) -> Result<(Effect, Resolution), Box<ProviderError>> {
     Ok(match (entry.action, sighting) {
+        (_, Sighting::Unknown(unseen)) => {
+            let error = ProviderError::new(crate::ErrorClass::Unreachable, unseen.what).hint(unseen.hint);
+            return Err(Box::new(error));
+        }
         (_, Sighting::Busy(what)) => {
             return Err(Box::new(
                 ProviderError::new(crate::ErrorClass::Conflict, what)
@@ -199,7 +213,7 @@ pub(crate) fn removed(entry: &OpenEntry, document: &StateDocument) -> Effect {
     }
 }
 
-/// Recovery writes nothing remote; it only waits and looks.
+/// Recovery waits and looks. The one thing that it may write is the removal of what its own open entry left half made.
 struct Watching<'a> {
     locked: &'a LockedRun,
     entry: &'a OpenEntry,
@@ -208,7 +222,8 @@ struct Watching<'a> {
 #[async_trait::async_trait]
 impl OperationContext for Watching<'_> {
     fn before_write(&self) -> Result<(), ProviderError> {
-        Err(ProviderError::new(crate::ErrorClass::Internal, "recovery writes nothing"))
+        let held = self.locked.lock.still_held();
+        held.map_err(|error| ProviderError::new(crate::ErrorClass::Stopped, error.to_string()))
     }
 
     async fn task_started(&self, _task: &str) -> Result<(), ProviderError> {

@@ -14,7 +14,7 @@ use crate::journal::SharedTally;
 use crate::plan::{Plan, Problem, ProblemKind, Step, StepAction};
 use crate::planner::{PlanRequest, make_plan};
 use crate::refresh::{Live, refresh};
-use crate::{Consequence, Drift, Forecast, Objection, Provider, ProviderError, ResolvedEntry};
+use crate::{Consequence, Drift, Forecast, Objection, Provider, ProviderError, ResolvedEntry, Unseen};
 
 /// The time, passed in.
 pub trait Clock: Send + Sync {
@@ -243,7 +243,8 @@ impl Run {
                     self.events.emit(Event::WaitingOut { key: stack.key.clone(), seconds });
                     tokio::time::sleep(wait).await;
                 }
-                Ok(LockedRun { run: self.clone(), lock, state, tally: SharedTally::new(tally) })
+                let (tally, deferred) = (SharedTally::new(tally), BTreeMap::new());
+                Ok(LockedRun { run: self.clone(), lock, state, tally, deferred })
             }
             Err(error) => {
                 // The first error is the one to tell; an OS lock ends with the process at the latest.
@@ -282,6 +283,8 @@ pub struct LockedRun {
     pub(crate) lock: Arc<dyn LockedState>,
     pub(crate) state: ReplayedState,
     pub(crate) tally: SharedTally,
+    /// Open entries of which nobody can see what came of them, and why.
+    pub(crate) deferred: BTreeMap<u64, Unseen>,
 }
 
 impl LockedRun {
@@ -301,7 +304,19 @@ impl LockedRun {
     }
 
     pub async fn plan(&self, stack: &StackView) -> Result<Plan, EngineError> {
-        self.run.plan_from(stack, &self.state).await
+        let mut plan = self.run.plan_from(stack, &self.state).await?;
+        for (entry, unseen) in
+            self.state.open.iter().filter_map(|entry| Some((entry, self.deferred.get(&entry.id)?)))
+        {
+            if plan.unknown.iter().all(|known| known.address != entry.address) {
+                let message =
+                    format!("an interrupted run began to {} it: {}", entry.action.as_str(), unseen.what);
+                let (kind, address) = (ProblemKind::Unknown, entry.address.clone());
+                let hint = unseen.hint.clone();
+                plan.unknown.push(Problem { kind, address, message, hint, origin: None });
+            }
+        }
+        Ok(plan)
     }
 
     /// Changes the document itself, outside any plan: `state mv`, `state rm`, a rollback. Its serial goes on counting.

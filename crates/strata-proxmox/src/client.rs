@@ -345,6 +345,8 @@ fn task_or_nothing(answer: &[u8]) -> Result<Option<String>, serde_json::Error> {
 impl CallError {
     pub(crate) fn verdict_on_read(&self) -> Verdict {
         match self.trouble() {
+            // A node that is down stays down for longer than anybody wants to wait for one look.
+            Trouble::NotDelivered if self.is_unreachable_node() => Verdict::AtMost(3),
             Trouble::NotDelivered | Trouble::AnswerLost => Verdict::Again,
             // A server error without a known meaning may pass; a known one will not.
             Trouble::Unexplained => Verdict::AtMost(3),

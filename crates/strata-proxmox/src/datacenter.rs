@@ -21,6 +21,7 @@ mod simple;
 mod standing_access;
 mod storage;
 mod token;
+mod visible;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -28,7 +29,8 @@ use futures::stream::{self, StreamExt, TryStreamExt};
 use strata_engine::{Objection, Operation, Outcome, ProviderError, Sighting, Wanted};
 use strata_resource::{Kind, Spec};
 
-use self::family::Family;
+use self::family::{Family, LiveObject};
+use crate::absence;
 use crate::client::Client;
 use crate::execute::Work;
 
@@ -100,21 +102,45 @@ async fn look_at_kind(
 ) -> Result<Vec<(usize, Sighting)>, ProviderError> {
     let Some(family) = family_of(kind) else { return Ok(Vec::new()) };
     let asked: Vec<&Spec> = indices.iter().map(|index| wanted[*index].spec).collect();
-    let live = family
-        .list(client, &asked)
-        .await
-        .map_err(|error| error.explain(&format!("list each {}", family.word())))?;
-    Ok(indices
-        .into_iter()
-        .map(|index| {
-            let found = family.key(wanted[index].spec).and_then(|key| live.get(&key));
-            let sighting = match kind {
-                Kind::Network => network::judge(&wanted[index], found),
-                _ => ownership::judge(family, &wanted[index], found),
-            };
-            (index, sighting)
-        })
-        .collect())
+    let live = match family.list(client, &asked).await {
+        Ok(live) => live,
+        // One host that does not answer, or one object that is not shown, says nothing about the others.
+        Err(error) if visible::is_of_one(&error) => return one_by_one(client, wanted, family, indices).await,
+        Err(error) => return Err(error.explain(&format!("list each {}", family.word()))),
+    };
+    let judged = indices.into_iter().map(|index| (index, judged(family, &wanted[index], &live))).collect();
+    visible::prove_absent(client, wanted, family, judged).await
+}
+
+fn judged(family: &dyn Family, wanted: &Wanted<'_>, live: &BTreeMap<String, LiveObject>) -> Sighting {
+    let found = family.key(wanted.spec).and_then(|key| live.get(&key));
+    match wanted.address.kind() {
+        Kind::Network => network::judge(wanted, found),
+        _ => ownership::judge(family, wanted, found),
+    }
+}
+
+async fn one_by_one(
+    client: &Client,
+    wanted: &[Wanted<'_>],
+    family: &'static dyn Family,
+    indices: Vec<usize>,
+) -> Result<Vec<(usize, Sighting)>, ProviderError> {
+    let mut sightings = Vec::new();
+    for index in indices {
+        let one = &wanted[index];
+        let sighting = match family.list(client, &[one.spec]).await {
+            Ok(live) => judged(family, one, &live),
+            Err(error) => {
+                let named = format!("{} `{}`", family.word(), family.key(one.spec).unwrap_or_default());
+                let node = family.key(one.spec).unwrap_or_default();
+                let explained = || error.explain(&format!("look at {named}"));
+                Sighting::Unknown(absence::unseen(&error, &node, &named).ok_or_else(explained)?)
+            }
+        };
+        sightings.push((index, sighting));
+    }
+    visible::prove_absent(client, wanted, family, sightings).await
 }
 
 pub(crate) async fn execute(work: &Work<'_>) -> Result<Outcome, ProviderError> {

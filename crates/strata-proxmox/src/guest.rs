@@ -30,9 +30,18 @@ impl Guest {
     pub(crate) async fn config_if_any(&self, client: &Client) -> Result<Option<LiveConfig>, CallError> {
         match self.config(client).await {
             Ok(config) => Ok(Some(config)),
-            Err(error) if error.is_missing() => Ok(None),
+            Err(error) if self.is_said_missing(&error) => Ok(None),
             Err(error) => Err(error),
         }
+    }
+
+    /// Whether the server says that this very guest is not on this node.
+    pub(crate) fn is_said_missing(&self, error: &CallError) -> bool {
+        let folder = match self.kind {
+            GuestKind::Qemu => "qemu-server",
+            GuestKind::Lxc => "lxc",
+        };
+        matches!(error, CallError::Api(error) if error.says_no_guest(&self.node, folder, self.vmid))
     }
 
     pub(crate) async fn is_running(&self, client: &Client) -> Result<bool, CallError> {

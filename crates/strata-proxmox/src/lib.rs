@@ -3,6 +3,7 @@
 //! From the wire up: `api` (requests and answers as data), `client` (sends them), `codec` (specs and configurations), then the
 //! provider: `observe`, `execute`, `settle`, `preflight`, and `datacenter` for what is no guest. docs/ownership.md is the law of what may be touched.
 
+mod absence;
 mod api;
 pub mod cidata;
 mod client;

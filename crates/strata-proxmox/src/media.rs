@@ -4,6 +4,7 @@ use http::Method;
 use strata_engine::ProviderError;
 use strata_net::{Verdict, retry};
 
+use crate::absence;
 use crate::api::Params;
 use crate::client::{CallError, Client, Permit, Rights};
 use crate::codec::GuestKind;
@@ -29,7 +30,12 @@ pub(crate) async fn eject(
     let doing = format!("eject the ISO from `{slot}` of VM {vmid}");
     // Each attempt looks first: one whose answer was lost is found done.
     let attempt = || async {
-        let Some(guest) = find(client, vmid).await? else { return Ok(()) };
+        let Some(guest) = find(client, vmid).await? else {
+            return match absence::is_free(client, vmid).await? {
+                true => Ok(()),
+                false => Err(Ejecting::Stop(absence::hidden_guest_error(vmid))),
+            };
+        };
         let config = guest.config(client).await?;
         if config.get(slot).and_then(volume).is_none() {
             return Ok(());

@@ -11,8 +11,7 @@ use std::fmt;
 use strata_engine::{ErrorClass, Operation, ProviderError};
 
 use self::needs::{Need, needs_of};
-use self::permissions::Permissions;
-use crate::api::Params;
+pub(crate) use self::permissions::Permissions;
 use crate::client::Client;
 use crate::datacenter::{self, Promises};
 
@@ -57,9 +56,7 @@ pub(crate) async fn preflight(
     if operations.is_empty() {
         return Ok(Vec::new());
     }
-    let permissions = client.get("/access/permissions", Params::new()).await;
-    let permissions =
-        Permissions::new(permissions.map_err(|error| error.explain("read our own permissions"))?);
+    let permissions = Permissions::read(client).await?;
     let granting = datacenter::with_granted(client, operations).await?;
     let needs: Vec<Need> = granting.iter().flat_map(needs_of).collect();
     let mut wrong = missing_privileges(&needs, &permissions);

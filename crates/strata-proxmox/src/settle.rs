@@ -1,10 +1,12 @@
 //! Waiting until nothing of an interrupted operation runs any more, so that what is live can be judged.
 
+pub(crate) mod leftover;
+
 use std::time::Duration;
 
 use strata_engine::{ErrorClass, OperationContext, ProviderError};
 use strata_resource::{Spec, Value};
-use strata_state::OpenEntry;
+use strata_state::{Action, OpenEntry};
 
 use crate::api::{NodeRow, Params, Upid};
 use crate::client::{CallError, Client, TaskEnd};
@@ -17,14 +19,24 @@ const PATIENCE: Duration = Duration::from_secs(3600);
 const SKEW: i64 = 600;
 const FIRST_LOOK: Duration = Duration::from_millis(50);
 const LONGEST_LOOK: Duration = Duration::from_secs(2);
+/// How long a lock may stand without a task of ours before it counts as left behind: its hypervisor died, or the task never began.
+const GRACE: Duration = Duration::from_secs(4);
 
 pub(crate) async fn settle(
     client: &Client,
     entry: &OpenEntry,
     context: &dyn OperationContext,
 ) -> Result<(), ProviderError> {
+    let online = match entry.tasks.is_empty() {
+        true => Vec::new(),
+        false => online(client).await?,
+    };
     for task in &entry.tasks {
         let Ok(upid) = task.parse::<Upid>() else { continue };
+        if !online.contains(&upid.node) {
+            // Nobody can ask about it; the look that follows says that its hypervisor is unreachable, or where the object is now.
+            continue;
+        }
         context.progress(&format!("waiting for a task of the interrupted run: {} {}", upid.kind, upid.id));
         wait_for(client, &upid, PATIENCE).await?;
     }
@@ -40,9 +52,34 @@ pub(crate) async fn settle(
             locate(client, guest.vmid).await.map_err(|error| error.explain(&format!("look for {guest}")))?;
         let Some(node) = row.and_then(|row| row.node) else { return Ok(()) };
         guest.node = node.into();
-        wait_for_lock(client, guest, PATIENCE).await?;
+        let guest = guest.clone();
+        let lock = match wait_for_lock(client, &guest, &about, PATIENCE, context).await {
+            // Its hypervisor does not answer: the look that follows says so.
+            Err(error) if error.class == ErrorClass::Unreachable => return Ok(()),
+            other => other?,
+        };
+        if entry.action == Action::Create {
+            let ours = !entry.tasks.is_empty() || was_begun(client, &about, entry.begun).await;
+            return leftover::clear(client, &guest, lock.as_deref(), ours, context).await;
+        }
+        if let Some(lock) = lock {
+            return Err(leftover::stale_lock(&guest, &lock));
+        }
     }
     Ok(())
+}
+
+/// Whether a task of ours about this was begun since then, however it ended.
+async fn was_begun(client: &Client, about: &About, since: i64) -> bool {
+    let Ok(nodes) = nodes(client, about).await else { return false };
+    for node in nodes {
+        for upid in client.past_tasks(&node, since - SKEW).await.unwrap_or_default() {
+            if concerns(client, about, &upid).await {
+                return true;
+            }
+        }
+    }
+    false
 }
 
 /// What tasks are looked for.
@@ -122,10 +159,14 @@ pub(crate) async fn quiet_guest(
     guest: &Guest,
     source: Option<u32>,
     patience: Duration,
+    context: &dyn OperationContext,
 ) -> Result<(), ProviderError> {
     let about = About::Guest { guest: guest.clone(), source };
     wait_for_unrecorded(client, &about, None, &Silent).await?;
-    wait_for_lock(client, guest, patience).await
+    match wait_for_lock(client, guest, &about, patience, context).await? {
+        Some(lock) => Err(leftover::stale_lock(guest, &lock)),
+        None => Ok(()),
+    }
 }
 
 /// Waits for the tasks of ours that put a volume into place.
@@ -143,7 +184,12 @@ async fn wait_for_unrecorded(
 ) -> Result<(), ProviderError> {
     let failed = |error: CallError| error.explain("list the running tasks");
     for node in nodes(client, about).await? {
-        for upid in client.running_tasks(&node).await.map_err(failed)? {
+        let running = match client.running_tasks(&node).await {
+            // Nothing can be asked there now; what is on it is unknown to every look.
+            Err(error) if error.is_unreachable_node() => continue,
+            other => other.map_err(failed)?,
+        };
+        for upid in running {
             if since.is_some_and(|since| upid.started < since - SKEW) || !concerns(client, about, &upid).await
             {
                 continue;
@@ -160,6 +206,10 @@ async fn nodes(client: &Client, about: &About) -> Result<Vec<String>, ProviderEr
     if matches!(about, About::Volume { .. }) {
         return Ok(vec![about.node().to_owned()]);
     }
+    online(client).await
+}
+
+async fn online(client: &Client) -> Result<Vec<String>, ProviderError> {
     let rows: Vec<NodeRow> =
         client.get("/nodes", Params::new()).await.map_err(|error| error.explain("list the nodes"))?;
     let online = rows.into_iter().filter(|row| row.status.as_deref() != Some("offline"));
@@ -189,39 +239,57 @@ async fn wait_for(client: &Client, upid: &Upid, patience: Duration) -> Result<()
     }
 }
 
-/// A guest that is being made shows nothing but its lock.
-async fn wait_for_lock(client: &Client, guest: &Guest, patience: Duration) -> Result<(), ProviderError> {
-    let end = client.clock().monotonic() + patience;
+/// A guest that is being made shows nothing but its lock. Gives the lock if no task of ours has worked on the guest for a while: then
+/// nobody will take it away.
+async fn wait_for_lock(
+    client: &Client,
+    guest: &Guest,
+    about: &About,
+    patience: Duration,
+    context: &dyn OperationContext,
+) -> Result<Option<String>, ProviderError> {
+    let clock = client.clock();
+    let end = clock.monotonic() + patience;
+    let (mut idle_since, mut told) = (None, false);
     let mut wait = FIRST_LOOK;
     loop {
         let config =
             guest.config_if_any(client).await.map_err(|error| error.explain(&format!("read {guest}")))?;
-        let Some(lock) = config.and_then(|config| config.lock) else { return Ok(()) };
+        let Some(lock) = config.and_then(|config| config.lock) else { return Ok(None) };
         if !matches!(lock.as_str(), "create" | "clone" | "migrate" | "disk") {
-            return Ok(());
+            return Ok(None);
         }
-        if client.clock().monotonic() >= end {
-            let message = format!(
-                "{guest} on `{}` is still locked ({lock}) after {} s",
-                guest.node,
-                patience.as_secs()
-            );
-            return Err(ProviderError::new(ErrorClass::Conflict, message).hint(format!(
-                "if no task works on it any more, unlock it on the hypervisor: `{} unlock {}`",
-                tool(guest),
-                guest.vmid
-            )));
+        let now = clock.monotonic();
+        if works_on_it(client, about).await? {
+            idle_since = None;
+        } else if now - *idle_since.get_or_insert(now) >= GRACE || now >= end {
+            return Ok(Some(lock));
         }
-        client.clock().sleep(wait).await;
+        if !std::mem::replace(&mut told, true) {
+            context.progress(&format!("waiting until {guest} is not locked ({lock}) any more"));
+        }
+        tokio::select! {
+            biased;
+            () = context.stopped() => {
+                let message = format!("interrupted while it waited for the lock of {guest}");
+                return Err(ProviderError::new(ErrorClass::Stopped, message));
+            }
+            () = clock.sleep(wait) => {}
+        }
         wait = (wait * 3 / 2).min(LONGEST_LOOK);
     }
 }
 
-fn tool(guest: &Guest) -> &'static str {
-    match guest.kind {
-        GuestKind::Qemu => "qm",
-        GuestKind::Lxc => "pct",
+/// Whether a task of ours about this runs on any node that can be asked.
+async fn works_on_it(client: &Client, about: &About) -> Result<bool, ProviderError> {
+    for node in nodes(client, about).await? {
+        for upid in client.running_tasks(&node).await.unwrap_or_default() {
+            if concerns(client, about, &upid).await {
+                return Ok(true);
+            }
+        }
     }
+    Ok(false)
 }
 
 /// A context for waiting in the middle of an operation, which has said already what it does.

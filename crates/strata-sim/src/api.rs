@@ -14,7 +14,7 @@ pub mod router;
 
 pub use answer::{Answer, Refusal, forbidden, fuse, no, wrong, wrong_many};
 pub use args::{Arg, Args};
-pub use call::{Call, Caller, Effects};
+pub use call::{Call, Caller, Effects, NO_WORKER, TaskFault};
 pub use param::{Param, array, flag, int, number, text};
 pub use permission::{Check, Perm};
 pub use property::{Properties, PropertyString};

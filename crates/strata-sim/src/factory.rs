@@ -53,6 +53,8 @@ async fn answer(shared: Arc<Shared>, request: Request<Incoming>) -> Result<Respo
     shared.count().add(verb, template);
     let after = match shared.faults.arrive(verb, &format!("/factory{path}")).await {
         Verdict::Pass(after) => after,
+        // There are no tasks here.
+        Verdict::Task(_) => None,
         Verdict::Cut => return Err(Cut),
         Verdict::Refuse(status, text) => {
             let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);

@@ -13,7 +13,9 @@ pub(crate) fn busy_hint(address: &Address, then: &str) -> String {
             "bring what is staged into effect (`pvesh set {path}`) or take it back (`pvesh delete {path}`), then {then}"
         );
     }
-    format!("wait until its task has ended, then {then}; `strata apply` waits for tasks of its own")
+    format!(
+        "wait until its task has ended, then {then}; `strata apply` waits for tasks of its own. If the task died with its hypervisor, `qm unlock VMID` (a container: `pct unlock VMID`) there takes the lock away"
+    )
 }
 
 impl Planner<'_> {

@@ -31,6 +31,7 @@ impl Planner<'_> {
                 _ if self.is_claimed(address.kind(), &former) => continue,
                 Sighting::Absent | Sighting::Stranger(_) | Sighting::Silent(_) => continue,
                 Sighting::Busy(what) => self.busy(address, what, None),
+                Sighting::Unknown(unseen) => self.unknown(address, unseen, None),
                 Sighting::Ours(observed) => {
                     let mut step = self.removal(address, &former, observed.clone(), StepAction::DeleteFormer);
                     step.reasons.push("a replacement left it behind".to_owned());
@@ -45,6 +46,12 @@ impl Planner<'_> {
     pub(super) fn drop_former(&mut self, resource: &Resource, recorded: &StateResource, former: &Sighting) {
         match former {
             Sighting::Busy(what) => self.busy(&resource.address, what, resource.origin.clone()),
+            Sighting::Unknown(unseen) => {
+                self.unknown(&resource.address, unseen, resource.origin.clone());
+                let (target, spec) = (recorded.target.clone(), recorded.spec.clone());
+                let former = DeposedObject { target, spec, facts: recorded.facts.clone() };
+                self.former.entry(resource.address.clone()).or_default().push(former);
+            }
             Sighting::Ours(_) if recorded.protect || resource.protect => {
                 self.protected(&resource.address, "replace", resource.origin.clone());
             }
@@ -68,6 +75,7 @@ impl Planner<'_> {
                 self.forget(address, recorded, &reason);
             }
             Sighting::Busy(what) => self.busy(address, what, None),
+            Sighting::Unknown(unseen) => self.unknown(address, unseen, None),
             Sighting::Silent(_) if recorded.protect => self.protected(address, "destroy", None),
             Sighting::Silent(what) => self.remove_silent(address, recorded, what),
             Sighting::Ours(_) if self.is_claimed(address.kind(), recorded) => {

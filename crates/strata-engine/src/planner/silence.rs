@@ -22,6 +22,10 @@ impl Planner<'_> {
         if recorded.is_none() || remade {
             return self.create(resource, recorded);
         }
+        if let Some(below) = self.unknown_below(resource) {
+            let message = format!("{what}; it needs {below}");
+            return self.left_for(&resource.address, &message, resource.origin.clone());
+        }
         if self.is_changed_below(resource) || self.is_orphaned(resource) {
             self.unseen.insert(resource.address.clone(), what.to_owned());
             return;

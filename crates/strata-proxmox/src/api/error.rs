@@ -20,8 +20,11 @@ pub enum ApiErrorKind {
     },
     /// 400: by parameter.
     BadParameter,
-    /// The guest, volume, node, storage or pool does not exist.
+    /// Something that the call needs does not exist. Which of them is proven by the exact text alone: see `says_no_guest` and its
+    /// like.
     Missing,
+    /// The name of the node does not resolve: there is none, or its name service fails. Nothing was done.
+    NoSuchNode,
     AlreadyExists,
     /// The digest sent with the request is not the current one.
     Changed,
@@ -31,6 +34,8 @@ pub enum ApiErrorKind {
     },
     /// The lock of the configuration was waited for and not got: nothing was done.
     LockTimeout,
+    /// The worker for a task could not be started. What the call did before it began the task stays: see `leaves_a_lock`.
+    NoWorker,
     /// The node that should answer could not be reached: nothing was done.
     NodeUnreachable,
     /// The node was reached and did not answer: what it did is unknown.
@@ -89,14 +94,42 @@ impl ApiError {
         errors.collect::<Vec<_>>().join("; ")
     }
 
-    pub fn is_missing(&self) -> bool {
-        self.kind == ApiErrorKind::Missing
+    /// The very guest that is asked for has no configuration on the node that is asked.
+    pub(crate) fn says_no_guest(&self, node: &str, folder: &str, vmid: u32) -> bool {
+        let file = format!("Configuration file 'nodes/{node}/{folder}/{vmid}.conf' does not exist");
+        let found =
+            |word: &str| format!("unable to find configuration file for {word} {vmid} on node '{node}'");
+        [file, found("VM"), found("CT")].contains(&self.reason)
+    }
+
+    /// This very storage is not defined.
+    pub(crate) fn says_no_storage(&self, storage: &str) -> bool {
+        self.reason == format!("storage '{storage}' does not exist")
+            || self.errors.get("storage").is_some_and(|text| text == &format!("No such storage '{storage}'"))
+    }
+
+    /// The node does not remember the task that was asked for.
+    pub(crate) fn says_no_task(&self) -> bool {
+        self.status == 400 && self.errors.get("upid").is_some_and(|text| text == "no such task")
+    }
+
+    /// A guest has this VMID, whoever may see it.
+    pub(crate) fn says_taken(&self, vmid: u32) -> bool {
+        let text = format!("VM {vmid} already exists");
+        self.status == 400 && self.errors.get("vmid").is_some_and(|said| *said == text)
+    }
+
+    /// A create or clone claims its VMID with a lock before it begins its task.
+    pub(crate) fn leaves_a_lock(&self) -> bool {
+        let makes = ["/qemu", "/lxc", "/clone"].iter().any(|end| self.path.ends_with(end));
+        self.kind == ApiErrorKind::NoWorker && self.method == "POST" && makes
     }
 
     /// The server did nothing, for certain.
     pub(crate) fn did_nothing(&self) -> bool {
         // 501: there is no such method.
-        self.status == 501 || !matches!(self.kind, ApiErrorKind::AnswerLost | ApiErrorKind::Other)
+        let unknown = matches!(self.kind, ApiErrorKind::AnswerLost | ApiErrorKind::Other);
+        self.status == 501 || !(unknown || self.leaves_a_lock())
     }
 }
 
@@ -122,9 +155,13 @@ fn classify(status: u16, reason: &str, errors: &BTreeMap<String, String>) -> Api
         ApiErrorKind::LockTimeout
     } else if has("checksum mismatch (file change") || has("detected modified configuration") {
         ApiErrorKind::Changed
+    } else if has("got no worker upid - start worker failed") {
+        ApiErrorKind::NoWorker
     } else if has("already exists") {
         ApiErrorKind::AlreadyExists
-    } else if has("does not exist") || has("no such") || has("hostname lookup '") || has("not found") {
+    } else if reason.starts_with("hostname lookup '") {
+        ApiErrorKind::NoSuchNode
+    } else if has("does not exist") || has("no such") || has("unable to find configuration file for ") {
         ApiErrorKind::Missing
     } else {
         ApiErrorKind::Other
@@ -189,7 +226,10 @@ mod tests {
             ("Configuration file 'nodes/pve/qemu-server/999.conf' does not exist", Missing),
             ("storage 'nope' does not exist", Missing),
             ("no such cluster node 'nope'", Missing),
-            ("hostname lookup 'nope' failed - failed to get address info", Missing),
+            ("hostname lookup 'nope' failed - failed to get address info", NoSuchNode),
+            ("unable to find configuration file for VM 999 on node 'pve'", Missing),
+            ("got no worker upid - start worker failed", NoWorker),
+            ("Not Found", Other),
             ("unable to create VM 130: config file already exists", AlreadyExists),
             ("VM 110 already exists on node 'pve'", AlreadyExists),
             ("checksum mismatch (file change by other user?)", Changed),
@@ -210,6 +250,30 @@ mod tests {
         let features =
             "Permission check failed (changing feature flags (except nesting) is only allowed for root@pam)";
         assert_eq!(kind(403, features), root("features"));
+    }
+
+    #[test]
+    fn a2_only_the_exact_text_about_an_object_says_that_it_is_missing() {
+        let said = |reason: &str| read(500, reason, "");
+        for text in [
+            "Configuration file 'nodes/pve/qemu-server/999.conf' does not exist",
+            "unable to find configuration file for VM 999 on node 'pve'",
+        ] {
+            assert!(said(text).says_no_guest("pve", "qemu-server", 999), "{text}");
+            assert!(!said(text).says_no_guest("pve", "qemu-server", 99), "{text}");
+            assert!(!said(text).says_no_guest("pve2", "qemu-server", 999), "{text}");
+        }
+        for text in [
+            "hostname lookup 'pve' failed - failed to get address info",
+            "Not Found",
+            "404 page not found",
+            "storage 'tank' does not exist",
+            "failed: Configuration file 'nodes/pve/qemu-server/999.conf' does not exist",
+        ] {
+            assert!(!said(text).says_no_guest("pve", "qemu-server", 999), "{text}");
+        }
+        assert!(said("storage 'tank' does not exist").says_no_storage("tank"));
+        assert!(!said("storage 'tank2' does not exist").says_no_storage("tank"));
     }
 
     #[test]

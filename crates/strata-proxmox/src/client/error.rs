@@ -60,6 +60,7 @@ impl CallError {
             },
             Self::Api(error) => match error.kind {
                 ApiErrorKind::LockTimeout | ApiErrorKind::NodeUnreachable => Trouble::NotDelivered,
+                ApiErrorKind::NoWorker if !error.leaves_a_lock() => Trouble::NotDelivered,
                 ApiErrorKind::AnswerLost => Trouble::AnswerLost,
                 ApiErrorKind::Other if error.status >= 500 && error.status != 501 => Trouble::Unexplained,
                 _ => Trouble::Refused,
@@ -76,8 +77,20 @@ impl CallError {
         }
     }
 
-    pub(crate) fn is_missing(&self) -> bool {
-        matches!(self, Self::Api(error) if error.is_missing())
+    pub(crate) fn says_no_storage(&self, storage: &str) -> bool {
+        matches!(self, Self::Api(error) if error.says_no_storage(storage))
+    }
+
+    pub(crate) fn says_no_task(&self) -> bool {
+        matches!(self, Self::Api(error) if error.says_no_task())
+    }
+
+    pub(crate) fn leaves_a_lock(&self) -> bool {
+        matches!(self, Self::Api(error) if error.leaves_a_lock())
+    }
+
+    pub(crate) fn is_unreachable_node(&self) -> bool {
+        self.kind() == Some(&ApiErrorKind::NodeUnreachable)
     }
 
     pub(crate) fn says(&self, text: &str) -> bool {
@@ -139,6 +152,10 @@ fn explain_api(api: &ApiError, doing: &str) -> ProviderError {
         ),
         ApiErrorKind::BadParameter => new(ErrorClass::BadInput),
         ApiErrorKind::Missing => new(ErrorClass::Missing),
+        ApiErrorKind::NoSuchNode => new(ErrorClass::Missing)
+            .hint("there is no node of this name, or the node that answers cannot resolve it: see its `/etc/hosts`"),
+        ApiErrorKind::NoWorker => new(ErrorClass::Conflict)
+            .hint("the server could not start a task, which happens under load; apply again, perhaps with a smaller `--parallelism`"),
         ApiErrorKind::AlreadyExists => new(ErrorClass::Conflict),
         ApiErrorKind::Changed => new(ErrorClass::Conflict)
             .hint("somebody else changed it in the meantime; nothing was overwritten; plan again"),

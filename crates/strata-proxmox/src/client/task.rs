@@ -10,11 +10,18 @@ const LONGEST_POLL: Duration = Duration::from_secs(2);
 /// How much of a failed task's log is shown.
 const TAIL: usize = 20;
 const PAGE: usize = 500;
+/// How long a node may be out of reach while a task on it is followed.
+const LONGEST_AWAY: Duration = Duration::from_secs(30);
 
 /// How a task ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum TaskEnd {
     Done,
+    /// It ended, and warns of something: the lines of its log that say so.
+    Warned {
+        status: String,
+        log: Vec<String>,
+    },
     Failed {
         status: String,
         log: Vec<String>,
@@ -30,9 +37,17 @@ impl Client {
     pub(crate) async fn follow(&self, upid: &Upid, patience: Duration) -> Result<TaskEnd, CallError> {
         let end = self.clock().monotonic() + patience;
         let mut wait = FIRST_POLL;
+        let mut away_since = None;
         loop {
+            let now = self.clock().monotonic();
             match self.task_status(upid).await {
-                Err(error) if error.is_missing() => return Ok(TaskEnd::Forgotten),
+                Err(error) if error.says_no_task() => return Ok(TaskEnd::Forgotten),
+                // A task goes on while its node cannot be reached from here.
+                Err(error) if error.is_unreachable_node() => {
+                    if now - *away_since.get_or_insert(now) >= LONGEST_AWAY || now >= end {
+                        return Err(error);
+                    }
+                }
                 Err(error) => return Err(error),
                 Ok(status) if status.status != "running" => return self.ended(upid, status).await,
                 Ok(_) if self.clock().monotonic() >= end => return Ok(TaskEnd::StillRunning),
@@ -45,13 +60,18 @@ impl Client {
 
     async fn ended(&self, upid: &Upid, status: TaskStatus) -> Result<TaskEnd, CallError> {
         let exit = status.exitstatus.unwrap_or_default();
-        if exit == "OK" || exit.starts_with("WARNINGS") {
+        if exit == "OK" {
             return Ok(TaskEnd::Done);
         }
         // Without its log the failure can still be told.
         let log = self.task_log(upid).await.unwrap_or_default();
-        let tail = log.len().saturating_sub(TAIL);
         let scrub = |line: &String| self.redactor().redact(line).into_owned();
+        if exit.starts_with("WARNINGS") {
+            let warns = |line: &&String| line.to_ascii_uppercase().starts_with("WARN");
+            let log = log.iter().filter(warns).take(TAIL).map(scrub).collect();
+            return Ok(TaskEnd::Warned { status: exit, log });
+        }
+        let tail = log.len().saturating_sub(TAIL);
         Ok(TaskEnd::Failed {
             status: self.redactor().redact(&exit).into_owned(),
             log: log[tail..].iter().map(scrub).collect(),
@@ -83,13 +103,18 @@ impl Client {
     pub(crate) async fn running_tasks(&self, node: &str) -> Result<Vec<Upid>, CallError> {
         let query = Params::new().with("source", "active").with("limit", PAGE);
         let rows: Vec<TaskRow> = self.get(&format!("/nodes/{node}/tasks"), query).await?;
-        let ours = |upid: &Upid| self.is_ours(&upid.user);
-        Ok(rows
-            .iter()
-            .filter(|row| row.is_running())
-            .filter_map(|row| row.upid.parse().ok())
-            .filter(ours)
-            .collect())
+        Ok(self.own(rows.iter().filter(|row| row.is_running())))
+    }
+
+    /// The tasks of ours that a node remembers since then, however they ended.
+    pub(crate) async fn past_tasks(&self, node: &str, since: i64) -> Result<Vec<Upid>, CallError> {
+        let query = Params::new().with("source", "all").with("since", since).with("limit", PAGE);
+        let rows: Vec<TaskRow> = self.get(&format!("/nodes/{node}/tasks"), query).await?;
+        Ok(self.own(rows.iter()))
+    }
+
+    fn own<'r>(&self, rows: impl Iterator<Item = &'r TaskRow>) -> Vec<Upid> {
+        rows.filter_map(|row| row.upid.parse().ok()).filter(|upid: &Upid| self.is_ours(&upid.user)).collect()
     }
 
     /// Whether a task's user is us: by token, or by the ticket that is used beside it.

@@ -10,6 +10,7 @@ use strata_state::Action;
 
 use super::family::{Family, Job, LiveObject, NextCall};
 use super::ownership::is_just_that;
+use super::visible;
 use crate::api::ApiErrorKind;
 use crate::execute::{StepError, Work};
 
@@ -21,6 +22,10 @@ pub(super) async fn converge(work: &Work<'_>, family: &dyn Family) -> Result<Out
     for _ in 0..most(work, live.as_ref()) {
         let outstanding = outstanding(work, live.as_ref(), &sent);
         let Some(NextCall { call, sends }) = family.next(&Job { work, outstanding }, live.as_ref())? else {
+            if live.is_none() && work.operation.action == Action::Delete {
+                let operation = work.operation;
+                visible::prove_gone(work.client, family, operation.address.kind(), &operation.spec).await?;
+            }
             return Ok(Outcome::default());
         };
         let mut lost = None;

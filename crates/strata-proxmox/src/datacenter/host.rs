@@ -9,6 +9,7 @@ use strata_resource::{Spec, Value};
 use strata_state::Action;
 
 use super::family::{Family, Job, LiveObject, NextCall, Row, digest_of, row_text, spec_text};
+use crate::absence;
 use crate::api::Params;
 use crate::client::{CallError, Client};
 
@@ -77,8 +78,8 @@ impl Family for Setting {
         let mut found = BTreeMap::new();
         for node in asked.iter().filter_map(|spec| self.key(spec)) {
             let row: Row = match client.get(&format!("/nodes/{node}/{}", self.path), Params::new()).await {
-                // There is no such host.
-                Err(error) if error.is_missing() => continue,
+                // The name does not resolve, and the cluster has no such member.
+                Err(error) if absence::is_no_member(client, &error, &node).await? => continue,
                 other => other?,
             };
             let mut live = LiveObject::default();

@@ -18,6 +18,7 @@ use strata_state::Action;
 
 use super::converge;
 use super::family::{Family, Job, LiveObject, NextCall, Row, digest_of, row_text, spec_text};
+use crate::absence;
 use crate::api::{Params, encode_path_part};
 use crate::client::{CallError, Client};
 use crate::execute::{Call, StepError, Work};
@@ -41,8 +42,8 @@ impl Host {
     async fn read(client: &Client, node: &str) -> Result<Option<Self>, CallError> {
         let path = format!("/nodes/{node}/network");
         let (rows, changes): (Vec<Row>, Option<String>) = match client.get_staged(&path).await {
-            // There is no such host.
-            Err(error) if error.is_missing() => return Ok(None),
+            // The name does not resolve, and the cluster has no such member.
+            Err(error) if absence::is_no_member(client, &error, node).await? => return Ok(None),
             other => other?,
         };
         let named = rows.into_iter().filter_map(|row| Some((row_text(&row, "iface")?, row)));

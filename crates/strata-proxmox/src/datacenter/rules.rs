@@ -12,7 +12,7 @@ use strata_state::Action;
 
 use super::family::{Family, Job, LiveObject, NextCall, Row, digest_of, row_text, spec_text};
 use super::simple::comment_of;
-use crate::api::{Params, encode_path_part};
+use crate::api::{ApiErrorKind, Params, encode_path_part};
 use crate::client::{CallError, Client};
 use crate::execute::Call;
 use crate::firewall::{LiveFirewall, RuleStep, canonical_rules, fields_to_drop, rule_to_wire};
@@ -206,7 +206,8 @@ impl Family for NamedList {
             live.set_comment(&row_text(row, "comment").unwrap_or_default());
             let path = format!("{}/{}", self.path, encode_path_part(&name));
             let items: Vec<Row> = match client.get(&path, Params::new()).await {
-                Err(error) if error.is_missing() => continue,
+                // It was listed a moment ago, and is gone by now.
+                Err(error) if error.kind() == Some(&ApiErrorKind::Missing) => continue,
                 other => other?,
             };
             (self.read)(&mut live, items);

@@ -71,8 +71,14 @@ async fn write_keys(
                 };
             }
             Err(error @ StepError::Lost { .. }) => {
-                super::quiet(work.client, &target.guest, None, Patience::Create.of(&work.operation.spec))
-                    .await?;
+                super::quiet(
+                    work.client,
+                    &target.guest,
+                    None,
+                    Patience::Create.of(&work.operation.spec),
+                    work.context,
+                )
+                .await?;
                 reread(work, target).await?;
                 lost = Some((error, sent_for));
             }

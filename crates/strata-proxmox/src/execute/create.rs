@@ -7,12 +7,14 @@ use strata_resource::{FieldChange, FieldPath, Spec, Value, diff_specs};
 use super::update::Target;
 use super::work::{Call, StepError, Work};
 use super::{Patience, quiet, update};
+use crate::absence;
 use crate::api::{ApiErrorKind, Params};
 use crate::client::{CallError, Rights};
 use crate::codec::{GuestKind, create_params, is_root_only, is_strata_cidata};
 use crate::guest::{Guest, locate};
 use crate::observe::{Covers, observed_guest};
 use crate::ownership::{Claim, describe};
+use crate::settle::leftover;
 
 /// How often a create is sent whose answers get lost.
 const ATTEMPTS: usize = 4;
@@ -51,6 +53,16 @@ async fn make(work: &Work<'_>, guest: &Guest, source: Option<u32>) -> Result<boo
             Err(error) => error,
         };
         match &error {
+            StepError::Refused { error: cause, .. } if cause.leaves_a_lock() => {
+                // The VMID is claimed by us, and nothing else of it is there: known for ever, then taken away and tried again.
+                work.context.task_started(&leftover::unstarted(guest)).await?;
+                let config = guest.config_if_any(work.client).await;
+                let lock = config.map_err(|error| error.explain(&format!("look at {guest}")))?;
+                let lock = lock.and_then(|config| config.lock);
+                leftover::clear(work.client, guest, lock.as_deref(), true, work.context).await?;
+                lost = Some(error);
+                continue;
+            }
             StepError::Refused { error: cause, .. } if error.kind() != Some(&ApiErrorKind::AlreadyExists) => {
                 return Err(work.point_to_field(error.clone().into(), cause));
             }
@@ -58,7 +70,7 @@ async fn make(work: &Work<'_>, guest: &Guest, source: Option<u32>) -> Result<boo
             StepError::Stop(_) | StepError::Task(_) => return Err(error.into()),
         }
         // Something has the VMID, or our own request got through without an answer: wait for what runs, then look.
-        quiet(work.client, guest, source, patience).await?;
+        quiet(work.client, guest, source, patience, work.context).await?;
         match holder(work, guest).await? {
             Holder::Us => return Ok(false),
             Holder::Stranger(who) => return Err(taken(guest, &who)),
@@ -88,7 +100,12 @@ async fn holder(work: &Work<'_>, guest: &Guest) -> Result<Holder, ProviderError>
             Some(why) => Holder::Stranger(format!("{}: {why}", describe(guest, name))),
         });
     }
-    let Some(row) = locate(work.client, guest.vmid).await.map_err(failed)? else { return Ok(Holder::Nobody) };
+    let Some(row) = locate(work.client, guest.vmid).await.map_err(failed)? else {
+        return match absence::is_free(work.client, guest.vmid).await.map_err(failed)? {
+            true => Ok(Holder::Nobody),
+            false => Err(absence::hidden_guest_error(guest.vmid)),
+        };
+    };
     let kind = if row.kind.as_deref() == Some("lxc") { GuestKind::Lxc } else { GuestKind::Qemu };
     let node = row.node.as_deref().unwrap_or_default().to_owned();
     Ok(Holder::Stranger(describe(&Guest { kind, node, vmid: guest.vmid }, row.name.as_deref())))

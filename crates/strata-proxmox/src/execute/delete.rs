@@ -6,15 +6,17 @@ use strata_engine::{ErrorClass, Outcome, ProviderError};
 use super::power::{Insist, shut_down};
 use super::work::{Call, Work};
 use super::{Patience, update};
+use crate::absence;
 use crate::api::Params;
-use crate::guest::locate;
+use crate::client::CallError;
+use crate::guest::Guest;
+use crate::ownership::Claim;
 
 pub(super) async fn delete(work: &Work<'_>) -> Result<Outcome, ProviderError> {
     let mut target = match update::find(work).await {
         Ok(target) => target,
-        Err(error) if error.class == ErrorClass::Missing && is_gone(work).await? => {
-            return Ok(Outcome::default());
-        }
+        // Proven: nothing has the VMID any more.
+        Err(error) if error.class == ErrorClass::Missing => return Ok(Outcome::default()),
         Err(error) => return Err(error),
     };
     update::check_unchanged(work, &target)?;
@@ -28,8 +30,11 @@ pub(super) async fn delete(work: &Work<'_>) -> Result<Outcome, ProviderError> {
     }
     if target.running {
         shut_down(work, &target.guest, Insist::Stop).await?;
-        // The guest was left alone for a while: look again right before the call that takes no digest.
+        let before = target.config;
+        // The guest was left alone for a while: look again right before the call that takes no digest. The shutdown itself may have
+        // brought waiting changes into effect, which writes the configuration; what somebody else wrote shows in its keys.
         target = update::find(work).await?;
+        update::check_unchanged_since(&target, &before)?;
     }
     let guest = target.guest;
     let patience = Patience::Delete.of(&work.operation.spec);
@@ -44,21 +49,21 @@ pub(super) async fn delete(work: &Work<'_>) -> Result<Outcome, ProviderError> {
                 false => Params::new().with("purge", 1),
             };
             let call = work.call(Method::DELETE, guest.path(""), params, format!("delete {guest}"));
-            match work.run(Call { patience, ..call }).await {
-                Err(error) if error.kind() == Some(&crate::api::ApiErrorKind::Missing) => Ok(()),
-                other => other,
-            }
+            work.run(Call { patience, ..call }).await
         },
-        || async { Ok(guest.config_if_any(work.client).await?.is_none()) },
+        || is_gone(work, &guest),
     )
     .await?;
     Ok(Outcome::default())
 }
 
-/// Nothing has the VMID any more.
-async fn is_gone(work: &Work<'_>) -> Result<bool, ProviderError> {
-    let vmid = work.vmid()?;
-    let row =
-        locate(work.client, vmid).await.map_err(|error| error.explain(&format!("look for VMID {vmid}")))?;
-    Ok(row.is_none())
+/// Whether the guest is gone: its VMID is free, or something that is not ours has it by now.
+async fn is_gone(work: &Work<'_>, guest: &Guest) -> Result<bool, CallError> {
+    if absence::is_free(work.client, guest.vmid).await? {
+        return Ok(true);
+    }
+    let operation = work.operation;
+    let claim = Claim::new(&operation.lineage, &operation.address, operation.recorded.as_ref(), guest.vmid);
+    let config = guest.config_if_any(work.client).await?;
+    Ok(config.is_some_and(|config| config.lock.is_none() && claim.dispute(guest, &config).is_some()))
 }

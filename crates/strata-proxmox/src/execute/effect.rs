@@ -55,7 +55,7 @@ where
 async fn status_if_any(work: &Work<'_>, guest: &Guest) -> Result<Option<GuestStatus>, ProviderError> {
     match guest.status(work.client).await {
         Ok(status) => Ok(Some(status)),
-        Err(error) if error.is_missing() => Ok(None),
+        Err(error) if guest.is_said_missing(&error) => Ok(None),
         Err(error) => Err(error.explain(&format!("see what {guest} does"))),
     }
 }

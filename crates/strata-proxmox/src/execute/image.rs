@@ -6,7 +6,7 @@ use strata_resource::Value;
 
 use super::Patience;
 use super::work::{Call, StepError, Work};
-use crate::api::{ApiErrorKind, Params, encode_path_part};
+use crate::api::{Params, encode_path_part};
 use crate::observe::{find_volume, volume_facts};
 use crate::settle::quiet_volume;
 
@@ -90,21 +90,27 @@ pub(super) async fn delete(work: &Work<'_>) -> Result<Outcome, ProviderError> {
         let message = format!("`{volume}` is not ours by its name, and the state does not know it");
         return Err(ProviderError::new(ErrorClass::Conflict, message).hint("it was not touched"));
     }
-    let mut lost = None;
+    let (mut lost, mut ended) = (None, false);
     for _ in 0..ATTEMPTS {
         let doing = format!("list the volumes of `{storage}` on `{node}`");
         let there = find_volume(work.client, node, storage, volume).await;
         match there {
             Ok(None) => return Ok(Outcome::default()),
-            Err(error) if error.is_missing() => return Ok(Outcome::default()),
+            Err(error) if error.says_no_storage(storage) => return Ok(Outcome::default()),
             Err(error) => return Err(error.explain(&doing)),
+            Ok(Some(_)) if ended => {
+                let message =
+                    format!("the task that deletes `{volume}` ended without an error, and it is still there");
+                return Err(ProviderError::new(ErrorClass::TaskFailed, message)
+                    .hint("see the log of the task on its hypervisor, then apply again"));
+            }
             Ok(Some(_)) => {}
         }
         let path = format!("/nodes/{node}/storage/{storage}/content/{}", encode_path_part(volume));
         let call = work.call(Method::DELETE, path, Params::new(), format!("delete `{volume}`"));
         match work.run(call).await {
-            Ok(()) => return Ok(Outcome::default()),
-            Err(error) if error.kind() == Some(&ApiErrorKind::Missing) => return Ok(Outcome::default()),
+            // The next look proves it.
+            Ok(()) => ended = true,
             Err(error @ StepError::Lost { .. }) => {
                 quiet_volume(work.client, node, volume.rsplit('/').next().unwrap_or_default()).await?;
                 lost = Some(error);

@@ -1,11 +1,12 @@
 //! The pool of a guest. Pools take no digest; each change names one guest.
 
 use http::Method;
-use strata_engine::ProviderError;
+use strata_engine::{ErrorClass, ProviderError};
 
 use super::work::{StepError, Work};
+use crate::absence;
 use crate::api::Params;
-use crate::guest::Guest;
+use crate::guest::{Guest, locate};
 
 /// How often a change is sent whose answers get lost; sending it twice does no harm.
 const ATTEMPTS: usize = 3;
@@ -31,13 +32,22 @@ pub(super) async fn change(
     for _ in 0..ATTEMPTS {
         let call = work.call(Method::PUT, "/pools".to_owned(), params.clone(), doing.clone());
         match work.run(call).await {
-            Ok(()) => return Ok(()),
-            Err(error) if error.says("already a pool member") || error.says("is not a pool member") => {
-                return Ok(());
-            }
+            Ok(()) => {}
+            Err(error) if error.says("already a pool member") || error.says("is not a pool member") => {}
             Err(error @ StepError::Lost { .. }) => lost = Some(error),
             Err(error) => return Err(error.into()),
         }
+        let row = locate(work.client, guest.vmid).await;
+        let row = row.map_err(|error| error.explain(&format!("see which pool {guest} is in")))?;
+        let Some(row) = row else { return Err(absence::hidden_guest_error(guest.vmid)) };
+        let is_in = row.pool.as_deref();
+        if is_in == after || (after.is_none() && is_in != before) {
+            return Ok(());
+        }
+    }
+    if lost.is_none() {
+        let message = format!("cannot {doing}: the server says that it is done, and it is not");
+        return Err(ProviderError::new(ErrorClass::Conflict, message).field("pool").hint("plan again"));
     }
     Err(lost.map_or_else(|| work.internal("it was not tried"), ProviderError::from))
 }

@@ -6,6 +6,7 @@ use strata_resource::{ChangeEffect, FieldChange, FieldPath, KindRules, Value, di
 use super::steps::{Steps, volumes_to_grow};
 use super::work::Work;
 use super::{configure, create, firewall, migrate, pool, power, template};
+use crate::absence;
 use crate::client::CallError;
 use crate::codec::{CodecError, LiveConfig, decode};
 use crate::guest::{Guest, locate};
@@ -58,8 +59,11 @@ pub(super) async fn find(work: &Work<'_>) -> Result<Target, ProviderError> {
         config = guest.config_if_any(work.client).await.map_err(failed)?;
     }
     let Some(config) = config else {
-        return Err(ProviderError::new(ErrorClass::Missing, format!("{guest} is not there any more"))
-            .hint("somebody deleted it; plan again"));
+        return Err(match absence::is_free(work.client, vmid).await.map_err(failed)? {
+            true => ProviderError::new(ErrorClass::Missing, format!("{guest} is not there any more"))
+                .hint("somebody deleted it; plan again"),
+            false => absence::hidden_guest_error(vmid),
+        });
     };
     let claim = Claim::new(&operation.lineage, &operation.address, operation.recorded.as_ref(), vmid);
     if let Some(why) = claim.dispute(&guest, &config) {
@@ -93,6 +97,21 @@ pub(super) fn check_unchanged(work: &Work<'_>, target: &Target) -> Result<(), Pr
         }
         _ => Ok(()),
     }
+}
+
+/// The configuration must still be the one that was read `before`, but for what waited for a stop to take effect.
+pub(super) fn check_unchanged_since(target: &Target, before: &LiveConfig) -> Result<(), ProviderError> {
+    let keys = |config: &LiveConfig| -> Vec<(String, String)> {
+        let own = config.keys().map(|(key, value)| (key.to_owned(), value.to_owned()));
+        // A disk whose removal waited becomes an unused one.
+        own.filter(|(key, _)| !key.starts_with("unused")).collect()
+    };
+    if target.config.digest == before.digest || keys(&target.config) == keys(before) {
+        return Ok(());
+    }
+    let message = format!("somebody else changed {} while it shut down", target.guest);
+    Err(ProviderError::new(ErrorClass::Conflict, message)
+        .hint("it is stopped and was not deleted; plan again"))
 }
 
 /// Does what the changes say: moves it, then its disks, its keys, its sizes, its firewall, its pool, and last its power.

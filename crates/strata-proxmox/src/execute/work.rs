@@ -190,8 +190,13 @@ impl<'a> Work<'a> {
         self.context.progress(doing);
         let lost = |error| StepError::Lost { error, doing: doing.to_owned() };
         match self.client.follow(&upid, patience).await.map_err(lost)? {
-            // What was done is seen by looking; a task that nobody remembers has ended.
+            // A task that nobody remembers has ended; what it did, whoever began it reads back.
             TaskEnd::Done | TaskEnd::Forgotten => Ok(()),
+            TaskEnd::Warned { status, log } => {
+                let said = if log.is_empty() { String::new() } else { format!(": {}", log.join("; ")) };
+                self.context.warning(&format!("{doing}: the task ended with `{status}`{said}"));
+                Ok(())
+            }
             TaskEnd::Failed { status, log } => Err(StepError::Task(task_failed(doing, &status, log))),
             TaskEnd::StillRunning => Err(StepError::Task(
                 ProviderError::new(
@@ -222,14 +227,14 @@ impl<'a> Work<'a> {
         const ATTEMPTS: usize = 3;
         let mut last = None;
         for _ in 0..ATTEMPTS {
+            let look = || format!("see what became of {guest}");
             let error = match act().await {
                 Ok(()) => return effect::wait_for(self, guest, doing, patience, &is_done).await,
                 Err(error @ StepError::Stop(_)) => return Err(error.into()),
                 Err(error) => error,
             };
-            let look = || format!("see what became of {guest}");
             if let StepError::Lost { .. } = error {
-                quiet(self.client, guest, None, patience).await?;
+                quiet(self.client, guest, None, patience, self.context).await?;
             }
             if is_done().await.map_err(|error| error.explain(&look()))? {
                 return Ok(());
@@ -300,6 +305,7 @@ pub(crate) async fn quiet(
     guest: &Guest,
     source: Option<u32>,
     patience: Duration,
+    context: &dyn OperationContext,
 ) -> Result<(), ProviderError> {
-    crate::settle::quiet_guest(client, guest, source, patience).await
+    crate::settle::quiet_guest(client, guest, source, patience, context).await
 }

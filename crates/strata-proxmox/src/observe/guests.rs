@@ -7,6 +7,7 @@ use sha2::{Digest, Sha256};
 use strata_engine::{Observed, ProviderError, Sighting, Wanted};
 use strata_resource::{Spec, Value};
 
+use crate::absence;
 use crate::api::{GuestRow, Params};
 use crate::client::{CallError, Client};
 use crate::codec::{GuestKind, LiveConfig, attached_now, decode, detached_now};
@@ -24,8 +25,8 @@ struct Found<'a> {
     pool: Option<Box<str>>,
 }
 
-/// Which guests of a node run, and which are locked.
-type NodeStates = BTreeMap<u32, (bool, Option<Box<str>>)>;
+/// Which guests of a node run, and which are locked; none of it where the node does not answer.
+type NodeStates = Option<BTreeMap<u32, (bool, Option<Box<str>>)>>;
 type NodeGuests = BTreeMap<(String, GuestKind), NodeStates>;
 
 pub(super) async fn look_at_guests(
@@ -37,6 +38,7 @@ pub(super) async fn look_at_guests(
         return Ok(Vec::new());
     }
     let listing = cluster_guests(client).await.map_err(|error| error.explain("list the guests"))?;
+    let listed: BTreeSet<u32> = listing.iter().map(|row| row.vmid).collect();
     let (found, mut sightings) = match_up(wanted, &asked, listing);
     let states = list_nodes(client, &found).await?;
     let looks: Vec<_> = found.into_iter().map(|found| look_at(client, found, &states)).collect();
@@ -44,7 +46,27 @@ pub(super) async fn look_at_guests(
     while let Some(sighting) = looks.try_next().await? {
         sightings.push(sighting);
     }
+    let unlisted = asked.iter().filter(|(vmid, _)| !listed.contains(vmid));
+    let proofs: Vec<_> = unlisted.map(|(vmid, questions)| prove_absent(client, *vmid, questions)).collect();
+    let mut proofs = stream::iter(proofs).buffer_unordered(client.parallelism());
+    while let Some(proven) = proofs.try_next().await? {
+        sightings.extend(proven);
+    }
     Ok(sightings)
+}
+
+/// What is not listed is absent only if its VMID is free: the listing shows what this login may see.
+async fn prove_absent(
+    client: &Client,
+    vmid: u32,
+    questions: &[(usize, GuestKind)],
+) -> Result<Vec<(usize, Sighting)>, ProviderError> {
+    let free = absence::is_free(client, vmid).await;
+    let sighting = match free.map_err(|error| error.explain(&format!("ask whether VMID {vmid} is free")))? {
+        true => Sighting::Absent,
+        false => Sighting::Unknown(absence::hidden_guest(vmid)),
+    };
+    Ok(questions.iter().map(|(index, _)| (*index, sighting.clone())).collect())
 }
 
 /// VMIDs that are asked about, with the questions.
@@ -104,10 +126,13 @@ async fn list_node(
 ) -> Result<((String, GuestKind), NodeStates), ProviderError> {
     let path = format!("/nodes/{node}/{}", kind.path());
     let rows: Result<Vec<GuestRow>, CallError> = client.get(&path, Params::new()).await;
+    if rows.as_ref().is_err_and(CallError::is_unreachable_node) {
+        return Ok(((node, kind), None));
+    }
     let rows = rows.map_err(|error| error.explain(&format!("list the {}s of `{node}`", kind.word())))?;
     let rows = rows.into_iter().filter(|row| ours.contains(&row.vmid));
     let states = rows.map(|row| (row.vmid, (row.status.as_deref() == Some("running"), row.lock))).collect();
-    Ok(((node, kind), states))
+    Ok(((node, kind), Some(states)))
 }
 
 /// Locks under which a configuration says nothing yet, or soon something else.
@@ -125,20 +150,28 @@ async fn look_at(
 
 async fn sight(client: &Client, found: &Found<'_>, states: &NodeGuests) -> Result<Sighting, ProviderError> {
     let guest = &found.guest;
-    let (running, lock) = states
-        .get(&(guest.node.clone(), guest.kind))
-        .and_then(|node| node.get(&guest.vmid))
-        .map_or((false, None), |(running, lock)| (*running, lock.as_deref()));
+    let Some(Some(node)) = states.get(&(guest.node.clone(), guest.kind)) else {
+        return Ok(Sighting::Unknown(absence::unreachable_node(&guest.node)));
+    };
     let name = found.name.as_deref();
+    let gone = || Sighting::Busy(format!("{} is being moved or deleted", describe(guest, name)));
+    // It was in the listing of the cluster a moment ago.
+    let Some((running, lock)) = node.get(&guest.vmid) else { return Ok(gone()) };
+    let (running, lock) = (*running, lock.as_deref());
     let busy = |lock: &str| Sighting::Busy(format!("{} is locked ({lock})", describe(guest, name)));
     if let Some(lock) = lock.filter(|lock| is_in_the_making(lock)) {
         return Ok(busy(lock));
     }
+    let named = describe(guest, name);
     let doing = format!("read {guest}");
-    let failed = |error: CallError| error.explain(&doing);
-    let Some(config) = guest.config_if_any(client).await.map_err(failed)? else {
-        // It was in the listing a moment ago.
-        return Ok(Sighting::Busy(format!("{} is being moved or deleted", describe(guest, name))));
+    let hidden = |error: CallError| match absence::unseen(&error, &guest.node, &named) {
+        Some(unseen) => Ok(Sighting::Unknown(unseen)),
+        None => Err(error.explain(&doing)),
+    };
+    let config = match guest.config_if_any(client).await {
+        Ok(Some(config)) => config,
+        Ok(None) => return Ok(gone()),
+        Err(error) => return hidden(error),
     };
     if let Some(lock) = config.lock.as_deref().filter(|lock| is_in_the_making(lock)) {
         return Ok(busy(lock));
@@ -150,7 +183,10 @@ async fn sight(client: &Client, found: &Found<'_>, states: &NodeGuests) -> Resul
     }
     let covers = Covers::of(wanted);
     let firewall = match covers.firewall {
-        true => Some(guest.firewall(client).await.map_err(failed)?),
+        true => match guest.firewall(client).await {
+            Ok(firewall) => Some(firewall),
+            Err(error) => return hidden(error),
+        },
         false => None,
     };
     let mut observed = observed_guest(guest, &config, running, found.pool.as_deref(), firewall, &covers);

@@ -4,10 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use futures::stream::{self, StreamExt, TryStreamExt};
 use sha2::{Digest, Sha256};
-use strata_engine::{Observed, ProviderError, Sighting, Wanted};
+use strata_engine::{Observed, ProviderError, Sighting, Unseen, Wanted};
 use strata_resource::{Kind, Spec, Value};
 
-use crate::api::{ContentRow, Params};
+use crate::absence;
+use crate::api::{ApiErrorKind, ContentRow, NodeRow, Params};
 use crate::client::{CallError, Client};
 
 /// A storage, as seen from a node; from any node if it is shared.
@@ -48,12 +49,28 @@ async fn look_at(
     // One listing in any case: of the one kind of content, or of everything.
     let content = if contents.len() == 1 { contents.first().copied() } else { None };
     let node = text(wanted[indices[0]].spec, "node").unwrap_or_default();
-    let rows = match list(client, node, &place.storage, content).await {
+    let mut listed = list(client, node, &place.storage, content).await;
+    if place.node.is_none() && listed.as_ref().is_err_and(CallError::is_unreachable_node) {
+        // Every hypervisor sees the same content: any other one can be asked.
+        for other in others(client, node).await? {
+            listed = list(client, &other, &place.storage, content).await;
+            if !listed.as_ref().is_err_and(CallError::is_unreachable_node) {
+                break;
+            }
+        }
+    }
+    let named = format!("a volume on `{}`", place.storage);
+    let rows = match listed {
+        Ok(rows) => rows,
         // The storage has gone, and the volumes with it.
-        Err(error) if error.is_missing() => Vec::new(),
-        other => other.map_err(|error| {
-            error.explain(&format!("list the volumes of `{}` on `{node}`", place.storage))
-        })?,
+        Err(error) if error.says_no_storage(&place.storage) => Vec::new(),
+        Err(error) => {
+            let unseen =
+                absence::unseen(&error, node, &named).or_else(|| unlisted(&error, &place.storage, node));
+            let explained = || error.explain(&format!("list the volumes of `{}` on `{node}`", place.storage));
+            let unseen = unseen.ok_or_else(explained)?;
+            return Ok(indices.into_iter().map(|index| (index, Sighting::Unknown(unseen.clone()))).collect());
+        }
     };
     let mut judged = Vec::with_capacity(indices.len());
     for index in indices {
@@ -106,6 +123,24 @@ async fn prove(client: &Client, wanted: &Wanted<'_>, node: &str, row: &ContentRo
             stranger(format!("its name is ours, and nothing proves what is in it: {error}"))
         }
     }
+}
+
+/// A storage that is switched off, not mounted or not on this node: its volumes are somewhere all the same.
+fn unlisted(error: &CallError, storage: &str, node: &str) -> Option<Unseen> {
+    let CallError::Api(api) = error else { return None };
+    (api.kind == ApiErrorKind::Other && api.reason.contains(&format!("storage '{storage}'"))).then(|| {
+        Unseen::new(
+            format!("the volumes of `{storage}` on `{node}` cannot be seen: {}", api.reason),
+            format!("see that the storage `{storage}` is enabled and mounted on `{node}`, then plan again"),
+        )
+    })
+}
+
+async fn others(client: &Client, node: &str) -> Result<Vec<String>, ProviderError> {
+    let rows: Result<Vec<NodeRow>, CallError> = client.get("/nodes", Params::new()).await;
+    let rows = rows.map_err(|error| error.explain("list the nodes"))?;
+    let online = |row: &NodeRow| row.node != node && row.status.as_deref() != Some("offline");
+    Ok(rows.into_iter().filter(online).map(|row| row.node).collect())
 }
 
 fn text<'s>(spec: &'s Spec, field: &str) -> Option<&'s str> {

@@ -2,15 +2,24 @@
 
 use std::collections::BTreeMap;
 
+use strata_engine::ProviderError;
+
 use super::needs::Need;
-use crate::api::Scalar;
+use crate::api::{Params, Scalar};
+use crate::client::Client;
 
 /// Privileges by path. A value of 1 reaches down to paths below, 0 does not.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Permissions(BTreeMap<String, BTreeMap<String, bool>>);
+pub(crate) struct Permissions(BTreeMap<String, BTreeMap<String, bool>>);
 
 impl Permissions {
-    pub(super) fn new(answer: BTreeMap<String, BTreeMap<String, Scalar>>) -> Self {
+    /// As the server knows them now.
+    pub(crate) async fn read(client: &Client) -> Result<Self, ProviderError> {
+        let answer = client.get("/access/permissions", Params::new()).await;
+        Ok(Self::new(answer.map_err(|error| error.explain("read our own permissions"))?))
+    }
+
+    fn new(answer: BTreeMap<String, BTreeMap<String, Scalar>>) -> Self {
         let privileges = |row: BTreeMap<String, Scalar>| {
             row.into_iter().map(|(name, reaches_down)| (name, reaches_down.as_str() == "1")).collect()
         };
@@ -27,7 +36,7 @@ impl Permissions {
     }
 
     /// The nearest path that the server lists decides. A `*` stands for any one part that it lists.
-    fn has(&self, path: &str, privilege: &str) -> bool {
+    pub(crate) fn has(&self, path: &str, privilege: &str) -> bool {
         if let Some((before, after)) = path.split_once('*') {
             return self.0.keys().any(|listed| {
                 let part = listed.strip_prefix(before).and_then(|rest| rest.strip_suffix(after));

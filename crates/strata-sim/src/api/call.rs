@@ -29,7 +29,30 @@ impl Caller {
 pub struct Effects {
     pub upload: Option<Upload>,
     pub fetched: Option<Fetched>,
+    /// What goes wrong with the task that it starts.
+    pub task: Option<TaskFault>,
 }
+
+/// What a test orders for the task of a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TaskFault {
+    /// Its worker does not start: the call fails after everything that it did before.
+    NoWorker,
+    /// Its worker dies at once, and the node does not remember it.
+    Forgotten,
+    /// It ends with a warning.
+    Warns,
+}
+
+impl TaskFault {
+    /// Whether nothing of the task's work is done.
+    pub fn is_death(self) -> bool {
+        self != Self::Warns
+    }
+}
+
+/// Stands for a task that was not started; it never leaves the simulator.
+pub const NO_WORKER: &str = "no worker";
 
 pub struct Call<'w> {
     pub world: &'w mut World,
@@ -108,7 +131,16 @@ impl Call<'_> {
     /// Starts a task on a node and answers with its UPID. The work runs after this call, at the simulator's pace.
     pub fn spawn(&mut self, node: &str, kind: &str, id: impl Into<String>, work: Cont) -> Value {
         let user = self.user().to_owned();
-        Value::String(self.world.start_task(node, kind, &id.into(), &user, work))
+        if self.effects.task == Some(TaskFault::NoWorker) {
+            return Value::String(NO_WORKER.to_owned());
+        }
+        let upid = self.world.start_task(node, kind, &id.into(), &user, work);
+        match self.effects.task {
+            Some(TaskFault::Forgotten) => self.world.tasks.forget(&upid),
+            Some(TaskFault::Warns) => self.world.tasks.warn(&upid),
+            _ => {}
+        }
+        Value::String(upid)
     }
 
     /// The content of a URL, fetched between two runs of this call.

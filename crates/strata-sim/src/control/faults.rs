@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
-use crate::api::Verb;
+use crate::api::{TaskFault, Verb};
 
 /// Nobody holds a request longer than this.
 const MOST_HOLD: Duration = Duration::from_secs(600);
@@ -30,6 +30,12 @@ pub enum Kind {
     HoldAfter,
     /// A task fails with `text` before it does anything. Its path is `/tasks/TYPE/ID`.
     FailTask,
+    /// Carried out up to the task that it would start, and refused as that cannot be started.
+    NoWorker,
+    /// Answered with a task that does nothing and that nobody remembers.
+    ForgetTask,
+    /// Its task does its work and ends with a warning.
+    WarnTask,
 }
 
 /// A fault as it is ordered.
@@ -75,6 +81,8 @@ pub enum Verdict {
     Pass(Option<After>),
     Cut,
     Refuse(u16, String),
+    /// Carry it out; this becomes of its task.
+    Task(TaskFault),
 }
 
 /// A fault that strikes after the request was carried out.
@@ -238,6 +246,9 @@ impl Faults {
             }
             Kind::Cut => Verdict::Cut,
             Kind::FailTask => Verdict::Pass(None),
+            Kind::NoWorker => Verdict::Task(TaskFault::NoWorker),
+            Kind::ForgetTask => Verdict::Task(TaskFault::Forgotten),
+            Kind::WarnTask => Verdict::Task(TaskFault::Warns),
             Kind::HoldBefore => {
                 self.hold(id).await;
                 Verdict::Pass(None)

@@ -25,6 +25,8 @@ enum Change {
     Volume { volid: String, node: String, size: u64, content: Option<String>, vmid: Option<u32> },
     /// A volume disappears.
     Remove { volid: String, node: String },
+    /// A hypervisor crashes: its tasks and guests end where they are, and nobody reaches it until it is up again.
+    Host { node: String, up: bool },
     /// A storage has this many bytes left.
     Room { storage: String, bytes: u64 },
 }
@@ -61,6 +63,16 @@ pub fn apply(world: &mut World, change: &Value) -> Result<Value, String> {
         }
         Change::Remove { volid, node } => {
             world.free(&volid, &node).ok_or("no such volume")?;
+        }
+        Change::Host { node, up } => {
+            let now = world.now();
+            world.nodes.get_mut(&node).ok_or("no such node")?.down = !up;
+            if !up {
+                world.tasks.die_on(&node, now);
+                for guest in world.guests.values_mut().filter(|guest| guest.node == node) {
+                    guest.power.running = false;
+                }
+            }
         }
         Change::Room { storage, bytes } => {
             let node = world.nodes.keys().next().cloned().unwrap_or_default();

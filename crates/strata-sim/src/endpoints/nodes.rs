@@ -36,7 +36,7 @@ fn row(call: &Call<'_>, node: &Node) -> Map<String, Value> {
     row.insert("id".into(), json!(format!("node/{}", node.name)));
     row.insert("node".into(), json!(node.name));
     row.insert("type".into(), json!("node"));
-    row.insert("status".into(), json!("online"));
+    row.insert("status".into(), json!(if node.down { "offline" } else { "online" }));
     row.insert("level".into(), json!(""));
     row.insert("ssl_fingerprint".into(), json!(cert::fingerprint()));
     if call.may(&format!("/nodes/{}", node.name), "Sys.Audit") {

@@ -37,7 +37,8 @@ impl World {
 /// Whether a round of statistics has seen this guest.
 fn is_measured(world: &World, guest: &Guest) -> bool {
     let round = (ROUND * 1000.0 * world.second) as i64;
-    world.now_ms() - guest.created >= round
+    let down = world.nodes.get(&guest.node).is_some_and(|node| node.down);
+    !down && world.now_ms() - guest.created >= round
 }
 
 /// A guest; only its place is known before it was measured.
@@ -109,7 +110,8 @@ fn list(call: &mut Call<'_>) -> Reply {
     if asked("node") {
         rows.extend(world.nodes.values().map(|node| {
             let mut row = json!({
-                "id": format!("node/{}", node.name), "type": "node", "node": node.name, "status": "online",
+                "id": format!("node/{}", node.name), "type": "node", "node": node.name,
+                "status": if node.down { "offline" } else { "online" },
                 "level": "", "cgroup-mode": 2,
             });
             if call.may(&format!("/nodes/{}", node.name), "Sys.Audit")

@@ -103,6 +103,8 @@ async fn answer(
     let after = match shared.faults.arrive(verb, &format!("/kubernetes/{}{}", peer.host, request.path)).await
     {
         Verdict::Pass(after) => after,
+        // There are no tasks here.
+        Verdict::Task(_) => None,
         Verdict::Cut => return Err(Cut),
         Verdict::Refuse(status, text) => {
             let failure = Failure::new(status, super::failure::reason_of(status), text.trim_end());

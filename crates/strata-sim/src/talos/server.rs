@@ -86,6 +86,8 @@ async fn call(
     let verdict = shared.faults.arrive(verb, &format!("/talos/{target}{method}")).await;
     let after = match verdict {
         Verdict::Pass(after) => after,
+        // There are no tasks here.
+        Verdict::Task(_) => None,
         Verdict::Cut => return Err(Cut),
         Verdict::Refuse(status, text) => {
             return Ok(grpc::response(Err(Status::new(code_of(status), text.trim_end()))));

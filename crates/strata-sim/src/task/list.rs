@@ -47,6 +47,8 @@ pub struct Task {
     pub ended: u64,
     pub stop: Arc<Stop>,
     pub undo: Option<Undo>,
+    /// Its good end is one with a warning.
+    pub warns: bool,
 }
 
 impl Task {
@@ -100,6 +102,7 @@ impl Tasks {
             ended: 0,
             stop: Arc::default(),
             undo: None,
+            warns: false,
         };
         self.by_upid.insert(text.clone(), number);
         self.all.insert(number, task);
@@ -111,6 +114,35 @@ impl Tasks {
         text
     }
 
+    /// Its worker died at once, and nobody remembers it.
+    pub fn forget(&mut self, upid: &str) {
+        let Some(id) = self.by_upid.remove(upid) else { return };
+        self.all.remove(&id);
+        self.queue.retain(|(job, _)| job.id != id);
+    }
+
+    pub fn warn(&mut self, upid: &str) {
+        if let Some(task) = self.by_upid.get(upid).and_then(|id| self.all.get_mut(id)) {
+            task.warns = true;
+        }
+    }
+
+    /// The node died: its tasks end where they are, nothing is undone.
+    pub fn die_on(&mut self, node: &str, now: i64) {
+        let mut dead = Vec::new();
+        for (id, task) in &mut self.all {
+            if task.upid.node == node && task.exit.is_none() {
+                task.undo = None;
+                dead.push((*id, Arc::clone(&task.stop)));
+            }
+        }
+        for (id, stop) in dead {
+            self.finish(id, "unexpected status".to_owned(), now);
+            self.queue.retain(|(job, _)| job.id != id);
+            stop.ask();
+        }
+    }
+
     pub fn log(&mut self, id: u64, line: String) {
         if let Some(task) = self.all.get_mut(&id) {
             task.log.push(line);
@@ -118,9 +150,13 @@ impl Tasks {
     }
 
     /// Notes how a task ended, and frees its locks.
-    pub fn finish(&mut self, id: u64, exit: String, now: i64) {
+    pub fn finish(&mut self, id: u64, mut exit: String, now: i64) {
         self.locks.retain(|_, holder| *holder != id);
-        let Some(task) = self.all.get_mut(&id) else { return };
+        let Some(task) = self.all.get_mut(&id).filter(|task| task.exit.is_none()) else { return };
+        if task.warns && exit == "OK" {
+            task.log.push("WARN: this is a warning".to_owned());
+            exit = "WARNINGS: 1".to_owned();
+        }
         let last = if exit == "OK" {
             "TASK OK".to_owned()
         } else if exit.starts_with("WARNINGS") {

@@ -81,6 +81,8 @@ async fn answer(shared: &Arc<Shared>, host: &str, session: &mut Session, call: &
     let id = call.id.clone().unwrap_or_default();
     let after = match shared.faults.arrive(call.verb(), &format!("/truenas/{host}/{}", call.method)).await {
         Verdict::Pass(after) => after,
+        // There are no tasks here.
+        Verdict::Task(_) => None,
         Verdict::Cut => return None,
         Verdict::Refuse(status, text) => {
             return Some(rpc::answer(&id, Err(Error::Failed(number_of(status), text.trim_end().to_owned()))));

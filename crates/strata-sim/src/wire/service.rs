@@ -13,7 +13,7 @@ use percent_encoding::percent_decode_str;
 use super::format::{Body, Format, bare, page, plain_error, render};
 use super::{multipart, request};
 use crate::api::router::Found;
-use crate::api::{Args, Call, Caller, Effects, Refusal, Reply, Verb, fuse, no, wrong};
+use crate::api::{Args, Call, Caller, Effects, NO_WORKER, Refusal, Reply, Verb, fuse, no, wrong};
 use crate::auth::{self, Credentials};
 use crate::control::faults::Verdict;
 use crate::endpoints::router;
@@ -41,7 +41,7 @@ struct Asked {
 }
 
 pub(crate) async fn answer(shared: Arc<Shared>, request: Request<Incoming>) -> Result<Response<Body>, Cut> {
-    let asked = match read(request).await {
+    let mut asked = match read(request).await {
         Ok(asked) => asked,
         Err(early) => return Ok(*early),
     };
@@ -51,6 +51,10 @@ pub(crate) async fn answer(shared: Arc<Shared>, request: Request<Incoming>) -> R
     let verdict = shared.faults.arrive(asked.verb, &asked.path).await;
     let after = match verdict {
         Verdict::Pass(after) => after,
+        Verdict::Task(fault) => {
+            asked.effects.task = Some(fault);
+            None
+        }
         Verdict::Cut => return Err(Cut),
         Verdict::Refuse(status, text) => return Ok(render(asked.format, &Err(fuse(status, text)))),
     };
@@ -212,6 +216,9 @@ pub(crate) async fn execute(
                 "hostname lookup '{node}' failed - failed to get address info for: {node}: Name or service not known"
             )));
         }
+        if world.nodes.get(node).is_some_and(|node| node.down) && route.on_node {
+            return Err(fuse(595, "No route to host\n"));
+        }
         if route.on_node && node == "localhost" {
             let first = world.nodes.keys().next().cloned().unwrap_or_default();
             args.set("node", first);
@@ -240,6 +247,9 @@ pub(crate) async fn execute(
             Err(Refusal::After { seconds, then }) => {
                 tokio::time::sleep(shared.pace.scale(seconds as f64)).await;
                 return Err(*then);
+            }
+            Ok(answer) if answer.data == NO_WORKER => {
+                return Err(no("got no worker upid - start worker failed\n"));
             }
             settled => return settled,
         }

@@ -28,6 +28,9 @@ pub struct Node {
     pub dns: IndexMap<String, String>,
     pub hosts: String,
     pub timezone: String,
+    /// The others of the cluster cannot reach it.
+    #[serde(default)]
+    pub down: bool,
     /// The node's own options: description and so on.
     pub config: IndexMap<String, String>,
 }

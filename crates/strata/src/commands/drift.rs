@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use serde_json::json;
+use strata_engine::DriftKind;
 use strata_tofu::changes::Action;
 
 use super::{CHANGES, CommandResult};
@@ -27,8 +28,7 @@ pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
 
 pub(crate) async fn report(context: &Context, stacks: &[String], by_exit_code: bool) -> CommandResult {
     let workspace = Workspace::load_with_removed(context, stacks).await?;
-    let mut found = 0;
-    let mut refused = 0;
+    let (mut found, mut refused, mut hidden) = (0, 0, 0);
     for opened in workspace.open_all(stacks, Opening::LOOK).await? {
         let session = match opened {
             Opened::Native(session) => session,
@@ -58,6 +58,7 @@ pub(crate) async fn report(context: &Context, stacks: &[String], by_exit_code: b
         }
         found += drifts.len();
         refused += drifts.iter().filter(|drift| !drift.kind.is_corrected()).count();
+        hidden += drifts.iter().filter(|drift| matches!(drift.kind, DriftKind::Unknown { .. })).count();
     }
     workspace.tell_removed(stacks);
     let orphans = workspace.tell_orphans().await;
@@ -68,7 +69,12 @@ pub(crate) async fn report(context: &Context, stacks: &[String], by_exit_code: b
             .line(format!("{} everything is as it was applied", paint(style::CREATE, "no drift:")));
         return Ok(ExitCode::SUCCESS);
     }
+    if hidden > 0 {
+        context.printer.line(paint(style::WARNING, format!("{hidden} cannot be seen")));
+    }
+    let (found, refused) = (found - hidden, refused - hidden);
     let way = match (refused, found - refused) {
+        (0, 0) => return Ok(ExitCode::from(if by_exit_code { CHANGES } else { 0 })),
         (0, _) => "`strata apply` corrects it".to_owned(),
         (_, 0) => "`strata apply` cannot correct it, and says why".to_owned(),
         (refused, _) => {

@@ -8,7 +8,7 @@ use strata_engine::{ApplyOptions, ApplyReport, LockedRun, Plan, PlanFile, StopSi
 use strata_secret::SecretBytes;
 use strata_source::EffectiveStack;
 
-use super::planned::{Planned, show};
+use super::planned::{Planned, not_seen, show};
 use crate::command_error::{CommandError, ErrorKind};
 use crate::printer::Printer;
 use crate::style::{self, paint};
@@ -357,7 +357,8 @@ async fn apply(
     // Under the lock nobody else has changed anything since the plan was made.
     plan.serial = run.state().serial;
     let report = run.apply(plan, options).await?;
-    if report.is_success() {
+    // With an entry open the journal would be replayed over the change.
+    if report.is_success() && run.open_entries() == 0 {
         keep_key(session, run).await?;
         if run.state().outputs != session.outputs {
             run.edit(|document| document.outputs.clone_from(&session.outputs)).await?;
@@ -468,7 +469,12 @@ fn tell(
             planned.iter().for_each(|one| total += one.summary());
             printer.line(views::plan::render_applied(&total));
         }
-        return Ok(());
+        let unknown: usize = planned.iter().map(Planned::unknown).sum();
+        return match unknown {
+            0 => Ok(()),
+            unknown => Err(CommandError::failed(not_seen(unknown))
+                .hint("everything else is done; apply again when what the plan names can be seen")),
+        };
     }
     let mut own = None;
     for report in reports {

@@ -98,7 +98,8 @@ pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
     if blocked {
         return Err(CommandError::silent(ErrorKind::Refused));
     }
-    let changes = planned.iter().any(|one| one.has_changes() || one.is_open());
+    // What cannot be seen may have changed.
+    let changes = planned.iter().any(|one| one.has_changes() || one.is_open() || one.unknown() > 0);
     Ok(if changes && args.detailed_exitcode { ExitCode::from(CHANGES) } else { ExitCode::SUCCESS })
 }
 

@@ -118,6 +118,14 @@ impl<'w> Planned<'w> {
         matches!(self, Self::Native(_, plan) if !plan.problems.is_empty())
     }
 
+    /// What cannot be seen, and is left as it is.
+    pub(crate) fn unknown(&self) -> usize {
+        match self {
+            Self::Native(_, plan) => plan.unknown.len(),
+            Self::Driven(..) | Self::Deferred { .. } => 0,
+        }
+    }
+
     /// Whether an interrupted run left something open, which the next apply looks at first.
     pub(crate) fn is_open(&self) -> bool {
         matches!(self, Self::Native(_, plan) if !plan.open.is_empty())
@@ -137,7 +145,7 @@ impl<'w> Planned<'w> {
                 for step in &plan.steps {
                     printer.event(&views::plan::PlannedStep::new(step));
                 }
-                for problem in &plan.problems {
+                for problem in plan.unknown.iter().chain(&plan.problems) {
                     printer.event(&json!({"event": "problem", "problem": problem}));
                 }
             }
@@ -177,6 +185,14 @@ impl<'w> Planned<'w> {
     }
 }
 
+/// What a plan leaves as it is because nobody can see it.
+pub(crate) fn not_seen(count: usize) -> String {
+    match count {
+        1 => "1 object cannot be seen: it is left as it is".to_owned(),
+        _ => format!("{count} objects cannot be seen: they are left as they are"),
+    }
+}
+
 /// Shows the plans of all stacks, with one summary under them.
 pub(crate) fn show(printer: Printer, planned: &[Planned<'_>]) {
     let mut total = Summary::default();
@@ -207,6 +223,12 @@ pub(crate) fn show(printer: Printer, planned: &[Planned<'_>]) {
     printer.event(&json!({"event": "summary", "summary": total}));
     if planned.iter().any(Planned::is_blocked) {
         printer.line(paint(style::ERROR, "refused: nothing is done until the above is settled"));
+    } else if total.changes() == 0 && planned.iter().any(|one| one.unknown() > 0) {
+        printer.line(format!(
+            "{} {} unchanged",
+            paint(style::CHANGE, "nothing to do with what can be seen:"),
+            total.unchanged
+        ));
     } else if total.changes() == 0 && planned.iter().any(Planned::is_open) {
         let first = paint(style::CHANGE, "only what an interrupted run left open is finished:");
         printer.line(format!("{first} {} unchanged", total.unchanged));
@@ -218,6 +240,10 @@ pub(crate) fn show(printer: Printer, planned: &[Planned<'_>]) {
         ));
     } else {
         printer.line(views::plan::render_summary(&total));
+    }
+    let unknown: usize = planned.iter().map(Planned::unknown).sum();
+    if unknown > 0 {
+        printer.line(paint(style::WARNING, not_seen(unknown)));
     }
     if !radius.is_empty() {
         let parts: Vec<String> = radius

@@ -15,6 +15,10 @@ pub(crate) fn render(drift: &Drift) -> String {
         DriftKind::Busy { what } | DriftKind::Silent { what } => {
             format!("  {} {name}  {what}\n", paint(style::WARNING, "!"))
         }
+        DriftKind::Unknown { what, hint } => {
+            let hint = format!("      {} {hint}", paint(style::HINT, "hint:"));
+            format!("  {} {name}  {what}\n{hint}\n", paint(style::WARNING, "?"))
+        }
         DriftKind::Unfinished => {
             format!("  {} {name}  an interrupted run left it unfinished\n", paint(style::WARNING, "!"))
         }

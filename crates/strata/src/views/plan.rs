@@ -50,6 +50,9 @@ pub(crate) fn render(plan: &Plan, columns: usize, whole: bool) -> String {
             paint(style::STRONG, address),
         );
     }
+    for unknown in &plan.unknown {
+        text.push_str(&render_obstacle(unknown, paint(style::WARNING, "  ?")));
+    }
     for problem in &plan.problems {
         text.push_str(&render_problem(problem));
     }
@@ -340,12 +343,11 @@ fn list_rows(path: &FieldPath, before: &[Value], after: &[Value], note: &str) ->
 }
 
 pub(crate) fn render_problem(problem: &Problem) -> String {
-    let mut text = format!(
-        "{} {}: {}\n",
-        paint(style::ERROR, "  ✗"),
-        paint(style::STRONG, &problem.address),
-        problem.message
-    );
+    render_obstacle(problem, paint(style::ERROR, "  ✗"))
+}
+
+fn render_obstacle(problem: &Problem, sign: String) -> String {
+    let mut text = format!("{sign} {}: {}\n", paint(style::STRONG, &problem.address), problem.message);
     if let Some(origin) = &problem.origin {
         let _ = writeln!(text, "      {} {origin}", paint(style::FAINT, "-->"));
     }

@@ -172,6 +172,7 @@ impl EventSink for Progress {
                     Resolution::Adopted => "it is there and ours, the plan completes it",
                     Resolution::NotDone => "nothing had been done",
                     Resolution::LeftToStranger => "something that is not ours is there, left alone",
+                    Resolution::StaysOpen => "what came of it cannot be seen: it stays open, the rest goes on",
                 };
                 self.say(format!("  {} {}: {what}", paint(style::CREATE, "✓"), resolved.address));
             }

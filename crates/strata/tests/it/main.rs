@@ -6,6 +6,7 @@ mod bad_input;
 mod bare_metal;
 mod bench;
 mod breadth;
+mod changed_source;
 mod cluster;
 mod collect;
 mod dead_runner;
@@ -17,6 +18,7 @@ mod findings;
 #[path = "../../../strata-state/tests/it/gitlab_server.rs"]
 #[allow(dead_code)]
 mod gitlab_server;
+mod half_truths;
 mod honest;
 mod imported;
 mod interrupts;
@@ -35,4 +37,5 @@ mod strangers;
 mod talos_verbs;
 mod team;
 mod tofu;
+mod windows;
 mod world;

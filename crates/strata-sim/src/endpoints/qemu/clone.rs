@@ -6,7 +6,9 @@ use super::drive::{self, Drive};
 use super::{config::snapname, net, permit, schema};
 use crate::api::format::parse_volume_id;
 use crate::api::param::usual;
-use crate::api::{Call, Check, Perm, Refusal, Reply, Route, flag, format, int, no, post, text, wrong};
+use crate::api::{
+    Call, Check, Perm, Refusal, Reply, Route, TaskFault, flag, format, int, no, post, text, wrong,
+};
 use crate::endpoints::guest::{check_bridge, check_lock};
 use crate::task::{Job, LockKey, Step, work};
 use crate::world::guest::Config;
@@ -89,6 +91,13 @@ fn clone(call: &mut Call<'_>) -> Reply {
     let parts = parts(call.world, &order)?;
     check_access(call, &order, &parts)?;
     let (vmid, newid) = (order.vmid, order.newid);
+    if call.effects.task.is_some_and(TaskFault::is_death) && !call.world.guests.contains_key(&newid) {
+        // The VMID is claimed before the task begins, and stays so.
+        let on = order.target.as_ref().unwrap_or(&node);
+        let mut claimed = Guest::new(newid, on, GuestKind::Qemu, call.user(), call.world.now_ms());
+        claimed.config.insert("lock".to_owned(), "clone".to_owned());
+        call.world.guests.insert(newid, claimed);
+    }
     let work =
         work(move |_, _| Ok(Step::lock(LockKey::Qemu(newid), move |world, job| begin(world, job, order))));
     Ok(call.spawn(&node, "qmclone", vmid.to_string(), work).into())
