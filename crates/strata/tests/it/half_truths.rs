@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use crate::findings::unlock_as_told;
 use crate::kill::assert_same;
+use crate::windows::guest;
 use crate::world::World;
 
 /// Every object that the access control can hide, one by one.
@@ -31,15 +32,13 @@ fn hide(world: &World, path: &str, hidden: bool) {
 fn part(export: &Value, path: &str) -> Value {
     let name = path.rsplit('/').next().unwrap();
     match path.split('/').nth(1) {
-        Some("vms") => export["guests"].get(name).cloned().unwrap_or(Value::Null),
+        Some("vms") => guest(export, name),
         Some("storage") => {
             let text = export["volumes"].to_string();
-            json!(
-                text.matches(&format!("{name}:iso")).count()
-                    + text.matches(&format!("{name}:import")).count()
-            )
+            let count = |kind: &str| text.matches(&format!("{name}:{kind}/strata-")).count();
+            json!(count("iso") + count("import") + count("vztmpl"))
         }
-        _ => export["pools"].get(name).cloned().unwrap_or(Value::Null),
+        _ => json!(export["pools"].get(name).is_some()),
     }
 }
 
@@ -49,6 +48,7 @@ fn hide_one(path: &str) {
     let empty = world.export();
     world.strata().run(&["apply", "--yes"]).ok();
     let before = world.export();
+    assert_ne!(part(&before, path), Value::Null, "{path}");
     hide(&world, path, true);
     let plan = world.strata().run(&["plan"]);
     assert!(

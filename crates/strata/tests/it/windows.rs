@@ -4,6 +4,12 @@ use serde_json::{Value, json};
 
 use crate::world::{STACK, World};
 
+/// One guest of an export.
+pub(crate) fn guest(export: &Value, vmid: &str) -> Value {
+    let mut guests = export["guests"].as_array().into_iter().flatten();
+    guests.find(|guest| guest["vmid"].to_string() == vmid).cloned().unwrap_or(Value::Null)
+}
+
 const FILE: &str = "stacks/web/stack.yaml";
 
 /// Holds the answer to the k-th request, lets somebody act, and lets the run go on. False if the run ended before that.
@@ -47,21 +53,15 @@ fn survives_updates(k: u64) -> bool {
         world.sim.control().change(&json!({"method": "POST", "path": path, "params": rule}));
     });
     if struck {
-        let guests = world.export()["guests"].clone();
         for vmid in ["9100", "9200"] {
-            assert!(
-                guests[vmid].to_string().contains("77"),
-                "{k}: the setting of {vmid} is lost: {}",
-                guests[vmid]
-            );
+            let guest = guest(&world.export(), vmid);
+            assert!(guest.to_string().contains("77"), "{k}: the setting of {vmid} is lost: {guest}");
         }
     }
     let again = world.strata().run(&["apply", "--yes"]);
     assert_eq!(again.code, 0, "{k}: {}", again.all());
-    let guests = world.export()["guests"].clone();
-    assert!(
-        guests["9100"].to_string().contains("6144") && (!struck || guests["9100"].to_string().contains("77"))
-    );
+    let guest = guest(&world.export(), "9100").to_string();
+    assert!(guest.contains("6144") && (!struck || guest.contains("77")), "{k}: {guest}");
     world.assert_settled();
     struck
 }
@@ -82,9 +82,8 @@ fn stranger_survives_creates(k: u64) -> bool {
         }
     });
     let taken = taken.into_inner();
-    let whole = |world: &World| -> Vec<Value> {
-        taken.iter().map(|vmid| world.export()["guests"][vmid].clone()).collect()
-    };
+    let whole =
+        |world: &World| -> Vec<Value> { taken.iter().map(|vmid| guest(&world.export(), vmid)).collect() };
     let before = whole(&world);
     assert!(before.iter().all(|guest| guest.to_string().contains("of somebody")), "{k}: {before:?}");
     let again = world.strata().run(&["apply", "--yes"]);
