@@ -97,7 +97,7 @@ pub(crate) async fn controllers(
     };
     cut(context, "the controllers of Flux", controllers).await?;
     let controllers = install.controllers();
-    let installed = names(controllers.iter().map(|(name, _)| name.as_ref()));
+    let installed = names(controllers.keys().map(|name| name.as_ref()));
     Ok(Outcome { facts: Spec::from([(CONTROLLERS.to_owned(), installed)]) })
 }
 
