@@ -7,7 +7,8 @@ use crate::world::{STACK, World};
 /// One guest of an export.
 pub(crate) fn guest(export: &Value, vmid: &str) -> Value {
     let mut guests = export["guests"].as_array().into_iter().flatten();
-    guests.find(|guest| guest["vmid"].to_string() == vmid).cloned().unwrap_or(Value::Null)
+    let vmid: u64 = vmid.parse().unwrap();
+    guests.find(|guest| guest["vmid"] == vmid).cloned().unwrap_or(Value::Null)
 }
 
 const FILE: &str = "stacks/web/stack.yaml";

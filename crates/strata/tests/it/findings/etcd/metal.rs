@@ -52,8 +52,8 @@ impl Metal {
 
     fn machine(&self, key: &str) -> Value {
         let talos = self.sim.control().call("GET", "/_sim/talos", None);
-        let machines = talos["machines"].as_array().unwrap().iter();
-        machines.filter(|machine| machine["machine"] == key).next().unwrap().clone()
+        let mut machines = talos["machines"].as_array().unwrap().iter();
+        machines.find(|machine| machine["machine"] == key).unwrap().clone()
     }
 }
 
