@@ -1,5 +1,6 @@
 //! Checks across files: what no single file can know.
 
+mod bundles;
 mod collisions;
 mod gitops;
 mod guests;
@@ -39,6 +40,7 @@ pub(crate) fn check(repository: &Repository, world: &dyn World, diagnostics: &mu
     collisions::check(&guests, diagnostics);
     ranges::check(repository, &guests, diagnostics);
     secrets::check(repository, world, diagnostics);
+    bundles::check(repository, world, diagnostics);
 }
 
 /// The nearest name as a hint, or all of them where none is near.

@@ -1,1 +1,3 @@
-//! Changes that would break a running cluster.
+//! Changes that would break a running cluster, and keys that two clusters would share.
+
+mod keys;
