@@ -93,6 +93,8 @@ record! {
         "cni" cni: Option<Cni>;
         /// instead of `cni`: URLs of manifests that Talos applies at bootstrap
         "cniManifests" cni_manifests: Vec<String>;
+        /// whether kube-proxy runs; `false` where the network plug-in does its work, as Cilium can
+        "kubeProxy" kube_proxy: Option<bool>;
         /// workloads may run on control planes
         "scheduleOnControlPlanes" schedule_on_control_planes: Option<bool>;
     }

@@ -189,6 +189,7 @@ impl Workspace<'_> {
             configs: plan.configs,
             secrets: bundle,
             bootstrapped: recorded(state, Kind::Bootstrap).next().is_some(),
+            bootstrapped_as: recorded(state, Kind::Bootstrap).map(|(name, _)| name.to_owned()).collect(),
             ending: opening.destroy,
             waits_for_cni: plan.waits_for_cni,
             allow_even: plan.allow_even,
