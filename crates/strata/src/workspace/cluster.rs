@@ -14,7 +14,7 @@ use strata_kubernetes::flux::{AGE_KEY_ENTRY, SOPS_AGE, prove_age_key};
 use strata_net::TlsTrust;
 use strata_proxmox::ProxmoxProvider;
 use strata_resource::{Kind, Resource, ResourceGraph, Spec, Value};
-use strata_secret::{DigestKey, SecretBytes};
+use strata_secret::DigestKey;
 use strata_secrets::Recipient;
 use strata_source::EffectiveStack;
 use strata_source::cluster::Cluster as Written;
