@@ -1,6 +1,8 @@
 //! A Talos cluster: its boot image and its VMs, what Talos is told on each, and what the cluster then has once.
 
 mod config;
+#[cfg(test)]
+mod every_field;
 mod gitops;
 mod machine;
 mod schematic;

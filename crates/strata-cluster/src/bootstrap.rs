@@ -6,6 +6,7 @@ use strata_state::Action;
 use crate::cluster::{Cluster, NodePlace};
 use crate::error::{guard, talos};
 use crate::restore;
+use crate::shared_address;
 use crate::survivors::Survey;
 use crate::wait::{Seen, until, until_done};
 
@@ -17,6 +18,13 @@ pub(crate) async fn execute(
     match operation.action {
         Action::Create | Action::Update => begin(cluster, context).await.map(|()| Outcome::default()),
         Action::Delete if cluster.options.ending => Ok(Outcome::default()),
+        // The same etcd, recorded under a name that it has no more.
+        Action::Delete
+            if operation.address.name() != cluster.name()
+                && cluster.options.bootstrapped_as.contains(cluster.name()) =>
+        {
+            Ok(Outcome::default())
+        }
         Action::Delete => Err(guard(
             "the cluster would get another etcd in the place of the one that it has",
             "`strata destroy` takes down a whole cluster",
@@ -37,7 +45,10 @@ async fn begin(cluster: &Cluster, context: &dyn OperationContext) -> Result<(), 
             let first = &first(cluster)?;
             match &cluster.options.restoring {
                 Some(copy) => restore::from_copy(cluster, first, copy, context).await?,
-                None => from_nothing(cluster, first, context).await?,
+                None => {
+                    shared_address::refuse_taken(cluster).await?;
+                    from_nothing(cluster, first, context).await?;
+                }
             }
         }
     }

@@ -73,6 +73,8 @@ pub struct ClusterOptions {
     pub secrets: SecretsBundle,
     /// The state says that etcd was begun.
     pub bootstrapped: bool,
+    /// The names under which the state knows its etcd: the one that the source gives it, and what another name left.
+    pub bootstrapped_as: BTreeSet<String>,
     /// The whole cluster is destroyed: its machines go, and nobody has to be asked.
     pub ending: bool,
     /// Somebody else installs the network plug-in.

@@ -38,6 +38,7 @@ pub(crate) fn of(cluster: &Cluster, operation: &Operation) -> Option<Forecast> {
         || cluster.due.lock().unwrap_or_else(PoisonError::into_inner).contains(operation.address.name());
     if operation.touches("version")
         || operation.touches("left_etcd")
+        || operation.touches("installer")
         || (operation.touches("cordoned") && due())
     {
         return Some(Forecast::Restarts);

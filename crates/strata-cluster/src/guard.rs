@@ -7,7 +7,7 @@ use strata_engine::{
     Consequence, Forecast, Objection, Operation, OperationContext, Outcome, Provider, ProviderError,
     Sighting, Wanted,
 };
-use strata_resource::Kind;
+use strata_resource::{Kind, is_felt};
 use strata_state::{Action, OpenEntry};
 
 use crate::cluster::Cluster;
@@ -26,15 +26,20 @@ impl GuardedProvider {
         Self { inner, clusters }
     }
 
-    /// The cluster whose node a VM is, if the operation takes it down for a while.
-    fn disturbed(&self, operation: &Operation) -> Option<&Arc<Cluster>> {
-        let disturbs = match operation.action {
-            Action::Update => operation.restart || operation.touches("power"),
+    /// The cluster whose node a VM is, if the node feels the operation, and how.
+    fn disturbed(&self, operation: &Operation) -> Option<(&Arc<Cluster>, Disturbance)> {
+        let disturbance = match operation.action {
+            Action::Update if operation.restart || operation.touches("power") => Disturbance::Restart,
+            // Unplugged and plugged in elsewhere, moved to another hypervisor or storage: it should stay up, and may not.
+            Action::Update if operation.changes.iter().any(|change| is_felt(&change.path)) => {
+                Disturbance::Jolt
+            }
             // Its machine has left the cluster before.
-            Action::Create | Action::Delete => false,
+            Action::Update | Action::Create | Action::Delete => return None,
         };
         let (_, cluster) = self.clusters.iter().find(|(stack, _)| operation.address.stack() == stack)?;
-        (operation.address.kind() == Kind::Vm && disturbs && !cluster.options.ending).then_some(cluster)
+        let is_node = operation.address.kind() == Kind::Vm && !cluster.options.ending;
+        is_node.then_some((cluster, disturbance))
     }
 }
 
@@ -87,8 +92,8 @@ impl Provider for GuardedProvider {
     ) -> Result<Outcome, ProviderError> {
         let place = self
             .disturbed(operation)
-            .and_then(|cluster| Some((cluster, cluster.place(operation.address.name())?)));
-        let Some((cluster, node)) = place.filter(|(cluster, _)| cluster.is_alive()) else {
+            .and_then(|(cluster, what)| Some((cluster, what, cluster.place(operation.address.name())?)));
+        let Some((cluster, disturbance, node)) = place.filter(|(cluster, ..)| cluster.is_alive()) else {
             return self.inner.execute(operation, context).await;
         };
         let wanted = cluster.wanted(&node);
@@ -98,7 +103,7 @@ impl Provider for GuardedProvider {
             cluster.wait_answer(&wanted, context).await?;
             return Ok(outcome);
         }
-        let turn = cluster.begin_turn(&node, Disturbance::Restart, context).await?;
+        let turn = cluster.begin_turn(&node, disturbance, context).await?;
         if moving::rewrites_drive(operation) {
             moving::tell_ahead(cluster, &wanted, context).await?;
         }

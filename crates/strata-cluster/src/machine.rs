@@ -239,7 +239,7 @@ async fn update(
     let moves = reached.address != node.address;
     // What DHCP gives is asked for again when the machine starts.
     let asks_again = moves && node.lease.is_some();
-    let upgrades = operation.touches("version");
+    let upgrades = operation.touches("version") || operation.touches("installer");
     let tells = tells(operation);
     let reboot = match tells {
         true => effect(&running.version, &running.config, &told(config(cluster, node)?, &running.config)),

@@ -16,6 +16,7 @@ use crate::etcd::no_majority;
 use crate::kubernetes::version_of;
 use crate::machine::keeps_keys;
 use crate::node::Contact;
+use crate::{running, shared_address};
 
 pub(crate) async fn objections(
     cluster: &Cluster,
@@ -25,6 +26,8 @@ pub(crate) async fn objections(
     if cluster.options.ending {
         return Ok(found);
     }
+    found.extend(running::objections(cluster, operations));
+    found.extend(shared_address::objection(cluster, operations).await);
     found.extend(versions(cluster, operations));
     found.extend(majority(cluster, operations));
     found.extend(addresses(cluster, operations).await?);

@@ -12,6 +12,7 @@ use strata_talos::config_spec;
 use crate::cluster::Cluster;
 use crate::error::{kube, talos};
 use crate::etcd::Membership;
+use crate::installer::Installed;
 use crate::node::{Contact, Running};
 use crate::rolling::{CORDONED_BY, REBOOT_DUE};
 use crate::{bootstrap, flux, kubernetes, secret};
@@ -185,7 +186,11 @@ async fn machine(
                 note_due(cluster, name).await?;
             }
             let left = left_etcd(cluster, name, running, etcd).await?;
-            observed_machine(cluster, wanted, running, media, (cordoned.contains(name), left))
+            let installed = match cluster.place(name) {
+                Some(node) => cluster.installed(&node.address).await?,
+                None => Installed::default(),
+            };
+            observed_machine(cluster, wanted, running, media, &installed, (cordoned.contains(name), left))
         }
     })
 }
@@ -236,6 +241,7 @@ fn observed_machine(
     wanted: &Wanted<'_>,
     running: &Running,
     media: Option<&'static str>,
+    installed: &Installed,
     (cordoned, left_etcd): (bool, bool),
 ) -> Sighting {
     let mut seen = cluster.seen.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -259,6 +265,12 @@ fn observed_machine(
     }
     if let Some(media) = media {
         put("media", Value::text(media));
+    }
+    if let Some(installer) = wanted.spec.get("installer").and_then(Value::as_text) {
+        put("installer", Value::Text(installed.reference(installer)));
+    }
+    if let Some(arch) = recorded.and_then(|spec| spec.get("arch")).or(wanted.spec.get("arch")) {
+        put("arch", arch.clone());
     }
     // Which VM it runs on cannot be asked of Talos; the state knows it, and a machine that it does not know runs on the one there is.
     if let Some(vm) = recorded.and_then(|spec| spec.get("vm")).or(wanted.spec.get("vm")) {

@@ -124,7 +124,7 @@ async fn reboot(client: &TalosClient, context: &dyn OperationContext) -> Result<
     }
 }
 
-/// Another version of Talos, and the reboot into it.
+/// Another image of Talos, and the reboot into it: another version, or another schematic of the same.
 pub(crate) async fn upgrade(
     cluster: &Cluster,
     operation: &Operation,
@@ -135,7 +135,9 @@ pub(crate) async fn upgrade(
     let image = text(&operation.spec, "installer")
         .ok_or_else(|| internal(format!("`{}` has no image to be upgraded with", node.name)))?;
     let client = cluster.talos(&node.address)?;
-    if client.version().await.map_err(talos)?.tag == wanted {
+    if client.version().await.map_err(talos)?.tag == wanted
+        && cluster.installed(&node.address).await?.is_from(image)
+    {
         return Ok(());
     }
     let boot = client.boot_id().await.map_err(talos)?;
@@ -145,7 +147,7 @@ pub(crate) async fn upgrade(
     ways.asked(cluster, "the upgrade", context, |client: TalosClient| async move {
         if !installed.load(Ordering::SeqCst) {
             context.before_write()?;
-            context.progress(&format!("is upgraded to {wanted}"));
+            context.progress(&format!("is upgraded to {wanted} by `{image}`"));
             match client.upgrade(image, &mut |line| context.progress(line)).await {
                 Ok(Upgraded::NeedsReboot) => installed.store(true, Ordering::SeqCst),
                 Ok(Upgraded::Rebooting) => return Ok(Seen::NotYet("it goes down".to_owned())),
@@ -157,6 +159,12 @@ pub(crate) async fn upgrade(
     })
     .await?;
     let version = cluster.talos(&node.address)?.version().await.map_err(talos)?.tag;
+    let installed = cluster.installed(&node.address).await?;
+    if version == wanted && !installed.is_from(image) {
+        let message = format!("`{}` rebooted, and was not installed from `{image}`", node.name);
+        return Err(ProviderError::new(ErrorClass::TaskFailed, message)
+            .hint("the console of the node says why; `strata apply` tries again"));
+    }
     if version == wanted {
         return Ok(());
     }

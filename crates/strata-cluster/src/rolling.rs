@@ -26,6 +26,8 @@ pub(crate) enum Disturbance {
     Join,
     /// A part of Kubernetes on it becomes another version; its Talos stays up.
     Component,
+    /// It should stay up, and may be away for a moment: its network or its disk is moved.
+    Jolt,
     /// It goes down and comes back.
     Restart,
     /// It goes for good.
@@ -55,11 +57,13 @@ impl Cluster {
             let etcd = self.etcd().await?;
             match what {
                 Disturbance::Light | Disturbance::Join | Disturbance::Component => {}
-                Disturbance::Restart => etcd.may_pause(&node.name, self.options.allow_even)?,
+                Disturbance::Jolt | Disturbance::Restart => {
+                    etcd.may_pause(&node.name, self.options.allow_even)?;
+                }
                 Disturbance::Leave => etcd.may_leave(&node.name)?,
             }
             self.copy_etcd(context).await?;
-        } else if what == Disturbance::Restart {
+        } else if matches!(what, Disturbance::Jolt | Disturbance::Restart) {
             // Workers wait for each other by the lock; but nothing is disturbed while etcd is in trouble.
             let etcd = self.etcd().await?;
             if let Some(unwell) = etcd.unwell().first() {

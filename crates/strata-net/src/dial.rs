@@ -80,6 +80,11 @@ impl DialMap {
         stream.set_nodelay(true)?;
         Ok(stream)
     }
+
+    /// Whether somebody accepts a connection there. Nobody does where none comes about in this time.
+    pub async fn answers(&self, place: &str, within: std::time::Duration) -> bool {
+        matches!(tokio::time::timeout(within, self.connect(place)).await, Ok(Ok(_)))
+    }
 }
 
 /// This machine itself is in no network that a gateway leads to.

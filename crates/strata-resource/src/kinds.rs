@@ -12,8 +12,29 @@ mod vm;
 
 use std::sync::LazyLock;
 
-use crate::Kind;
 use crate::rules::KindRules;
+use crate::{FieldPath, Kind};
+
+/// Fields of a guest that only concern Proxmox and people. A change of any other one can be felt inside of a running guest, even if it
+/// needs no restart: its network is unplugged for a moment, its disk or the whole guest moves, a firewall closes.
+const UNFELT: [&str; 11] = [
+    "boot_media",
+    "clone",
+    "mark",
+    "name",
+    "notes",
+    "onboot",
+    "pool",
+    "protection",
+    "startup",
+    "tags",
+    "timeouts",
+];
+
+/// Whether a running guest may feel a change of this field.
+pub fn is_felt(path: &FieldPath) -> bool {
+    path.first().is_some_and(|field| !UNFELT.contains(&field))
+}
 
 pub(crate) fn rules(kind: Kind) -> &'static KindRules {
     static IMAGE: LazyLock<KindRules> = LazyLock::new(image::rules);

@@ -18,6 +18,7 @@ pub use diff::{FieldChange, Refusal, SpecDiff, diff_specs, diff_unfinished, drif
 pub use graph::{GraphError, Layer, Resource, ResourceGraph, RestartPolicy, Stage};
 pub use identity::{CommentMark, Lineage, Mark, identity_of};
 pub use kind::Kind;
+pub use kinds::is_felt;
 pub use path::FieldPath;
 pub use rules::{ChangeEffect, FieldRule, KindRules, Literal, Unit};
 pub use value::{Secret, Spec, Value, claimed_spec, stored_spec};

@@ -1,5 +1,7 @@
 //! Checks across files: what no single file can know.
 
+mod bundles;
+mod clusters;
 mod collisions;
 mod gitops;
 mod guests;
@@ -15,6 +17,7 @@ mod secrets;
 mod storages;
 mod targets;
 mod templates;
+mod vips;
 
 pub use gitops::FLUX_HOMELESS;
 
@@ -33,12 +36,15 @@ pub(crate) fn check(repository: &Repository, world: &dyn World, diagnostics: &mu
     hypervisors::check(repository, diagnostics);
     objects::check(repository, diagnostics);
     network::check(repository, diagnostics);
+    clusters::check(repository, diagnostics);
     outputs::check(repository, diagnostics);
     gitops::check(repository, diagnostics);
     let guests = guests::all(repository, diagnostics);
     collisions::check(&guests, diagnostics);
+    vips::check(repository, &guests, diagnostics);
     ranges::check(repository, &guests, diagnostics);
     secrets::check(repository, world, diagnostics);
+    bundles::check(repository, world, diagnostics);
 }
 
 /// The nearest name as a hint, or all of them where none is near.

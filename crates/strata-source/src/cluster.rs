@@ -1,5 +1,6 @@
 //! `clusters/<name>/cluster.yaml`: a Talos cluster and the machines it runs on.
 
+pub mod bundle;
 pub mod flat;
 pub mod gitops;
 pub mod nodes;
@@ -66,7 +67,8 @@ record! {
         "kernelModules" kernel_modules: Vec<String>;
         /// registries that are asked elsewhere first: `docker.io: [https://mirror.example]`
         "registryMirrors" registry_mirrors: Map<Vec<String>>;
-        /// the file of the cluster's own secrets, from the folder of the cluster; `talos.sops.yaml` unless said otherwise
+        /// the file of the cluster's own secrets, from the folder of the cluster; `talos.sops.yaml` unless said otherwise, and
+        /// `talos.<environment>.sops.yaml` for an environment that is laid over the cluster
         "secrets" secrets: Option<Spanned<String>>;
     }
 }
@@ -91,6 +93,8 @@ record! {
         "cni" cni: Option<Cni>;
         /// instead of `cni`: URLs of manifests that Talos applies at bootstrap
         "cniManifests" cni_manifests: Vec<String>;
+        /// whether kube-proxy runs; `false` where the network plug-in does its work, as Cilium can
+        "kubeProxy" kube_proxy: Option<bool>;
         /// workloads may run on control planes
         "scheduleOnControlPlanes" schedule_on_control_planes: Option<bool>;
     }

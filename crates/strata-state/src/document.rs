@@ -28,6 +28,9 @@ pub struct StateDocument {
     /// The folder of the code, for a stack that OpenTofu makes: its resources are in OpenTofu's own state.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tofu: Option<String>,
+    /// The id of the Talos cluster whose keys this stack has: other keys are another cluster.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cluster: Option<String>,
     #[serde(default)]
     pub resources: BTreeMap<Address, StateResource>,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -91,6 +94,7 @@ impl StateDocument {
             folded: 0,
             digest_key: None,
             tofu: None,
+            cluster: None,
             resources: BTreeMap::new(),
             outputs: BTreeMap::new(),
         }

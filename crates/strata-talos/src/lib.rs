@@ -17,6 +17,7 @@ mod node;
 mod oracle;
 mod patch;
 mod pki;
+pub mod running;
 mod secrets;
 mod shape;
 mod spec;

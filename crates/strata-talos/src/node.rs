@@ -89,6 +89,8 @@ pub struct NodeInput {
     /// Networks that etcd's address is chosen from.
     pub etcd_subnets: Vec<String>,
     pub cni: Cni,
+    /// Whether kube-proxy runs.
+    pub kube_proxy: bool,
     /// Workloads may run on control planes.
     pub schedule_on_control_planes: bool,
 }
@@ -116,6 +118,7 @@ impl NodeInput {
             node_ip_subnets: Vec::new(),
             etcd_subnets: Vec::new(),
             cni: Cni::Flannel,
+            kube_proxy: true,
             schedule_on_control_planes: false,
         }
     }

@@ -1,6 +1,7 @@
 //! The repository that a command works in, and the way from a stack's name to something that can be planned.
 
 pub(crate) mod arrival;
+pub(crate) mod bundle;
 pub(crate) mod cluster;
 pub(crate) mod digest_key;
 mod drawing;
@@ -39,7 +40,8 @@ use crate::context::{Context, SystemClock};
 use crate::printer::Printer;
 use crate::tofu::Program;
 use crate::views::progress::Progress;
-use cluster::{Connecting, Keys};
+use bundle::Keys;
+use cluster::Connecting;
 pub(crate) use driven::{KnownOutputs, Opened};
 pub(crate) use removed::{Removed, counted};
 use targets::Targets;
@@ -86,6 +88,8 @@ pub(crate) struct StackSession {
     pub(crate) wrapped_key: Option<String>,
     /// It is not in the source any more.
     pub(crate) removed: bool,
+    /// The id of the cluster whose keys it has.
+    pub(crate) cluster: Option<String>,
 }
 
 /// What stacks are opened for.
@@ -392,17 +396,25 @@ impl<'c> Workspace<'c> {
             let mut view = self.empty_view(stack)?;
             let mut own_targets = targets.clone();
             // A damaged state is told by whoever reads it next, unless what is missing here may be known there.
-            let state = match self.store()?.read(&view.key).await {
+            let mut state = match self.store()?.read(&view.key).await {
                 Err(error) if self.lacks_bundle(stack) => return Err(error.into()),
                 read => read.ok().flatten(),
             };
             let bundle = match stack.cluster() {
-                Some(written) => {
-                    self.refuse_lost_bundle(stack, written, state.as_ref(), destroy)?;
-                    Some(self.bundle(stack, written, opening.keys)?)
+                Some(_) => {
+                    self.refuse_lost_bundle(stack, state.as_ref(), destroy)?;
+                    Some(self.bundle(stack, opening, state.as_ref()).await?)
                 }
                 None => None,
             };
+            if let Some(bundle) = &bundle {
+                // To make keys changes the state.
+                state = self.store()?.read(&view.key).await.ok().flatten();
+                if !destroy {
+                    self.refuse_foreign_bundle(stack, bundle, state.as_ref()).await?;
+                }
+            }
+            let cluster = bundle.as_ref().filter(|_| !destroy).map(|bundle| bundle.cluster_id.clone());
             let mut blueprint = self.draw(stack, targets.shared_storages(), bundle.as_ref())?;
             let planned = blueprint.cluster.take().zip(bundle).zip(stack.cluster());
             let resources = blueprint.graph.iter().filter(|resource| destroy && resource.protect);
@@ -444,6 +456,7 @@ impl<'c> Workspace<'c> {
                 protected,
                 wrapped_key,
                 removed: false,
+                cluster,
             });
         }
         Ok(sessions)

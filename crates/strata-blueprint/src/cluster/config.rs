@@ -200,6 +200,7 @@ fn node_input(cluster: &Cluster, node: &Node<'_>, mac: Option<String>) -> NodeIn
             Some(WrittenCni::None) => Cni::None,
             Some(WrittenCni::Flannel) | None => Cni::Flannel,
         };
+        input.kube_proxy = kubernetes.kube_proxy.unwrap_or(true);
         input.schedule_on_control_planes = kubernetes.schedule_on_control_planes.unwrap_or(false);
     }
     input

@@ -58,6 +58,9 @@ impl fmt::Debug for ClusterPlan {
 impl Draft<'_> {
     /// Everything above the VMs.
     pub(super) fn talos(&mut self, cluster: &Cluster, nodes: &[Node<'_>]) {
+        if !self.versions(cluster) {
+            return;
+        }
         let Some(endpoint) = endpoint(cluster, nodes) else {
             let place = cluster.cluster.places.owner();
             return self.refuse("no-endpoint", "the Kubernetes API of the cluster has no address", place);
@@ -96,6 +99,25 @@ impl Draft<'_> {
         self.blueprint.cluster = Some(plan);
     }
 
+    /// Versions that nothing is known about, and such that do not go together, are refused before anything is drawn from them.
+    fn versions(&mut self, cluster: &Cluster) -> bool {
+        let talos = &cluster.cluster.talos.version;
+        let Ok(contract) = talos.parse::<Contract>() else {
+            let known: Vec<String> = Contract::ALL.iter().map(ToString::to_string).collect();
+            let message = format!("Talos `{talos}` is not supported; supported are {}", known.join(", "));
+            self.refuse("talos-version", message, talos.span);
+            return false;
+        };
+        let written = cluster.cluster.kubernetes.as_ref().and_then(|own| own.version.as_ref());
+        let Some(kubernetes) = written.filter(|version| !contract.runs_kubernetes(version)) else {
+            return true;
+        };
+        let range = contract.kubernetes_range();
+        let message = format!("Talos `{talos}` does not run Kubernetes `{kubernetes}`, but {range}");
+        self.refuse("kubernetes-version", message, kubernetes.span);
+        false
+    }
+
     /// The hardware address of a node's card: the one of its VM, or the one that is written.
     fn card(&self, node: &Node<'_>) -> Option<String> {
         let vm = self.blueprint.graph.get(&self.address(Kind::Vm, &node.name));
@@ -131,6 +153,8 @@ impl Draft<'_> {
             spec.put("left_etcd", false);
         }
         spec.put_some("installer", installer(cluster, node, self.site.mirror));
+        let arch = cluster.cluster.talos.arch.map(|arch| arch.to_string());
+        spec.put("arch", arch.unwrap_or_else(|| "amd64".to_owned()));
         if is_vm {
             spec.put("vm", Value::Input { address: Box::new(vm), output: "uuid".to_owned() });
             spec.put("media", "ejected");

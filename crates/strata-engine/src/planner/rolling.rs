@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use strata_resource::{Kind, Value};
+use strata_resource::{Kind, Spec, Value, is_felt};
 use strata_state::StateDocument;
 
 use super::silence::SILENT;
@@ -26,7 +26,7 @@ pub(super) fn waits(steps: &[Step], state: &StateDocument) -> Vec<(usize, BTreeS
         nodes.entry(step.address.name()).or_default().push(index);
     }
     let mut turns: Vec<(Turn, Vec<usize>)> =
-        nodes.into_iter().map(|(name, indices)| (turn(name, &indices, steps), indices)).collect();
+        nodes.into_iter().map(|(name, indices)| (turn(name, &indices, steps, state), indices)).collect();
     turns.sort();
     let pairs = turns.windows(2).map(|pair| (&pair[0].1, &pair[1].1));
     pairs
@@ -38,11 +38,11 @@ pub(super) fn waits(steps: &[Step], state: &StateDocument) -> Vec<(usize, BTreeS
 
 /// Whether a node cannot do its work while the step runs, or joins a cluster that others work in.
 fn disturbs(step: &Step) -> bool {
-    let powers = || step.changes.iter().any(|change| change.path.first() == Some("power"));
+    let is_felt = || step.changes.iter().any(|change| is_felt(&change.path));
     match step.address.kind() {
         Kind::Machine => step.action.is_remote(),
         Kind::Vm => match step.action {
-            StepAction::Update => step.restart || powers(),
+            StepAction::Update => step.restart || is_felt(),
             StepAction::Create => step.replacement,
             StepAction::Delete | StepAction::DeleteFormer => true,
             StepAction::Record | StepAction::Forget => false,
@@ -51,11 +51,15 @@ fn disturbs(step: &Step) -> bool {
     }
 }
 
-fn turn(name: &str, indices: &[usize], steps: &[Step]) -> Turn {
+fn turn(name: &str, indices: &[usize], steps: &[Step], state: &StateDocument) -> Turn {
     let of_node = || indices.iter().map(|index| &steps[*index]);
     let goes = of_node().any(|step| step.action == StepAction::Delete && !step.replacement);
     let is_new = of_node().all(|step| step.action == StepAction::Create && !step.replacement);
-    let worker = of_node().any(|step| step.spec.get("role").and_then(Value::as_text) == Some("worker"));
+    let is_worker = |spec: &Spec| spec.get("role").and_then(Value::as_text) == Some("worker");
+    // A VM does not say what its node does; the state knows the node.
+    let known = state.resources.iter().filter(|(address, _)| address.kind() == Kind::Machine);
+    let worker = of_node().any(|step| is_worker(&step.spec))
+        || known.into_iter().any(|(address, machine)| address.name() == name && is_worker(&machine.spec));
     let (what, worker) = match (goes, is_new) {
         (true, _) => (2, !worker),
         (false, true) => (0, worker),
@@ -192,6 +196,45 @@ mod tests {
         assert_eq!(needs["lab/machine/cp-2"], ["lab/machine/cp-1"]);
         assert_eq!(needs["lab/machine/cp-10"], ["lab/machine/cp-2"]);
         assert_eq!(needs["lab/machine/a-worker"], ["lab/machine/cp-10"]);
+    }
+
+    #[test]
+    fn f11_what_a_vm_feels_is_done_node_by_node_and_workers_last() {
+        let change = |field: &str, before: serde_json::Value, after: serde_json::Value| {
+            let mut cluster = Cluster::new();
+            for (name, role) in [("cp-10", "controlplane"), ("cp-2", "controlplane"), ("a", "worker")] {
+                let seen = seen(json!({"vmid": name.len(), field: before}));
+                cluster.node(name, role, seen, machine(name, role, "v2"));
+                let mut wanted = cluster.graph.get(&address(&format!("vm/{name}"))).unwrap().clone();
+                wanted.spec.insert(field.to_owned(), serde_json::from_value(after.clone()).unwrap());
+                let mut graph = ResourceGraph::default();
+                for one in cluster.graph.iter().filter(|one| one.address != wanted.address) {
+                    graph.insert(one.clone()).unwrap();
+                }
+                graph.insert(wanted).unwrap();
+                cluster.graph = graph;
+            }
+            let plan = cluster.bootstrapped(true).plan();
+            assert_eq!(plan.steps.len(), 3, "{field}: {:?}", plan.steps);
+            needs(&plan)
+        };
+        let nic = |bridge: &str| json!({"net0": {"mac": "00:00:00:00:00:01", "bridge": bridge}});
+        let disk = |storage: &str| json!({"scsi0": {"storage": storage, "size": 1}});
+        for (field, before, after) in [
+            ("networks", nic("vmbr0"), nic("vmbr1")),
+            ("node", json!("pve1"), json!("pve2")),
+            ("disks", disk("a"), disk("b")),
+            ("cpu", json!({"limit": "1"}), json!({"limit": "2"})),
+            ("firewall", json!({"options": {"enable": false}}), json!({"options": {"enable": true}})),
+        ] {
+            let needs = change(field, before, after);
+            assert_eq!(needs["lab/vm/cp-2"], Vec::<String>::new(), "{field}");
+            assert_eq!(needs["lab/vm/cp-10"], ["lab/vm/cp-2"], "{field}");
+            assert_eq!(needs["lab/vm/a"], ["lab/vm/cp-10"], "{field}");
+        }
+        // What nobody feels is done at once.
+        let needs = change("notes", json!("a"), json!("b"));
+        assert!(needs.values().all(Vec::is_empty), "{needs:?}");
     }
 
     #[test]

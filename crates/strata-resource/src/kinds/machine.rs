@@ -2,7 +2,8 @@
 //! ```text
 //! machine: Text (the node's name)   role: Text "controlplane" | "worker"   address: Text (where its API answers)
 //! vm: Input (the uuid of its VM; a machine of another VM is another machine)
-//! version: Text "v1.13.9"   installer: Text (the image that it is installed and upgraded with)
+//! version: Text "v1.13.9"   installer: Text (the image that it is installed and upgraded with; another schematic is another one)
+//! arch: Text "amd64" (never changes)
 //! cordoned: Bool (by an interrupted run of ours)
 //! left_etcd: Bool (a control plane whose member was taken out of etcd, and that does not join by itself)
 //! media: Text "ejected" (the ISO that it was installed from)
@@ -12,7 +13,7 @@
 //! ```
 //! Whether a change of the configuration reboots the node depends on the path and on the version of Talos: the provider forecasts it.
 
-use crate::rules::ChangeEffect::{CreateOnly, InPlace, Replace};
+use crate::rules::ChangeEffect::{InPlace, Replace};
 use crate::rules::{FieldRule, KindRules};
 
 pub(super) fn rules() -> KindRules {
@@ -22,7 +23,8 @@ pub(super) fn rules() -> KindRules {
         FieldRule::new("vm", Replace).because("its VM is made anew"),
         FieldRule::new("address", InPlace),
         FieldRule::new("version", InPlace),
-        FieldRule::new("installer", CreateOnly),
+        FieldRule::new("installer", InPlace),
+        FieldRule::new("arch", InPlace),
         FieldRule::new("cordoned", InPlace).off_by_default(),
         FieldRule::new("left_etcd", InPlace).off_by_default(),
         FieldRule::new("media", InPlace),

@@ -23,7 +23,13 @@ pub struct Disk {
     pub previous: Option<Image>,
     /// Made at installation; it is what a generated hostname and the node's identity come from.
     pub identity: String,
+    /// How its partitions were encrypted when they were made; nothing for those that will be made at the next boot.
+    #[serde(default)]
+    pub encryption: Option<Encryption>,
 }
+
+/// The encryption of STATE and EPHEMERAL, as a configuration says it.
+pub type Encryption = std::collections::BTreeMap<String, serde_json::Value>;
 
 /// The membership that a data directory holds.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -115,6 +115,23 @@ fn encryption(config: &MachineConfig) -> Vec<(String, Option<Value>)> {
     volumes.map(|doc| (doc["name"].to_string(), doc.get("encryption").and_then(pruned))).collect()
 }
 
+/// How the partitions of the system are to be encrypted, in either form: a volume that is not named is not.
+pub fn partitions(config: &MachineConfig) -> super::disk::Encryption {
+    let mut found = super::disk::Encryption::new();
+    let legacy = config.main().and_then(|main| main.pointer("/machine/systemDiskEncryption"));
+    for (key, name) in [("state", "STATE"), ("ephemeral", "EPHEMERAL")] {
+        let document = config.of_kind("VolumeConfig").find(|doc| doc["name"] == name);
+        let own = document.and_then(|doc| doc.get("encryption")).or_else(|| legacy?.get(key));
+        if let Some(keys) = own.and_then(|own| own.get("keys")).and_then(Value::as_array) {
+            let mut kinds: Vec<String> =
+                keys.iter().filter_map(Value::as_object).flat_map(|key| key.keys().cloned()).collect();
+            kinds.retain(|kind| kind != "slot");
+            found.insert(name.to_owned(), Value::from(kinds));
+        }
+    }
+    found
+}
+
 /// Kernel modules with their parameters.
 fn modules(config: &MachineConfig) -> BTreeMap<String, Option<Value>> {
     let listed =

@@ -5,6 +5,7 @@ use super::config::MachineConfig;
 use super::disk::Disk;
 use super::image::Image;
 use super::machine::Stage;
+use super::reboot;
 use crate::endpoints::qemu::drive::{self, Drive};
 use crate::world::{GuestKind, World};
 
@@ -138,6 +139,20 @@ impl World {
                 disk.previous = Some(std::mem::replace(&mut disk.image, image));
             }
         });
+        // Partitions are made once. Talos does not mount one that is not encrypted as its configuration says, and gets no further.
+        let mut unlike = false;
+        self.edit_talos_disk(key, |disk| {
+            let Some(config) = &disk.config else { return };
+            let wanted = reboot::partitions(config);
+            unlike = disk.encryption.as_ref().is_some_and(|made| *made != wanted);
+            disk.encryption.get_or_insert(wanted);
+        });
+        if unlike {
+            if let Some(boot) = self.talos.machines.get_mut(key).and_then(|machine| machine.boot.as_mut()) {
+                boot.until = None;
+            }
+            return;
+        }
         let disk = self.talos_disk(key);
         let config = disk.and_then(|disk| disk.config.clone());
         let image = disk.map(|disk| disk.image.clone());
@@ -260,7 +275,15 @@ impl World {
         *number += 1;
         let number = number.to_string();
         let identity = hex::encode(&self.derive(&["identity", key, &number])[..16]);
-        let disk = Disk { image, config: Some(config), etcd: None, staged: None, previous: None, identity };
+        let disk = Disk {
+            image,
+            config: Some(config),
+            etcd: None,
+            staged: None,
+            previous: None,
+            identity,
+            encryption: None,
+        };
         if let Some(metal) = self.talos.machines.get_mut(key).and_then(|machine| machine.metal.as_mut()) {
             metal.disk = Some(Box::new(disk));
             return true;

@@ -9,7 +9,7 @@ mod secrets;
 pub use secrets::{FlatSecrets, SECRETS_FILE, SECRETS_RULE, TOKEN_ID, TOKEN_SECRET, flat_secrets};
 
 use strata_diagnostics::Diagnostics;
-use strata_yaml::{Context, Decode, Entry, Kind, Node, Outside, Spanned, Value, record};
+use strata_yaml::{Context, Decode, Entry, Kind, Node, Outside, Spanned, Value, choice, record};
 
 use crate::settings::target::FINGERPRINT;
 use crate::value::address::{Cidr, Ip, Mac};
@@ -66,6 +66,11 @@ record! {
     }
 }
 
+choice! {
+    /// The network plug-in of the family, or the one that Talos brings along.
+    pub enum FlatCni { Cilium = "cilium", Flannel = "flannel" }
+}
+
 record! {
     /// The flat `cluster.yaml`: the keys that concern machines. Every other key belongs to an application and passes.
     pub struct FlatCluster [open] {
@@ -85,6 +90,8 @@ record! {
         "cluster_api_addr" cluster_api_addr: Spanned<Ip>;
         /// other names of the Kubernetes API
         "cluster_api_tls_sans" cluster_api_tls_sans: Vec<Spanned<String>>;
+        /// the network plug-in: `cilium`, which the family installs itself, unless said otherwise
+        "cluster_cni" cluster_cni: Option<Spanned<FlatCni>>;
         /// the network of pods
         "cluster_pod_cidr" cluster_pod_cidr: Option<Spanned<Cidr>>;
         /// the network of services

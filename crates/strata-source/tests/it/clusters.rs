@@ -321,3 +321,112 @@ fn flux_needs_a_node_that_takes_pods() {
     );
     assert_eq!(found(&cluster(&[&lonely[..], &[open]].concat())), 0);
 }
+
+#[test]
+fn f7_networks_that_overlap_or_are_too_small_are_underlined() {
+    let kubernetes = "kubernetes: {version: v1.36.3}";
+    for (written, told) in [
+        (
+            "podCidr: 192.0.0.0/16",
+            "the network of machines, `192.0.2.0/24`, overlaps with the network of pods",
+        ),
+        ("serviceCidr: 192.0.2.128/25", "overlaps with the network of services, `192.0.2.128/25`"),
+        (
+            "podCidr: 10.10.0.0/16, serviceCidr: 10.10.4.0/22",
+            "the network of services, `10.10.4.0/22`, overlaps",
+        ),
+        (
+            "podCidr: 10.96.0.0/16",
+            "`10.96.0.0/12` is what Talos takes; give the cluster another `kubernetes.serviceCidr`",
+        ),
+        ("serviceCidr: 10.244.8.0/24", "give the cluster another `kubernetes.podCidr`"),
+        ("podCidr: 10.10.0.0/23", "`10.10.0.0/23` has room for the pods of 2 nodes, and the cluster has 3"),
+        ("podCidr: 10.10.0.0/24", "has room for the pods of one node"),
+        ("podCidr: 10.10.0.0/25", "is too small for the pods of one node"),
+        ("podCidr: 'fd00::/96'", "is too small for the pods of one node, which get a /64"),
+        ("serviceCidr: 10.97.0.0/29", "`10.97.0.0/29` is too small for services"),
+        ("dnsDomain: Cluster_Local", "`Cluster_Local` is no DNS domain"),
+    ] {
+        let found =
+            mistakes(&cluster(&[(kubernetes, &format!("kubernetes: {{version: v1.36.3, {written}}}"))]));
+        assert!(found.contains(told), "{written}: {found}");
+        assert!(
+            found.contains("clusters/homelab/cluster.yaml:") && found.contains("^"),
+            "{written}: {found}"
+        );
+    }
+    for fine in [
+        "podCidr: 10.10.0.0/22, serviceCidr: 10.11.0.0/28",
+        "podCidr: 'fd00:1::/56', serviceCidr: 'fd00:2::/112'",
+    ] {
+        clean(&cluster(&[(kubernetes, &format!("kubernetes: {{version: v1.36.3, {fine}}}"))]));
+    }
+}
+
+#[test]
+fn f7_names_labels_and_taints_that_kubernetes_refuses_are_underlined() {
+    let gpu = "labels: {gpu: \"true\"}";
+    for (written, told) in [
+        ("labels: {'bad key': a}", "`bad key` cannot be the key of a label"),
+        ("labels: {'Example.com/x': a}", "`Example.com/x` cannot be the key of a label"),
+        ("labels: {'a/b/c': a}", "`a/b/c` cannot be the key of a label"),
+        ("labels: {zone: 'not a value'}", "`not a value` cannot be the value of the label `zone`"),
+        ("annotations: {'-x': a}", "`-x` cannot be the key of a annotation"),
+        ("taints: {gpu: NoScheduling}", "`NoScheduling` is no effect of the taint `gpu`"),
+        ("taints: {gpu: 'a b:NoSchedule'}", "`a b:NoSchedule` is no effect of the taint `gpu`"),
+        ("taints: {'gpu!': NoSchedule}", "`gpu!` cannot be the key of a taint"),
+    ] {
+        let found = mistakes(&cluster(&[(gpu, written)]));
+        assert!(found.contains(told) && found.contains("^"), "{written}: {found}");
+    }
+    clean(&cluster(&[(
+        gpu,
+        "labels: {example.com/zone: a_1, empty: ''}, taints: {gpu: 'yes:NoExecute', other: NoSchedule}",
+    )]));
+    for (from, to) in [
+        ("installDisk: /dev/sda", "installDisk: /dev/sda\n    clusterName: Home_Lab"),
+        ("  patches: [patches/common.yaml]", "  naming: \"{cluster}.{role}.{n}\""),
+        ("  patches: [patches/common.yaml]", "  naming: \"{cluster}-{role}-{n}-\""),
+    ] {
+        let found = mistakes(&cluster(&[(from, to)]));
+        assert!(found.contains("cannot be the name of a node"), "{to}: {found}");
+    }
+}
+
+#[test]
+fn f8_a_shared_address_that_somebody_has_is_refused() {
+    let vip = "vip: 192.0.2.40";
+    for (address, told) in [
+        ("192.0.2.1", "it is the gateway"),
+        ("192.0.2.0", "it is the address of the network itself"),
+        ("192.0.2.255", "it is the broadcast address of the network"),
+        ("192.0.2.10", "it is where the target `pve` answers"),
+    ] {
+        let found = mistakes(&cluster(&[(vip, &format!("vip: {address}"))]));
+        assert!(found.contains(told) && found.contains("^"), "{address}: {found}");
+    }
+    let world = cluster(&[(vip, "vip: 192.0.2.99")]);
+    clean(&world);
+    // Another guest, and another cluster, in whatever stack.
+    let guest = "metadata: {name: other}\nproxmox: {target: pve, node: pve1}\nvms: {x: {vmId: 990, memory: 64, disk: 1, iso: 'local:iso/a.iso', network: [{bridge: vmbr0, vlan: 20, ip: 192.0.2.99/24}]}}\n";
+    let found = mistakes(&world.clone().file("stacks/other/stack.yaml", guest));
+    assert!(found.contains("it is the address of `x` of stack `other`"), "{found}");
+    let apart = guest.replace("vlan: 20", "vlan: 30");
+    let found = mistakes(&world.clone().file("stacks/other/stack.yaml", apart));
+    assert!(found.contains("which may be meant") && !found.contains("error"), "{found}");
+    let second = CLUSTER
+        .replace("name: homelab", "name: second")
+        .replace("vip: 192.0.2.40", "vip: 192.0.2.99")
+        .replace("192.0.2.4", "192.0.2.14")
+        .replace("192.0.2.5", "192.0.2.15")
+        .replace("192.0.2.6", "192.0.2.16")
+        .replace("idBase: 800", "idBase: 850")
+        .replace("homelab-worker-1", "second-worker-1")
+        .replace("pci: [gpu0]", "cores: 1");
+    let found = mistakes(
+        &world
+            .file("clusters/second/cluster.yaml", second)
+            .file("clusters/second/patches/common.yaml", "{}\n"),
+    );
+    assert!(found.contains("it is the shared address of `homelab` in `dev`"), "{found}");
+}

@@ -187,3 +187,20 @@ fn an_empty_text_says_nothing() {
     let network = cluster.cluster.network.as_ref().unwrap();
     assert_eq!((network.vlan.is_none(), network.guest_vlan.is_none()), (true, true));
 }
+
+#[test]
+fn e6_the_family_runs_cilium_and_no_kube_proxy() {
+    use strata_source::cluster::Cni;
+    let kubernetes = |cluster: &str| {
+        let repository = clean(&world(cluster, NODES));
+        let stack = repository.stack("kubernetes", None).unwrap();
+        let own = stack.cluster().unwrap().cluster.kubernetes.clone().unwrap();
+        (own.cni, own.kube_proxy)
+    };
+    assert_eq!(kubernetes(CLUSTER), (Some(Cni::None), Some(false)));
+    assert_eq!(kubernetes(&format!("{CLUSTER}cluster_cni: cilium\n")), (Some(Cni::None), Some(false)));
+    // A cluster that was made otherwise says so.
+    assert_eq!(kubernetes(&format!("{CLUSTER}cluster_cni: flannel\n")), (Some(Cni::Flannel), None));
+    let found = mistakes(&world(&format!("{CLUSTER}cluster_cni: calico\n"), NODES));
+    assert!(found.contains("cluster_cni: calico") && found.contains("^"), "{found}");
+}

@@ -23,6 +23,10 @@ impl ResourceKind {
 
     /// Another one for each boot; from 1.14 on.
     pub const BOOT_ID: Self = Self::new("runtime", "BootIDs.runtime.talos.dev");
+    /// What was built into the image; the schematic of the image factory is one of them.
+    pub const EXTENSIONS: Self = Self::new("runtime", "ExtensionStatuses.runtime.talos.dev");
+    /// Whether it booted securely.
+    pub const SECURITY: Self = Self::new("runtime", "SecurityStates.talos.dev");
     /// The node's member of etcd.
     pub const ETCD_MEMBER: Self = Self::new("etcd", "EtcdMembers.etcd.talos.dev");
     pub const HOSTNAME: Self = Self::new("network", "HostnameStatuses.net.talos.dev");

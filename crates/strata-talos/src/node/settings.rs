@@ -86,6 +86,9 @@ impl Own<'_> {
                 set("network", tree! { "cni" => cni });
             }
         }
+        if !node.kube_proxy {
+            set("proxy", tree! { "disabled" => true });
+        }
         if node.schedule_on_control_planes {
             set("allowSchedulingOnControlPlanes", true.into());
         }

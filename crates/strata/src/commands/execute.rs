@@ -14,7 +14,7 @@ use crate::printer::Printer;
 use crate::style::{self, paint};
 use crate::tofu::{Applied, Driven, DrivenPlan, Inputs};
 use crate::views;
-use crate::workspace::cluster::Keys;
+use crate::workspace::bundle::Keys;
 use crate::workspace::{KnownOutputs, Opened, Opening, StackSession, Workspace, counted, digest_key};
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -360,8 +360,13 @@ async fn apply(
     // With an entry open the journal would be replayed over the change.
     if report.is_success() && run.open_entries() == 0 {
         keep_key(session, run).await?;
-        if run.state().outputs != session.outputs {
-            run.edit(|document| document.outputs.clone_from(&session.outputs)).await?;
+        // Of a cluster that is destroyed the keys may go, too.
+        if run.state().outputs != session.outputs || run.state().cluster != session.cluster {
+            run.edit(|document| {
+                document.outputs.clone_from(&session.outputs);
+                document.cluster.clone_from(&session.cluster);
+            })
+            .await?;
         }
     }
     Ok(report)

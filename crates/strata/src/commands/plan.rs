@@ -10,7 +10,7 @@ use super::{CHANGES, CommandResult};
 use crate::command_error::{CommandError, ErrorKind};
 use crate::context::Context;
 use crate::tofu::{Aim, Inputs, refuse_resources};
-use crate::workspace::cluster::Keys;
+use crate::workspace::bundle::Keys;
 use crate::workspace::{Opened, Opening, Workspace};
 
 /// Shows what an apply would change, and changes nothing

@@ -37,8 +37,8 @@ enum Verb {
 
 pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
     match &args.verb {
-        Verb::Config(args) => config::run(context, args),
-        Verb::Kubeconfig(args) => kubeconfig::run(context, args),
+        Verb::Config(args) => config::run(context, args).await,
+        Verb::Kubeconfig(args) => kubeconfig::run(context, args).await,
         Verb::Health(args) => health::run(context, args).await,
         Verb::Upgrade(args) => upgrade::run(context, args).await,
         Verb::Reset(args) => reset::run(context, args).await,

@@ -3,9 +3,10 @@
 use std::process::ExitCode;
 
 use super::CommandResult;
+use crate::command_error::{CommandError, ErrorKind};
 use crate::context::Context;
 use crate::style::{self, paint};
-use crate::workspace::Workspace;
+use crate::workspace::{Workspace, show};
 
 /// Checks every file of the repository and every environment, without asking anything remote
 #[derive(clap::Args)]
@@ -13,6 +14,11 @@ pub(crate) struct Args {}
 
 pub(crate) fn run(context: &Context, _args: &Args) -> CommandResult {
     let workspace = Workspace::read(context, |_| true)?;
+    let shared = workspace.shared_bundles();
+    if !shared.is_empty() {
+        show(context.printer, &shared.iter().collect::<Vec<_>>(), &workspace.repository().sources);
+        return Err(CommandError::silent(ErrorKind::Failed));
+    }
     let (mut stacks, mut objects) = (0, 0);
     for stack in workspace.repository().effective() {
         objects += workspace.blueprint_of(stack)?.graph.len();

@@ -200,8 +200,8 @@ impl Workspace<'_> {
         write: bool,
     ) -> Result<(PathBuf, KeptBundle), CommandError> {
         bundle.add_to(&self.redactor);
-        let (stack, written) = self.written_cluster(stack)?;
-        let path = self.bundle_path(stack, written);
+        let (stack, _) = self.written_cluster(stack)?;
+        let path = self.bundle_path(stack, None);
         let place = self.root().join(&path);
         let name = path.display();
         if place.is_file() {
@@ -220,7 +220,7 @@ impl Workspace<'_> {
             return Ok((path, KeptBundle::Known));
         }
         if write {
-            let sealed = self.seal_file(&path, &bundle.to_yaml())?;
+            let sealed = self.seal_file(&path, &self.owned_yaml(stack, bundle)?)?;
             crate::replace_file::replace(&place, &sealed)
                 .map_err(|error| CommandError::failed(format!("cannot write `{name}`: {error}")))?;
         }

@@ -14,30 +14,18 @@ use strata_kubernetes::flux::{AGE_KEY_ENTRY, SOPS_AGE, prove_age_key};
 use strata_net::TlsTrust;
 use strata_proxmox::ProxmoxProvider;
 use strata_resource::{Kind, Resource, ResourceGraph, Spec, Value};
-use strata_secret::{DigestKey, SecretBytes, SecretString};
-use strata_secrets::{OsRandom, Recipient, sops};
+use strata_secret::DigestKey;
+use strata_secrets::Recipient;
 use strata_source::EffectiveStack;
 use strata_source::cluster::Cluster as Written;
 use strata_source::value::duration::Seconds;
 use strata_state::StateDocument;
+use strata_talos::SecretsBundle;
 use strata_talos::api::SpkiPin;
-use strata_talos::{SecretsBundle, ServiceAccountKey};
 
 use super::targets::Targets;
 use super::{Opening, Workspace};
 use crate::command_error::CommandError;
-
-/// The file of a cluster's secrets, beside its `cluster.yaml`.
-const SECRETS: &str = "talos.sops.yaml";
-/// What talhelper calls it.
-const TALHELPER: &str = "talsecret.sops.yaml";
-
-/// Whether the secrets of a new cluster are made and kept, or only drawn to see what a plan would be.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Keys {
-    Make,
-    Draw,
-}
 
 /// A cluster as the source has it: what its nodes are told, and its keys.
 pub(crate) struct DrawnCluster {
@@ -75,14 +63,15 @@ impl Workspace<'_> {
     }
 
     /// A cluster that has its keys. No target is asked.
-    pub(crate) fn drawn_cluster(&self, stack: &str) -> Result<DrawnCluster, CommandError> {
-        let (stack, written) = self.written_cluster(stack)?;
-        let path = self.bundle_path(stack, written);
+    pub(crate) async fn drawn_cluster(&self, stack: &str) -> Result<DrawnCluster, CommandError> {
+        let (stack, _) = self.written_cluster(stack)?;
+        let state = self.store()?.read(&super::key(stack)).await?;
+        let path = self.bundle_path(stack, state.as_ref());
         if !self.root().join(&path).is_file() {
             let message = format!("`{}` has no secrets yet: there is no `{}`", stack.name, path.display());
             return Err(CommandError::failed(message).hint("`strata apply` makes them, with the cluster"));
         }
-        let bundle = self.bundle(stack, written, Keys::Draw)?;
+        let bundle = self.bundle(stack, &Opening::LOOK, state.as_ref()).await?;
         let mut blueprint = self.draw(stack, &BTreeMap::new(), Some(&bundle))?;
         let plan = blueprint.cluster.take().unwrap_or_default();
         Ok(DrawnCluster { plan, bundle, graph: blueprint.graph })
@@ -90,7 +79,7 @@ impl Workspace<'_> {
 
     /// The nodes of a cluster, to be asked. Proxmox is not: it may be away.
     pub(crate) async fn cluster(&self, stack: &str) -> Result<Arc<Cluster>, CommandError> {
-        let DrawnCluster { plan, bundle, graph } = self.drawn_cluster(stack)?;
+        let DrawnCluster { plan, bundle, graph } = self.drawn_cluster(stack).await?;
         let (stack, written) = self.written_cluster(stack)?;
         let state = self.store()?.read(&super::key(stack)).await?;
         let connecting =
@@ -121,24 +110,23 @@ impl Workspace<'_> {
     /// The secrets of every cluster in every environment, where they are there.
     pub(crate) fn bundle_files(&self) -> Vec<PathBuf> {
         let clusters = self.repository().effective().filter_map(|stack| Some((stack, stack.cluster()?)));
-        let paths = clusters.map(|(stack, written)| self.root().join(self.bundle_path(stack, written)));
+        let paths = clusters.map(|(stack, _)| self.root().join(self.bundle_path(stack, None)));
         paths.filter(|path| path.is_file()).collect()
     }
 
     /// Whether the secrets of a cluster are not there.
     pub(super) fn lacks_bundle(&self, stack: &EffectiveStack) -> bool {
-        stack.cluster().is_some_and(|written| !self.root().join(self.bundle_path(stack, written)).exists())
+        stack.cluster().is_some() && !self.root().join(self.bundle_path(stack, None)).exists()
     }
 
     /// New secrets would lock us out of a cluster that runs: where the state knows one, its own have to be brought back.
     pub(super) fn refuse_lost_bundle(
         &self,
         stack: &EffectiveStack,
-        written: &Written,
         state: Option<&StateDocument>,
         destroy: bool,
     ) -> Result<(), CommandError> {
-        let path = self.bundle_path(stack, written);
+        let path = self.bundle_path(stack, state);
         let on_vm = |(_, resource): (&str, &strata_state::StateResource)| resource.spec.contains_key("vm");
         let begun = match destroy {
             // VMs go with their disks; metal would stay behind with keys that nobody can take away any more.
@@ -154,105 +142,8 @@ impl Workspace<'_> {
             stack.name
         );
         Err(CommandError::refused(message).hint(format!(
-            "bring the file back (`git log -- {name}`, a backup): without it nobody can reach the cluster, and new secrets would not open it; a cluster that is gone is removed with `strata state rm`"
+            "fetch the file from whoever made it, or bring the file back (`git log -- {name}`, a backup): without it nobody can reach the cluster, and new secrets would not open it; a cluster that is gone is removed with `strata state rm`"
         )))
-    }
-
-    /// The file of a cluster's own secrets, from the root of the repository.
-    pub(crate) fn bundle_path(&self, stack: &EffectiveStack, cluster: &Written) -> PathBuf {
-        let folder = Path::new(&stack.folder);
-        if let Some(named) = &cluster.cluster.talos.secrets {
-            return folder.join(&named.value);
-        }
-        let talhelper = folder.join(TALHELPER);
-        if self.root().join(&talhelper).is_file() { talhelper } else { folder.join(SECRETS) }
-    }
-
-    /// The secrets of a cluster. They are made once, encrypted for the readers of the repository.
-    pub(crate) fn bundle(
-        &self,
-        stack: &EffectiveStack,
-        cluster: &Written,
-        keys: Keys,
-    ) -> Result<SecretsBundle, CommandError> {
-        let path = self.bundle_path(stack, cluster);
-        let place = self.root().join(&path);
-        let name = path.display();
-        if place.is_file() {
-            return self.read_bundle(&place).map_err(|reason| {
-                CommandError::failed(format!(
-                    "the secrets of the cluster, `{name}`, cannot be used: {reason}"
-                ))
-            });
-        }
-        let failed = |error: strata_talos::PkiError| {
-            CommandError::failed(format!("cannot make the cluster's secrets: {error}"))
-        };
-        if keys == Keys::Draw {
-            let note = format!(
-                "the secrets of `{}` do not exist yet; `strata apply` makes them in `{name}`",
-                stack.name
-            );
-            self.context.printer.note(note);
-            // Quick to make, and thrown away.
-            return SecretsBundle::generate(jiff::Timestamp::now(), ServiceAccountKey::Ecdsa, &mut OsRandom)
-                .map_err(failed);
-        }
-        let bundle = SecretsBundle::generate(jiff::Timestamp::now(), ServiceAccountKey::Rsa, &mut OsRandom)
-            .map_err(failed)?;
-        bundle.add_to(&self.redactor);
-        let sealed = self.seal_file(&path, &bundle.to_yaml())?;
-        crate::replace_file::replace(&place, &sealed)
-            .map_err(|error| CommandError::failed(format!("cannot write `{name}`: {error}")))?;
-        self.context
-            .printer
-            .note(format!("made the secrets of the cluster, encrypted, in `{name}`: commit that file"));
-        Ok(bundle)
-    }
-
-    pub(super) fn read_bundle(&self, place: &Path) -> Result<SecretsBundle, String> {
-        let content = std::fs::read(place).map_err(|error| error.to_string())?;
-        let format = sops::Format::of(place);
-        let text = if sops::is_encrypted(&content, format) {
-            let file = sops::SopsFile::parse(&content, format).map_err(|error| error.to_string())?;
-            let open = file.open(self.access.identities()).map_err(|error| error.to_string())?;
-            open.plaintext()
-                .map_err(|error| error.to_string())?
-                .into_string()
-                .map_err(|_| "it is no text".to_owned())?
-        } else {
-            return Err("it is not encrypted; `strata secrets encrypt` does it".to_owned());
-        };
-        let bundle = SecretsBundle::from_yaml(&text).map_err(|error| error.to_string())?;
-        bundle.add_to(&self.redactor);
-        Ok(bundle)
-    }
-
-    /// Encrypts a new file: by the rules of `.sops.yaml`, else for everyone who reads the repository's secrets, else for us.
-    pub(super) fn seal_file(&self, path: &Path, plain: &SecretString) -> Result<Vec<u8>, CommandError> {
-        let settings = self.seal_settings(path)?;
-        let plain = SecretBytes::new(plain.expose().as_bytes().to_vec());
-        sops::encrypt(&plain, sops::Format::of(path), &settings, jiff::Timestamp::now(), &mut OsRandom)
-            .map_err(|error| CommandError::failed(format!("cannot encrypt `{}`: {error}", path.display())))
-    }
-
-    fn seal_settings(&self, path: &Path) -> Result<sops::Settings, CommandError> {
-        let failed = |error: sops::SopsError| CommandError::failed(format!("`.sops.yaml`: {error}"));
-        if let Ok(text) = std::fs::read_to_string(self.root().join(sops::CONFIG_FILE)) {
-            let rules = sops::CreationRules::parse(&text).map_err(failed)?;
-            if let Some(rule) = rules.for_path(path) {
-                return rule.usable().cloned().map_err(failed);
-            }
-        }
-        let readers = self.readers();
-        if readers.is_empty() {
-            let message = "there is nobody to encrypt the secrets of the cluster for";
-            return Err(CommandError::failed(message).hint(
-                "make a key with `age-keygen -o age.key`, and name its public half in `.sops.yaml`, or list a SOPS file under `secrets:`",
-            ));
-        }
-        let group = readers.iter().map(|reader| reader.as_str().to_owned()).collect();
-        Ok(sops::Settings { groups: vec![group], ..sops::Settings::default() })
     }
 
     /// Everyone who reads the repository's secrets; whoever we are, where there are none yet.
@@ -298,6 +189,7 @@ impl Workspace<'_> {
             configs: plan.configs,
             secrets: bundle,
             bootstrapped: recorded(state, Kind::Bootstrap).next().is_some(),
+            bootstrapped_as: recorded(state, Kind::Bootstrap).map(|(name, _)| name.to_owned()).collect(),
             ending: opening.destroy,
             waits_for_cni: plan.waits_for_cni,
             allow_even: plan.allow_even,

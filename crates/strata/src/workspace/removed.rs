@@ -237,6 +237,7 @@ impl<'c> Workspace<'c> {
             protected: BTreeSet::new(),
             wrapped_key: None,
             removed: true,
+            cluster: None,
         })
     }
 }

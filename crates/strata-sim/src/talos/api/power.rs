@@ -59,7 +59,11 @@ pub(super) fn reset(call: &Call<'_>) -> Outcome {
         }
         for part in asked.partitions.iter().filter(|part| part.wipe) {
             world.edit_talos_disk(call.key, |disk| match part.label.as_str() {
-                "STATE" => disk.config = None,
+                "STATE" => {
+                    disk.config = None;
+                    // Which of the two was wiped matters only where one of them was not: both are made again by what comes next.
+                    disk.encryption = None;
+                }
                 "EPHEMERAL" => disk.etcd = None,
                 _ => {}
             });

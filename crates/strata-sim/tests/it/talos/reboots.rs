@@ -1,6 +1,6 @@
 //! What a change of the configuration does to a machine, by version; and upgrades.
 
-use super::{Cluster, eventually, wire};
+use super::{Cluster, Talos, eventually, machine, wire};
 
 const REBOOT: i32 = 0;
 const AUTO: i32 = 1;
@@ -124,4 +124,26 @@ async fn older_versions_upgrade_in_one_call_and_mind_etcd() {
     first.call("/machine.MachineService/Upgrade", &[&request]).await.unwrap();
     assert_eq!(cluster.admin("192.0.2.41").await.version().await.unwrap(), "v1.13.0");
     assert_eq!(cluster.reboots().last().unwrap().1, "upgrade");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn f5_a_disk_that_is_not_as_its_configuration_says_is_not_booted_from() {
+    const ENCRYPTED: &str =
+        "  systemDiskEncryption: {state: {provider: luks2, keys: [{slot: 0, nodeID: {}}]}}\n";
+    let (cluster, config) = configured("v1.11.6").await;
+    let mut talos = cluster.admin("192.0.2.41").await;
+    assert_eq!(talos.apply(&config(&cluster, ENCRYPTED), AUTO).await.unwrap().mode, REBOOT);
+    // It goes down and does not come back, however often one looks.
+    eventually(async || (cluster.machine(101)["stage"] == "booting").then_some(())).await;
+    for _ in 0..50 {
+        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+        assert_eq!(cluster.machine(101)["stage"], "booting");
+    }
+    // What is installed with it boots.
+    machine(&cluster.sim, 102, "192.0.2.42", "v1.11.6").await;
+    let mut wanted = cluster.wanted("cp-2", "192.0.2.42", true);
+    wanted.more = ENCRYPTED.to_owned();
+    let text = cluster.pki.config(&wanted);
+    Talos::insecure(&cluster.sim, "192.0.2.42").await.unwrap().apply(&text, 1).await.unwrap();
+    cluster.admin("192.0.2.42").await;
 }

@@ -3,7 +3,7 @@
 use strata_diagnostics::{Diagnostic, Diagnostics, Span};
 use strata_yaml::{Entry, Node, Spanned, Value};
 
-use super::{FlatAdvanced, FlatCluster, FlatNode, FlatSize};
+use super::{FlatAdvanced, FlatCluster, FlatCni, FlatNode, FlatSize};
 use crate::value::address::advance;
 use crate::value::size::{DiskSize, MemorySize};
 
@@ -82,6 +82,14 @@ pub(super) fn convert(
         .text_or("version", cluster.kubernetes_version.as_ref(), "1.35.0")
         .text_or("podCidr", cluster.cluster_pod_cidr.as_ref(), "10.42.0.0/16")
         .text_or("serviceCidr", cluster.cluster_svc_cidr.as_ref(), "10.43.0.0/16");
+    // The family installs Cilium, which does the work of kube-proxy, too.
+    let flannel = cluster.cluster_cni.as_ref().filter(|cni| cni.value == FlatCni::Flannel);
+    let kubernetes = match flannel {
+        Some(cni) => kubernetes.text("cni", Some(&Spanned::new("flannel", cni.span))),
+        None => {
+            kubernetes.text_or::<String>("cni", None, "none").plain_or::<bool>("kubeProxy", None, "false")
+        }
+    };
     let inner = Tree::new(at)
         .node("talos", talos.done())
         .node("kubernetes", kubernetes.done())

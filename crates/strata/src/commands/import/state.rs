@@ -17,7 +17,7 @@ use crate::commands::CommandResult;
 use crate::context::{Context, random_hex};
 use crate::style::{self, paint};
 use crate::workspace::arrival::{KeptBundle, Promised};
-use crate::workspace::cluster::Keys;
+use crate::workspace::bundle::Keys;
 use crate::workspace::{Opening, StackSession, Workspace, find_root};
 
 pub(super) async fn run(context: &Context, args: &Args, path: &Path) -> CommandResult {

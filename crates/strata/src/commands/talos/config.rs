@@ -73,17 +73,17 @@ pub(crate) struct Args {
     config_patch_worker: Vec<String>,
 }
 
-pub(crate) fn run(context: &Context, args: &Args) -> CommandResult {
+pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
     match &args.stack {
-        Some(stack) => of_stack(context, stack, &args.out),
+        Some(stack) => of_stack(context, stack, &args.out).await,
         None => of_flags(context, args),
     }
 }
 
 /// What the nodes of a cluster are told, and the way to them.
-fn of_stack(context: &Context, stack: &str, out: &Path) -> CommandResult {
+async fn of_stack(context: &Context, stack: &str, out: &Path) -> CommandResult {
     let workspace = Workspace::load(context)?;
-    let drawn = workspace.drawn_cluster(stack)?;
+    let drawn = workspace.drawn_cluster(stack).await?;
     let endpoints: Vec<String> =
         drawn.plan.nodes.iter().filter(|node| node.control_plane).map(|node| node.address.clone()).collect();
     let talosconfig = drawn

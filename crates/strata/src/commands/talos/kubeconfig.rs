@@ -26,10 +26,10 @@ pub(crate) struct Args {
     out: Option<PathBuf>,
 }
 
-pub(crate) fn run(context: &Context, args: &Args) -> CommandResult {
+pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
     let workspace = Workspace::load(context)?;
     let (stack, _) = workspace.written_cluster(&args.stack)?;
-    let drawn = workspace.drawn_cluster(&args.stack)?;
+    let drawn = workspace.drawn_cluster(&args.stack).await?;
     let made = drawn
         .bundle
         .kubeconfig(

@@ -47,7 +47,7 @@ struct Asked {
 pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
     let workspace = Workspace::load(context)?;
     let talos = asked_talos(&workspace, &args.stack)?;
-    let kubernetes = asked_kubernetes(&workspace, &args.stack)?;
+    let kubernetes = asked_kubernetes(&workspace, &args.stack).await?;
     let cluster = workspace.cluster(&args.stack).await?;
     let health = strata_cluster::health(&cluster).await;
     if args.to.is_none() && args.kubernetes.is_none() {
@@ -76,10 +76,10 @@ fn asked_talos(workspace: &Workspace<'_>, stack: &str) -> Result<Asked, CommandE
     Ok(Asked { version: parse(version)?, written: Some((version.value.clone(), version.span)) })
 }
 
-fn asked_kubernetes(workspace: &Workspace<'_>, stack: &str) -> Result<Asked, CommandError> {
+async fn asked_kubernetes(workspace: &Workspace<'_>, stack: &str) -> Result<Asked, CommandError> {
     let (_, written) = workspace.written_cluster(stack)?;
     let own = written.cluster.kubernetes.as_ref().and_then(|kubernetes| kubernetes.version.as_ref());
-    let drawn = workspace.drawn_cluster(stack)?;
+    let drawn = workspace.drawn_cluster(stack).await?;
     let version = parse(drawn.kubernetes().unwrap_or_default())?;
     Ok(Asked { version, written: own.map(|own| (own.value.clone(), own.span)) })
 }

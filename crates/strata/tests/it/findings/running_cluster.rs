@@ -1,1 +1,6 @@
-//! Changes that would break a running cluster.
+//! Changes that would break a running cluster, and keys that two clusters would share.
+
+mod fields;
+mod keys;
+mod rollout;
+mod validated;

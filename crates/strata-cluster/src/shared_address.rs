@@ -1,0 +1,59 @@
+//! The address that control planes share: before it is used for the first time the network is asked whether somebody has it.
+
+use std::sync::PoisonError;
+use std::time::Duration;
+
+use strata_engine::{Objection, Operation, ProviderError};
+use strata_resource::Kind;
+use strata_state::Action;
+
+use crate::cluster::Cluster;
+use crate::error::guard;
+use crate::forecast::tells;
+
+/// What machines usually listen on: SSH, DNS, web servers, Kubernetes, Proxmox, Talos.
+const PORTS: [u16; 9] = [22, 53, 80, 443, 3389, 6443, 8006, 8443, 50000];
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// In the plan: where etcd is to be bootstrapped, and where control planes are given an address that none of them knows yet.
+pub(crate) async fn objection(cluster: &Cluster, operations: &[Operation]) -> Option<Objection> {
+    let begins = |one: &&Operation| {
+        one.address.kind() == Kind::Bootstrap && one.action == Action::Create && !cluster.is_alive()
+    };
+    let takes = |one: &&Operation| {
+        one.address.kind() == Kind::Machine && one.action == Action::Update && tells(one) && !knows(cluster)
+    };
+    let operation = operations.iter().find(begins).or_else(|| operations.iter().find(takes))?;
+    let error = refuse_taken(cluster).await.err()?;
+    let (message, hint) = (error.message, error.hint.unwrap_or_default());
+    Some(Objection { address: operation.address.clone(), message, hint })
+}
+
+/// Some control plane that runs has the address in its configuration: whoever answers there is one of them.
+fn knows(cluster: &Cluster) -> bool {
+    let Some(vip) = &cluster.options.vip else { return true };
+    let quoted = |text: &str| {
+        text.split(|c: char| !(c.is_ascii_hexdigit() || matches!(c, '.' | ':'))).any(|word| word == vip)
+    };
+    let seen = cluster.seen.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut control_planes = seen.values().filter(|config| config.is_control_plane() == Some(true));
+    control_planes.any(|config| quoted(config.to_yaml().expose()))
+}
+
+/// Before etcd is bootstrapped no control plane has the shared address: who answers there is somebody else.
+pub(crate) async fn refuse_taken(cluster: &Cluster) -> Result<(), ProviderError> {
+    let Some(vip) = &cluster.options.vip else { return Ok(()) };
+    let host = if vip.contains(':') { format!("[{vip}]") } else { vip.clone() };
+    let asked = PORTS.map(|port| {
+        let place = format!("{host}:{port}");
+        async move { cluster.options.dial.answers(&place, PATIENCE).await.then_some(port) }
+    });
+    let Some(port) = futures::future::join_all(asked).await.into_iter().flatten().next() else {
+        return Ok(());
+    };
+    let message = format!(
+        "the shared address {vip} of `{}` is taken: another machine answers there, at port {port}",
+        cluster.name()
+    );
+    Err(guard(message, "choose a `network.vip` that nobody has, or switch that machine off"))
+}

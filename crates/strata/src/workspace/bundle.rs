@@ -1,0 +1,265 @@
+//! The keys of clusters: made once, under the lock of the cluster's state, for one cluster of one environment.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use strata_diagnostics::Diagnostic;
+use strata_resource::{Kind, Value};
+use strata_secret::{SecretBytes, SecretString};
+use strata_secrets::{OsRandom, sops};
+use strata_source::EffectiveStack;
+use strata_source::cluster::bundle::BundleOwner;
+use strata_state::StateDocument;
+use strata_talos::{SecretsBundle, ServiceAccountKey};
+
+use super::targets::Targets;
+use super::{Opening, Workspace};
+use crate::command_error::CommandError;
+
+/// Whether the secrets of a new cluster are made and kept, or only drawn to see what a plan would be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Keys {
+    Make,
+    Draw,
+}
+
+/// The id of the cluster that a state knows: whose keys were made for it, or whose etcd is bootstrapped.
+pub(super) fn known_cluster(state: Option<&StateDocument>) -> Option<&str> {
+    let state = state?;
+    let bootstrapped = || {
+        let mut resources = state.resources.iter();
+        let (_, bootstrap) = resources.find(|(address, _)| address.kind() == Kind::Bootstrap)?;
+        bootstrap.spec.get("id").and_then(Value::as_text)
+    };
+    state.cluster.as_deref().or_else(bootstrapped)
+}
+
+impl Workspace<'_> {
+    /// The file of a cluster's own secrets, from the root of the repository. An environment whose cluster runs with the file that all
+    /// environments shared once keeps it.
+    pub(crate) fn bundle_path(&self, stack: &EffectiveStack, state: Option<&StateDocument>) -> PathBuf {
+        let is_file = |path: &Path| self.root().join(path).is_file();
+        let own = stack.bundle_path(is_file).unwrap_or_default();
+        let Some(known) = known_cluster(state).filter(|_| !is_file(&own)) else { return own };
+        let runs_with = |path: &PathBuf| {
+            is_file(path)
+                && self.read_bundle(&self.root().join(path)).is_ok_and(|bundle| bundle.cluster_id == known)
+        };
+        stack.former_bundle_paths().into_iter().find(runs_with).unwrap_or(own)
+    }
+
+    /// The secrets of a cluster. They are made once, encrypted for the readers of the repository.
+    pub(crate) async fn bundle(
+        &self,
+        stack: &EffectiveStack,
+        opening: &Opening,
+        state: Option<&StateDocument>,
+    ) -> Result<SecretsBundle, CommandError> {
+        let path = self.bundle_path(stack, state);
+        let name = path.display();
+        if self.root().join(&path).is_file() {
+            return self.present_bundle(&path);
+        }
+        let known = known_cluster(state).filter(|_| !opening.destroy);
+        if let Some(known) = known {
+            return Err(missing(stack, &path, known));
+        }
+        if opening.keys == Keys::Make {
+            return self.make_bundle(stack, &path).await;
+        }
+        if !opening.destroy {
+            let note = format!(
+                "the secrets of `{}` do not exist yet; `strata apply` makes them in `{name}`",
+                stack.name
+            );
+            self.context.printer.note(note);
+        }
+        // Quick to make, and thrown away.
+        SecretsBundle::generate(jiff::Timestamp::now(), ServiceAccountKey::Ecdsa, &mut OsRandom)
+            .map_err(not_made)
+    }
+
+    /// Makes the keys under the lock: of two first applies only one does, and the other one is told.
+    async fn make_bundle(&self, stack: &EffectiveStack, path: &Path) -> Result<SecretsBundle, CommandError> {
+        let owner = self.context.lock_owner("apply");
+        let mut locked = self.run(Targets::default())?.lock(&self.empty_view(stack)?, owner).await?;
+        let made = async {
+            // Somebody else may have been faster.
+            if self.root().join(path).is_file() {
+                return self.present_bundle(path);
+            }
+            if let Some(known) = known_cluster(Some(locked.state())) {
+                return Err(missing(stack, path, known));
+            }
+            let bundle =
+                SecretsBundle::generate(jiff::Timestamp::now(), ServiceAccountKey::Rsa, &mut OsRandom)
+                    .map_err(not_made)?;
+            bundle.add_to(&self.redactor);
+            let (place, name) = (self.root().join(path), path.display());
+            let sealed = self.seal_file(path, &self.owned_yaml(stack, &bundle)?)?;
+            locked.still_held()?;
+            crate::replace_file::replace(&place, &sealed)
+                .map_err(|error| CommandError::failed(format!("cannot write `{name}`: {error}")))?;
+            // What an interrupted run left open is finished first; the record is made after that.
+            if locked.open_entries() == 0 {
+                locked.edit(|document| document.cluster = Some(bundle.cluster_id.clone())).await?;
+            }
+            let note = format!("made the secrets of the cluster, encrypted, in `{name}`: commit that file");
+            self.context.printer.note(note);
+            Ok(bundle)
+        }
+        .await;
+        let released = locked.release().await;
+        let bundle = made?;
+        released?;
+        Ok(bundle)
+    }
+
+    /// The file of a new bundle, with the cluster that it is for.
+    pub(super) fn owned_yaml(
+        &self,
+        stack: &EffectiveStack,
+        bundle: &SecretsBundle,
+    ) -> Result<SecretString, CommandError> {
+        let owner = BundleOwner {
+            repository: self.repository_id()?.to_owned(),
+            environment: stack.environment.clone(),
+            cluster: stack.name.clone(),
+        };
+        Ok(SecretString::new(format!("{}{}", bundle.to_yaml().expose(), owner.to_yaml())))
+    }
+
+    fn present_bundle(&self, path: &Path) -> Result<SecretsBundle, CommandError> {
+        self.read_bundle(&self.root().join(path)).map_err(|reason| {
+            let name = path.display();
+            CommandError::failed(format!("the secrets of the cluster, `{name}`, cannot be used: {reason}"))
+        })
+    }
+
+    /// Keys that another cluster runs with, in this repository or in its states, are refused: two clusters with one set of keys
+    /// become one etcd.
+    pub(super) async fn refuse_foreign_bundle(
+        &self,
+        stack: &EffectiveStack,
+        bundle: &SecretsBundle,
+        state: Option<&StateDocument>,
+    ) -> Result<(), CommandError> {
+        let (path, id) = (self.bundle_path(stack, state), bundle.cluster_id.as_str());
+        let name = path.display();
+        if let Some(known) = known_cluster(state).filter(|known| *known != id) {
+            let message = format!(
+                "`{name}` holds the keys of another cluster: the state knows `{}` by the id `{known}`, the file says `{id}`",
+                stack.name
+            );
+            return Err(CommandError::refused(message).hint(
+                "put back the file that the cluster was made with; another cluster has a folder of its own",
+            ));
+        }
+        let store = self.store()?;
+        for other in self.repository().effective().filter(|other| other.cluster().is_some()) {
+            if super::key(other) == super::key(stack) {
+                continue;
+            }
+            // A state that cannot be read says nothing; whoever works on it is told.
+            let state = store.read(&super::key(other)).await.ok().flatten();
+            if known_cluster(state.as_ref()) == Some(id) {
+                let message = format!(
+                    "`{name}` holds the keys of `{}` in `{}`: the nodes of `{}` in `{}` would join its etcd",
+                    other.name, other.environment, stack.name, stack.environment
+                );
+                let hint = format!("remove `{name}`: `strata apply` generates keys for a new cluster");
+                return Err(CommandError::refused(message).hint(hint));
+            }
+        }
+        Ok(())
+    }
+
+    /// Files with the same keys, as far as they can be opened here. Copies that were not encrypted again are found without a key.
+    pub(crate) fn shared_bundles(&self) -> Vec<Diagnostic> {
+        let mut found = Vec::new();
+        let mut first: BTreeMap<String, (&EffectiveStack, PathBuf)> = BTreeMap::new();
+        for stack in self.repository().effective() {
+            let is_file = |path: &Path| self.root().join(path).is_file();
+            let Some((path, cluster)) = stack.bundle_path(is_file).zip(stack.cluster()) else { continue };
+            let Ok(bundle) = self.read_bundle(&self.root().join(&path)) else { continue };
+            let Some((other, theirs)) = first.get(&bundle.cluster_id) else {
+                first.insert(bundle.cluster_id, (stack, path));
+                continue;
+            };
+            let message = format!(
+                "`{}` and `{}` hold the same keys: the nodes of `{}` in `{}` would join the etcd of `{}` in `{}`",
+                theirs.display(),
+                path.display(),
+                stack.name,
+                stack.environment,
+                other.name,
+                other.environment
+            );
+            let hint =
+                format!("remove `{}`: `strata apply` generates keys for a new cluster", path.display());
+            let at = cluster.cluster.talos.version.span;
+            found.push(Diagnostic::error("shared-keys", message).at(at).hint(hint));
+        }
+        found
+    }
+
+    pub(super) fn read_bundle(&self, place: &Path) -> Result<SecretsBundle, String> {
+        let content = std::fs::read(place).map_err(|error| error.to_string())?;
+        let format = sops::Format::of(place);
+        let text = if sops::is_encrypted(&content, format) {
+            let file = sops::SopsFile::parse(&content, format).map_err(|error| error.to_string())?;
+            let open = file.open(self.access.identities()).map_err(|error| error.to_string())?;
+            open.plaintext()
+                .map_err(|error| error.to_string())?
+                .into_string()
+                .map_err(|_| "it is no text".to_owned())?
+        } else {
+            return Err("it is not encrypted; `strata secrets encrypt` does it".to_owned());
+        };
+        let bundle = SecretsBundle::from_yaml(&text).map_err(|error| error.to_string())?;
+        bundle.add_to(&self.redactor);
+        Ok(bundle)
+    }
+
+    /// Encrypts a new file: by the rules of `.sops.yaml`, else for everyone who reads the repository's secrets, else for us.
+    pub(super) fn seal_file(&self, path: &Path, plain: &SecretString) -> Result<Vec<u8>, CommandError> {
+        let settings = self.seal_settings(path)?;
+        let plain = SecretBytes::new(plain.expose().as_bytes().to_vec());
+        sops::encrypt(&plain, sops::Format::of(path), &settings, jiff::Timestamp::now(), &mut OsRandom)
+            .map_err(|error| CommandError::failed(format!("cannot encrypt `{}`: {error}", path.display())))
+    }
+
+    fn seal_settings(&self, path: &Path) -> Result<sops::Settings, CommandError> {
+        let failed = |error: sops::SopsError| CommandError::failed(format!("`.sops.yaml`: {error}"));
+        if let Ok(text) = std::fs::read_to_string(self.root().join(sops::CONFIG_FILE)) {
+            let rules = sops::CreationRules::parse(&text).map_err(failed)?;
+            if let Some(rule) = rules.for_path(path) {
+                return rule.usable().cloned().map_err(failed);
+            }
+        }
+        let readers = self.readers();
+        if readers.is_empty() {
+            let message = "there is nobody to encrypt the secrets of the cluster for";
+            return Err(CommandError::failed(message).hint(
+                "make a key with `age-keygen -o age.key`, and name its public half in `.sops.yaml`, or list a SOPS file under `secrets:`",
+            ));
+        }
+        let group = readers.iter().map(|reader| reader.as_str().to_owned()).collect();
+        Ok(sops::Settings { groups: vec![group], ..sops::Settings::default() })
+    }
+}
+
+fn not_made(error: strata_talos::PkiError) -> CommandError {
+    CommandError::failed(format!("cannot make the cluster's secrets: {error}"))
+}
+
+/// The state knows a cluster, and its keys are not here.
+fn missing(stack: &EffectiveStack, path: &Path, known: &str) -> CommandError {
+    let message = format!(
+        "the secrets of `{}` are missing: they were made already, for the cluster with the id `{known}`, and `{}` is not here",
+        stack.name,
+        path.display()
+    );
+    CommandError::refused(message)
+        .hint("fetch the file from whoever made it: pull their commit, or restore it; without it nobody can reach the nodes")
+}
