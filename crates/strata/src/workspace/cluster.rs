@@ -1,6 +1,6 @@
 //! What a cluster needs besides its resources: its own secrets, its VMs' drives, and a place for copies of its etcd.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -9,13 +9,14 @@ use strata_blueprint::{ClusterPlan, NodePlan, cluster_target};
 use strata_cluster::{
     Cluster, ClusterOptions, ClusterProvider, Deadlines, GuardedProvider, Lease, Media, NodePlace,
 };
+use strata_diagnostics::{LARGEST_FILE, read_file, read_text_file};
 use strata_engine::ProviderError;
 use strata_kubernetes::flux::{AGE_KEY_ENTRY, SOPS_AGE, prove_age_key};
 use strata_net::TlsTrust;
 use strata_proxmox::ProxmoxProvider;
 use strata_resource::{Kind, Resource, ResourceGraph, Spec, Value};
 use strata_secret::{DigestKey, SecretBytes, SecretString};
-use strata_secrets::{OsRandom, Recipient, sops};
+use strata_secrets::{Access, OsRandom, Recipient, sops};
 use strata_source::EffectiveStack;
 use strata_source::cluster::Cluster as Written;
 use strata_source::value::duration::Seconds;
@@ -211,11 +212,30 @@ impl Workspace<'_> {
     }
 
     pub(super) fn read_bundle(&self, place: &Path) -> Result<SecretsBundle, String> {
-        let content = std::fs::read(place).map_err(|error| error.to_string())?;
+        let bundle = self.read_bundle_with(place, &self.access)?;
+        bundle.add_to(&self.redactor);
+        Ok(bundle)
+    }
+
+    /// The files with the secrets of clusters that are there.
+    pub(crate) fn bundle_paths(&self) -> BTreeSet<PathBuf> {
+        let mut paths = BTreeSet::new();
+        for entry in self.repository.stacks() {
+            for environment in &entry.environments {
+                let Some(stack) = self.repository.stack(&entry.name, Some(environment)) else { continue };
+                paths.extend(stack.cluster().map(|cluster| self.bundle_path(stack, cluster)));
+            }
+        }
+        paths.retain(|path| self.root().join(path).is_file());
+        paths
+    }
+
+    pub(crate) fn read_bundle_with(&self, place: &Path, access: &Access) -> Result<SecretsBundle, String> {
+        let content = read_file(place, LARGEST_FILE).map_err(|error| error.to_string())?;
         let format = sops::Format::of(place);
         let text = if sops::is_encrypted(&content, format) {
             let file = sops::SopsFile::parse(&content, format).map_err(|error| error.to_string())?;
-            let open = file.open(self.access.identities()).map_err(|error| error.to_string())?;
+            let open = file.open(access.identities()).map_err(|error| error.to_string())?;
             open.plaintext()
                 .map_err(|error| error.to_string())?
                 .into_string()
@@ -223,9 +243,7 @@ impl Workspace<'_> {
         } else {
             return Err("it is not encrypted; `strata secrets encrypt` does it".to_owned());
         };
-        let bundle = SecretsBundle::from_yaml(&text).map_err(|error| error.to_string())?;
-        bundle.add_to(&self.redactor);
-        Ok(bundle)
+        SecretsBundle::from_yaml(&text).map_err(|error| error.to_string())
     }
 
     /// Encrypts a new file: by the rules of `.sops.yaml`, else for everyone who reads the repository's secrets, else for us.
@@ -238,7 +256,7 @@ impl Workspace<'_> {
 
     fn seal_settings(&self, path: &Path) -> Result<sops::Settings, CommandError> {
         let failed = |error: sops::SopsError| CommandError::failed(format!("`.sops.yaml`: {error}"));
-        if let Ok(text) = std::fs::read_to_string(self.root().join(sops::CONFIG_FILE)) {
+        if let Ok(text) = read_text_file(&self.root().join(sops::CONFIG_FILE), LARGEST_FILE) {
             let rules = sops::CreationRules::parse(&text).map_err(failed)?;
             if let Some(rule) = rules.for_path(path) {
                 return rule.usable().cloned().map_err(failed);
@@ -366,7 +384,7 @@ fn encrypted_files(root: &Path, folder: &Path, found: &mut Vec<(PathBuf, Vec<u8>
             encrypted_files(root, &path, found);
         } else if path.is_file()
             && name.contains("sops")
-            && let Ok(content) = std::fs::read(&path)
+            && let Ok(content) = read_file(&path, LARGEST_FILE)
         {
             found.push((path.strip_prefix(root).unwrap_or(&path).to_owned(), content));
         }
