@@ -20,4 +20,4 @@ pub use identity::{CommentMark, Lineage, Mark, identity_of};
 pub use kind::Kind;
 pub use path::FieldPath;
 pub use rules::{ChangeEffect, FieldRule, KindRules, Literal, Unit};
-pub use value::{Secret, Spec, Value, claimed_spec, stored_spec};
+pub use value::{Secret, Spec, Value, claimed_spec, secret_like, stored_spec};

@@ -1,6 +1,6 @@
 //! What a cluster needs besides its resources: its own secrets, its VMs' drives, and a place for copies of its etcd.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -215,19 +215,6 @@ impl Workspace<'_> {
         let bundle = self.read_bundle_with(place, &self.access)?;
         bundle.add_to(&self.redactor);
         Ok(bundle)
-    }
-
-    /// The files with the secrets of clusters that are there.
-    pub(crate) fn bundle_paths(&self) -> BTreeSet<PathBuf> {
-        let mut paths = BTreeSet::new();
-        for entry in self.repository.stacks() {
-            for environment in &entry.environments {
-                let Some(stack) = self.repository.stack(&entry.name, Some(environment)) else { continue };
-                paths.extend(stack.cluster().map(|cluster| self.bundle_path(stack, cluster)));
-            }
-        }
-        paths.retain(|path| self.root().join(path).is_file());
-        paths
     }
 
     pub(crate) fn read_bundle_with(&self, place: &Path, access: &Access) -> Result<SecretsBundle, String> {

@@ -102,8 +102,8 @@ fn known_secrets(keys: &Keys<'_>) -> Redactor {
             keys.context.printer.note(format!("its secrets were not searched for: {error}"));
         }
     }
-    for path in workspace.bundle_paths() {
-        match workspace.read_bundle_with(&root.join(&path), &access) {
+    for path in workspace.bundle_files() {
+        match workspace.read_bundle_with(&path, &access) {
             Ok(bundle) => bundle.add_to(&known),
             Err(error) => {
                 let path = path.display();
