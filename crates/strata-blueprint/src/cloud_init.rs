@@ -5,15 +5,15 @@ mod documents;
 
 use sha2::{Digest, Sha256};
 use strata_resource::{Kind, Resource, RestartPolicy, Secret, Spec, Stage, Value};
-use strata_secret::SecretString;
 use strata_source::machine::cloud_init::CloudInit;
 use strata_source::machine::image::ContentType;
 use strata_source::machine::network::Nic;
 use strata_source::value::address::Addressing;
-use strata_yaml::{Source, Spanned, Value as Written};
+use strata_yaml::{Spanned, Value as Written};
 
 use crate::fields::{Fields, int, list};
 use crate::hardware::{Built, CD_DRIVE, Machine};
+use crate::resolved::Resolved;
 use crate::site::Draft;
 
 /// The slot that the data come in where the CD drive is taken by an ISO.
@@ -107,7 +107,8 @@ impl Draft<'_> {
                 "password",
                 cloud_init.password.as_ref().and_then(|password| self.secret(password)),
             );
-            spec.put_full("ssh_keys", list(self.keys(&cloud_init.ssh_keys)));
+            let keys = self.keys(&cloud_init.ssh_keys).into_iter().map(Resolved::into_value);
+            spec.put_full("ssh_keys", Value::List(keys.collect()));
             spec.put_full("nameservers", list(cloud_init.nameservers.iter().map(|server| server.0)));
             spec.put_some("searchdomain", cloud_init.search_domain.clone());
             spec.put_some("upgrade", cloud_init.upgrade);
@@ -182,41 +183,19 @@ impl Draft<'_> {
     pub(crate) fn text(&mut self, written: &Written<String>) -> Option<Value> {
         match written {
             Written::Literal(text) => Some(Value::Text(text.clone())),
-            Written::Reference(reference) => {
-                let plain = self.resolve(reference)?;
-                let secret = reference.sensitive || matches!(reference.source, Source::Secret(_));
-                Some(if secret {
-                    Value::Secret(Secret::new(plain))
-                } else {
-                    Value::text(plain.expose().trim_end())
-                })
-            }
+            Written::Reference(reference) => self.resolve(reference).map(Resolved::into_value),
         }
     }
 
     pub(crate) fn secret(&mut self, written: &Written<String>) -> Option<Value> {
-        let plain = match written {
-            Written::Literal(text) => SecretString::new(text.clone()),
-            Written::Reference(reference) => self.resolve(reference)?,
-        };
-        Some(Value::Secret(Secret::new(plain)))
+        self.resolve_written(written).map(|resolved| Value::Secret(Secret::new(resolved.into_secret())))
     }
 
     /// Public keys, one a line; a file may hold several.
-    pub(crate) fn keys(&mut self, written: &[Written<String>]) -> Vec<String> {
-        let mut keys = Vec::new();
-        for written in written {
-            let text = match written {
-                Written::Literal(text) => text.clone(),
-                Written::Reference(reference) => match self.resolve(reference) {
-                    Some(plain) => plain.expose().to_owned(),
-                    None => continue,
-                },
-            };
-            let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
-            keys.extend(lines.map(str::to_owned));
-        }
-        keys
+    pub(crate) fn keys(&mut self, written: &[Written<String>]) -> Vec<Resolved> {
+        let resolved: Vec<Resolved> =
+            written.iter().filter_map(|written| self.resolve_written(written)).collect();
+        resolved.into_iter().flat_map(Resolved::into_lines).collect()
     }
 }
 

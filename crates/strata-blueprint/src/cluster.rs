@@ -107,6 +107,9 @@ impl Draft<'_> {
             spec.put("boot_media", Spec::from(media));
             depends_on.extend(resource);
         }
+        if let Some(kind) = vm.and_then(|vm| vm.cpu_type.as_ref()) {
+            group(&mut spec, "cpu").entry("type".to_owned()).or_insert_with(|| kind.as_str().into());
+        }
         let secure =
             node.setting(|settings| settings.secure_boot).unwrap_or(cluster.cluster.talos.secure_boot);
         let tpm = vm.and_then(|vm| vm.hardware.tpm.as_ref()).map_or(secure, |tpm| tpm.enabled);
@@ -123,6 +126,7 @@ impl Draft<'_> {
             spec.put_some("protection", vm.protection);
             spec.put_some("onboot", vm.onboot);
             spec.put_some("timeouts", vm.timeouts.as_ref().map(timeouts));
+            spec.put_some("force_stop", vm.force_stop.filter(|force| *force));
             let more = vm.proxmox.as_ref().map(|proxmox| proxmox.options.iter()).into_iter().flatten();
             spec.put_full(
                 "options",

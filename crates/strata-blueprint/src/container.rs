@@ -11,6 +11,7 @@ use crate::fields::{Fields, decimal, int, list};
 use crate::guest::{policy, put_raw};
 use crate::hardware::trunks;
 use crate::image::ImageUse;
+use crate::resolved::Resolved;
 use crate::site::Draft;
 use crate::storage::Storages;
 
@@ -33,7 +34,8 @@ impl Draft<'_> {
         spec.put_some("ostype", container.os_type.map(|os| os.to_string()));
         spec.put_some("pool", self.pool(stack, guest.pool.as_ref()));
         spec.put_some("password", container.password.as_ref().and_then(|password| self.secret(password)));
-        spec.put_full("ssh_keys", list(self.keys(&container.ssh_keys)));
+        let keys = self.keys(&container.ssh_keys).into_iter().map(Resolved::into_value);
+        spec.put_full("ssh_keys", Value::List(keys.collect()));
         let mut cpu = Spec::new();
         cpu.put_some("cores", container.cores.map(int));
         cpu.put_some("units", container.cpu_units.map(int));

@@ -13,6 +13,7 @@ mod hardware;
 mod hypervisor;
 mod image;
 mod outputs;
+mod resolved;
 mod site;
 mod stack;
 mod storage;

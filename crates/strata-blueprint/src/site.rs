@@ -7,9 +7,10 @@ use strata_diagnostics::{Diagnostic, SourceMap, Span};
 use strata_resource::{Address, Kind, Lineage, Mark, Resource, ResourceGraph};
 use strata_secret::SecretString;
 use strata_talos::SecretsBundle;
-use strata_yaml::Reference;
+use strata_yaml::{Reference, Value as Written};
 
 use crate::cluster::ClusterPlan;
+use crate::resolved::Resolved;
 
 /// Resolves what comes from outside the file.
 pub trait Resolver {
@@ -98,8 +99,16 @@ impl<'a> Draft<'a> {
         self.site.shared_storages.get(&self.target).is_some_and(|shared| shared.contains(storage))
     }
 
-    pub(crate) fn resolve(&mut self, reference: &Reference) -> Option<SecretString> {
-        self.site.resolver.resolve(reference).map_err(|diagnostic| self.found.push(*diagnostic)).ok()
+    pub(crate) fn resolve(&mut self, reference: &Reference) -> Option<Resolved> {
+        let plain = self.site.resolver.resolve(reference).map_err(|diagnostic| self.found.push(*diagnostic));
+        plain.ok().map(|plain| Resolved::new(reference, plain))
+    }
+
+    pub(crate) fn resolve_written(&mut self, written: &Written<String>) -> Option<Resolved> {
+        match written {
+            Written::Literal(text) => Some(Resolved::literal(text)),
+            Written::Reference(reference) => self.resolve(reference),
+        }
     }
 
     pub(crate) fn refuse(&mut self, code: &'static str, message: impl Into<String>, span: Span) {

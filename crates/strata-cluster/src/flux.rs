@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use strata_diagnostics::{LARGEST_FILE, read_file};
 use strata_engine::{ErrorClass, Operation, OperationContext, Outcome, ProviderError};
 use strata_kubernetes::flux::{FluxInstall, FluxSync, GitRef, LiveFlux, LiveSource, Phase};
 use strata_kubernetes::{ApplyOptions, Download, Patience};
@@ -130,7 +131,7 @@ async fn manifests(cluster: &Cluster, spec: &Spec) -> Result<Vec<u8>, ProviderEr
     let source = text(spec, "source").unwrap_or_default();
     let bad = |message: String| ProviderError::new(ErrorClass::BadInput, message);
     if let Some(path) = source.strip_prefix("file:") {
-        let content = std::fs::read(cluster.options.root.join(path))
+        let content = read_file(&cluster.options.root.join(path), LARGEST_FILE)
             .map_err(|error| bad(format!("the manifests of Flux, `{path}`, cannot be read: {error}")))?;
         if let Some(sum) = text(spec, "checksum") {
             let sum = sum.trim_start_matches("sha256:");

@@ -6,8 +6,8 @@ use sha2::{Digest, Sha256};
 use strata_engine::{ErrorClass, Observed, ProviderError, Sighting, Wanted};
 use strata_kubernetes::flux::LiveFlux;
 use strata_kubernetes::{Object, Selector};
-use strata_resource::{Kind, Spec, Value};
-use strata_talos::config_spec;
+use strata_resource::{FieldPath, Kind, Spec, Value, secret_like};
+use strata_talos::{Shown, config_spec, is_hidden_id};
 
 use crate::cluster::Cluster;
 use crate::error::{kube, talos};
@@ -248,7 +248,11 @@ fn observed_machine(
     seen.insert(wanted.address.name().to_owned(), running.config.clone());
     let recorded = wanted.recorded.map(|recorded| &recorded.spec);
     let is_secret = |text: &str| cluster.options.redactor.redact(text) != text;
-    let config = config_spec(&running.config, &is_secret);
+    let begun = wanted.begun.and_then(|spec| spec.get("config"));
+    let mine = [wanted.spec.get("config"), recorded.and_then(|spec| spec.get("config")), begun];
+    let mine: Vec<&Spec> = mine.into_iter().flatten().filter_map(Value::as_map).collect();
+    let config = config_spec(&running.config, Shown::All, &is_secret);
+    let config = secret_like(under_hidden_names(cluster, wanted, config, &mine), &mine);
     let mut spec = Spec::new();
     let mut put = |field: &str, value: Value| {
         spec.insert(field.to_owned(), value);
@@ -279,16 +283,44 @@ fn observed_machine(
     if let Some(address) = recorded.and_then(|spec| spec.get("address")).or(wanted.spec.get("address")) {
         put("address", address.clone());
     }
-    let mine = [wanted.spec.get("config"), recorded.and_then(|spec| spec.get("config"))];
     let mut foreign = BTreeSet::new();
     for (document, tree) in &config {
-        let trees: Vec<&Value> =
-            mine.iter().flatten().filter_map(|config| config.as_map()?.get(document)).collect();
+        let trees: Vec<&Value> = mine.iter().filter_map(|config| config.get(document)).collect();
         strangers(&format!("{document}: "), tree, &trees, &mut foreign);
     }
     put("foreign", Value::List(foreign.into_iter().map(Value::Text).collect()));
     put("config", Value::Map(config));
     sealed(cluster, wanted, spec)
+}
+
+/// A live document whose name is a secret of the source stands where ours does, under no name.
+fn under_hidden_names(cluster: &Cluster, wanted: &Wanted<'_>, live: Spec, mine: &[&Spec]) -> Spec {
+    let hidden = |id: &str, tree: &Value| {
+        let kind = id.split(' ').next().unwrap_or_default();
+        // By now it may be known for a secret.
+        let name = match tree.as_map()?.get("name")? {
+            Value::Secret(secret) => secret.plain()?.expose(),
+            name => name.as_text()?,
+        };
+        mine.iter().flat_map(|config| config.iter()).find_map(|(ours, tree)| {
+            if !is_hidden_id(ours, kind) {
+                return None;
+            }
+            let secret = tree.as_map()?.get("name")?.as_secret()?;
+            let path = FieldPath::root().child("config").child(ours).child("name");
+            let key = cluster.options.digest_key.as_ref();
+            let digest =
+                key.map(|key| key.digest(&wanted.address.to_string(), &path.to_string(), name.as_bytes()));
+            let same = secret.plain().is_some_and(|plain| plain.expose() == name)
+                || digest.is_some() && secret.digest() == digest.as_ref();
+            same.then(|| ours.clone())
+        })
+    };
+    let named = |(id, tree): (String, Value)| {
+        let known = mine.iter().any(|config| config.contains_key(&id));
+        (if known { None } else { hidden(&id, &tree) }.unwrap_or(id), tree)
+    };
+    live.into_iter().map(named).collect()
 }
 
 /// Paths of a live tree that none of ours has.

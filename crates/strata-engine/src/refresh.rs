@@ -4,7 +4,8 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use futures::future::try_join_all;
-use strata_resource::{Address, Kind, Lineage, ResourceGraph, Spec};
+use strata_resource::{Address, Kind, Lineage, ResourceGraph, Spec, Value, secret_like};
+use strata_secret::DigestKey;
 use strata_state::{OpenEntry, StateDocument, StateResource};
 
 use crate::place::Place;
@@ -66,7 +67,8 @@ pub async fn refresh(
         let answers = answers(provider.as_ref(), &wanted)
             .await
             .map_err(|error| EngineError::Observe { target: target.to_owned(), error: Box::new(error) })?;
-        Ok::<_, EngineError>(questions.into_iter().zip(answers).collect::<Vec<_>>())
+        let answers = wanted.iter().zip(answers).map(|(wanted, seen)| veiled(wanted, seen, providers.key()));
+        Ok::<_, EngineError>(questions.into_iter().zip(answers.collect::<Vec<_>>()).collect::<Vec<_>>())
     });
     let mut live = Live::default();
     for (question, sighting) in try_join_all(asked).await?.into_iter().flatten() {
@@ -82,6 +84,24 @@ pub async fn refresh(
         }
     }
     Ok(live)
+}
+
+/// What a remote gives back of a secret is one, whoever asked for it: the source, the state, or a run that died.
+fn veiled(wanted: &Wanted<'_>, sighting: Sighting, key: Option<&DigestKey>) -> Sighting {
+    let Sighting::Ours(mut observed) = sighting else { return sighting };
+    let recorded = wanted.recorded.map(|recorded| &recorded.spec);
+    let peers: Vec<&Spec> = [Some(wanted.spec), recorded, wanted.begun].into_iter().flatten().collect();
+    if peers.iter().any(|peer| peer.values().any(Value::has_secret)) {
+        let spec = Value::Map(secret_like(std::mem::take(&mut observed.spec), &peers));
+        let spec = match key {
+            Some(key) => spec.sealed(key, wanted.address),
+            None => spec,
+        };
+        if let Value::Map(spec) = spec {
+            observed.spec = spec;
+        }
+    }
+    Sighting::Ours(observed)
 }
 
 /// Asks a provider; an answer that is missing must not be taken for an object that is gone.

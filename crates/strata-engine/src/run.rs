@@ -46,17 +46,30 @@ pub enum EngineError {
     Lint(String),
 }
 
-/// The providers, by target.
+/// The providers, by target, and the key of the digests that stand for what they read back of secrets.
 #[derive(Clone, Default)]
-pub struct Providers(BTreeMap<String, Arc<dyn Provider>>);
+pub struct Providers {
+    by_target: BTreeMap<String, Arc<dyn Provider>>,
+    key: Option<DigestKey>,
+}
 
 impl Providers {
     pub fn insert(&mut self, target: &str, provider: Arc<dyn Provider>) {
-        self.0.insert(target.to_owned(), provider);
+        self.by_target.insert(target.to_owned(), provider);
     }
 
     pub fn get(&self, target: &str) -> Result<&Arc<dyn Provider>, EngineError> {
-        self.0.get(target).ok_or_else(|| EngineError::NoTarget(target.to_owned()))
+        self.by_target.get(target).ok_or_else(|| EngineError::NoTarget(target.to_owned()))
+    }
+
+    /// Without the key a secret that is read back counts as changed.
+    #[must_use]
+    pub fn sealing_with(self, key: Option<DigestKey>) -> Self {
+        Self { key, ..self }
+    }
+
+    pub(crate) fn key(&self) -> Option<&DigestKey> {
+        self.key.as_ref()
     }
 }
 

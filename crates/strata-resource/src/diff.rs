@@ -126,6 +126,9 @@ impl Walk<'_> {
             return;
         }
         let drift = self.known && applied.is_some() && same(rule, desired, applied);
+        // A change is told: what is there instead of a secret is one, too.
+        let peers: Vec<&Value> = desired.into_iter().chain(applied).collect();
+        let live = live.map(|live| live.secret_like(&peers));
         self.diff.changes.push(FieldChange {
             path: path.clone(),
             before: live,
@@ -154,13 +157,11 @@ fn same(rule: &FieldRule, one: Option<&Value>, other: Option<&Value>) -> bool {
         (None, None) => true,
         (Some(Value::Unknown), _) | (_, Some(Value::Unknown)) => false,
         (Some(Value::List(one)), Some(Value::List(other))) if rule.set => {
-            one.iter().all(|value| other.contains(value)) && other.iter().all(|value| one.contains(value))
+            let has = |list: &[Value], value: &Value| list.iter().any(|known| known.says(value));
+            one.iter().all(|value| has(other, value)) && other.iter().all(|value| has(one, value))
         }
         // A secret that the remote does give back is compared as what it is.
-        (Some(Value::Secret(secret)), Some(Value::Text(live))) if secret.plain().is_some() => {
-            secret.plain().is_some_and(|plain| plain.expose() == live)
-        }
-        (Some(one), Some(other)) => one == other,
+        (Some(one), Some(other)) => one.says(other),
         (Some(value), None) | (None, Some(value)) => {
             rule.default.is_some_and(|default| default.equals(value))
                 || value.as_list().is_some_and(<[Value]>::is_empty)
@@ -225,6 +226,25 @@ mod tests {
             changes(json!({"cpu": {"cores": 4}, "name": "a"}), None, live),
             ["cpu.cores Some(2) -> Some(4)"]
         );
+    }
+
+    #[test]
+    fn c1_what_is_there_instead_of_a_secret_is_not_told() {
+        let secret = |text: &str| Value::Secret(crate::Secret::new(text.to_owned().into()));
+        let wanted = |key: &str| -> Spec {
+            let cloudinit = [
+                ("user".to_owned(), secret("root")),
+                ("ssh_keys".to_owned(), Value::List(vec!["public".into(), secret(key)])),
+            ];
+            [("cloudinit".to_owned(), Value::Map(cloudinit.into()))].into()
+        };
+        let live = spec(json!({"cloudinit": {"user": "root", "ssh_keys": ["public", "private"]}}));
+        let rules = Kind::Vm.rules();
+        assert!(diff_specs(rules, &wanted("private"), None, &live).is_empty());
+        let diff = diff_specs(rules, &wanted("another"), None, &live);
+        let shown = format!("{:?}", diff.changes);
+        assert!(shown.contains("ssh_keys") && shown.contains("public"), "{shown}");
+        assert!(!shown.contains("private") && !shown.contains("another"), "{shown}");
     }
 
     #[test]

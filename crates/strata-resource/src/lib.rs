@@ -21,4 +21,4 @@ pub use kind::Kind;
 pub use kinds::is_felt;
 pub use path::FieldPath;
 pub use rules::{ChangeEffect, FieldRule, KindRules, Literal, Unit};
-pub use value::{Secret, Spec, Value, claimed_spec, stored_spec};
+pub use value::{Secret, Spec, Value, claimed_spec, secret_like, stored_spec};

@@ -73,6 +73,17 @@ pub fn stored_spec(spec: &Spec) -> Spec {
     spec.iter().map(|(name, value)| (name.clone(), value.stored())).collect()
 }
 
+/// The fields of a live object, secret wherever those of a peer are. A field that no peer has stays as it is.
+#[must_use]
+pub fn secret_like(spec: Spec, peers: &[&Spec]) -> Spec {
+    let like = |(name, value): (String, Value)| {
+        let peers: Vec<&Value> = peers.iter().filter_map(|peer| peer.get(&name)).collect();
+        let value = value.secret_like(&peers);
+        (name, value)
+    };
+    spec.into_iter().map(like).collect()
+}
+
 /// What was applied, and of what was `begun` since then those fields that it did not have: ours, with values nobody knows. What
 /// cannot be read back and was to change is not known either.
 pub fn claimed_spec(rules: &KindRules, applied: &Spec, begun: &Spec) -> Spec {
@@ -240,6 +251,87 @@ impl Value {
         }
     }
 
+    /// The whole value as one secret. What nobody knows stays that.
+    #[must_use]
+    pub fn into_secret(self) -> Self {
+        match self {
+            Self::Secret(_) | Self::Input { .. } | Self::Unknown => self,
+            other => Self::Secret(Secret::new(other.clear_text())),
+        }
+    }
+
+    /// The text that stands for the value where it is a secret.
+    fn clear_text(&self) -> SecretString {
+        SecretString::new(match self.in_the_clear() {
+            Json::String(text) => text,
+            json => json.to_string(),
+        })
+    }
+
+    /// Whether two values say the same, though a remote gives one of them back in the clear.
+    pub(crate) fn says(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Secret(one), Self::Secret(other)) => one == other,
+            (Self::Secret(secret), clear) | (clear, Self::Secret(secret)) => {
+                secret.plain().is_some_and(|plain| *plain == clear.clear_text())
+            }
+            (Self::List(one), Self::List(other)) => {
+                one.len() == other.len() && one.iter().zip(other).all(|(one, other)| one.says(other))
+            }
+            (Self::Map(one), Self::Map(other)) => {
+                one.len() == other.len()
+                    && one.iter().all(|(key, value)| other.get(key).is_some_and(|other| value.says(other)))
+            }
+            (one, other) => one == other,
+        }
+    }
+
+    /// For the text of a secret alone: what is secret inside of it is written out.
+    fn in_the_clear(&self) -> Json {
+        match self {
+            Self::Secret(secret) => match secret.plain() {
+                Some(plain) => Json::String(plain.expose().to_owned()),
+                None => Json::from(self.clone()),
+            },
+            Self::List(list) => Json::Array(list.iter().map(Self::in_the_clear).collect()),
+            Self::Map(map) => {
+                Json::Object(map.iter().map(|(key, value)| (key.clone(), value.in_the_clear())).collect())
+            }
+            other => Json::from(other.clone()),
+        }
+    }
+
+    /// The same value, secret wherever one of its peers is: what is read back from a remote is as secret as what was sent there.
+    #[must_use]
+    pub fn secret_like(self, peers: &[&Value]) -> Self {
+        if !peers.iter().any(|peer| peer.has_secret()) {
+            return self;
+        }
+        let maps: Vec<&Spec> = peers.iter().filter_map(|peer| peer.as_map()).collect();
+        let lists: Vec<&[Value]> = peers.iter().filter_map(|peer| peer.as_list()).collect();
+        match self {
+            _ if peers.iter().any(|peer| peer.as_secret().is_some()) => self.into_secret(),
+            Self::Map(map) if !maps.is_empty() => Self::Map(secret_like(map, &maps)),
+            Self::List(list) if !lists.is_empty() => {
+                let items = list.into_iter().enumerate();
+                Self::List(items.map(|(index, item)| item.item_like(index, &lists)).collect())
+            }
+            other => other.into_secret(),
+        }
+    }
+
+    /// An item of a list with secrets in it: where they stand may have changed, so only what is known to be none is shown.
+    fn item_like(self, index: usize, lists: &[&[Value]]) -> Self {
+        if lists.iter().any(|list| list.iter().any(|peer| !peer.has_secret() && *peer == self)) {
+            return self;
+        }
+        let peers: Vec<&Value> = lists.iter().filter_map(|list| list.get(index)).collect();
+        match self {
+            Self::Map(_) if peers.iter().any(|peer| peer.as_map().is_some()) => self.secret_like(&peers),
+            other => other.into_secret(),
+        }
+    }
+
     pub fn has_secret(&self) -> bool {
         match self {
             Self::Secret(_) => true,
@@ -374,6 +466,44 @@ mod tests {
         assert_eq!(read, spec("hunter2"));
         assert_ne!(read, spec("hunter3"));
         assert!(!format!("{:?}", spec("hunter2")).contains("hunter2"));
+    }
+
+    #[test]
+    fn what_is_read_back_is_as_secret_as_what_was_sent() {
+        let key = DigestKey::from_bytes(&[7; 32]).unwrap();
+        let address: Address = "web/vm/web-1".parse().unwrap();
+        let secret = |text: &str| Value::Secret(Secret::new(SecretString::from(text.to_owned())));
+        let spec = |fields: Vec<(&str, Value)>| -> Spec {
+            fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+        };
+        let wanted = spec(vec![
+            ("user", secret("root")),
+            ("count", secret("3")),
+            ("keys", Value::List(vec!["public".into(), secret("private")])),
+            ("labels", secret(r#"{"a":"b"}"#)),
+            ("name", "web".into()),
+        ]);
+        let live = spec(vec![
+            ("user", "root".into()),
+            ("count", Value::Int(3)),
+            ("keys", Value::List(vec!["public".into(), "private".into(), "more".into()])),
+            ("labels", Value::Map(spec(vec![("a", "b".into())]))),
+            ("name", "other".into()),
+        ]);
+        let sealed = |spec: Spec| match Value::Map(spec).sealed(&key, &address) {
+            Value::Map(spec) => spec,
+            _ => unreachable!(),
+        };
+        let (wanted, seen) = (sealed(wanted.clone()), sealed(secret_like(live, &[&wanted])));
+        for field in ["user", "count", "labels"] {
+            assert_eq!(seen[field], wanted[field], "{field}");
+        }
+        let keys = seen["keys"].as_list().unwrap();
+        assert_eq!(keys[..2], *wanted["keys"].as_list().unwrap());
+        assert!(keys[2].as_secret().is_some(), "who knows what it is");
+        assert_eq!(seen["name"], "other".into());
+        let shown = format!("{:?}", Value::Map(seen));
+        assert!(!["root", "private", "more"].iter().any(|text| shown.contains(text)), "{shown}");
     }
 
     #[test]

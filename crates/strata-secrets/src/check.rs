@@ -1,11 +1,15 @@
 //! Looking for secrets in the clear, in files that go into a repository.
 
+mod shape;
+
 use std::path::Path;
 
 use strata_secret::Redactor;
 
 use crate::sops::{CONFIG_FILE, CreationRules, Format, SopsFile};
 use crate::vault;
+
+pub use shape::Shape;
 
 /// A secret, or what is likely one, that anybody can read. It says where, never what.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -14,8 +18,10 @@ pub enum Finding {
     NotEncrypted,
     /// Values in an encrypted file that should be encrypted and are not.
     PlainValues(Vec<String>),
-    /// A private key on this line.
-    PrivateKey { line: usize },
+    /// What looks like a secret, on this line.
+    Looks { line: usize, like: Shape },
+    /// A saved plan.
+    Plan,
     /// A secret of the repository on this line.
     KnownSecret { line: usize },
 }
@@ -27,7 +33,8 @@ impl std::fmt::Display for Finding {
             Finding::PlainValues(names) => {
                 write!(f, "`{}` should be encrypted and is not", names.join("`, `"))
             }
-            Finding::PrivateKey { line } => write!(f, "line {line}: a private key in the clear"),
+            Finding::Looks { line, like } => write!(f, "line {line}: {like} in the clear"),
+            Finding::Plan => write!(f, "a saved plan, which is not for a repository"),
             Finding::KnownSecret { line } => {
                 write!(f, "line {line}: a secret of this repository in the clear")
             }
@@ -50,12 +57,16 @@ pub fn check_file(path: &Path, content: &[u8], rules: &CreationRules, known: &Re
         }
         Err(_) => {}
     }
+    if shape::is_plan(content) {
+        findings.push(Finding::Plan);
+    }
     for (index, line) in content.split(|byte| *byte == b'\n').enumerate() {
-        if is_private_key(line) {
-            findings.push(Finding::PrivateKey { line: index + 1 });
-        }
+        let line_number = index + 1;
+        // Which one it is says more than what it looks like.
         if known.is_in(line) {
-            findings.push(Finding::KnownSecret { line: index + 1 });
+            findings.push(Finding::KnownSecret { line: line_number });
+        } else if let Some(like) = shape::of_line(line) {
+            findings.push(Finding::Looks { line: line_number, like });
         }
     }
     findings
@@ -77,20 +88,6 @@ fn should_be_encrypted(path: &Path, content: &[u8], rules: &CreationRules) -> bo
         || name.ends_with(".secret.tfvars");
     let by_rule = rules.for_path(path).is_some_and(|rule| rule.is_for_certain_paths());
     (by_name || by_rule) && !inline()
-}
-
-/// An age identity, or a private key that is not encrypted itself.
-fn is_private_key(line: &[u8]) -> bool {
-    let line = String::from_utf8_lossy(line);
-    let age = line
-        .split("AGE-SECRET-KEY-")
-        .skip(1)
-        .any(|rest| rest.chars().take_while(char::is_ascii_alphanumeric).count() >= 50);
-    let pem = line.split("-----BEGIN ").skip(1).any(|rest| {
-        rest.split_once("-----")
-            .is_some_and(|(label, _)| label.ends_with("PRIVATE KEY") && !label.contains("ENCRYPTED"))
-    });
-    age || pem
 }
 
 #[cfg(test)]
@@ -119,10 +116,10 @@ mod tests {
     #[test]
     fn keys_and_known_secrets_are_found_and_not_quoted() {
         let key = format!("x: y\nkey: AGE-SECRET-KEY-1{}\n", "Q".repeat(58));
-        assert_eq!(check("a.txt", &key), [Finding::PrivateKey { line: 2 }]);
+        assert_eq!(check("a.txt", &key), [Finding::Looks { line: 2, like: Shape::PrivateKey }]);
         assert_eq!(
             check("a.pem", "-----BEGIN OPENSSH PRIVATE KEY-----\n"),
-            [Finding::PrivateKey { line: 1 }]
+            [Finding::Looks { line: 1, like: Shape::PrivateKey }]
         );
         assert_eq!(check("a.pem", "-----BEGIN ENCRYPTED PRIVATE KEY-----\n-----BEGIN PUBLIC KEY-----\n"), []);
         let found = check("notes.md", "\nuse a-known-secret here\n");

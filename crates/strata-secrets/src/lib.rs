@@ -18,7 +18,7 @@ mod yaml;
 
 pub use access::Access;
 pub use age_keys::{AgeError, Identities, Recipient};
-pub use check::{Finding, check_file};
+pub use check::{Finding, Shape as SecretShape, check_file};
 pub use digest_key::{encrypt_for, unwrap_digest_key, wrap_digest_key};
 pub use environment::Environment;
 pub use prompt::{NoPrompt, Prompt};

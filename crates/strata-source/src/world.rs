@@ -4,6 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
 
+use strata_diagnostics::{LARGEST_FILE, read_file};
+
 /// What a repository is loaded from. Paths are from its root, with `/`, or absolute.
 pub trait World {
     fn read(&self, path: &str) -> io::Result<Vec<u8>>;
@@ -40,7 +42,7 @@ impl Disk {
 
 impl World for Disk {
     fn read(&self, path: &str) -> io::Result<Vec<u8>> {
-        std::fs::read(self.root.join(path))
+        read_file(&self.root.join(path), LARGEST_FILE)
     }
 
     fn list(&self, folder: &str) -> io::Result<Vec<Listed>> {

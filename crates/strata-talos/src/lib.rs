@@ -45,7 +45,7 @@ pub use node::{Cni, DiskKey, KernelModule, Link, NodeError, NodeInput, NodeNetwo
 pub use patch::{Patch, PatchError, PatchesBetween};
 pub use pki::{Authority, CertificateRequest, Issued, PkiError};
 pub use secrets::{BundleError, SecretsBundle, ServiceAccountKey};
-pub use spec::config_spec;
+pub use spec::{Shown, config_spec, is_hidden_id};
 pub use talosconfig::{CLIENT_VALIDITY, TalosRole, Talosconfig};
 pub use tree::{Map, Value};
 pub use yaml::YamlError;

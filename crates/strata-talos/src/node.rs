@@ -146,6 +146,23 @@ pub enum NodeError {
     ControlPlaneOnly(DocumentId),
 }
 
+impl NodeError {
+    /// The same without a word of a patch that may be a secret.
+    pub fn without_names(&self) -> String {
+        match self {
+            Self::Patch { origin, error } => format!("patch `{origin}`: {}", error.without_names()),
+            Self::TooNew { contract, document, since } => {
+                let kind = document.kind;
+                format!("Talos {contract} does not know documents `{kind}`; they are new in {since}")
+            }
+            Self::ControlPlaneOnly(document) => {
+                format!("a worker cannot have documents `{}`, which are for control planes", document.kind)
+            }
+            Self::Generate(_) | Self::Settings(_) => self.to_string(),
+        }
+    }
+}
+
 /// The configuration of a machine, with the user's patches applied in their order.
 pub fn node_config(
     input: &ConfigInput,

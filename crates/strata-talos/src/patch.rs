@@ -62,6 +62,43 @@ pub enum PatchError {
     Moved { path: String, kind: &'static str },
 }
 
+impl PatchError {
+    /// What is wrong, without a word of the patch: one that is a secret is not quoted, not even its keys.
+    pub fn without_names(&self) -> String {
+        let at = |line: usize, what: &str| format!("line {line}: {what}");
+        match self {
+            Self::Yaml(YamlError::DuplicateKey { line, .. }) => at(*line, "a key is there twice"),
+            Self::Yaml(YamlError::Syntax { line, .. }) => at(*line, "this is no YAML"),
+            Self::Yaml(error) => error.to_string(),
+            Self::Document(error) => match error {
+                DocumentError::NoApiVersion { line, .. } => {
+                    at(*line, "the document has no `apiVersion: v1alpha1`")
+                }
+                DocumentError::UnknownKind { line, .. } => at(*line, "Talos knows no document of this kind"),
+                DocumentError::UnknownField { line, .. } => at(*line, "the document has no such field"),
+                DocumentError::WrongType { line, .. } => at(*line, "the value is of a wrong type"),
+                DocumentError::TypesDiffer { .. } => {
+                    "a value is of another type in the patch than in the configuration".to_owned()
+                }
+                DocumentError::NotMapping { .. }
+                | DocumentError::NoKind { .. }
+                | DocumentError::NoName { .. } => error.to_string(),
+            },
+            Self::Config(ConfigError::Duplicate(_)) => "there are two documents of one name".to_owned(),
+            Self::Config(_) => "two of its documents cannot be in one configuration".to_owned(),
+            Self::NothingToDelete { .. } => "what it deletes is not there".to_owned(),
+            Self::JsonOnSeveral { documents, .. } => {
+                format!("a JSON patch cannot change a configuration of {documents} documents")
+            }
+            Self::Json { number, reason, .. } => format!("operation {number} of the JSON patch: {reason}"),
+            Self::Moved { kind, .. } => {
+                format!("a part of it belongs to the document `{kind}` in this configuration")
+            }
+            Self::Empty | Self::Syntax { .. } => self.to_string(),
+        }
+    }
+}
+
 impl Patch {
     /// Reads a patch: documents to merge, with `$patch: delete` where something goes, or a list of JSON patch operations.
     pub fn parse(text: &SecretString) -> Result<Self, PatchError> {

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
+use crate::command_error::CommandError;
 use crate::commands;
 
 /// Manages a Proxmox datacenter layer by layer from one source of truth.
@@ -21,9 +22,12 @@ pub(crate) struct Cli {
 
 #[derive(Args, Clone)]
 pub(crate) struct Global {
-    /// Works in this repository instead of the current folder
+    /// Works in this repository instead of the current folder; every other path of the command line starts there
     #[arg(short = 'C', long = "directory", value_name = "DIR", global = true)]
     pub(crate) directory: Option<PathBuf>,
+    /// Where the program was started.
+    #[arg(skip)]
+    pub(crate) started_in: PathBuf,
     /// The environment whose overlay is used
     #[arg(short = 'e', long, value_name = "ENV", global = true)]
     pub(crate) environment: Option<String>,
@@ -54,6 +58,23 @@ pub(crate) struct Global {
     /// Connects elsewhere: a JSON file that maps `host:port` of the model to `host:port` to dial
     #[arg(long, value_name = "FILE", env = "STRATA_DIAL", global = true, hide_env_values = true)]
     pub(crate) dial: Option<PathBuf>,
+}
+
+impl Global {
+    /// Goes to the folder of `-C`, as `git` and `make` do: no verb has to think of it for a path that it is given.
+    pub(crate) fn enter(&mut self) -> Result<(), CommandError> {
+        self.started_in = std::env::current_dir().unwrap_or_default();
+        let Some(folder) = &self.directory else { return Ok(()) };
+        match std::env::set_current_dir(folder) {
+            Ok(()) => self.directory = None,
+            // `init` and `import` make it; for the others there is no repository.
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            Err(error) => {
+                return Err(CommandError::failed(format!("cannot work in `{}`: {error}", folder.display())));
+            }
+        }
+        Ok(())
+    }
 }
 
 #[derive(Subcommand)]

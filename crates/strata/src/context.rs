@@ -1,7 +1,7 @@
 //! What a command is given from outside: options, environment, time, randomness.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use rand::RngCore;
 use strata_engine::Clock;
@@ -27,6 +27,12 @@ impl Context {
     /// Where the command was told to work; the repository is this folder or one above it.
     pub(crate) fn start(&self) -> PathBuf {
         self.global.directory.clone().unwrap_or_else(|| PathBuf::from("."))
+    }
+
+    /// What another repository is read from, by a path that starts where the program did, or where `-C` says.
+    pub(crate) fn elsewhere(&self, given: &Path) -> PathBuf {
+        let here = self.global.started_in.join(given);
+        if here.exists() { here } else { crate::secrets::absolute(self, given) }
     }
 
     pub(crate) fn lock_owner(&self, operation: &str) -> LockOwner {

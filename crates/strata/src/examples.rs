@@ -44,7 +44,26 @@ const EXAMPLES: &[Example] = &[
 ];
 
 /// What no repository should commit.
-const GITIGNORE: &str = "# Strata's own files, keys, and what OpenTofu keeps here\n.strata/\nage.key\n*.agekey\n*.plan\n.terraform/\n*.tfstate\n*.tfstate.*\n";
+const GITIGNORE: &str = "\
+# Strata's own files, keys, and plans
+.strata/
+age.key
+*.agekey
+*.plan
+# what opens a cluster: `strata talos kubeconfig` and `strata talos config` write it
+kubeconfig
+*.kubeconfig
+talosconfig
+*.talosconfig
+controlplane.yaml
+worker.yaml
+/*-cp-*.yaml
+/*-worker-*.yaml
+# what OpenTofu keeps here
+.terraform/
+*.tfstate
+*.tfstate.*
+";
 
 /// A hook of git, to be activated by the user: a clone must not run what it brings along.
 pub(crate) const PRE_COMMIT: (&str, &str) = (

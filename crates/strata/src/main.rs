@@ -31,7 +31,7 @@ fn keep_memory_private() {
 fn main() -> ExitCode {
     keep_memory_private();
     bug::report_panics();
-    let cli = cli::Cli::parse();
+    let mut cli = cli::Cli::parse();
     let printer = printer::Printer::new(cli.global.json, cli.global.verbose, cli.global.no_color);
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
@@ -40,7 +40,11 @@ fn main() -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    let run = std::panic::AssertUnwindSafe(|| runtime.block_on(commands::run(cli, printer)));
+    let entered = cli.global.enter();
+    let run = std::panic::AssertUnwindSafe(|| {
+        entered?;
+        runtime.block_on(commands::run(cli, printer))
+    });
     // What the bug was has been told.
     let outcome = std::panic::catch_unwind(run)
         .unwrap_or_else(|_| Err(command_error::CommandError::silent(command_error::ErrorKind::Failed)));

@@ -21,7 +21,12 @@ pub(crate) fn replace_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
 
 fn write(path: &Path, bytes: &[u8], mode: Option<u32>) -> io::Result<()> {
     let path = &fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    let kept = fs::metadata(path).ok().map(|metadata| metadata.permissions().mode() & 0o7777);
+    let there = fs::metadata(path).ok();
+    if there.as_ref().is_some_and(|there| !there.is_file() && !there.is_dir()) {
+        // A terminal or a pipe is written to, not replaced.
+        return OpenOptions::new().write(true).open(path)?.write_all(bytes);
+    }
+    let kept = there.map(|metadata| metadata.permissions().mode() & 0o7777);
     let mode = mode.or(kept);
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?.to_string_lossy();
@@ -115,5 +120,15 @@ mod tests {
         drop(held);
         sweep_leftovers(&path);
         assert!(!busy.exists());
+    }
+
+    #[test]
+    fn c1_a_private_file_is_private_whatever_was_there() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.plan");
+        fs::write(&path, "old").unwrap();
+        fs::set_permissions(&path, Permissions::from_mode(0o644)).unwrap();
+        replace_private(&path, b"new").unwrap();
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o7777, 0o600);
     }
 }

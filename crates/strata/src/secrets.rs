@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use age::secrecy::ExposeSecret;
+use strata_diagnostics::{LARGEST_FILE, read_file};
 use strata_secret::{Redactor, SecretBytes, SecretString};
 use strata_secrets::vault::PasswordSource;
 use strata_secrets::{Access, Environment, OsRandom, Recipient, SecretStore, Source, sops};
@@ -78,7 +79,7 @@ pub(crate) fn recipients(root: &Path, settings: &Settings) -> Vec<Recipient> {
     let mut found: Vec<String> = Vec::new();
     for source in sources(settings) {
         let path = root.join(source.path());
-        let Ok(content) = std::fs::read(&path) else { continue };
+        let Ok(content) = read_file(&path, LARGEST_FILE) else { continue };
         let Ok(file) = sops::SopsFile::parse(&content, sops::Format::of(&path)) else { continue };
         found.extend(file.recipients().into_iter().flatten().map(str::to_owned));
     }

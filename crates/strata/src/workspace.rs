@@ -337,13 +337,14 @@ impl<'c> Workspace<'c> {
     /// The state of a stack with its journal, without looking at anything remote.
     pub(crate) async fn read_state(&self, stack: &str) -> Result<ReplayedState, CommandError> {
         let stack = self.one(stack)?;
-        Ok(self.run(Targets::default())?.read_state(&self.empty_view(stack)?).await?)
+        Ok(self.run(Targets::default(), None)?.read_state(&self.empty_view(stack)?).await?)
     }
 
     /// The state of a stack under its lock, for verbs that change only the state.
     pub(crate) async fn lock(&self, stack: &str, operation: &str) -> Result<LockedRun, CommandError> {
         let view = self.empty_view(self.one(stack)?)?;
-        let locked = self.run(Targets::default())?.lock(&view, self.context.lock_owner(operation)).await?;
+        let locked =
+            self.run(Targets::default(), None)?.lock(&view, self.context.lock_owner(operation)).await?;
         if locked.open_entries() > 0 {
             locked.release().await?;
             return Err(CommandError::refused("an interrupted apply left work open in this state")
@@ -450,7 +451,7 @@ impl<'c> Workspace<'c> {
                 name: stack.name.clone(),
                 layer: layer(stack),
                 view,
-                run: self.run(own_targets)?,
+                run: self.run(own_targets, key)?,
                 source_digest: self.source_digest(stack),
                 outputs,
                 protected,
@@ -520,7 +521,7 @@ impl<'c> Workspace<'c> {
         for stack in self.repository.effective() {
             let view = self.empty_view(stack)?;
             let owner = self.context.lock_owner("secrets rotate");
-            let mut locked = self.run(Targets::default())?.lock(&view, owner).await?;
+            let mut locked = self.run(Targets::default(), None)?.lock(&view, owner).await?;
             let mut outcome = Ok(());
             if locked.state().digest_key.is_some() {
                 outcome = locked.edit(|document| document.digest_key = None).await;
@@ -549,10 +550,10 @@ impl<'c> Workspace<'c> {
         Ok(StackView { key: key(stack), lineage: self.lineage(stack)?, graph: ResourceGraph::default() })
     }
 
-    fn run(&self, targets: Targets) -> Result<Run, CommandError> {
+    fn run(&self, targets: Targets, key: Option<DigestKey>) -> Result<Run, CommandError> {
         Ok(Run {
             store: self.store()?,
-            providers: targets.into_providers(),
+            providers: targets.into_providers().sealing_with(key),
             clock: Arc::new(SystemClock),
             events: Arc::new(Progress::new(self.context.printer)),
         })

@@ -9,10 +9,11 @@ use strata_secret::SecretString;
 use strata_source::machine::cloud_init::CloudInit;
 use strata_source::value::address::Addressing;
 use strata_source::value::document::Document;
-use strata_yaml::{Reference, Source};
+use strata_yaml::{Reference, Value as Written};
 
 use super::{Interface, addressing};
 use crate::hardware::Machine;
+use crate::resolved::{Resolved, is_secret};
 use crate::site::Draft;
 
 pub(crate) type Files = BTreeMap<String, SecretString>;
@@ -78,8 +79,9 @@ impl Draft<'_> {
         cloud_init: &CloudInit,
         document: &Document,
     ) -> Option<SecretString> {
-        let text =
-            self.written(document, &|draft, reference| draft.allowed(machine, cloud_init, reference))?;
+        let allowed =
+            |draft: &mut Draft<'_>, reference: &Reference| draft.allowed(machine, cloud_init, reference);
+        let text = self.written(document, &allowed)?.text;
         match document {
             // The first line is how cloud-init knows its own.
             Document::Mapping(_) => Some(SecretString::new(format!("#cloud-config\n{}\n", text.expose()))),
@@ -94,7 +96,7 @@ impl Draft<'_> {
         cloud_init: &CloudInit,
         reference: &Reference,
     ) -> Option<()> {
-        if !matches!(reference.source, Source::Secret(_)) || cloud_init.allow_secret_on_storage {
+        if !is_secret(reference) || cloud_init.allow_secret_on_storage {
             return Some(());
         }
         let message =
@@ -107,21 +109,25 @@ impl Draft<'_> {
     /// What the fields say, as user-data.
     fn user_data(&mut self, machine: &Machine<'_>, cloud_init: &CloudInit) -> Option<SecretString> {
         let mut data = json!({"hostname": machine.address.name(), "manage_etc_hosts": true});
-        if let Some(user) = &cloud_init.user
-            && let Some(user) = self.text(user)
-        {
-            data["user"] = json!(user.as_text().unwrap_or_default());
+        // All of it goes on the storage, so whatever of it is secret has to be allowed there.
+        let written = cloud_init.user.iter().chain(&cloud_init.ssh_keys).chain(&cloud_init.password);
+        for reference in written.filter_map(Written::reference) {
+            self.allowed(machine, cloud_init, reference)?;
         }
-        let keys = self.keys(&cloud_init.ssh_keys);
+        if let Some(user) = &cloud_init.user {
+            let user = self.resolve_written(user)?.into_secret();
+            data["user"] = json!(user.expose().trim_end());
+        }
+        let keys: Vec<SecretString> =
+            self.keys(&cloud_init.ssh_keys).into_iter().map(Resolved::into_secret).collect();
         if !keys.is_empty() {
-            data["ssh_authorized_keys"] = json!(keys);
+            data["ssh_authorized_keys"] = keys.iter().map(|key| json!(key.expose())).collect();
         }
         if let Some(upgrade) = cloud_init.upgrade {
             data["package_upgrade"] = json!(upgrade);
         }
-        if let Some(strata_yaml::Value::Reference(reference)) = &cloud_init.password {
-            self.allowed(machine, cloud_init, reference)?;
-            let plain = self.resolve(reference)?;
+        if let Some(password) = &cloud_init.password {
+            let plain = self.resolve_written(password)?.into_secret();
             data["password"] = json!(plain.expose());
             data["chpasswd"] = json!({"expire": false});
         }

@@ -1,17 +1,19 @@
 //! What Talos is told on each node of a cluster: from the source to a machine configuration.
 
 use strata_diagnostics::Diagnostic;
+use strata_secret::SecretString;
 use strata_source::cluster::nodes::Machine as Node;
 use strata_source::cluster::topology::{NodeRole, NodeSettings};
 use strata_source::cluster::{Cluster, Cni as WrittenCni};
 use strata_source::value::document::Document;
 use strata_talos::{
     Arch, Cni, ConfigInput, Contract, DiskKey, Factory, FactoryImage, KernelModule, Link, MachineConfig,
-    NodeInput, NodeNetwork, NodePatch, Patch, Platform, RegistryMirror, Role, node_config,
+    NodeInput, NodeNetwork, NodePatch, Patch, Platform, RegistryMirror, Role, Shown, node_config,
 };
 
 use super::{FACTORY, boot_slot, schematic_id};
 use crate::site::Draft;
+use crate::written::{Public, Resolution};
 
 /// The port of the Kubernetes API.
 const API_PORT: u16 = 6443;
@@ -65,7 +67,7 @@ impl Draft<'_> {
         nodes: &[Node<'_>],
         node: &Node<'_>,
         mac: Option<String>,
-    ) -> Option<MachineConfig> {
+    ) -> Option<(MachineConfig, PublicConfig)> {
         let secrets = self.site.cluster_secrets?;
         let version = &cluster.cluster.talos.version;
         let contract: Contract = match version.parse() {
@@ -86,10 +88,14 @@ impl Draft<'_> {
         input.install_image = installer(cluster, node, self.site.mirror);
         let own = node_input(cluster, node, mac);
         let patches = self.patches(cluster, node)?;
-        match node_config(&input, secrets, &own, &patches) {
-            Ok(config) => Some(config),
+        match node_config(&input, secrets, &own, &patches.all) {
+            Ok(config) => {
+                let made = |patches: &[NodePatch]| node_config(&input, secrets, &own, patches).ok();
+                Some((config, patches.public(made)))
+            }
             Err(error) => {
-                let message = format!("`{}` has no machine configuration: {error}", node.name);
+                let told = if patches.has_secret() { error.without_names() } else { error.to_string() };
+                let message = format!("`{}` has no machine configuration: {told}", node.name);
                 self.found.push(Diagnostic::error("machine-config", message).at(node.span));
                 None
             }
@@ -127,12 +133,12 @@ impl Draft<'_> {
     }
 
     /// The user's patches: for all, for the pool or role, for the node.
-    fn patches(&mut self, cluster: &Cluster, node: &Node<'_>) -> Option<Vec<NodePatch>> {
+    fn patches(&mut self, cluster: &Cluster, node: &Node<'_>) -> Option<Patches> {
         let layers = node.settings.iter().rev().flat_map(|settings| &settings.patches);
         let written: Vec<&Document> = cluster.cluster.patches.iter().chain(layers).collect();
-        let mut patches = Vec::with_capacity(written.len());
+        let mut patches = Patches::default();
         for document in written {
-            let text = self.written(document, &|_, _| Some(()))?;
+            let Resolution { text, public } = self.written(document, &|_, _| Some(()))?;
             let (origin, span) = match document {
                 Document::File(path) => (path.value.clone(), path.span),
                 Document::Inline(text) => (self.origin(text.span).unwrap_or_default(), text.span),
@@ -142,14 +148,85 @@ impl Draft<'_> {
                 Document::Mapping(node) => (self.origin(node.span).unwrap_or_default(), node.span),
             };
             match Patch::parse(&text) {
-                Ok(patch) => patches.push(NodePatch { origin, patch }),
+                Ok(patch) => patches.push(NodePatch { origin, patch }, &public),
                 Err(error) => {
-                    self.refuse("patch", format!("the patch `{origin}` cannot be read: {error}"), span);
+                    let told = match public {
+                        Public::All => error.to_string(),
+                        Public::Part { .. } | Public::None => error.without_names(),
+                    };
+                    self.refuse("patch", format!("the patch `{origin}` cannot be read: {told}"), span);
                     return None;
                 }
             }
         }
         Some(patches)
+    }
+}
+
+/// The patches of a node, and the same as far as they are no secrets.
+#[derive(Default)]
+struct Patches {
+    all: Vec<NodePatch>,
+    /// With a word in the place of each secret.
+    marked: Vec<NodePatch>,
+    /// Without them: the word may not be what a field takes.
+    bare: Vec<NodePatch>,
+    /// Only those that hold no secret.
+    open: Vec<NodePatch>,
+}
+
+impl Patches {
+    fn push(&mut self, own: NodePatch, public: &Public) {
+        let read = |text: &SecretString| {
+            let patch = Patch::parse(text).ok()?;
+            Some(NodePatch { origin: own.origin.clone(), patch })
+        };
+        match public {
+            Public::All => {
+                [&mut self.marked, &mut self.bare, &mut self.open]
+                    .into_iter()
+                    .for_each(|list| list.push(own.clone()));
+            }
+            Public::Part { marked, bare } => {
+                self.marked.extend(read(marked));
+                self.bare.extend(read(bare));
+            }
+            Public::None => {}
+        }
+        self.all.push(own);
+    }
+
+    fn has_secret(&self) -> bool {
+        self.open.len() < self.all.len()
+    }
+
+    /// The configuration as it is without the secrets. A patch may need what a secret one brings: then fewer of them are tried.
+    fn public(&self, made: impl Fn(&[NodePatch]) -> Option<MachineConfig>) -> PublicConfig {
+        if !self.has_secret() {
+            return PublicConfig::Same;
+        }
+        let tried = [&self.marked[..], &self.bare, &self.open, &[]];
+        tried
+            .into_iter()
+            .find_map(made)
+            .map_or(PublicConfig::None, |config| PublicConfig::Less(Box::new(config)))
+    }
+}
+
+/// What of a node's configuration is no secret of the source.
+pub(super) enum PublicConfig {
+    Same,
+    Less(Box<MachineConfig>),
+    None,
+}
+
+impl PublicConfig {
+    pub(super) fn shown(&self) -> Shown<'_> {
+        match self {
+            Self::Same => Shown::All,
+            Self::Less(config) => Shown::As(config),
+            Self::None => Shown::Nothing,
+        }
     }
 }
 

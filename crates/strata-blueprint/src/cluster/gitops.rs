@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use strata_resource::{Address, Kind, Secret, Spec, Stage, Value};
+use strata_resource::{Address, Kind, Spec, Stage};
 use strata_source::cluster::Cluster;
 use strata_source::cluster::gitops::{Flux, KubernetesSecret};
 use strata_yaml::{Spanned, Value as Written};
@@ -120,11 +120,7 @@ impl Draft<'_> {
         let mut values = Spec::new();
         for (key, written) in data {
             // Whatever it is, in a Kubernetes secret it is one.
-            let plain = match written {
-                Written::Literal(text) => text.as_str().into(),
-                Written::Reference(reference) => self.resolve(reference)?,
-            };
-            values.put(key, Value::Secret(Secret::new(plain)));
+            values.put(key, self.secret(written)?);
         }
         let mut spec = Spec::new();
         spec.put("namespace", namespace);

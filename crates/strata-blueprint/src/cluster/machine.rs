@@ -159,8 +159,8 @@ impl Draft<'_> {
             spec.put("vm", Value::Input { address: Box::new(vm), output: "uuid".to_owned() });
             spec.put("media", "ejected");
         }
-        if let Some(config) = self.machine_config(cluster, nodes, node, mac) {
-            spec.put("config", config_spec(&config, self.site.is_secret));
+        if let Some((config, public)) = self.machine_config(cluster, nodes, node, mac) {
+            spec.put("config", config_spec(&config, public.shown(), self.site.is_secret));
             spec.put("foreign", list(Vec::<String>::new()));
             plan.configs.insert(node.name.clone(), config);
         }

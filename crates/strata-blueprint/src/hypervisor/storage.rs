@@ -4,7 +4,7 @@ use strata_diagnostics::Diagnostic;
 use strata_resource::{Kind, Spec, Value};
 use strata_source::hypervisor::storage::Storage;
 use strata_source::hypervisor::{Hypervisor, MappedDevice, Mapping};
-use strata_yaml::{Spanned, Value as Written};
+use strata_yaml::Spanned;
 
 use super::Part;
 use crate::fields::{Fields, int, list};
@@ -72,14 +72,8 @@ impl Draft<'_> {
         }
         spec.put_some("sparse", storage.sparse);
         spec.put_full("options", raw(storage.options.iter().map(|(key, value)| (key.as_str(), value))));
-        // A name, not a secret; Proxmox shows it to everyone who sees the storage.
-        let username = match &storage.username {
-            Some(Written::Literal(name)) => Some(name.clone()),
-            Some(Written::Reference(reference)) => {
-                self.resolve(reference).map(|plain| plain.expose().to_owned())
-            }
-            None => None,
-        };
+        // Proxmox shows it to everyone who sees the storage; whether we do is for the source to say.
+        let username = storage.username.as_ref().and_then(|name| self.text(name));
         part.spec.put_some("username", username);
         let password = storage.password.as_ref().and_then(|password| self.secret(password));
         part.spec.put_some("password", password);

@@ -161,11 +161,10 @@ fn edit_by(edit: &Edit<'_>, rule: &KeyRule, key: &str, live: Option<&str>) -> Re
             }
             Some(value) => {
                 let text = form.write(value).map_err(|bad| CodecError::new(&path, bad.0))?;
-                let secret = form == Form::Secret;
-                Ok(if secret {
-                    KeyChange::Set { value: text, secret }
-                } else {
-                    KeyChange::unless_same(text, live)
+                Ok(match form == Form::Secret || value.has_secret() {
+                    true if live == Some(text.as_str()) => KeyChange::Keep,
+                    true => KeyChange::Set { value: text, secret: true },
+                    false => KeyChange::unless_same(text, live),
                 })
             }
             None => gone(),

@@ -80,12 +80,13 @@ impl Form {
             (_, Value::Input { address, output }) => {
                 return Err(BadValue(format!("`{output}` of `{address}` is not known yet")));
             }
-            (Self::Secret, Value::Secret(secret)) => match secret.plain() {
-                Some(plain) => plain.expose().to_owned(),
+            // Any value may be one, by where it came from.
+            (form, Value::Secret(secret)) => match secret.plain() {
+                Some(plain) => form.write(&Value::text(plain.expose()))?,
                 None => return Err(BadValue("the secret itself is not at hand, only its digest".to_owned())),
             },
             (Self::Secret, Value::Text(text)) => text.clone(),
-            (_, Value::Secret(_) | Value::Unknown | Value::Map(_)) => {
+            (_, Value::Unknown | Value::Map(_)) => {
                 return Err(BadValue("it has no single value that could be sent".to_owned()));
             }
             (Self::OnOff, Value::Bool(on)) => if *on { "on" } else { "ignore" }.to_owned(),

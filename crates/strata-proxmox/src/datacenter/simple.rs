@@ -284,7 +284,7 @@ fn read(shape: Shape, value: &serde_json::Value) -> Option<Value> {
 
 fn put(params: &mut Params, field: &Field, value: &Value, work: &Work<'_>) -> Result<(), ProviderError> {
     match (field.shape, value) {
-        (Shape::Secret, Value::Secret(secret)) => match secret.plain() {
+        (_, Value::Secret(secret)) => match secret.plain() {
             Some(plain) => params.set_secret(field.key, plain.expose()),
             None => return Err(work.internal("a secret itself is not at hand, only its digest")),
         },

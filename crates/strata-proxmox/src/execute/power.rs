@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use http::Method;
 use strata_engine::{ErrorClass, ProviderError};
+use strata_resource::Value;
 
 use super::Patience;
 use super::effect::{self, Restarted};
@@ -45,7 +46,13 @@ pub(super) async fn shut_down(work: &Work<'_>, guest: &Guest, insist: Insist) ->
     if insist == Insist::Stop && work.operation.replacement {
         check_replaceable(work, guest).await?;
     }
-    if insist == Insist::Stop {
+    let mut path = "/status/shutdown";
+    if insist == Insist::Stop && work.operation.spec.get("force_stop").and_then(Value::as_bool) == Some(true)
+    {
+        // The source asks for it: nobody waits for the guest's system.
+        (params, path) = (Params::new(), "/status/stop");
+        work.context.progress(&format!("stopping {guest}"));
+    } else if insist == Insist::Stop {
         params.set("forceStop", 1);
         work.context
             .progress(&format!("shutting down {guest}; it is stopped after {} s", patience.as_secs()));
@@ -58,8 +65,7 @@ pub(super) async fn shut_down(work: &Work<'_>, guest: &Guest, insist: Insist) ->
             // High availability needs its time to begin, and then waits as long as it was told to.
             patience + HA_DELAY,
             || async {
-                let call =
-                    work.call(Method::POST, guest.path("/status/shutdown"), params.clone(), doing.clone());
+                let call = work.call(Method::POST, guest.path(path), params.clone(), doing.clone());
                 // The server waits that long by itself, and then ends the task.
                 work.run(Call { patience: patience * 2, ..call }).await
             },

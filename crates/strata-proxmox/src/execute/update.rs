@@ -185,8 +185,11 @@ fn verify(work: &Work<'_>, target: &Target, changes: &[FieldChange]) -> Result<(
         !ELSEWHERE.contains(&first) && changes.iter().any(|change| overlap(&change.path, path))
     };
     let Some(wrong) = left.into_iter().find(|left| concerned(&left.path)) else { return Ok(()) };
-    let shown =
-        |value: Option<&Value>| value.map_or_else(|| "nothing".to_owned(), |value| format!("{value:?}"));
+    let shown = |value: Option<&Value>| match value {
+        None => "nothing".to_owned(),
+        Some(value) if value.has_secret() => "a secret".to_owned(),
+        Some(value) => format!("{value:?}"),
+    };
     let message = format!(
         "{} did not take `{}`: {} was sent, {} is there",
         target.guest,

@@ -24,6 +24,7 @@
 //!            rules: [{type, action, comment, source, dest, proto, dport, sport, iface, log, macro, icmp-type: Text, enable: Bool}]}
 //! power: Text "running" | "stopped"
 //! timeouts: {create, clone, start, shutdown, migrate: Int seconds}   (how long we wait; never compared)
+//! force_stop: Bool   (how it goes down before it is deleted; never compared)
 //! ```
 
 use crate::rules::ChangeEffect::{Computed, CreateOnly, Grow, InPlace, Replace, Restart};
@@ -33,6 +34,7 @@ pub(super) fn rules() -> KindRules {
     let mut rules = vec![
         FieldRule::new("name", InPlace),
         FieldRule::new("timeouts", Computed),
+        FieldRule::new("force_stop", Computed),
         FieldRule::new("clone", CreateOnly),
         FieldRule::new("clone.*", CreateOnly),
         FieldRule::new("template", InPlace).off_by_default(),

@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
+use strata_diagnostics::{LARGEST_FILE, read_file};
 use strata_secret::{SecretBytes, SecretString};
 
 use crate::sops::{Format, SopsFile};
@@ -69,7 +70,7 @@ pub(super) enum Loaded {
 
 impl Loaded {
     pub(super) fn read(source: &Source, path: &Path) -> Result<Self, String> {
-        let content = std::fs::read(path).map_err(|error| match error.kind() {
+        let content = read_file(path, LARGEST_FILE).map_err(|error| match error.kind() {
             std::io::ErrorKind::NotFound => "the file does not exist".to_owned(),
             _ => format!("cannot be read: {error}"),
         })?;

@@ -67,47 +67,11 @@ record! {
 }
 
 record! {
-    /// An AWS account.
-    pub struct AwsTarget {
-        /// the region
-        "region" region: Spanned<String>;
-        /// who; otherwise from the environment
-        "accessKeyId" access_key_id: Option<Value<String>>;
-        /// their secret
-        "secretAccessKey" secret_access_key: Option<Value<String>> [secret];
-        /// another server that speaks the same
-        "endpoint" endpoint: Option<String> [text(URL)];
-    }
-}
-
-record! {
-    /// An OCI tenancy.
-    pub struct OciTarget {
-        /// the region
-        "region" region: Spanned<String>;
-        /// the tenancy's id
-        "tenancy" tenancy: Spanned<String>;
-        /// the user's id
-        "user" user: Spanned<String>;
-        /// the fingerprint of the key
-        "fingerprint" fingerprint: Spanned<String>;
-        /// the private key
-        "privateKey" private_key: Value<String> [secret];
-        /// the compartment's id
-        "compartment" compartment: Option<String>;
-    }
-}
-
-record! {
     /// A place that stacks are applied to.
-    pub struct Target [exactly_one(&["proxmox", "truenas", "aws", "oci"])] {
+    pub struct Target [exactly_one(&["proxmox", "truenas"])] {
         /// a Proxmox VE cluster or node
         "proxmox" proxmox: Option<ProxmoxTarget>;
         /// a TrueNAS server
         "truenas" truenas: Option<TruenasTarget>;
-        /// an AWS account
-        "aws" aws: Option<AwsTarget>;
-        /// an OCI tenancy
-        "oci" oci: Option<OciTarget>;
     }
 }

@@ -57,9 +57,7 @@ pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
 }
 
 fn from_folder(context: &Context, args: &Args, folder: &Path) -> Result<(), CommandError> {
-    // As a shell has it; and as `-C` has it for everything else.
-    let here = std::path::absolute(folder).ok().filter(|here| here.is_dir());
-    let from = here.unwrap_or_else(|| crate::secrets::absolute(context, folder));
+    let from = context.elsewhere(folder);
     if !from.is_dir() {
         return Err(CommandError::failed(format!("there is no folder `{}`", folder.display())));
     }

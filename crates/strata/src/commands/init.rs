@@ -86,21 +86,25 @@ pub(crate) fn write_example(name: &str, folder: &Path, place: &Place) -> Result<
         return Err(CommandError::refused(format!("`{}` is a repository already", folder.display())));
     }
     let id = random_hex(5);
-    for (path, text) in example.files() {
+    let put = |(path, text): (&str, &str)| {
         let text = text
             .replace("@ENDPOINT@", &place.endpoint)
             .replace("@FINGERPRINT@", &place.fingerprint)
             .replace("@GATEWAY@", &place.gateway)
             .replace("@REPOSITORY@", &id);
-        write(&folder.join(path), text.as_bytes(), 0o644)?;
-    }
+        write(&folder.join(path), text.as_bytes(), 0o644)
+    };
+    // The settings make it a repository: they come last, so that one that was interrupted can be made again.
+    let (settings, others): (Vec<_>, Vec<_>) = example.files().partition(|(path, _)| *path == "strata.yaml");
+    others.into_iter().try_for_each(put)?;
     for (name, schema) in super::schema::all() {
         let text = super::schema::text(&schema);
         write(&folder.join(format!(".strata/schema/{name}.json")), text.as_bytes(), 0o644)?;
     }
     let (path, hook) = examples::PRE_COMMIT;
     write(&folder.join(path), hook.as_bytes(), 0o755)?;
-    write_secrets(folder, &place.token)
+    write_secrets(folder, &place.token)?;
+    settings.into_iter().try_for_each(put)
 }
 
 /// A fresh age key, and the secrets of the example encrypted for it.

@@ -1,6 +1,6 @@
 //! `strata plan`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use strata_engine::PlanFile;
@@ -103,9 +103,10 @@ pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
     Ok(if changes && args.detailed_exitcode { ExitCode::from(CHANGES) } else { ExitCode::SUCCESS })
 }
 
-fn save(context: &Context, path: &PathBuf, file: &PlanFile) -> Result<(), CommandError> {
+fn save(context: &Context, path: &Path, file: &PlanFile) -> Result<(), CommandError> {
     let json = serde_json::to_vec_pretty(file).map_err(|error| CommandError::failed(error.to_string()))?;
-    std::fs::write(path, json)
+    // It tells what there is and how it is reached: only for its owner, whatever was there before.
+    crate::replace_file::replace_private(path, &json)
         .map_err(|error| CommandError::failed(format!("cannot write `{}`: {error}", path.display())))?;
     context.printer.line(format!("saved; `strata apply {}` runs exactly this", path.display()));
     if !file.waiting.is_empty() {

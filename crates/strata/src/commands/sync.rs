@@ -93,7 +93,7 @@ fn begin(context: &Context, workspace: &Workspace<'_>) -> Result<(), CommandErro
         if let Some(folder) = place.parent() {
             std::fs::create_dir_all(folder).map_err(failed)?;
         }
-        std::fs::write(&place, text).map_err(failed)?;
+        crate::replace_file::replace(&place, text.as_bytes()).map_err(failed)?;
         context.printer.event(&json!({"event": "file", "path": path, "status": "begun"}));
         context.printer.line(format!(
             "{} {}: begun, and yours from now on",

@@ -5,6 +5,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::Path;
 use std::thread::JoinHandle;
 
+use strata_diagnostics::{LARGEST_FILE, read_file};
 use strata_secret::SecretBytes;
 use strata_secrets::vault;
 
@@ -39,7 +40,7 @@ pub(super) fn find(
         let words: Vec<&str> = name.trim_end_matches(".tfvars").split('.').collect();
         let other = environments.iter().any(|other| *other != own && words.contains(other));
         let path = folder.join(&name);
-        let content = std::fs::read(&path)
+        let content = read_file(&path, LARGEST_FILE)
             .map_err(|error| CommandError::failed(format!("cannot read `{}`: {error}", path.display())))?;
         if vault::is_vault(&content) {
             if !other {

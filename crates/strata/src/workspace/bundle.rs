@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use strata_diagnostics::Diagnostic;
+use strata_diagnostics::{Diagnostic, LARGEST_FILE, read_file, read_text_file};
 use strata_resource::{Kind, Value};
 use strata_secret::{SecretBytes, SecretString};
-use strata_secrets::{OsRandom, sops};
+use strata_secrets::{Access, OsRandom, sops};
 use strata_source::EffectiveStack;
 use strata_source::cluster::bundle::BundleOwner;
 use strata_state::StateDocument;
@@ -204,11 +204,17 @@ impl Workspace<'_> {
     }
 
     pub(super) fn read_bundle(&self, place: &Path) -> Result<SecretsBundle, String> {
-        let content = std::fs::read(place).map_err(|error| error.to_string())?;
+        let bundle = self.read_bundle_with(place, &self.access)?;
+        bundle.add_to(&self.redactor);
+        Ok(bundle)
+    }
+
+    pub(crate) fn read_bundle_with(&self, place: &Path, access: &Access) -> Result<SecretsBundle, String> {
+        let content = read_file(place, LARGEST_FILE).map_err(|error| error.to_string())?;
         let format = sops::Format::of(place);
         let text = if sops::is_encrypted(&content, format) {
             let file = sops::SopsFile::parse(&content, format).map_err(|error| error.to_string())?;
-            let open = file.open(self.access.identities()).map_err(|error| error.to_string())?;
+            let open = file.open(access.identities()).map_err(|error| error.to_string())?;
             open.plaintext()
                 .map_err(|error| error.to_string())?
                 .into_string()
@@ -216,9 +222,7 @@ impl Workspace<'_> {
         } else {
             return Err("it is not encrypted; `strata secrets encrypt` does it".to_owned());
         };
-        let bundle = SecretsBundle::from_yaml(&text).map_err(|error| error.to_string())?;
-        bundle.add_to(&self.redactor);
-        Ok(bundle)
+        SecretsBundle::from_yaml(&text).map_err(|error| error.to_string())
     }
 
     /// Encrypts a new file: by the rules of `.sops.yaml`, else for everyone who reads the repository's secrets, else for us.
@@ -231,7 +235,7 @@ impl Workspace<'_> {
 
     fn seal_settings(&self, path: &Path) -> Result<sops::Settings, CommandError> {
         let failed = |error: sops::SopsError| CommandError::failed(format!("`.sops.yaml`: {error}"));
-        if let Ok(text) = std::fs::read_to_string(self.root().join(sops::CONFIG_FILE)) {
+        if let Ok(text) = read_text_file(&self.root().join(sops::CONFIG_FILE), LARGEST_FILE) {
             let rules = sops::CreationRules::parse(&text).map_err(failed)?;
             if let Some(rule) = rules.for_path(path) {
                 return rule.usable().cloned().map_err(failed);

@@ -9,6 +9,7 @@ use strata_blueprint::{ClusterPlan, NodePlan, cluster_target};
 use strata_cluster::{
     Cluster, ClusterOptions, ClusterProvider, Deadlines, GuardedProvider, Lease, Media, NodePlace,
 };
+use strata_diagnostics::{LARGEST_FILE, read_file};
 use strata_engine::ProviderError;
 use strata_kubernetes::flux::{AGE_KEY_ENTRY, SOPS_AGE, prove_age_key};
 use strata_net::TlsTrust;
@@ -258,7 +259,7 @@ fn encrypted_files(root: &Path, folder: &Path, found: &mut Vec<(PathBuf, Vec<u8>
             encrypted_files(root, &path, found);
         } else if path.is_file()
             && name.contains("sops")
-            && let Ok(content) = std::fs::read(&path)
+            && let Ok(content) = read_file(&path, LARGEST_FILE)
         {
             found.push((path.strip_prefix(root).unwrap_or(&path).to_owned(), content));
         }

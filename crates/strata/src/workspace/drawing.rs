@@ -2,12 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use serde_json::Value as Json;
 use sha2::{Digest, Sha256};
 use strata_blueprint::{
     Blueprint, ForeignTemplate, Resolver, Site, draw_cluster, draw_hypervisor, draw_stack,
 };
-use strata_diagnostics::Diagnostic;
-use strata_resource::{Kind, Value};
+use strata_diagnostics::{Diagnostic, LARGEST_FILE, read_file};
+use strata_resource::{Kind, Spec, Value};
 use strata_source::{EffectiveStack, Model};
 use strata_talos::SecretsBundle;
 
@@ -66,6 +67,10 @@ impl Workspace<'_> {
             Model::Hypervisor(hypervisor) => draw_hypervisor(&site, hypervisor),
             Model::Tofu(_) | Model::Broken | Model::Removed => Ok(Blueprint::default()),
         };
+        if let Ok(blueprint) = &drawn {
+            let machines = blueprint.graph.iter().filter(|resource| resource.kind() == Kind::Machine);
+            machines.flat_map(|machine| machine.spec.values()).for_each(|value| self.learn(value));
+        }
         let mut drawn = drawn.map_err(|found| {
             let found: Vec<&Diagnostic> = found.iter().collect();
             show(self.context.printer, &found, &self.repository.sources);
@@ -84,10 +89,46 @@ impl Workspace<'_> {
                 .get("source")
                 .and_then(Value::as_text)
                 .and_then(|source| source.strip_prefix("file:"));
-            if let Some(content) = file.and_then(|file| std::fs::read(self.root().join(file)).ok()) {
+            if let Some(content) = file.and_then(|file| read_file(&self.root().join(file), LARGEST_FILE).ok())
+            {
                 let digest = format!("sha256:{}", hex::encode(Sha256::digest(&content)));
                 resource.spec.insert("manifests".to_owned(), Value::Text(digest));
             }
+        }
+    }
+
+    /// Has the parts of a secret scrubbed from whatever others say, too: a server quotes the value that it does not like, not the whole
+    /// document that it came in.
+    fn learn(&self, value: &Value) {
+        if let Some(plain) = value.as_secret().and_then(|secret| secret.plain()) {
+            match serde_json::from_str::<Json>(plain.expose()) {
+                Ok(parts @ (Json::Object(_) | Json::Array(_))) => self.learn_parts(&parts),
+                _ => self.learn_text(plain.expose()),
+            }
+        }
+        value.as_map().into_iter().flat_map(Spec::values).for_each(|value| self.learn(value));
+        value.as_list().into_iter().flatten().for_each(|value| self.learn(value));
+    }
+
+    fn learn_parts(&self, parts: &Json) {
+        match parts {
+            Json::String(text) => self.learn_text(text),
+            Json::Array(items) => items.iter().for_each(|item| self.learn_parts(item)),
+            Json::Object(map) => {
+                for (key, value) in map {
+                    self.learn_text(key);
+                    self.learn_parts(value);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Short words and numbers are in every text.
+    fn learn_text(&self, text: &str) {
+        const SHORTEST: usize = 8;
+        if text.len() >= SHORTEST && !text.bytes().all(|byte| byte.is_ascii_digit()) {
+            self.redactor.add_text(text);
         }
     }
 

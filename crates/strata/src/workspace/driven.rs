@@ -62,7 +62,7 @@ impl Workspace<'_> {
         Ok(Box::new(Driven {
             name: stack.name.clone(),
             view: self.empty_view(stack)?,
-            run: self.run(Targets::default())?,
+            run: self.run(Targets::default(), None)?,
             prefix: format!("{environment}{}/tofu/", stack.name),
             session: Session::open(self, stack, inputs).await?,
             stack,
@@ -75,7 +75,7 @@ impl Workspace<'_> {
         stack: &EffectiveStack,
         owner: LockOwner,
     ) -> Result<LockedRun, CommandError> {
-        let locked = self.run(Targets::default())?.lock(&self.empty_view(stack)?, owner).await?;
+        let locked = self.run(Targets::default(), None)?.lock(&self.empty_view(stack)?, owner).await?;
         match refuse_resources(&stack.name, locked.state()) {
             Ok(()) => Ok(locked),
             Err(error) => {

@@ -162,7 +162,7 @@ impl Workspace<'_> {
             };
             let view = StackView { key: orphan.key.clone(), lineage, graph: ResourceGraph::default() };
             let owner = self.context.lock_owner("state recover");
-            let mut locked = self.run(Targets::default())?.lock(&view, owner).await?;
+            let mut locked = self.run(Targets::default(), None)?.lock(&view, owner).await?;
             let record = StateResource {
                 target: orphan.target.clone(),
                 spec: spec.clone(),

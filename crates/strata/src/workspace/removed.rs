@@ -231,7 +231,7 @@ impl<'c> Workspace<'c> {
             name: stack.name.clone(),
             layer: layer(stack),
             view,
-            run: self.run(targets)?,
+            run: self.run(targets, None)?,
             source_digest: self.source_digest(stack),
             outputs: std::collections::BTreeMap::new(),
             protected: BTreeSet::new(),

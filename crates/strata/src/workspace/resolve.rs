@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use strata_blueprint::Resolver;
-use strata_diagnostics::Diagnostic;
+use strata_diagnostics::{Diagnostic, LARGEST_FILE, read_text_file};
 use strata_secret::SecretString;
 use strata_source::{Reference, Source};
 
@@ -31,7 +31,7 @@ impl<'w> Outside<'w> {
         };
         let place =
             places.iter().find(|place| place.exists()).ok_or_else(|| format!("there is no file `{path}`"))?;
-        std::fs::read_to_string(place).map_err(|error| format!("`{path}` cannot be read: {error}"))
+        read_text_file(place, LARGEST_FILE).map_err(|error| format!("`{path}` cannot be read: {error}"))
     }
 
     /// The worst bug there could be, for the test that nothing leaks by one.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use rand::RngCore;
 use strata_cluster::DatasetProvider;
+use strata_diagnostics::{LARGEST_FILE, read_file, read_text_file};
 use strata_engine::{Provider, Providers};
 use strata_net::{DialMap, Exchange, Fingerprint, TlsTrust, TraceSink};
 use strata_proxmox::{Login, ProxmoxOptions, ProxmoxProvider};
@@ -285,7 +286,7 @@ pub(super) fn trust(workspace: &Workspace<'_>, tls: Option<&Tls>) -> Result<TlsT
     match &tls.ca {
         Some(path) => {
             let place = workspace.root().join(&path.value);
-            let pem = std::fs::read(&place)
+            let pem = read_file(&place, LARGEST_FILE)
                 .map_err(|error| CommandError::failed(format!("cannot read `{}`: {error}", path.value)))?;
             Ok(TlsTrust::Ca(pem))
         }
@@ -307,7 +308,7 @@ pub(super) fn dial(workspace: &Workspace<'_>) -> Result<DialMap, CommandError> {
     }
     let Some(path) = &workspace.context.global.dial else { return Ok(map) };
     let name = path.display();
-    let json = std::fs::read_to_string(path)
+    let json = read_text_file(path, LARGEST_FILE)
         .map_err(|error| CommandError::failed(format!("cannot read `{name}`: {error}")))?;
     let own = DialMap::parse(&json).map_err(|error| CommandError::failed(format!("`{name}`: {error}")))?;
     Ok(map.with(own))

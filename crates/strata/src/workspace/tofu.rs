@@ -200,7 +200,7 @@ impl Workspace<'_> {
             .ok_or_else(|| CommandError::failed(format!("there is no stack `{}`", input.stack)))?;
         let known = match &other.model {
             Model::Tofu(_) => {
-                let state = self.run(Targets::default())?.read_state(&self.empty_view(other)?).await?;
+                let state = self.run(Targets::default(), None)?.read_state(&self.empty_view(other)?).await?;
                 state.document.outputs
             }
             _ => self.blueprint_without_secrets(other)?.outputs,

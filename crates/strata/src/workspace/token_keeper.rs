@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use strata_diagnostics::{LARGEST_FILE, read_file};
 use strata_proxmox::TokenKeeper;
 use strata_secret::SecretString;
 use strata_secrets::{Access, OsRandom, Source, sops};
@@ -47,7 +48,7 @@ impl SopsKeeper {
     fn open(&self) -> Result<Opened, String> {
         let name = self.name.as_ref().ok_or("strata.yaml lists no SOPS file in YAML")?;
         let say = |error: &dyn std::fmt::Display| format!("`{name}`: {error}");
-        let before = std::fs::read(&self.place).map_err(|error| say(&error))?;
+        let before = read_file(&self.place, LARGEST_FILE).map_err(|error| say(&error))?;
         let parsed = sops::SopsFile::parse(&before, sops::Format::Yaml).map_err(|error| say(&error))?;
         let file = parsed.open(self.access.identities()).map_err(|error| say(&error))?;
         Ok(Opened { before, file })

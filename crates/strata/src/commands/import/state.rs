@@ -21,7 +21,7 @@ use crate::workspace::bundle::Keys;
 use crate::workspace::{Opening, StackSession, Workspace, find_root};
 
 pub(super) async fn run(context: &Context, args: &Args, path: &Path) -> CommandResult {
-    let state = read(path)?;
+    let state = read(context, path)?;
     let arrival = Arrival::of(&state);
     if arrival.is_empty() {
         tell(context, &arrival.notes);
@@ -45,14 +45,14 @@ pub(super) async fn run(context: &Context, args: &Args, path: &Path) -> CommandR
     take_over(context, args, &arrival, notes).await
 }
 
-fn read(path: &Path) -> Result<TofuState, CommandError> {
+fn read(context: &Context, path: &Path) -> Result<TofuState, CommandError> {
     let shown = path.display();
     let failed = |error: std::io::Error| CommandError::failed(format!("cannot read `{shown}`: {error}"));
     let mut text = String::new();
     if path == Path::new("-") {
         std::io::stdin().lock().read_to_string(&mut text).map_err(failed)?;
     } else {
-        text = std::fs::read_to_string(path).map_err(failed)?;
+        text = std::fs::read_to_string(context.elsewhere(path)).map_err(failed)?;
     }
     TofuState::parse(&text).map_err(|error| {
         CommandError::failed(format!("the state `{shown}` cannot be taken over: {error}")).hint(error.hint())

@@ -16,9 +16,10 @@ use crate::command_error::CommandError;
 use crate::commands::CommandResult;
 use crate::workspace::{Workspace, find_root};
 
-/// Finds secrets in the clear in tracked files
+/// Finds secrets in the clear in files that git tracks, or does not ignore
 ///
-/// Files that should be encrypted and are not, private keys, and the repository's own secrets, as far as they can be opened here. It
+/// Files that should be encrypted and are not, private keys, also in base64 as kubeconfigs, talosconfigs and machine configurations have
+/// them, tokens, saved plans, and the repository's own secrets and those of its clusters, as far as they can be opened here. It
 /// says where, never what. Exit code 3 if there is one. `strata init` makes a hook that runs it before each commit.
 #[derive(clap::Args)]
 pub(crate) struct Args {}
@@ -99,6 +100,15 @@ fn known_secrets(keys: &Keys<'_>) -> Redactor {
         let store = SecretStore::new(root, vec![source], Arc::clone(&access)).with_redactor(known.clone());
         if let Err(error) = store.secrets() {
             keys.context.printer.note(format!("its secrets were not searched for: {error}"));
+        }
+    }
+    for path in workspace.bundle_files() {
+        match workspace.read_bundle_with(&path, &access) {
+            Ok(bundle) => bundle.add_to(&known),
+            Err(error) => {
+                let path = path.display();
+                keys.context.printer.note(format!("the secrets of `{path}` were not searched for: {error}"));
+            }
         }
     }
     known

@@ -1,1 +1,5 @@
 //! Secrets that were printed or stored, and files that hold them.
+
+mod commands;
+mod leaks;
+mod schema;

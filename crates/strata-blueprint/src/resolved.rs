@@ -1,0 +1,53 @@
+//! A value from outside the file, which knows whether it is secret.
+//!
+//! What came through `{secret}`, or stands in a field for secrets, cannot be taken out as ordinary text: it goes into a spec as a
+//! secret, or into a document that is one as a whole.
+
+use strata_resource::{Secret, Value};
+use strata_secret::SecretString;
+use strata_yaml::{Reference, Source};
+
+pub(crate) struct Resolved {
+    plain: SecretString,
+    secret: bool,
+}
+
+/// Whether the value of a reference is secret: by where it comes from, or by where it stands.
+pub(crate) fn is_secret(reference: &Reference) -> bool {
+    reference.sensitive || matches!(reference.source, Source::Secret(_))
+}
+
+impl Resolved {
+    pub(crate) fn new(reference: &Reference, plain: SecretString) -> Self {
+        Self { plain, secret: is_secret(reference) }
+    }
+
+    /// What is written in the source itself.
+    pub(crate) fn literal(text: &str) -> Self {
+        Self { plain: SecretString::from(text), secret: false }
+    }
+
+    pub(crate) fn is_secret(&self) -> bool {
+        self.secret
+    }
+
+    /// As a field of a spec.
+    pub(crate) fn into_value(self) -> Value {
+        match self.secret {
+            true => Value::Secret(Secret::new(SecretString::from(self.plain.expose().trim_end()))),
+            false => Value::text(self.plain.expose().trim_end()),
+        }
+    }
+
+    /// Its lines that hold something, each as secret as the whole.
+    pub(crate) fn into_lines(self) -> Vec<Self> {
+        let lines = self.plain.expose().lines().map(str::trim);
+        let lines = lines.filter(|line| !line.is_empty() && !line.starts_with('#'));
+        lines.map(|line| Self { plain: SecretString::from(line), secret: self.secret }).collect()
+    }
+
+    /// For what is a secret as a whole, whatever is in it.
+    pub(crate) fn into_secret(self) -> SecretString {
+        self.plain
+    }
+}
