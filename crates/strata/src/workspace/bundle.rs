@@ -82,7 +82,7 @@ impl Workspace<'_> {
     /// Makes the keys under the lock: of two first applies only one does, and the other one is told.
     async fn make_bundle(&self, stack: &EffectiveStack, path: &Path) -> Result<SecretsBundle, CommandError> {
         let owner = self.context.lock_owner("apply");
-        let mut locked = self.run(Targets::default())?.lock(&self.empty_view(stack)?, owner).await?;
+        let mut locked = self.run(Targets::default(), None)?.lock(&self.empty_view(stack)?, owner).await?;
         let made = async {
             // Somebody else may have been faster.
             if self.root().join(path).is_file() {

@@ -90,7 +90,7 @@ impl Workspace<'_> {
 
     /// What is protected is not reset: by the source, and by the state where that was not applied yet.
     pub(crate) async fn refuse_protected(&self, stack: &str, node: &str) -> Result<(), CommandError> {
-        let drawn = self.drawn_cluster(stack)?;
+        let drawn = self.drawn_cluster(stack).await?;
         let state = self.store()?.read(&super::key(self.one(stack)?)).await?;
         let is_node = |kind: Kind, name: &str| matches!(kind, Kind::Machine | Kind::Vm) && name == node;
         let written = drawn.graph.iter().find(|one| is_node(one.kind(), one.address.name()) && one.protect);

@@ -94,6 +94,7 @@ pub(crate) fn describe_drift(drift: &[Drift]) -> String {
             DriftKind::Taken { by } => text.push_str(&format!("taken {address}: {by}\n")),
             DriftKind::Busy { what } => text.push_str(&format!("busy {address}: {what}\n")),
             DriftKind::Silent { what } => text.push_str(&format!("silent {address}: {what}\n")),
+            DriftKind::Unknown { what, .. } => text.push_str(&format!("unknown {address}: {what}\n")),
             DriftKind::Unfinished => text.push_str(&format!("unfinished {address}\n")),
         }
     }
