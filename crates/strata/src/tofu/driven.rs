@@ -236,6 +236,11 @@ impl Driven<'_> {
         let ended = self.session.run(&arguments, false, Some(stop), |line| listener.line(line)).await?;
         self.tell(&listener.found);
         let Listener { found, outputs, ended: finished, failed, .. } = listener;
+        // One that was made of a secret is one, whatever its code calls it: as those that OpenTofu marks, it is not handed on.
+        let redactor = self.session.workspace.redactor();
+        let is_open =
+            |value: &Value| !redactor.is_in(serde_json::Value::from(value.clone()).to_string().as_bytes());
+        let outputs = outputs.map(|all| all.into_iter().filter(|(_, value)| is_open(value)).collect());
         // What an interrupt stopped has not failed: it is left.
         let failed = if ended.interrupted { 0 } else { failed.len() };
         let mut applied = Applied { failed, interrupted: ended.interrupted, outputs, ..Applied::default() };

@@ -16,7 +16,7 @@ use crate::command_error::CommandError;
 use crate::commands::CommandResult;
 use crate::workspace::{Workspace, find_root};
 
-/// Finds secrets in the clear in files that git tracks, or does not ignore
+/// Finds secrets in the clear in tracked files
 ///
 /// Files that should be encrypted and are not, private keys, also in base64 as kubeconfigs, talosconfigs and machine configurations have
 /// them, tokens, saved plans, and the repository's own secrets and those of its clusters, as far as they can be opened here. It

@@ -1,4 +1,4 @@
-//! The files that go into a repository: what git tracks or would take, or without git whatever is not ignored.
+//! The files that go into a repository: what git tracks, or without git whatever is not ignored.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -27,11 +27,7 @@ impl Tracked {
     fn by_git(folder: &Path) -> Option<Self> {
         let top = git(folder, &["rev-parse", "--show-toplevel"])?;
         let root = PathBuf::from(OsStr::from_bytes(top.strip_suffix(b"\n")?));
-        // What is new is looked at before somebody adds it.
-        let mut files =
-            paths(&git(&root, &["ls-files", "-z", "--cached", "--others", "--exclude-standard"])?);
-        files.sort();
-        files.dedup();
+        let files = paths(&git(&root, &["ls-files", "-z"])?);
         let staged = paths(&git(&root, &["diff-files", "--name-only", "-z"])?);
         Some(Self { root, files, staged })
     }

@@ -42,7 +42,6 @@ fn c2_what_opens_a_cluster_is_found_in_the_clear() {
             assert!(told, "{what}: `{file}` is not found:\n{}", found.all());
         }
     };
-    all_are_found(&strata, "before they are added");
     git(&lab.repo, &["add", "access"]);
     all_are_found(&strata, "with the age key");
     // Whoever has no key finds them by what they look like.

@@ -438,10 +438,6 @@ fn c1_no_secret_of_a_cluster_is_shown_or_stored() {
     let strata = lab.strata();
     leaks.keep(&lab.repo, &strata);
     run_through(&mut leaks, &strata, &lab.repo, &lab.sim);
-    // It reached the machines.
-    let sent = lab.talos().to_string() + &lab.export().to_string();
-    let first = leaks.planted.iter().find(|one| one.place.0 == "ClusterSpec").unwrap();
-    assert!(sent.contains(&first.core), "the patch did not arrive");
     // Another secret is a change that is told without it; then the patches go, and what they were is not told either.
     for one in leaks.planted.iter_mut().filter(|one| one.place.1 == "patches") {
         one.core = one.core.replace("mk7f3a", "mk8e4b");
