@@ -242,7 +242,7 @@ impl<'a> Planner<'a> {
             return self.unchanged(&unmarked, recorded, observed);
         }
         let rules = resource.kind().rules();
-        let diff = match recorded {
+        let mut diff = match recorded {
             Some(recorded) if recorded.partial => {
                 diff_unfinished(rules, &resource.spec, &recorded.spec, &observed.spec)
             }
@@ -286,6 +286,10 @@ impl<'a> Planner<'a> {
         }
         let stays_running = runs(resource.spec.get("power").or(observed.spec.get("power")))
             && runs(observed.spec.get("power"));
+        if stays_running {
+            // Sent again, it would wait for a restart: a server cannot see that it is the same.
+            restart::drop_begun_alike(resource, recorded, observed, &mut diff.changes);
+        }
         let needs = restart::needs(resource, recorded, observed, &diff.changes);
         let inactive = needs.is_needed();
         let restart = stays_running && inactive && resource.on_change != RestartPolicy::Ignore;

@@ -488,7 +488,7 @@ impl<'c> Workspace<'c> {
 
     /// The key of a stack's digests: the one that its state keeps. Until it keeps one it comes from a file outside the state. Also gives the
     /// key as the state should keep it, where it does not yet: wrapped with age for the readers of the repository's secrets; as it is in a state
-    /// that is encrypted; otherwise, in a store that others use too, one that makes each guess at a digest cost (docs/decisions/0012).
+    /// that is encrypted; otherwise, in a store that others use too, one that makes each guess at a digest cost (docs/decisions/0013).
     fn digest_key(
         &self,
         state: Option<&StateDocument>,

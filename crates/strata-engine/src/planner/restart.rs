@@ -44,11 +44,8 @@ pub(super) fn needs(
         let touches = |change: &FieldChange| change.path.overlaps(path);
         left.as_ref().is_some_and(|left| changes.iter().any(touches) && !left.iter().any(touches))
     };
-    let begun = begun_alike(resource, recorded, observed, changes);
     let needs = |change: &FieldChange| {
-        rules.rule(&change.path).effect == ChangeEffect::Restart
-            && !set_back(&change.path)
-            && !begun.contains(&&change.path)
+        rules.rule(&change.path).effect == ChangeEffect::Restart && !set_back(&change.path)
     };
     let ours = |path: &FieldPath| {
         speaks_of(&resource.spec, path) || recorded.is_some_and(|recorded| speaks_of(&recorded.spec, path))
@@ -76,28 +73,24 @@ fn speaks_of(spec: &Spec, path: &FieldPath) -> bool {
     true
 }
 
-/// Fields that cannot be read back, of a guest whose making was cut off, that are still what was begun. A guest is started last and
-/// its configuration is written in one piece: where everything beside them that can be read is in place, it runs with them.
-fn begun_alike<'c>(
+/// Leaves fields alone that cannot be read back, of a running guest whose creation was cut off, and that are still what was begun. A
+/// guest is started last and its configuration is written in one piece: where everything beside them that can be read is in place, it
+/// runs with them.
+pub(super) fn drop_begun_alike(
     resource: &Resource,
     recorded: Option<&StateResource>,
     observed: &Observed,
-    changes: &'c [FieldChange],
-) -> Vec<&'c FieldPath> {
+    changes: &mut Vec<FieldChange>,
+) {
     let rules = resource.kind().rules();
-    let Some(begun) = recorded.filter(|recorded| recorded.partial) else { return Vec::new() };
+    let Some(begun) = recorded.filter(|recorded| recorded.partial) else { return };
     let at_boot =
         |change: &FieldChange| change.path.first().is_some_and(|first| READ_AT_BOOT.contains(&first));
     let hidden = |change: &FieldChange| rules.rule(&change.path).write_only;
     if changes.iter().any(|change| at_boot(change) && !hidden(change)) {
-        return Vec::new();
+        return;
     }
     let other = diff_specs(rules, &resource.spec, Some(&begun.spec), &observed.spec).changes;
     let is_other = |path: &FieldPath| other.iter().any(|change| change.path.overlaps(path));
-    changes
-        .iter()
-        .filter(|change| hidden(change))
-        .map(|change| &change.path)
-        .filter(|p| !is_other(p))
-        .collect()
+    changes.retain(|change| !hidden(change) || is_other(&change.path));
 }

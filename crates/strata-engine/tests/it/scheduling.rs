@@ -87,7 +87,7 @@ async fn entries_that_are_ready_together_are_one_write() {
     let limits = Limits { per_storage: 8, ..Limits::default() };
     assert!(world.apply_with(&source, &ApplyOptions { limits, ..ApplyOptions::default() }).await.succeeded());
     let appends = world.memory().appends();
-    assert_eq!(appends[0], "append 8");
+    assert_eq!(appends[0], "append 9");
     assert!(appends.len() < 8 + 8 + 1, "tasks and ends share writes too: {appends:?}");
 }
 

@@ -99,7 +99,13 @@ async fn a_look_costs_one_read_for_each_guest_and_a_handful_besides() {
     assert_eq!(seen[3], Sighting::Absent);
     assert_eq!(
         world.requests().await,
-        ["1 GET /cluster/resources", "2 GET /nodes/{node}/qemu", "3 GET /nodes/{node}/qemu/{vmid}/pending"]
+        // That one is not there is asked once more, of who sees all of them.
+        [
+            "1 GET /cluster/nextid",
+            "1 GET /cluster/resources",
+            "2 GET /nodes/{node}/qemu",
+            "3 GET /nodes/{node}/qemu/{vmid}/pending",
+        ]
     );
 }
 

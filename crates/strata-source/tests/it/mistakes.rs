@@ -108,7 +108,7 @@ paralellism: 4
       |                                               the other one
       |
       = hint: keep one of `fingerprint`, `ca` or `insecure`
-    error[missing-key]: `nas` needs `proxmox`, `truenas`, `aws` or `oci`
+    error[missing-key]: `nas` needs `proxmox` or `truenas`
      --> strata.yaml:6:3
       |
     6 |   nas: {}

@@ -300,7 +300,9 @@ nodes:
 "#;
     let read = |text: &str| import(&Memory::new().file("talconfig.yaml", text), "fixture1", None);
     let imported = read(text);
-    let repository = repository(&imported);
+    // The version stays as it is, and `validate` refuses it.
+    let supported = read(&text.replace("v1.9.5", "v1.13.0"));
+    let repository = repository(&supported);
     let cluster = repository.stack("lab", None).and_then(|stack| stack.cluster()).unwrap();
     assert_eq!(cluster.cluster.nodes.get("one").unwrap().settings.dhcp, Some(true));
     assert_eq!(cluster.cluster.nodes.get("second").unwrap().settings.dhcp, None, "it has the address itself");
