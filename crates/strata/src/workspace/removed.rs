@@ -76,7 +76,7 @@ impl<'c> Workspace<'c> {
 
     /// Looks into the store, once.
     pub(crate) async fn find_removed(&self, names: &[String]) -> Result<(), CommandError> {
-        if self.removed.get().is_some() {
+        if self.removed.get().is_some() || self.are_in_the_source(names) {
             return Ok(());
         }
         let mut found = Removed::default();
@@ -105,6 +105,14 @@ impl<'c> Workspace<'c> {
         }
         let _ = self.removed.set(found);
         Ok(())
+    }
+
+    /// Whether all that was asked for is in the source: then nobody asked for what left it. A layer has stacks of both.
+    fn are_in_the_source(&self, names: &[String]) -> bool {
+        let environment = self.context.global.environment.as_deref();
+        !names.is_empty()
+            && !names.iter().any(|name| name.starts_with("layer:"))
+            && self.repository.select(names, environment).is_ok()
     }
 
     /// What was found; nothing if nobody looked.
