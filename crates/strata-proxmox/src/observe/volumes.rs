@@ -65,6 +65,14 @@ async fn look_at(
         // The storage has gone, and the volumes with it.
         Err(error) if error.says_no_storage(&place.storage) => Vec::new(),
         Err(error) => {
+            if error.kind() == Some(&ApiErrorKind::NoSuchNode) && !is_node(client, node).await? {
+                // Where there is no such hypervisor nothing is stored on it; what we know of is not forgotten for that.
+                let sighting = |index: usize| match wanted[index].recorded {
+                    Some(_) => Sighting::Unknown(absence::unreachable_node(node)),
+                    None => Sighting::Absent,
+                };
+                return Ok(indices.into_iter().map(|index| (index, sighting(index))).collect());
+            }
             let unseen =
                 absence::unseen(&error, node, &named).or_else(|| unlisted(&error, &place.storage, node));
             let explained = || error.explain(&format!("list the volumes of `{}` on `{node}`", place.storage));
@@ -82,6 +90,13 @@ async fn look_at(
         judged.push((index, sighting));
     }
     Ok(judged)
+}
+
+/// Whether the cluster has a hypervisor of this name; everybody may list them.
+async fn is_node(client: &Client, name: &str) -> Result<bool, ProviderError> {
+    let rows: Result<Vec<NodeRow>, CallError> = client.get("/nodes", Params::new()).await;
+    let rows = rows.map_err(|error| error.explain("list the nodes"))?;
+    Ok(rows.iter().any(|row| row.node == name))
 }
 
 /// What listing and state say of a volume.
