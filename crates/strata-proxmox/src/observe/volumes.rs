@@ -94,9 +94,7 @@ async fn look_at(
 
 /// Whether the cluster has a hypervisor of this name; everybody may list them.
 async fn is_node(client: &Client, name: &str) -> Result<bool, ProviderError> {
-    let rows: Result<Vec<NodeRow>, CallError> = client.get("/nodes", Params::new()).await;
-    let rows = rows.map_err(|error| error.explain("list the nodes"))?;
-    Ok(rows.iter().any(|row| row.node == name))
+    Ok(nodes(client).await?.iter().any(|row| row.node == name))
 }
 
 /// What listing and state say of a volume.
@@ -152,10 +150,12 @@ fn unlisted(error: &CallError, storage: &str, node: &str) -> Option<Unseen> {
 }
 
 async fn others(client: &Client, node: &str) -> Result<Vec<String>, ProviderError> {
-    let rows: Result<Vec<NodeRow>, CallError> = client.get("/nodes", Params::new()).await;
-    let rows = rows.map_err(|error| error.explain("list the nodes"))?;
     let online = |row: &NodeRow| row.node != node && row.status.as_deref() != Some("offline");
-    Ok(rows.into_iter().filter(online).map(|row| row.node).collect())
+    Ok(nodes(client).await?.into_iter().filter(online).map(|row| row.node).collect())
+}
+
+async fn nodes(client: &Client) -> Result<Vec<NodeRow>, ProviderError> {
+    client.get("/nodes", Params::new()).await.map_err(|error| error.explain("list the nodes"))
 }
 
 fn text<'s>(spec: &'s Spec, field: &str) -> Option<&'s str> {
