@@ -5,21 +5,16 @@
 
 use strata_resource::{Secret, Value};
 use strata_secret::SecretString;
-use strata_yaml::{Reference, Source};
+use strata_yaml::Reference;
 
 pub(crate) struct Resolved {
     plain: SecretString,
     secret: bool,
 }
 
-/// Whether the value of a reference is secret: by where it comes from, or by where it stands.
-pub(crate) fn is_secret(reference: &Reference) -> bool {
-    reference.sensitive || matches!(reference.source, Source::Secret(_))
-}
-
 impl Resolved {
     pub(crate) fn new(reference: &Reference, plain: SecretString) -> Self {
-        Self { plain, secret: is_secret(reference) }
+        Self { plain, secret: reference.is_secret() }
     }
 
     /// What is written in the source itself.

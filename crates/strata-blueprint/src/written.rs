@@ -5,7 +5,6 @@ use strata_secret::{REDACTED, SecretString};
 use strata_source::value::document::Document;
 use strata_yaml::{Node, Reference, ScalarKind, Source};
 
-use crate::resolved::is_secret;
 use crate::site::Draft;
 
 /// Whether a reference may stand in a document; what forbids it has been reported.
@@ -75,8 +74,8 @@ impl Draft<'_> {
     fn json(&mut self, node: &Node, allowed: Allowed<'_>, secrets: Secrets) -> Option<Option<Json>> {
         if let Some(reference) = reference(node) {
             match secrets {
-                Secrets::LeftOut if is_secret(&reference) => return Some(None),
-                Secrets::Marked if is_secret(&reference) => return Some(Some(REDACTED.into())),
+                Secrets::LeftOut if reference.is_secret() => return Some(None),
+                Secrets::Marked if reference.is_secret() => return Some(Some(REDACTED.into())),
                 _ => {}
             }
             allowed(self, &reference)?;
@@ -111,7 +110,7 @@ impl Draft<'_> {
 
 fn holds_secret(node: &Node) -> bool {
     if let Some(reference) = reference(node) {
-        return is_secret(&reference);
+        return reference.is_secret();
     }
     let entries = node.as_mapping().map(|mapping| mapping.entries.as_slice()).unwrap_or_default();
     node.as_list().unwrap_or_default().iter().any(holds_secret)

@@ -26,6 +26,13 @@ pub struct Reference {
     pub fetched: bool,
 }
 
+impl Reference {
+    /// By where it comes from, or by where it stands.
+    pub fn is_secret(&self) -> bool {
+        self.sensitive || matches!(self.source, Source::Secret(_))
+    }
+}
+
 /// A value that is written down, or a reference to be resolved when it is needed.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub enum Value<T> {

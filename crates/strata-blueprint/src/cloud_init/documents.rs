@@ -13,7 +13,7 @@ use strata_yaml::{Reference, Value as Written};
 
 use super::{Interface, addressing};
 use crate::hardware::Machine;
-use crate::resolved::{Resolved, is_secret};
+use crate::resolved::Resolved;
 use crate::site::Draft;
 
 pub(crate) type Files = BTreeMap<String, SecretString>;
@@ -96,7 +96,7 @@ impl Draft<'_> {
         cloud_init: &CloudInit,
         reference: &Reference,
     ) -> Option<()> {
-        if !is_secret(reference) || cloud_init.allow_secret_on_storage {
+        if !reference.is_secret() || cloud_init.allow_secret_on_storage {
             return Some(());
         }
         let message =

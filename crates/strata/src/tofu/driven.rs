@@ -116,6 +116,9 @@ impl Driven<'_> {
             }
             break;
         }
+        if aim == Aim::Apply {
+            session.warn_of_plain_state();
+        }
         let changes = self.changes_of(&sealed).await?;
         let source_digest = session.workspace.source_digest(self.stack);
         Ok(DrivenPlan { changes, sealed, source_digest })

@@ -5,7 +5,8 @@ use std::path::Path;
 
 use strata_secret::SecretString;
 use strata_source::settings::state::Backend;
-use strata_source::{EffectiveStack, Model};
+use strata_source::{EffectiveStack, Model, Reference};
+
 use strata_tofu::hcl::{Body, Expr};
 use strata_tofu::{HttpAddresses, Overview, state_name};
 
@@ -64,6 +65,33 @@ pub(super) async fn variables(
         variables.insert("TF_ENCRYPTION".to_owned(), encryption(&passphrase, whole, whole && plain));
     }
     Ok(variables)
+}
+
+/// Whether secrets that a stack is given end up in a file in the clear: OpenTofu keeps what it was given in its state, and here that
+/// is a file beside the code.
+pub(super) fn leaves_secrets_in_a_file(
+    workspace: &Workspace<'_>,
+    stack: &EffectiveStack,
+    folder: &Path,
+    is_tofu: bool,
+) -> Result<bool, CommandError> {
+    let overview = Overview::read(folder);
+    let is_file = matches!(overview.backend.as_deref(), None | Some("local"));
+    if !is_file || is_tofu && (overview.is_encrypted || workspace.state_passphrase()?.is_some()) {
+        return Ok(false);
+    }
+    let given = stack.tofu().map(|given| &given.variables);
+    let mut references =
+        given.into_iter().flat_map(|given| given.iter()).filter_map(|(_, it)| it.reference());
+    if references.any(Reference::is_secret) {
+        return Ok(true);
+    }
+    for name in &overview.variables {
+        if workspace.secret_if_any(name)?.is_some() {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 fn http(

@@ -31,6 +31,8 @@ pub(crate) struct Session<'w> {
     destroying_plan: PathBuf,
     /// The workspace of OpenTofu that an environment is, where the backend has such.
     tofu_workspace: Option<String>,
+    /// Its state is a file in the clear, and secrets go into it.
+    leaves_secrets_in_a_file: bool,
 }
 
 /// What a run needs of the outputs of other stacks.
@@ -62,6 +64,8 @@ impl<'w> Session<'w> {
             .hint("`strata sync` renders it"));
         }
         let variables = environment::variables(workspace, stack, &folder, program.is_tofu, inputs).await?;
+        let leaves_secrets_in_a_file =
+            environment::leaves_secrets_in_a_file(workspace, stack, &folder, program.is_tofu)?;
         let environments: Vec<&str> = workspace.repository().environments();
         let own = if stack.is_default_environment { "" } else { stack.environment.as_str() };
         let others: Vec<&str> = environments.into_iter().filter(|name| *name != stack.environment).collect();
@@ -92,6 +96,7 @@ impl<'w> Session<'w> {
             saved_plan,
             destroying_plan,
             tofu_workspace,
+            leaves_secrets_in_a_file,
         })
     }
 
@@ -133,6 +138,22 @@ impl<'w> Session<'w> {
 
     fn plan_for(&self, destroy: bool) -> &Path {
         if destroy { &self.destroying_plan } else { &self.saved_plan }
+    }
+
+    /// Says before anything is applied that OpenTofu would write secrets into a plain file.
+    pub(super) fn warn_of_plain_state(&self) {
+        if self.leaves_secrets_in_a_file {
+            let hint = if self.program.is_tofu {
+                "encrypt it with `state.encryption` in strata.yaml, or give the stack a backend"
+            } else {
+                "give the stack a backend that encrypts, or use OpenTofu with `state.encryption` in strata.yaml"
+            };
+            self.workspace.context.printer.note(format!(
+                "warning: `{}` is given secrets, and its state is a plain file in `{}` that will hold them\nhint: {hint}",
+                self.stack,
+                self.folder.strip_prefix(self.workspace.root()).unwrap_or(&self.folder).display()
+            ));
+        }
     }
 
     pub(super) fn folder(&self) -> &Path {

@@ -64,7 +64,7 @@ impl Resolver for Outside<'_> {
             let hint = hint(&reference.source, &message);
             Box::new(Diagnostic::error("unresolved", message).at(reference.span).maybe_hint(hint))
         })?;
-        if reference.sensitive {
+        if reference.is_secret() {
             self.workspace.redactor.add(&value);
             #[cfg(debug_assertions)]
             self.break_down(&value);

@@ -165,7 +165,7 @@ impl Workspace<'_> {
         let Some(given) = stack.tofu() else { return Ok(variables) };
         for (name, value) in given.variables.iter() {
             let resolved = targets::resolve(self, &stack.folder, value)?;
-            if value.reference().is_some_and(|reference| reference.sensitive) {
+            if value.reference().is_some_and(Reference::is_secret) {
                 self.redactor.add(&resolved);
             }
             variables.insert(name.value.clone(), resolved);

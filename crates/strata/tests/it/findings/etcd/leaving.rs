@@ -50,7 +50,10 @@ fn f14_a_kill_between_leaving_etcd_and_the_reset_converges() {
         child.wait().unwrap();
         control.clear_faults();
         let plan = lab.run(&["plan", "--detailed-exitcode"]).code(2);
-        says(&plan, &["lab-cp-2", "left_etcd"]);
+        says(&plan, &["lab-cp-2"]);
+        // A reset that was on its way may still have been done.
+        let reset = kind == "hold-before" && plan.all().contains("it has no configuration any more");
+        assert!(reset || plan.all().contains("left_etcd"), "{path}\n{}", plan.all());
         lab.converges(2);
         lab.assert_is(&shape, path);
         lab.assert_sound(path);

@@ -112,6 +112,23 @@ impl Leaks {
     }
 }
 
+/// OpenTofu that says what it was given wherever it can.
+const CHATTY_TOFU: &str = r#"#!/bin/sh
+if [ "$1" = version ]; then echo '{"terraform_version": "1.12.6"}'; exit 0; fi
+case $1 in
+  plan) for argument in "$@"; do case $argument in -out=*) echo '{"meta":1}' > "${argument#-out=}" ;; esac; done
+    echo '{"type": "diagnostic", "diagnostic": {"severity": "warning", "summary": "chatty '"$TF_VAR_a"'", "detail": "'"$TF_VAR_a"'"}}' ;;
+  show) echo '{"format_version": "1.2", "resource_changes": [{"address": "x.y", "mode": "managed", "change": {"actions": ["create"],
+      "before": null, "after": {"text": "chatty '"$TF_VAR_a"'"}, "after_unknown": {}}}],
+      "output_changes": {"b": {"actions": ["create"], "before": null, "after": "chatty '"$TF_VAR_a"'"}},
+      "planned_values": {"outputs": {"b": {"sensitive": false, "value": "chatty '"$TF_VAR_a"'"}}}}' ;;
+  apply) echo '{"type": "outputs", "outputs": {"b": {"sensitive": false, "value": "chatty '"$TF_VAR_a"'"}}}' 
+    echo '{"type": "diagnostic", "diagnostic": {"severity": "error", "summary": "chatty '"$TF_VAR_a"'", "detail": "'"$TF_VAR_a"'"}}'
+    exit 1 ;;
+esac
+exit 0
+"#;
+
 /// A text in the forms that it can take: plain (also where it is URL-encoded or escaped, as it has nothing to escape), in base64 with
 /// each of the three alignments, and in hex.
 fn forms(core: &str) -> Vec<String> {
@@ -564,7 +581,16 @@ fn unreachable() -> Leaks {
         given[field] = json!({"a": all.plant("TofuInputs", "variables", str::to_owned)});
     }
     repo.write("stacks/hand/stack.yaml", &json!({"tofu": given}).to_string());
-    run_all(&mut all, &repo, None);
+    // What OpenTofu itself keeps is its own, and a warning says so. This one shows all that it was given, and keeps it nowhere.
+    repo.write("fake/tofu", CHATTY_TOFU);
+    let tofu = repo.file("fake/tofu");
+    std::fs::set_permissions(&tofu, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let strata = Strata::new(BINARY, &repo).env("STRATA_TOFU", &tofu.display().to_string());
+    run_all_with(&mut all, &repo, &strata, None);
+    let (_, said) = all.outputs.iter().rfind(|(command, _)| command.contains("plan")).unwrap();
+    assert!(said.contains("its state is a plain file in `stacks/hand`"), "{said}");
+    let (_, said) = all.outputs.last().unwrap();
+    assert!(said.contains("chatty"), "{said}");
     all
 }
 
