@@ -121,3 +121,6 @@ pub(crate) fn disturbs(operation: &Operation) -> Option<bool> {
         _ => None,
     }
 }
+
+#[cfg(test)]
+mod tests;

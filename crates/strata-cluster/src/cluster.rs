@@ -119,7 +119,7 @@ pub struct Cluster {
     given_up: Mutex<BTreeSet<String>>,
     /// Nodes whose reboot an interrupted run still owes.
     pub(crate) due: Mutex<BTreeSet<String>>,
-    /// Where nodes answer that are not at their address yet, by name.
+    /// Where nodes answer that were there before, by name: one that moves is not at its address yet.
     elsewhere: Mutex<BTreeMap<String, String>>,
 }
 
@@ -243,12 +243,9 @@ impl Cluster {
     }
 }
 
-/// Nodes that the state knows at another address than the source gives them: they answer there until they have moved.
+/// Where the state knows nodes: they answer there until they have moved to where the source wants them.
 fn former_addresses(options: &ClusterOptions) -> BTreeMap<String, String> {
-    let known = options.known.iter().filter(|known| {
-        options.nodes.iter().any(|node| node.name == known.name && node.address != known.address)
-    });
-    known.map(|known| (known.name.clone(), known.address.clone())).collect()
+    options.known.iter().map(|known| (known.name.clone(), known.address.clone())).collect()
 }
 
 fn timeouts() -> Timeouts {
@@ -271,21 +268,28 @@ fn kube_client(options: &ClusterOptions, now: Timestamp) -> Result<KubeClient, P
     let ca = options.secrets.kubernetes.certificate.clone();
     let key = admin.key.clone().into_string().map_err(|_| internal("the key of Kubernetes is no text"))?;
     let mut kube = KubeOptions::new(options.endpoint.clone(), ca, admin.certificate.clone(), key);
-    // Until the shared address answers, the API is reached at the nodes; their addresses are in its certificate.
-    // One whose address changes answers at the one that it has.
-    let nodes = options.nodes.iter().chain(&options.known).filter(|node| node.control_plane).map(|node| {
-        let host =
-            if node.address.contains(':') { format!("[{}]", node.address) } else { node.address.clone() };
-        format!("https://{host}:{KUBERNETES_PORT}")
-    });
-    for endpoint in nodes {
-        if !kube.endpoints.contains(&endpoint) {
-            kube.endpoints.push(endpoint);
-        }
-    }
+    kube.endpoints = endpoints(options);
     kube.dial = options.dial.clone();
     kube.redactor = options.redactor.clone();
     kube.trace = options.trace.clone();
     kube.random = options.random.clone();
     KubeClient::new(kube).map_err(crate::error::kube)
 }
+
+/// Until the shared address answers, the API is reached at the control planes, each once: their addresses are in its
+/// certificate. One whose address changes answers at the one that it has.
+fn endpoints(options: &ClusterOptions) -> Vec<String> {
+    let mut endpoints = vec![options.endpoint.clone()];
+    for node in options.nodes.iter().chain(&options.known).filter(|node| node.control_plane) {
+        let host =
+            if node.address.contains(':') { format!("[{}]", node.address) } else { node.address.clone() };
+        let endpoint = format!("https://{host}:{KUBERNETES_PORT}");
+        if !endpoints.contains(&endpoint) {
+            endpoints.push(endpoint);
+        }
+    }
+    endpoints
+}
+
+#[cfg(test)]
+mod tests;

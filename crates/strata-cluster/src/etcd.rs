@@ -95,7 +95,8 @@ impl Membership {
         }
         // While the change is voted on, the old majority counts; after it, the new one.
         let well = self.well_besides(name);
-        let itself = usize::from(self.well.contains(&member.id) && !member.is_learner);
+        // A learner has no vote to lose: for it both majorities are the same.
+        let itself = usize::from(self.well.contains(&member.id));
         let before = Self::quorum(self.voters().count());
         if well < Self::quorum(left) || well + itself < before {
             let message = format!(
@@ -221,6 +222,10 @@ mod tests {
         let one_down = [("a", false, true), ("b", false, false), ("c", false, true)];
         assert!(etcd(&one_down).may_pause("a", false).is_err());
         assert!(etcd(&one_down).may_pause("b", false).is_ok());
+        assert_eq!(etcd(&one_down).unwell(), ["b"]);
+        assert!(etcd(&all).unwell().is_empty());
+        let learning = [("a", false, true), ("b", true, false)];
+        assert!(etcd(&learning).unwell().is_empty(), "one that learns has no vote that could be missing");
         assert!(etcd(&[("a", false, true)]).may_pause("a", false).is_ok());
         let two = [("a", false, true), ("b", false, true)];
         assert!(etcd(&two).may_pause("a", false).is_err());
@@ -244,6 +249,12 @@ mod tests {
         assert!(etcd(&dead).may_leave("a").is_ok(), "the dead one is taken out");
         assert!(etcd(&dead).may_leave("b").is_err(), "of b and c one would be left, beside a dead one");
         assert!(etcd(&[("a", false, true)]).may_leave("a").is_err());
+        assert!(etcd(&all).may_leave("d").is_ok(), "it is no member");
+        let half = [("a", false, true), ("b", false, false), ("c", true, true)];
+        assert!(
+            etcd(&half).may_leave("c").is_err(),
+            "without a majority nobody is let go, a learner neither"
+        );
         let learning = [("a", false, true), ("b", true, true)];
         assert!(etcd(&learning).may_leave("b").is_ok() && etcd(&learning).may_leave("a").is_err());
     }

@@ -63,3 +63,6 @@ pub(crate) fn of(cluster: &Cluster, operation: &Operation) -> Option<Forecast> {
         RebootEffect::Reboot => Forecast::Restarts,
     })
 }
+
+#[cfg(test)]
+mod tests;

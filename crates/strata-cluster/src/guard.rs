@@ -126,3 +126,6 @@ impl Provider for GuardedProvider {
         self.inner.settle(entry, context).await
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -113,6 +113,8 @@ mod tests {
             "factory.talos.dev/nocloud-installer-secureboot/abc:v1.13.9"
         );
         assert_eq!(Installed::default().reference(PLAIN), PLAIN, "what is not known is no change");
+        assert!(seen("abc", None).is_from(PLAIN) && !seen("def", None).is_from(PLAIN));
+        assert_eq!(Installer::of(PLAIN), Installer::of("factory.talos.dev/nocloud-installer/abc:v1.12.0"));
         let foreign = "registry.example:5000/siderolabs/installer:v1.13.9";
         assert_eq!(seen("abc", Some(false)).reference(foreign), foreign);
         assert_eq!(Installer::of("registry.example:5000/installer/abc").schematic, Some("abc"));

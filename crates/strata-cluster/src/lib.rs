@@ -33,6 +33,8 @@ mod secret;
 mod shared_address;
 mod snapshot;
 mod survivors;
+#[cfg(test)]
+mod testing;
 mod wait;
 
 pub use cluster::{Cluster, ClusterOptions, Lease, Media, NodePlace};

@@ -293,3 +293,6 @@ async fn disturbing(cluster: &Cluster, operations: &[Operation]) -> Result<Optio
     });
     Ok(refused)
 }
+
+#[cfg(test)]
+mod tests;

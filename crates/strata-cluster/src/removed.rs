@@ -67,3 +67,6 @@ impl Provider for RemovedCluster {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests;

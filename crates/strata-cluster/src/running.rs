@@ -121,3 +121,6 @@ fn most_have(setting: &Setting, wanted: &MachineConfig, seen: &BTreeMap<String, 
     let (same, other): (Vec<_>, Vec<_>) = alike.partition(|config| setting.is_same(config, wanted));
     same.len() > other.len()
 }
+
+#[cfg(test)]
+mod tests;

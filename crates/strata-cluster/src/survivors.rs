@@ -145,6 +145,8 @@ mod tests {
         assert!(!survey(2).may_recover(&[database(5, 0)], 3), "members that left the source count");
         assert!(survey(1).may_recover(&[database(1, 1)], 3), "a learner has no vote");
         assert!(survey(1).may_recover(&[database(1, 0)], 1), "the only one");
+        assert!(!survey(2).may_recover(&[database(4, 0)], 3), "a half is no majority");
+        assert!(!survey(1).may_recover(&[database(0, 1)], 3), "a list without voters says nothing");
         assert!(!survey(1).may_recover(&[], 3) && survey(2).may_recover(&[], 3));
         assert!(!survey(1).may_recover(&[database(1, 0), database(3, 0)], 3), "an old list is not believed");
     }

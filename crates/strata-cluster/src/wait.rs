@@ -1,9 +1,10 @@
 //! Waiting until something is so: looked at again and again, with a word on what is missing, until a deadline or until the user
 //! says stop.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use strata_engine::{ErrorClass, OperationContext, ProviderError};
+use tokio::time::Instant;
 
 const FIRST: Duration = Duration::from_millis(50);
 const LONGEST: Duration = Duration::from_secs(2);
@@ -164,9 +165,14 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_deadline_says_what_was_missing() {
         let user = User::default();
-        let never = || async { Ok(Seen::<()>::NotYet("it is booting".to_owned())) };
+        let looks = AtomicUsize::new(0);
+        let never = || async {
+            looks.fetch_add(1, Ordering::SeqCst);
+            Ok(Seen::<()>::NotYet("it is booting".to_owned()))
+        };
         let error = until(&user, "`cp-1`", Duration::from_secs(1), never).await.unwrap_err();
         assert_eq!(error.class, ErrorClass::Unreachable);
         assert_eq!(error.message, "`cp-1` did not come about within 1 s: it is booting");
+        assert_eq!(looks.into_inner(), 5, "pauses grow, so that a node that boots is not asked all the time");
     }
 }

@@ -81,3 +81,6 @@ pub(crate) fn compare(state: &ReplayedState, live: &Live) -> Vec<Drift> {
     }
     found
 }
+
+#[cfg(test)]
+mod tests;

@@ -273,3 +273,6 @@ impl Plan {
         found
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -413,3 +413,6 @@ fn runs(power: Option<&Value>) -> bool {
 fn is_cloud_init(change: &FieldChange) -> bool {
     change.path.starts_with(&["cloudinit"]) || change.path.starts_with(&["cdroms"])
 }
+
+#[cfg(test)]
+mod tests;

@@ -235,3 +235,6 @@ impl OperationContext for Watching<'_> {
         self.locked.run.events.emit(Event::StepProgress { step: 0, address, doing });
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -176,3 +176,81 @@ fn c3_a_lock_id_of_another_user_opens_nothing() {
     assert!(written(&head(Some(lease("a")), None), former.clone()).is_err());
     assert!(written(&head(Some(lease("a")), None), Write { by: "ci".into(), ..former }).is_ok());
 }
+
+/// Nobody works on what a crash could take back: only what loses nothing is answered before it is on the disk.
+#[test]
+fn only_unlocks_and_heartbeats_are_answered_before_they_are_on_the_disk() {
+    let (id, user) = ("a".to_owned(), "ci".to_owned());
+    let lines = Bytes::from_static(b"x\n");
+    let durable = [
+        Command::Lock { lock: tofu("a", "ci"), lapsed: None },
+        Command::Write(write(6)),
+        Command::Delete { lock: None, user: user.clone(), force: false },
+        Command::AppendJournal { lock: id.clone(), user: user.clone(), lines },
+        Command::ClearJournal { lock: id.clone(), user: user.clone() },
+    ];
+    assert!(durable.iter().all(Command::is_durable));
+    assert!(!Command::Heartbeat { id: id.clone(), user: user.clone() }.is_durable());
+    assert!(!Command::Unlock { id: Some(id), user, may_break: false }.is_durable());
+}
+
+#[test]
+fn a_heartbeat_moves_the_lease_on() {
+    let held = Lock { beat: 4, ..lease("a") };
+    let command = Command::Heartbeat { id: "a".into(), user: "ci".into() };
+    let decision = decide(&head(Some(held.clone()), None), &command).unwrap();
+    let renewed = Lock { beat: 5, ..held };
+    assert_eq!(decision.outcome, Outcome::Renewed(renewed.clone()));
+    assert!(matches!(decision.effect, Some(Effect::SetLock(Some(lock))) if lock == renewed));
+}
+
+/// The same id under another kind is another lock: whoever holds one may never have asked for the other.
+#[test]
+fn a_lock_of_another_kind_is_not_the_same_lock() {
+    for (held, wanted) in [(tofu("a", "ci"), lease("a")), (lease("a"), tofu("a", "ci"))] {
+        let decision = decide(&head(Some(held), None), &Command::Lock { lock: wanted, lapsed: None });
+        assert!(matches!(decision, Err(Refusal::Held(_))));
+    }
+}
+
+#[test]
+fn a_forced_delete_asks_for_no_lock() {
+    let delete = |serial, force| {
+        let command = Command::Delete { lock: None, user: "ci".into(), force };
+        decide(&head(Some(tofu("a", "eve")), serial), &command).map(|decision| decision.outcome)
+    };
+    assert!(matches!(delete(Some(5), false), Err(Refusal::Held(_))));
+    assert_eq!(delete(Some(5), true), Ok(Outcome::Deleted(true)));
+    assert_eq!(delete(None, true), Ok(Outcome::Deleted(false)));
+}
+
+/// Only the same bytes with the same serial are a request that was sent again.
+#[test]
+fn a_write_is_the_same_only_as_a_whole() {
+    let head = head(None, Some(5));
+    assert!(matches!(written(&head, write(5)), Ok(Outcome::Unchanged(_))));
+    let older = Err(Refusal::Older { found: 5, sent: 5 });
+    assert_eq!(written(&head, Write { size: 11, ..write(5) }), older);
+    assert_eq!(written(&head, Write { md5: "other".into(), ..write(5) }), older);
+    let same_bytes = Write { md5: "md5-5".into(), ..write(6) };
+    assert!(matches!(written(&head, same_bytes), Ok(Outcome::Written(v)) if v.serial == Some(6)));
+}
+
+#[test]
+fn a_state_without_lineage_takes_one() {
+    let mut head = head(None, Some(5));
+    head.current = head.current.map(|current| Version { lineage: None, ..current });
+    assert!(written(&head, write(6)).is_ok());
+    assert!(written(&head, Write { lineage: None, ..write(6) }).is_ok());
+}
+
+/// What only joins the history never takes the place of a state that is there.
+#[test]
+fn a_history_is_given_only_to_a_state_that_is_not_there() {
+    let former = Write { replaces: Replaces::Nothing, ..write(9) };
+    assert_eq!(written(&head(None, Some(5)), former.clone()), Err(Refusal::Moved { expected: 0, found: 5 }));
+    let forced = Write { force: true, ..former.clone() };
+    assert!(written(&head(None, Some(5)), forced).is_err());
+    let decision = decide(&head(None, None), &Command::Write(former)).unwrap();
+    assert!(matches!(decision.effect, Some(Effect::PutVersion { current: false, .. })));
+}

@@ -1,0 +1,44 @@
+use serde_json::json;
+
+use super::*;
+
+/// A guest that runs, as the state and the source have it, and as it is: with what is set and what it runs with.
+fn update(recorded: Json, wanted: Json, set: Json, runs_with: Option<Json>, pending: &[&str]) -> Plan {
+    let mut table = Table::new();
+    table.wants("vm/web", wanted, &[]).knows("vm/web", recorded, &[]);
+    let pending = pending.iter().map(|path| (*path).to_owned()).collect();
+    table.sees("vm/web", Sighting::Ours(Observed { pending, running: runs_with.map(spec), ..observed(set) }));
+    table.plan()
+}
+
+fn cores(count: u32) -> Json {
+    json!({"vmid": 1, "power": "running", "cpu": {"cores": count}})
+}
+
+/// Somebody else set it and it waits for a restart: set back before that, nothing has to restart.
+#[test]
+fn what_is_set_back_before_it_came_into_effect_restarts_nothing() {
+    let back = update(cores(2), cores(2), cores(4), Some(cores(2)), &["cpu.cores"]);
+    assert!(!step(&back, StepAction::Update, "vm/web").restart);
+    let changed = update(cores(2), cores(8), cores(4), Some(cores(2)), &["cpu.cores"]);
+    assert!(
+        step(&changed, StepAction::Update, "vm/web").restart,
+        "what it runs with is not what is asked for"
+    );
+    let in_effect = update(cores(2), cores(2), cores(4), None, &[]);
+    assert!(step(&in_effect, StepAction::Update, "vm/web").restart);
+}
+
+#[test]
+fn what_waits_restarts_only_for_a_field_of_ours() {
+    let plan = update(cores(2), cores(2), cores(2), Some(cores(4)), &["cpu.cores"]);
+    let waiting = step(&plan, StepAction::Update, "vm/web");
+    assert!(waiting.restart && waiting.changes.is_empty());
+    assert_eq!(waiting.reasons, ["it waits for a restart to take up: cpu.cores"]);
+    let theirs = update(cores(2), cores(2), cores(2), None, &["serial0"]);
+    assert_eq!(steps(&theirs), [""; 0], "what somebody else set is theirs to bring into effect");
+    // It left the source and is still in the state: its removal is ours too.
+    let bare = json!({"vmid": 1, "power": "running"});
+    let removed = update(cores(2), bare.clone(), bare, Some(cores(2)), &["cpu.cores"]);
+    assert!(step(&removed, StepAction::Update, "vm/web").restart);
+}
