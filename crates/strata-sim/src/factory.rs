@@ -55,7 +55,7 @@ async fn answer(shared: Arc<Shared>, request: Request<Incoming>) -> Result<Respo
         Verdict::Pass(after) => after,
         // There are no tasks here.
         Verdict::Task(_) => None,
-        Verdict::Cut => return Err(Cut),
+        Verdict::Cut | Verdict::Late(_) => return Err(Cut),
         Verdict::Refuse(status, text) => {
             let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
             return Ok(plain(status, &text));

@@ -24,6 +24,8 @@ pub enum Kind {
     Cut,
     /// Carried out, and the connection cut instead of the answer.
     Lost,
+    /// The connection is cut at once, and it is carried out `seconds` later; by the Proxmox API alone, others forget it.
+    Late,
     /// Kept waiting before it is carried out, until released.
     HoldBefore,
     /// Carried out, its answer kept back until released.
@@ -80,6 +82,8 @@ pub enum Verdict {
     /// Carry it out; then ask `finish` if a fault is named.
     Pass(Option<After>),
     Cut,
+    /// Cut it, and carry it out after this time.
+    Late(Duration),
     Refuse(u16, String),
     /// Carry it out; this becomes of its task.
     Task(TaskFault),
@@ -245,6 +249,9 @@ impl Faults {
                 Verdict::Pass(None)
             }
             Kind::Cut => Verdict::Cut,
+            Kind::Late => {
+                Verdict::Late(Duration::from_secs_f64(order.seconds.unwrap_or(1.0).clamp(0.0, 600.0)))
+            }
             Kind::FailTask => Verdict::Pass(None),
             Kind::NoWorker => Verdict::Task(TaskFault::NoWorker),
             Kind::ForgetTask => Verdict::Task(TaskFault::Forgotten),

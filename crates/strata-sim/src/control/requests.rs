@@ -1,15 +1,19 @@
-//! Counts requests by method and path template.
+//! Counts requests by method and path template, and keeps the order in which the latest arrived.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use serde_json::{Value, json};
 
 use crate::api::Verb;
 
+/// So many requests are kept in their order.
+const KEPT: usize = 10_000;
+
 #[derive(Debug, Default)]
 pub struct Requests {
     counts: BTreeMap<(Cow<'static, str>, Verb), u64>,
+    latest: VecDeque<String>,
 }
 
 impl Requests {
@@ -17,8 +21,17 @@ impl Requests {
         *self.counts.entry((template.into(), verb)).or_default() += 1;
     }
 
+    /// Keeps a request of the Proxmox API, with its whole path.
+    pub fn keep(&mut self, verb: Verb, path: &str) {
+        if self.latest.len() == KEPT {
+            self.latest.pop_front();
+        }
+        self.latest.push_back(format!("{} {path}", verb.name()));
+    }
+
     pub fn reset(&mut self) {
         self.counts.clear();
+        self.latest.clear();
     }
 
     pub fn total(&self) -> u64 {
@@ -31,6 +44,6 @@ impl Requests {
             .iter()
             .map(|((template, verb), count)| json!({ "method": verb.name(), "path": template, "count": count }))
             .collect();
-        json!({ "total": self.total(), "counts": counts })
+        json!({ "total": self.total(), "counts": counts, "latest": self.latest })
     }
 }

@@ -72,7 +72,7 @@ async fn connect(shared: Arc<Shared>, mut stream: TcpStream) -> io::Result<()> {
     // Only faults that ask for connections count them: they are no requests.
     match shared.faults.arrive_connection(Verb::Post, &format!("/connect/{host}:{port}")).await {
         Verdict::Pass(_) | Verdict::Task(_) => {}
-        Verdict::Cut => return Ok(()),
+        Verdict::Cut | Verdict::Late(_) => return Ok(()),
         Verdict::Refuse(_, text) => return refuse(&mut stream, text.trim_end()).await,
     }
     shared.settle();

@@ -105,7 +105,7 @@ async fn answer(
         Verdict::Pass(after) => after,
         // There are no tasks here.
         Verdict::Task(_) => None,
-        Verdict::Cut => return Err(Cut),
+        Verdict::Cut | Verdict::Late(_) => return Err(Cut),
         Verdict::Refuse(status, text) => {
             let failure = Failure::new(status, super::failure::reason_of(status), text.trim_end());
             return Ok(object(status, &failure.to_json()));

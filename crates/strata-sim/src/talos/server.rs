@@ -88,7 +88,7 @@ async fn call(
         Verdict::Pass(after) => after,
         // There are no tasks here.
         Verdict::Task(_) => None,
-        Verdict::Cut => return Err(Cut),
+        Verdict::Cut | Verdict::Late(_) => return Err(Cut),
         Verdict::Refuse(status, text) => {
             return Ok(grpc::response(Err(Status::new(code_of(status), text.trim_end()))));
         }

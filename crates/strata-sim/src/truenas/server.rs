@@ -83,7 +83,7 @@ async fn answer(shared: &Arc<Shared>, host: &str, session: &mut Session, call: &
         Verdict::Pass(after) => after,
         // There are no tasks here.
         Verdict::Task(_) => None,
-        Verdict::Cut => return None,
+        Verdict::Cut | Verdict::Late(_) => return None,
         Verdict::Refuse(status, text) => {
             return Some(rpc::answer(&id, Err(Error::Failed(number_of(status), text.trim_end().to_owned()))));
         }

@@ -47,7 +47,11 @@ pub(crate) async fn answer(shared: Arc<Shared>, request: Request<Incoming>) -> R
     };
     let found = router().find(asked.verb, &asked.path);
     let template = found.as_ref().map_or("(unknown)", |f| f.route.template);
-    shared.count().add(asked.verb, template);
+    {
+        let mut requests = shared.count();
+        requests.add(asked.verb, template);
+        requests.keep(asked.verb, &asked.path);
+    }
     let verdict = shared.faults.arrive(asked.verb, &asked.path).await;
     let after = match verdict {
         Verdict::Pass(after) => after,
@@ -56,6 +60,13 @@ pub(crate) async fn answer(shared: Arc<Shared>, request: Request<Incoming>) -> R
             None
         }
         Verdict::Cut => return Err(Cut),
+        Verdict::Late(delay) => {
+            tokio::spawn(async move {
+                tokio::time::sleep(delay).await;
+                respond(shared, asked).await;
+            });
+            return Err(Cut);
+        }
         Verdict::Refuse(status, text) => return Ok(render(asked.format, &Err(fuse(status, text)))),
     };
     // Once it arrived, a request is carried out even if its client goes away.

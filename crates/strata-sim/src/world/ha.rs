@@ -293,6 +293,10 @@ impl World {
             // Still at work, or ended and not looked at by the manager yet.
             return;
         }
+        // An agent does nothing about a service without a configuration, although the manager still knows it until its next round.
+        if self.cluster.section(RESOURCES, sid).is_none() {
+            return;
+        }
         let Some(guest) = vmid_of(sid).and_then(|vmid| self.guests.get(&vmid)) else { return };
         let (vmid, node, kind, up) = (guest.vmid, guest.node.clone(), guest.kind, guest.power.running);
         let task = match (&service.state, kind) {
