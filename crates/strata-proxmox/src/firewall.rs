@@ -105,6 +105,21 @@ pub(crate) fn switched_off(rule: &Value) -> Value {
     Value::Map(rule)
 }
 
+/// The rules that may be in a list while it is edited: those that were there, and those that it is to have, on or off.
+#[derive(Debug)]
+pub(crate) struct KnownRules(Vec<Value>);
+
+impl KnownRules {
+    pub(crate) fn new(before: &[Value], wanted: &[Value]) -> Self {
+        Self(before.iter().chain(wanted).map(switched_off).collect())
+    }
+
+    /// Whether somebody else put a rule in meanwhile: the plan did not show it, so it is not ours to remove.
+    pub(crate) fn lack_one_of(&self, live: &[Value]) -> bool {
+        live.iter().any(|rule| !self.0.contains(&switched_off(rule)))
+    }
+}
+
 /// A spec's rules in the form that live ones have.
 pub(crate) fn canonical_rules(firewall: &Spec) -> Option<Vec<Value>> {
     let rules = firewall.get("rules")?.as_list()?;

@@ -11,7 +11,7 @@ mod volumes;
 use strata_engine::{ProviderError, Sighting, Wanted};
 
 pub(crate) use self::guests::{Covers, facts_of, observed_guest};
-pub(crate) use self::volumes::{find_volume, volume_facts};
+pub(crate) use self::volumes::{find_volume, prove_download, volume_facts};
 use crate::client::Client;
 use crate::datacenter;
 use crate::snippets;

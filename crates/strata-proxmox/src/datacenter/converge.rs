@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 
 use strata_engine::{ErrorClass, Outcome, ProviderError};
-use strata_resource::{CommentMark, FieldChange, diff_specs};
+use strata_resource::{CommentMark, FieldChange, Spec, Value, diff_specs};
 use strata_state::Action;
 
 use super::family::{Family, Job, LiveObject, NextCall};
@@ -13,10 +13,12 @@ use super::ownership::is_just_that;
 use super::visible;
 use crate::api::ApiErrorKind;
 use crate::execute::{StepError, Work};
+use crate::firewall::{KnownRules, canonical_rules};
 
 pub(super) async fn converge(work: &Work<'_>, family: &dyn Family) -> Result<Outcome, ProviderError> {
     let mut live = read(work, family).await?;
     check_first(work, family, live.as_ref())?;
+    let known = KnownItems::new(&work.operation.spec, live.as_ref());
     let (mut sent, mut wrote, mut made) = (BTreeSet::new(), false, false);
     // Each call brings it closer; a bound for the case that somebody else works against us.
     for _ in 0..most(work, live.as_ref()) {
@@ -46,6 +48,13 @@ pub(super) async fn converge(work: &Work<'_>, family: &dyn Family) -> Result<Out
             (Err(_), Some(error)) => return Err(error.into()),
             (Err(error), None) => return Err(error),
         };
+        if wrote && live.as_ref().is_some_and(|live| known.lack_one_of(live)) {
+            let message =
+                format!("somebody else added something to {} at the same time", named(work, family));
+            return Err(
+                ProviderError::new(ErrorClass::Conflict, message).hint("it was not touched; plan again")
+            );
+        }
         if made {
             // The server said that we made it. What it writes in its own way is for the next plan to tell.
             if live.is_some() && work.operation.address.kind().is_made_at_once() {
@@ -62,15 +71,34 @@ pub(super) async fn converge(work: &Work<'_>, family: &dyn Family) -> Result<Out
         .hint("the server may write it in another way than the source does, or somebody else changes it at the same time; plan again"))
 }
 
+/// What may be in a list that is edited item by item. What somebody else puts in meanwhile is in no plan, and not ours to remove.
+struct KnownItems {
+    rules: KnownRules,
+    addresses: Vec<Value>,
+}
+
+impl KnownItems {
+    fn new(wanted: &Spec, live: Option<&LiveObject>) -> Self {
+        let there = |field: &str| live.map(|live| list(&live.spec, field)).unwrap_or_default();
+        let addresses = there("addresses").iter().chain(list(wanted, "addresses")).cloned().collect();
+        let wanted = canonical_rules(wanted).unwrap_or_default();
+        Self { rules: KnownRules::new(there("rules"), &wanted), addresses }
+    }
+
+    fn lack_one_of(&self, live: &LiveObject) -> bool {
+        let foreign = |address: &Value| !self.addresses.contains(address);
+        self.rules.lack_one_of(list(&live.spec, "rules")) || list(&live.spec, "addresses").iter().any(foreign)
+    }
+}
+
+fn list<'s>(spec: &'s Spec, field: &str) -> &'s [Value] {
+    spec.get(field).and_then(Value::as_list).unwrap_or_default()
+}
+
 /// Lists of rules and addresses take a call for each.
 fn most(work: &Work<'_>, live: Option<&LiveObject>) -> usize {
-    let items = |spec: &strata_resource::Spec| {
-        ["rules", "addresses"]
-            .iter()
-            .filter_map(|field| spec.get(*field)?.as_list())
-            .map(<[_]>::len)
-            .sum::<usize>()
-    };
+    let items =
+        |spec: &Spec| ["rules", "addresses"].map(|field| list(spec, field).len()).iter().sum::<usize>();
     12 + 4 * (items(&work.operation.spec) + live.map_or(0, |live| items(&live.spec)))
 }
 

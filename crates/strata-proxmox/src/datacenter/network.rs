@@ -9,6 +9,7 @@ mod staged;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use http::Method;
@@ -192,7 +193,13 @@ pub(super) async fn execute(work: &Work<'_>) -> Result<Outcome, ProviderError> {
         return Err(ProviderError::new(ErrorClass::Missing, format!("there is no host `{node}`")));
     };
     let clean = before.changes.is_none();
-    let watched = Watched { before, ours: ours(work), own: own(work), reloads: AtomicBool::new(false) };
+    let watched = Watched {
+        before,
+        ours: ours(work),
+        own: own(work),
+        made: Mutex::default(),
+        reloads: AtomicBool::new(false),
+    };
     let outcome = match converge::converge(work, &watched).await {
         // An earlier run may have put the file in place without a reload that went well.
         Ok(outcome) if clean && reload_is_due(work) && !watched.reloads.swap(true, Ordering::Relaxed) => {
@@ -257,10 +264,16 @@ struct Watched {
     before: Host,
     ours: BTreeSet<String>,
     own: BTreeMap<String, Own>,
+    /// The interfaces that this operation has staged as new ones.
+    made: Mutex<BTreeSet<String>>,
     reloads: AtomicBool,
 }
 
 impl Watched {
+    fn made(&self) -> MutexGuard<'_, BTreeSet<String>> {
+        self.made.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Whether something about an interface is neither as it was nor as we make it. Only what decides who reaches the host is compared:
     /// a server may fill in the rest.
     fn strays(&self, name: &str, now: &Host) -> bool {
@@ -269,6 +282,10 @@ impl Watched {
         let (before, now) = (read(&self.before), read(now));
         if now.is_none() {
             return own.wanted.is_some();
+        }
+        if before.is_none() && !self.made().contains(name) {
+            // It has the name of one that we are about to make.
+            return true;
         }
         let value = |spec: Option<&Spec>, field: &str| spec.and_then(|spec| interface::reach(spec, field));
         interface::REACH.iter().any(|field| {
@@ -368,6 +385,10 @@ impl Family for Watched {
             return Err(ProviderError::new(ErrorClass::Conflict, message).hint(staged::HINT));
         }
         let next = NETWORK.next(job, live)?;
+        if let Some(call) = next.as_ref().map(|next| &next.call).filter(|call| call.method == Method::POST) {
+            let names = call.params.pairs().filter(|(key, _)| *key == "iface");
+            self.made().extend(names.map(|(_, name)| name.to_owned()));
+        }
         if next
             .as_ref()
             .is_some_and(|next| next.call.path == path(job.work) && next.call.method == Method::PUT)
@@ -444,6 +465,7 @@ mod tests {
             before: Host { rows: BTreeMap::new(), changes: None },
             ours: BTreeSet::new(),
             own: BTreeMap::new(),
+            made: Mutex::default(),
             reloads: AtomicBool::new(false),
         };
         let failed = || ProviderError::new(ErrorClass::TaskFailed, "cannot reload");

@@ -9,7 +9,7 @@ use strata_resource::Value;
 use super::image::present;
 use super::work::{StepError, Work};
 use crate::api::Params;
-use crate::cidata::build;
+use crate::cidata::{self, build};
 use crate::client::Trouble;
 use crate::observe::volume_facts;
 use crate::settle::quiet_volume;
@@ -85,14 +85,5 @@ async fn upload(
 fn files(work: &Work<'_>) -> Result<BTreeMap<String, Vec<u8>>, ProviderError> {
     let files = work.operation.spec.get("files").and_then(Value::as_map);
     let files = files.ok_or_else(|| work.internal("its spec has no files"))?;
-    let content = |(name, value): (&String, &Value)| {
-        let text = match value {
-            Value::Secret(secret) => secret.plain().map(|plain| plain.expose().as_bytes().to_vec()),
-            Value::Text(text) => Some(text.clone().into_bytes()),
-            _ => None,
-        };
-        let text = text.ok_or_else(|| work.internal(&format!("the content of `{name}` is not at hand")))?;
-        Ok((name.clone(), text))
-    };
-    files.iter().map(content).collect()
+    cidata::files(files).map_err(|name| work.internal(&format!("the content of `{name}` is not at hand")))
 }

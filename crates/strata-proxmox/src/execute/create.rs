@@ -185,7 +185,13 @@ async fn template_node(work: &Work<'_>, guest: &Guest, source: u32) -> Result<St
 async fn finish(work: &Work<'_>, guest: Guest, cloned: bool, fresh: bool) -> Result<Outcome, ProviderError> {
     let failed = |error: CallError| error.explain(&format!("read {guest}"));
     let spec = &work.operation.spec;
-    let config = guest.config(work.client).await.map_err(failed)?;
+    let mut config = guest.config(work.client).await.map_err(failed)?;
+    if fresh && matches!(config.lock.as_deref(), Some("create" | "clone")) {
+        // Its task is forgotten and has not ended it: it has no mark yet, and is ours all the same.
+        let patience = Patience::Create.of(spec);
+        quiet(work.client, &guest, clone_source(spec), patience, work.context).await?;
+        config = guest.config(work.client).await.map_err(failed)?;
+    }
     let operation = work.operation;
     let claim = Claim::new(&operation.lineage, &operation.address, operation.recorded.as_ref(), guest.vmid);
     if let Some(why) = claim.dispute(&guest, &config) {

@@ -47,7 +47,7 @@ where
         if clock.monotonic() - begun >= most {
             return Err(without_effect(guest, doing, managed, most));
         }
-        pause(work, &mut wait).await?;
+        pause(work, &mut wait, managed.then_some(doing)).await?;
     }
 }
 
@@ -60,10 +60,22 @@ async fn status_if_any(work: &Work<'_>, guest: &Guest) -> Result<Option<GuestSta
     }
 }
 
-/// Sleeps, a little longer each time, unless the run is to end.
-async fn pause(work: &Work<'_>, wait: &mut Duration) -> Result<(), ProviderError> {
+/// Sleeps, a little longer each time, unless the run is to end. What high availability was asked to do it does without us, in minutes:
+/// nobody who said stop waits for that, and the next run sees what came of it.
+async fn pause(work: &Work<'_>, wait: &mut Duration, queued: Option<&str>) -> Result<(), ProviderError> {
     work.context.may_go_on()?;
-    work.client.clock().sleep(*wait).await;
+    let sleep = work.client.clock().sleep(*wait);
+    match queued {
+        None => sleep.await,
+        Some(doing) => tokio::select! {
+            biased;
+            () = work.context.stopped() => {
+                let message = format!("interrupted while it waited for high availability to {doing}");
+                return Err(ProviderError::new(ErrorClass::Stopped, message));
+            }
+            () = sleep => {}
+        },
+    }
     *wait = (*wait * 3 / 2).min(LONGEST_LOOK);
     Ok(())
 }
@@ -137,7 +149,7 @@ pub(super) async fn wait_for_start(
         if waited >= patience {
             return Err(without_effect(guest, &doing, managed, patience));
         }
-        pause(work, &mut wait).await?;
+        pause(work, &mut wait, managed.then_some(doing.as_str())).await?;
     }
 }
 

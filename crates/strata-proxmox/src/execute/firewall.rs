@@ -8,7 +8,9 @@ use strata_resource::{FieldChange, Spec, Value};
 
 use super::work::{Call, StepError, Work};
 use crate::api::Params;
-use crate::firewall::{LiveFirewall, RuleStep, canonical_rules, fields_to_drop, next_step, rule_to_wire};
+use crate::firewall::{
+    KnownRules, LiveFirewall, RuleStep, canonical_rules, fields_to_drop, next_step, rule_to_wire,
+};
 use crate::guest::Guest;
 
 pub(super) async fn converge(
@@ -30,6 +32,7 @@ pub(super) async fn converge(
         // The rules have left the source: those that were ours go.
         None => (removed.contains("firewall.rules") || removed.contains("firewall")).then(Vec::new),
     };
+    let known = KnownRules::new(&live.rules, rules.as_deref().unwrap_or_default());
     // Each call brings it closer; a bound for the case that somebody else works against us.
     let most = 8 + 4 * (live.rules.len() + rules.as_ref().map_or(0, Vec::len));
     for _ in 0..most {
@@ -43,6 +46,12 @@ pub(super) async fn converge(
                 return Err(error.explain(&doing).field("firewall"));
             }
             Err(error) => return Err(error.into()),
+        }
+        if known.lack_one_of(&live.rules) {
+            let message = format!("somebody else added a rule to the firewall of {guest} at the same time");
+            return Err(ProviderError::new(ErrorClass::Conflict, message)
+                .field("firewall")
+                .hint("it was not touched; plan again"));
         }
     }
     Err(ProviderError::new(

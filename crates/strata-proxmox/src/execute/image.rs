@@ -7,7 +7,7 @@ use strata_resource::Value;
 use super::Patience;
 use super::work::{Call, StepError, Work};
 use crate::api::{Params, encode_path_part};
-use crate::observe::{find_volume, volume_facts};
+use crate::observe::{find_volume, prove_download, volume_facts};
 use crate::settle::quiet_volume;
 
 const ATTEMPTS: usize = 4;
@@ -17,10 +17,13 @@ pub(super) async fn create(work: &Work<'_>) -> Result<Outcome, ProviderError> {
     let filename = volume.rsplit('/').next().unwrap_or_default();
     let url = work.text("url")?;
     let patience = Patience::Download.of(&work.operation.spec);
-    let mut last = None;
+    let (mut last, mut sent) = (None, false);
     for _ in 0..ATTEMPTS {
         // Listed first: a volume with our name is complete, since it gets that name only at the end.
         if let Some(size) = present(work).await? {
+            if !sent {
+                check_download(work, size).await?;
+            }
             return Ok(Outcome { facts: volume_facts(size) });
         }
         if let Some(error) = last.take_if(|error| !matches!(error, StepError::Lost { .. })) {
@@ -37,6 +40,7 @@ pub(super) async fn create(work: &Work<'_>) -> Result<Outcome, ProviderError> {
         let path = format!("/nodes/{node}/storage/{storage}/download-url");
         let doing = format!("download `{filename}` to `{storage}` on `{node}`");
         let call = work.call(Method::POST, path, params, doing);
+        sent = true;
         last = match work.run(Call { patience, ..call }).await {
             Ok(()) => None,
             Err(error @ StepError::Stop(_)) => return Err(error.into()),
@@ -54,6 +58,24 @@ pub(super) async fn create(work: &Work<'_>) -> Result<Outcome, ProviderError> {
 
 fn explain(error: StepError) -> ProviderError {
     ProviderError::from(error).field("url")
+}
+
+/// Of a file that came into being since the plan was made: the name alone does not make it ours.
+async fn check_download(work: &Work<'_>, size: i64) -> Result<(), ProviderError> {
+    let spec = &work.operation.spec;
+    if spec.contains_key("size") {
+        return Ok(());
+    }
+    prove_download(work.client, spec, work.text("node")?, size).await.map_err(|why| {
+        let message = format!(
+            "`{}` came into being since the plan was made: {why}",
+            work.text("volume").unwrap_or_default()
+        );
+        let mut error = ProviderError::new(ErrorClass::Conflict, message)
+            .hint("it was not overwritten: somebody put something else under this name; delete it");
+        error.nothing_done = true;
+        error
+    })
 }
 
 fn content<'a>(work: &Work<'a>, volume: &'a str) -> &'a str {
@@ -90,6 +112,7 @@ pub(super) async fn delete(work: &Work<'_>) -> Result<Outcome, ProviderError> {
         let message = format!("`{volume}` is not ours by its name, and the state does not know it");
         return Err(ProviderError::new(ErrorClass::Conflict, message).hint("it was not touched"));
     }
+    let ours = recorded.filter(|_| known).and_then(|known| known.facts.get("size")).and_then(Value::as_int);
     let (mut lost, mut ended) = (None, false);
     for _ in 0..ATTEMPTS {
         let doing = format!("list the volumes of `{storage}` on `{node}`");
@@ -98,6 +121,11 @@ pub(super) async fn delete(work: &Work<'_>) -> Result<Outcome, ProviderError> {
             Ok(None) => return Ok(Outcome::default()),
             Err(error) if error.says_no_storage(storage) => return Ok(Outcome::default()),
             Err(error) => return Err(error.explain(&doing)),
+            Ok(Some(size)) if ours.is_some_and(|ours| ours != size) => {
+                let message = format!("`{volume}` is another file by now: it has {size} bytes");
+                return Err(ProviderError::new(ErrorClass::Conflict, message)
+                    .hint("it was not deleted: somebody put something else under this name; plan again"));
+            }
             Ok(Some(_)) if ended => {
                 let message =
                     format!("the task that deletes `{volume}` ended without an error, and it is still there");

@@ -50,13 +50,19 @@ pub(super) async fn find(work: &Work<'_>) -> Result<Target, ProviderError> {
     let mut guest = Guest { kind, node, vmid };
     let doing = format!("read {guest}");
     let failed = |error: CallError| error.explain(&doing);
-    let mut config = guest.config_if_any(work.client).await.map_err(failed)?;
+    // Side by side: what follows at once is sent one round trip after what was seen.
+    let look = async |guest: &Guest| {
+        futures::future::join(guest.config_if_any(work.client), guest.is_running(work.client)).await
+    };
+    let (config, mut running) = look(&guest).await;
+    let mut config = config.map_err(failed)?;
     if config.is_none()
         && let Some(row) = locate(work.client, vmid).await.map_err(failed)?
         && row.kind.as_deref().is_none_or(|is| is == kind.path())
     {
         guest.node = row.node.as_deref().unwrap_or_default().to_owned();
-        config = guest.config_if_any(work.client).await.map_err(failed)?;
+        let (found, runs) = look(&guest).await;
+        (config, running) = (found.map_err(failed)?, runs);
     }
     let Some(config) = config else {
         return Err(match absence::is_free(work.client, vmid).await.map_err(failed)? {
@@ -70,8 +76,7 @@ pub(super) async fn find(work: &Work<'_>) -> Result<Target, ProviderError> {
         let name = config.get("name").or_else(|| config.get("hostname"));
         return Err(not_ours(&guest, name, &why));
     }
-    let running = guest.is_running(work.client).await.map_err(failed)?;
-    Ok(Target { guest, config, running })
+    Ok(Target { guest, config, running: running.map_err(failed)? })
 }
 
 fn not_ours(guest: &Guest, name: Option<&str>, why: &str) -> ProviderError {

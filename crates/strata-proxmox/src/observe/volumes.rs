@@ -9,6 +9,7 @@ use strata_resource::{Kind, Spec, Value};
 
 use crate::absence;
 use crate::api::{ApiErrorKind, ContentRow, NodeRow, Params};
+use crate::cidata;
 use crate::client::{CallError, Client};
 
 /// A storage, as seen from a node; from any node if it is shared.
@@ -105,35 +106,44 @@ enum Judged<'r> {
     Unproven(&'r ContentRow),
 }
 
-/// A name can be copied, so the node is asked how large the file is that we would download. This is needed where a state was lost.
+/// This is needed where a state was lost.
 async fn prove(client: &Client, wanted: &Wanted<'_>, node: &str, row: &ContentRow) -> Sighting {
+    let (volume, size) = (&row.volid, row.size.unwrap_or_default());
+    match prove_download(client, wanted.spec, node, size).await {
+        Ok(()) => Sighting::Ours(observed(wanted, row, size)),
+        Err(why) => Sighting::Stranger(format!("volume `{volume}`: {why}; remove it, and it is made again")),
+    }
+}
+
+/// A name can be copied, so the node is asked how large the file is that we would download. Gives why a file of this size is not proven
+/// to be that.
+pub(crate) async fn prove_download(
+    client: &Client,
+    spec: &Spec,
+    node: &str,
+    size: i64,
+) -> Result<(), String> {
     #[derive(serde::Deserialize)]
     struct Metadata {
         size: Option<i64>,
     }
-    let (volume, size) = (&row.volid, row.size.unwrap_or_default());
-    let stranger = |why: String| {
-        Sighting::Stranger(format!("volume `{volume}`: {why}; remove it, and it is made again"))
-    };
-    let Some(url) = text(wanted.spec, "url") else {
-        return stranger("its name is ours, and nothing proves what is in it".to_owned());
+    let Some(url) = text(spec, "url") else {
+        return Err("its name is ours, and nothing proves what is in it".to_owned());
     };
     let query = Params::new().with("url", url);
     let asked: Result<Metadata, CallError> =
         client.get(&format!("/nodes/{node}/query-url-metadata"), query).await;
     match asked {
-        Ok(Metadata { size: Some(expected) }) if expected == size => {
-            Sighting::Ours(observed(wanted, row, size))
-        }
+        Ok(Metadata { size: Some(expected) }) if expected == size => Ok(()),
         Ok(Metadata { size: Some(expected) }) => {
-            stranger(format!("it has {size} bytes, what would be downloaded has {expected}"))
+            Err(format!("it has {size} bytes, what would be downloaded has {expected}"))
         }
-        Ok(Metadata { size: None }) => stranger(
-            "its name is ours, and its server does not tell the size to prove what is in it".to_owned(),
-        ),
+        Ok(Metadata { size: None }) => {
+            Err("its name is ours, and its server does not tell the size to prove what is in it".to_owned())
+        }
         Err(error) => {
             let error = error.explain("ask for the size of the download").message;
-            stranger(format!("its name is ours, and nothing proves what is in it: {error}"))
+            Err(format!("its name is ours, and nothing proves what is in it: {error}"))
         }
     }
 }
@@ -209,17 +219,22 @@ fn judge<'r>(wanted: &Wanted<'_>, rows: &'r [ContentRow]) -> Judged<'r> {
         .into_iter()
         .flatten()
         .find_map(Value::as_int);
+    let expected = expected.or_else(|| iso_size(wanted.spec));
     if let Some(expected) = expected.filter(|expected| *expected != size) {
         let why = format!("volume `{volume}`: it has {size} bytes, ours has {expected}");
         return Judged::Sure(Sighting::Stranger(why));
     }
-    // A name can be copied. What is behind it is known by its size, by the state, or by a download of ours that was interrupted. What we
-    // make ourselves has the hash of its content in its name, and nothing to compare it with.
-    let downloaded = text(wanted.spec, "url").is_some();
-    if downloaded && expected.is_none() && known.is_none() && wanted.begun.is_none() {
+    // A name can be copied. What is behind it is known by its size, by the state, or by a create of ours that was interrupted.
+    if expected.is_none() && known.is_none() && wanted.begun.is_none() {
         return Judged::Unproven(row);
     }
     Judged::Sure(Sighting::Ours(observed(wanted, row, size)))
+}
+
+/// The size of the ISO that we would make, where its files are at hand.
+fn iso_size(spec: &Spec) -> Option<i64> {
+    let files = cidata::files(spec.get("files")?.as_map()?).ok()?;
+    i64::try_from(cidata::build(&files).len()).ok()
 }
 
 fn observed(wanted: &Wanted<'_>, row: &ContentRow, size: i64) -> Observed {

@@ -10,3 +10,4 @@ mod running_cluster;
 mod secrecy;
 
 pub(crate) use self::orphans::unlock_as_told;
+pub(crate) use self::real_api::wait_for_ha;

@@ -297,6 +297,31 @@ fn a12_a_file_under_our_name_is_not_taken_for_our_image() {
     assert!(plan.all().contains(name), "{}", plan.all());
 }
 
+/// The same of an ISO that we make ourselves, where the state is lost: its size is known from the files that are in it.
+#[test]
+fn a12_a_file_under_our_name_is_not_taken_for_our_iso() {
+    let world = World::instant(crate::world::STACK);
+    world.strata().run(&APPLY).ok();
+    let state: Value = serde_json::from_str(&world.repo.read(".strata/state/test/web/state.json")).unwrap();
+    let volume = state["resources"]["web/cidata/own"]["spec"]["volume"].as_str().unwrap().to_owned();
+    std::fs::remove_dir_all(world.repo.file(".strata/state")).unwrap();
+    let plan = world.strata().run(&["plan"]).ok();
+    assert!(!plan.all().contains("bytes"), "{}", plan.all());
+    let change = |method: &str, path: &str, params: Value| {
+        let answer = world.sim.control().change(&json!({"method": method, "path": path, "params": params}));
+        assert_eq!(answer["status"], 200, "{answer}");
+    };
+    change("DELETE", &format!("/nodes/pve1/storage/local/content/{volume}"), json!({}));
+    let name = volume.rsplit('/').next().unwrap();
+    let url = "https://images.example/something-else-altogether.iso";
+    let params = json!({"content": "iso", "filename": name, "url": url});
+    change("POST", "/nodes/pve1/storage/local/download-url", params);
+    let before = world.export();
+    let refused = world.strata().run(&APPLY).code(3);
+    assert!(refused.all().contains(name) && refused.all().contains("bytes"), "{}", refused.all());
+    assert_eq!(world.export(), before);
+}
+
 /// Two machines that share a store and nothing else take no secret of each other for changed.
 #[test]
 fn c5_machines_without_recipients_share_the_key_of_the_digests() {

@@ -48,7 +48,7 @@ fn process(world: &World, node: &str, vmid: u32) -> Value {
 }
 
 /// Looks until high availability knows a service in a state.
-fn wait_for_ha(world: &World, sid: &str, state: &str) {
+pub(crate) fn wait_for_ha(world: &World, sid: &str, state: &str) {
     let id = format!("service:{sid}");
     for _ in 0..1000 {
         let rows = read(world, "/cluster/ha/status/current");
@@ -138,6 +138,36 @@ fn a10_a_managed_guest_is_restarted_stopped_started_and_moved() {
     world.repo.edit(FILE, "    started: false\n", "");
     world.strata().run(&["apply", "--yes"]).ok();
     assert_eq!(guest(&world, 9100)["power"], "running");
+    world.assert_settled();
+}
+
+/// What high availability was asked to do it does without us: one interrupt ends the wait for it, and the next run sees the end.
+#[test]
+fn a10_an_interrupt_ends_the_wait_for_high_availability() {
+    let world = managed(STACK);
+    let text = "the agent is slow";
+    let order = json!({"kind": "fail-task", "path": "/tasks/qmshutdown/9100", "count": 0, "text": text});
+    let slow = json!({"kind": "hold-after", "method": "GET", "path": "*/9100/status/current", "nth": 3});
+    world.repo.edit(FILE, "    cores: 1\n", "    cores: 1\n    started: false\n");
+    let control = world.sim.control();
+    control.fault(&order);
+    let asked =
+        control.fault(&json!({"kind": "hold-after", "method": "POST", "path": "*/9100/status/shutdown"}));
+    let mut child = world.strata().spawn(&["apply", "--yes"]);
+    assert!(control.wait_fault(asked, 60.0));
+    let looked = control.fault(&slow);
+    control.release(asked);
+    // It has looked whether the guest is off, and looks again.
+    assert!(control.wait_fault(looked, 60.0));
+    crate::interrupts::interrupt(&child);
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    control.release(looked);
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    control.clear_faults();
+    change(&world, "PUT", "/cluster/ha/resources/vm:9100", &json!({"state": "disabled"}));
+    wait_for_ha(&world, "vm:9100", "stopped");
+    world.strata().run(&["apply", "--yes"]).ok();
+    assert_eq!(guest(&world, 9100)["power"], "stopped");
     world.assert_settled();
 }
 

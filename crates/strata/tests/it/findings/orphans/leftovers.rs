@@ -1,5 +1,7 @@
 //! A13 and R2: what a crashed hypervisor or a task that never began leaves is known by the journal, and ends.
 
+use std::process::Stdio;
+
 use serde_json::{Value, json};
 
 use crate::world::World;
@@ -164,12 +166,17 @@ fn r2_a_stop_ends_the_wait_for_a_lock() {
     let held = control
         .fault(&json!({"kind": "hold-after", "method": "GET", "path": "/nodes/pve1/qemu/9110/pending"}));
     control.fault(&json!({"kind": "forget-task", "method": "POST", "path": "/nodes/pve1/qemu"}));
-    let child = world.strata().spawn(&["apply", "--yes", "--parallelism", "1"]);
+    let mut command = world.strata().command(&["apply", "--yes", "--parallelism", "1"]);
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     assert!(control.wait_fault(held, 60.0));
     let pid = child.id().to_string();
     assert!(std::process::Command::new("kill").arg(pid).status().unwrap().success());
     control.release(held);
-    let mut child = child;
-    let code = child.wait().unwrap().code();
-    assert!(matches!(code, Some(1 | 130)), "{code:?}");
+    let ended = child.wait_with_output().unwrap();
+    let told = String::from_utf8_lossy(&ended.stderr);
+    assert_eq!(ended.status.code(), Some(130), "{told}");
+    // What was begun is known: nobody waited for its end.
+    let plan = world.strata().run(&["plan"]);
+    assert!(plan.all().contains("9110"), "{}", plan.all());
+    assert!(world.repo.file(".strata/state/test/web/journal").exists());
 }
