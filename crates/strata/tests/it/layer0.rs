@@ -5,10 +5,10 @@ use strata_sim::{ROOT_PASSWORD, ROOT_TOKEN};
 use strata_testkit::{Repo, Strata, TestSim};
 
 use crate::kill::assert_same;
-use crate::world::BINARY;
+use crate::world::{BINARY, World};
 
 /// One of everything.
-const DATACENTER: &str = r#"
+pub(crate) const DATACENTER: &str = r#"
 metadata: {name: dc, environment: test}
 proxmox: {target: pve, nodes: [pve1, pve2]}
 pools:
@@ -54,7 +54,7 @@ firewall:
     - {direction: group, action: web}
 "#;
 
-const FILE: &str = "hypervisors/dc.yaml";
+pub(crate) const FILE: &str = "hypervisors/dc.yaml";
 const PASSWORD: &str = "correct-horse-battery";
 const PBS: &str = "MARKER-9c1d-pbs";
 
@@ -141,8 +141,14 @@ impl Datacenter {
     }
 }
 
+/// A world with such a datacenter and nothing else.
+pub(crate) fn datacenter(source: &str) -> World {
+    let Datacenter { sim, repo } = Datacenter::new(source);
+    World { sim, repo }
+}
+
 /// A host cannot be without name servers and a time zone: they stay as they were set.
-fn without_settings(mut export: Value) -> Value {
+pub(crate) fn without_settings(mut export: Value) -> Value {
     for node in export["nodes"].as_array_mut().unwrap() {
         node["dns"] = Value::Null;
         node["timezone"] = Value::Null;
@@ -984,6 +990,27 @@ enum Part {
     Destroy,
 }
 
+/// The datacenter, changed in many places.
+pub(crate) fn changed() -> String {
+    [
+        ("{comment: for the web}", "{comment: for all}"),
+        ("[VM.Audit, VM.PowerMgmt, VM.Console]", "[VM.Audit]"),
+        ("secret: ci_token, comment: for the pipeline", "secret: ci_token, expire: 1888888888"),
+        ("email: ann@example.test", "email: ann@other.test"),
+        ("mtu: 1400", "mtu: 1500"),
+        ("  bond0: {mode: active-backup, nodes: [pve1]}\n", ""),
+        ("export: /media", "export: /other"),
+        ("\"!192.0.2.99\", admin", "198.51.100.0/24"),
+        ("    - {direction: group, action: web}\n", ""),
+        ("destinationPort: \"80,443\"", "destinationPort: \"443\""),
+    ]
+    .iter()
+    .fold(DATACENTER.to_owned(), |source, (from, to)| {
+        assert!(source.contains(from), "no `{from}`");
+        source.replace(from, to)
+    })
+}
+
 impl Part {
     /// A datacenter to which it can be done.
     fn begin(self) -> Datacenter {
@@ -993,20 +1020,7 @@ impl Part {
         }
         dc.apply();
         if self == Self::Change {
-            for (from, to) in [
-                ("{comment: for the web}", "{comment: for all}"),
-                ("[VM.Audit, VM.PowerMgmt, VM.Console]", "[VM.Audit]"),
-                ("secret: ci_token, comment: for the pipeline", "secret: ci_token, expire: 1888888888"),
-                ("email: ann@example.test", "email: ann@other.test"),
-                ("mtu: 1400", "mtu: 1500"),
-                ("  bond0: {mode: active-backup, nodes: [pve1]}\n", ""),
-                ("export: /media", "export: /other"),
-                ("\"!192.0.2.99\", admin", "198.51.100.0/24"),
-                ("    - {direction: group, action: web}\n", ""),
-                ("destinationPort: \"80,443\"", "destinationPort: \"443\""),
-            ] {
-                dc.repo.edit(FILE, from, to);
-            }
+            dc.repo.write(FILE, &changed());
         }
         dc
     }

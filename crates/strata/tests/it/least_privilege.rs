@@ -4,14 +4,14 @@ use serde_json::{Value, json};
 
 use crate::world::{STACK, World};
 
-fn root(world: &World, method: &str, path: &str, params: &Value) -> Value {
+pub(crate) fn root(world: &World, method: &str, path: &str, params: &Value) -> Value {
     let answer = world.sim.control().change(&json!({"method": method, "path": path, "params": params}));
     assert_eq!(answer["status"], 200, "{method} {path}: {answer}");
     answer["data"].clone()
 }
 
 /// The privileges that `strata doctor --role` asks for.
-fn computed(world: &World) -> Vec<String> {
+pub(crate) fn computed(world: &World) -> Vec<String> {
     let output = world.strata().run(&["--json", "doctor", "--role"]).ok();
     let event: Value = serde_json::from_str(output.stdout.lines().next().unwrap()).unwrap();
     event["privileges"]
@@ -23,7 +23,7 @@ fn computed(world: &World) -> Vec<String> {
 }
 
 /// A new user with a token that has just these privileges.
-fn become_somebody_with(world: &World, privileges: &[String]) {
+pub(crate) fn become_somebody_with(world: &World, privileges: &[String]) {
     root(world, "POST", "/access/roles", &json!({"roleid": "Computed", "privs": privileges.join(",")}));
     root(world, "POST", "/access/users", &json!({"userid": "least@pve"}));
     root(world, "PUT", "/access/acl", &json!({"path": "/", "users": "least@pve", "roles": "Computed"}));

@@ -33,6 +33,7 @@ mod serve;
 mod stale_plan;
 mod state_server;
 mod stores;
+mod story;
 mod strangers;
 mod talos_verbs;
 mod team;

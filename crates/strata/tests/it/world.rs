@@ -92,17 +92,27 @@ impl World {
     }
 
     pub(crate) fn strata(&self) -> Strata {
-        Strata::new(BINARY, &self.repo).env("APP_PASSWORD", "correct-horse-battery")
+        let passwords = ["APP_PASSWORD", "ANN_PASSWORD", "PBS_PASSWORD"];
+        passwords
+            .iter()
+            .fold(Strata::new(BINARY, &self.repo), |strata, name| strata.env(name, "correct-horse-battery"))
     }
 
+    /// Every live object; the order in which storages were made means nothing.
     pub(crate) fn export(&self) -> Value {
-        self.sim.export()
+        let mut export = self.sim.export();
+        let storages = export["storages"].as_array_mut().unwrap();
+        storages.sort_by_key(|storage| storage["storage"].to_string());
+        export
     }
 
     /// Nothing is open any more, and a second plan has nothing to do.
     pub(crate) fn assert_settled(&self) {
         let plan = self.strata().run(&["plan", "--detailed-exitcode"]);
         assert_eq!(plan.code, 0, "{}", plan.all());
-        assert!(!self.repo.file(".strata/state/test/web/journal").exists(), "the journal is not empty");
+        for stack in ["web", "dc"] {
+            let journal = self.repo.file(&format!(".strata/state/test/{stack}/journal"));
+            assert!(!journal.exists(), "the journal is not empty");
+        }
     }
 }
