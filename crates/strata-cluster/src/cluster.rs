@@ -223,6 +223,12 @@ impl Cluster {
         self.places().into_iter().map(|node| node.name).collect()
     }
 
+    /// Every address that the source or the state gives to a node.
+    pub fn node_addresses(&self) -> Vec<String> {
+        let all = self.options.nodes.iter().chain(&self.options.known);
+        all.map(|node| node.address.clone()).collect()
+    }
+
     pub(crate) fn place(&self, name: &str) -> Option<NodePlace> {
         self.places().into_iter().find(|node| node.name == name)
     }

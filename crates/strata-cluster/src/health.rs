@@ -136,3 +136,41 @@ pub async fn etcd_members(cluster: &Cluster) -> Result<Vec<String>, strata_engin
     let members = membership.into_iter().flat_map(|membership| membership.members);
     Ok(members.map(|member| member.hostname).collect())
 }
+
+/// The addresses of the members of the etcd that these control planes are part of, whoever's they are: they have the cluster's keys.
+/// None if none of them tells.
+pub async fn member_addresses(
+    cluster: &Cluster,
+    control_planes: &[String],
+) -> Result<Option<Vec<String>>, strata_engine::ProviderError> {
+    for address in control_planes {
+        if let Ok(members) = cluster.talos(address)?.etcd_members().await
+            && !members.is_empty()
+        {
+            let urls = members.iter().flat_map(|member| &member.peer_urls);
+            return Ok(Some(urls.map(|url| host(url).to_owned()).collect()));
+        }
+    }
+    Ok(None)
+}
+
+/// `https://192.0.2.41:2380`, `https://[2001:db8::1]:2380`.
+fn host(url: &str) -> &str {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    match rest.strip_prefix('[') {
+        Some(rest) => rest.split(']').next().unwrap_or_default(),
+        None => rest.split([':', '/']).next().unwrap_or_default(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::host;
+
+    #[test]
+    fn the_host_of_a_peer() {
+        assert_eq!(host("https://192.0.2.41:2380"), "192.0.2.41");
+        assert_eq!(host("https://[2001:db8::1]:2380"), "2001:db8::1");
+        assert_eq!(host("cp-1.example/"), "cp-1.example");
+    }
+}

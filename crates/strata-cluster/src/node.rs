@@ -15,6 +15,7 @@ use crate::wait::{Seen, until};
 const UNKNOWN: &str = "Kubernetes does not know it yet";
 /// A kubelet that is healthy needs a moment until its Node is there.
 const REGISTRATION: Duration = Duration::from_secs(5);
+const LOOK_AGAIN: Duration = Duration::from_millis(250);
 
 /// Since when Kubernetes does not know a node, though everything else is well; and whether something was done about that.
 #[derive(Default)]
@@ -128,6 +129,23 @@ impl Cluster {
             Ok(Seen::NotYet(trouble))
         })
         .await
+    }
+
+    /// Whether Kubernetes does not know a node that runs, and does not get to know it in the time that a kubelet takes to register.
+    pub(crate) async fn stays_unregistered(&self, name: &str) -> Result<bool, ProviderError> {
+        let begun = Instant::now();
+        loop {
+            match self.kube().node(name).await {
+                Ok(Some(_)) => return Ok(false),
+                Ok(None) => {}
+                Err(error) if error.is_transient() => return Ok(false),
+                Err(error) => return Err(crate::error::kube(error)),
+            }
+            if begun.elapsed() >= REGISTRATION {
+                return Ok(true);
+            }
+            tokio::time::sleep(LOOK_AGAIN).await;
+        }
     }
 
     /// A kubelet makes its Node when it starts, and never again: not where someone deletes it, nor where etcd comes back from a copy

@@ -42,7 +42,7 @@ pub(crate) async fn observe_all(
         cluster.now_alive();
     }
     let api = api(cluster).await?;
-    let cordoned = cordoned(cluster, &api).await?;
+    let left = LeftInKubernetes::seen(cluster, &api, &contacts).await?;
     let flux = match (&api, asks(&[Kind::Flux, Kind::Sync])) {
         (Api::Seen, true) => cluster.kube().observe_flux().await.map_err(kube)?,
         _ => LiveFlux::default(),
@@ -50,7 +50,7 @@ pub(crate) async fn observe_all(
     let mut sightings = Vec::with_capacity(wanted.len());
     for one in wanted {
         sightings.push(match one.address.kind() {
-            Kind::Machine => machine(cluster, one, &contacts, &cordoned, etcd.as_ref()).await?,
+            Kind::Machine => machine(cluster, one, &contacts, &left, etcd.as_ref()).await?,
             Kind::Bootstrap if etcd.is_some() => ours(one.spec.clone()),
             Kind::Bootstrap if one.recorded.is_some() && !cluster.may_begin_again() => {
                 lost_or_silent(cluster).await?
@@ -156,25 +156,49 @@ async fn api(cluster: &Cluster) -> Result<Api, ProviderError> {
     }
 }
 
-/// Nodes that a run of ours cordoned and did not get to uncordon.
-async fn cordoned(cluster: &Cluster, api: &Api) -> Result<BTreeSet<String>, ProviderError> {
-    if !matches!(api, Api::Seen) {
-        return Ok(BTreeSet::new());
+/// What an interrupted run, or somebody else, left in Kubernetes that no node puts right by itself.
+#[derive(Default)]
+struct LeftInKubernetes {
+    /// Nodes that a run of ours cordoned and did not get to uncordon.
+    cordoned: BTreeSet<String>,
+    /// Nodes that run and are not known to Kubernetes: a kubelet registers when it starts, and never again.
+    unregistered: BTreeSet<String>,
+}
+
+impl LeftInKubernetes {
+    async fn seen(
+        cluster: &Cluster,
+        api: &Api,
+        contacts: &BTreeMap<String, Contact>,
+    ) -> Result<Self, ProviderError> {
+        if !matches!(api, Api::Seen) {
+            return Ok(Self::default());
+        }
+        let nodes = cluster.kube().list("v1", "Node", &Selector::all()).await.map_err(kube)?;
+        // Where somebody else had cordoned it before, only the reboot that we owe it tells.
+        let ours =
+            |node: &&Object| [CORDONED_BY, REBOOT_DUE].iter().any(|own| node.annotation(own).is_some());
+        let cordoned = nodes.iter().filter(ours).map(|node| node.name().to_owned()).collect();
+        let known = |name: &str| nodes.iter().any(|node| node.name() == name);
+        let runs = contacts.iter().filter(|(_, contact)| matches!(contact, Contact::Running(_)));
+        // All at once: each is given the time that it takes to register.
+        let looks = runs.filter(|(name, _)| !known(name)).map(|(name, _)| async move {
+            Ok::<_, ProviderError>(cluster.stays_unregistered(name).await?.then(|| name.clone()))
+        });
+        let unregistered = futures::future::try_join_all(looks).await?.into_iter().flatten().collect();
+        Ok(Self { cordoned, unregistered })
     }
-    let nodes = cluster.kube().list("v1", "Node", &Selector::all()).await.map_err(kube)?;
-    // Where somebody else had cordoned it before, only the reboot that we owe it tells.
-    let ours = |node: &&Object| [CORDONED_BY, REBOOT_DUE].iter().any(|own| node.annotation(own).is_some());
-    Ok(nodes.iter().filter(ours).map(|node| node.name().to_owned()).collect())
 }
 
 async fn machine(
     cluster: &Cluster,
     wanted: &Wanted<'_>,
     contacts: &BTreeMap<String, Contact>,
-    cordoned: &BTreeSet<String>,
+    in_kubernetes: &LeftInKubernetes,
     etcd: Option<&Membership>,
 ) -> Result<Sighting, ProviderError> {
     let name = wanted.address.name();
+    let cordoned = in_kubernetes.cordoned.contains(name);
     Ok(match contacts.get(name) {
         None => Sighting::Absent,
         Some(Contact::Maintenance) => Sighting::Absent,
@@ -182,15 +206,17 @@ async fn machine(
         Some(Contact::Silent(why)) => Sighting::Silent(why.clone()),
         Some(Contact::Running(running)) => {
             let media = media(cluster, wanted).await?;
-            if cordoned.contains(name) {
+            if cordoned {
                 note_due(cluster, name).await?;
             }
-            let left = left_etcd(cluster, name, running, etcd).await?;
+            let left_etcd = left_etcd(cluster, name, running, etcd).await?;
+            let unregistered = in_kubernetes.unregistered.contains(name);
             let installed = match cluster.place(name) {
                 Some(node) => cluster.installed(&node.address).await?,
                 None => Installed::default(),
             };
-            observed_machine(cluster, wanted, running, media, &installed, (cordoned.contains(name), left))
+            let left = Left { cordoned, unregistered, left_etcd };
+            observed_machine(cluster, wanted, running, media, &installed, left)
         }
     })
 }
@@ -236,13 +262,20 @@ async fn media(cluster: &Cluster, wanted: &Wanted<'_>) -> Result<Option<&'static
     Ok(Some(if media.is_inserted(wanted.address.name()).await? { "inserted" } else { "ejected" }))
 }
 
+/// What is to be put right about a node that runs.
+struct Left {
+    cordoned: bool,
+    unregistered: bool,
+    left_etcd: bool,
+}
+
 fn observed_machine(
     cluster: &Cluster,
     wanted: &Wanted<'_>,
     running: &Running,
     media: Option<&'static str>,
     installed: &Installed,
-    (cordoned, left_etcd): (bool, bool),
+    left: Left,
 ) -> Sighting {
     let mut seen = cluster.seen.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     seen.insert(wanted.address.name().to_owned(), running.config.clone());
@@ -263,9 +296,10 @@ fn observed_machine(
         Value::text(if running.config.is_control_plane() == Some(true) { "controlplane" } else { "worker" }),
     );
     put("version", Value::text(running.version.as_str()));
-    put("cordoned", Value::Bool(cordoned));
+    put("cordoned", Value::Bool(left.cordoned));
+    put("unregistered", Value::Bool(left.unregistered));
     if running.config.is_control_plane() == Some(true) {
-        put("left_etcd", Value::Bool(left_etcd));
+        put("left_etcd", Value::Bool(left.left_etcd));
     }
     if let Some(media) = media {
         put("media", Value::text(media));

@@ -3,11 +3,12 @@
 use strata_engine::{ErrorClass, OperationContext, ProviderError};
 use strata_talos::api::Wipe;
 
-use crate::cluster::Cluster;
+use crate::cluster::{Cluster, NodePlace};
 use crate::error::{guard, talos};
 use crate::machine::{delete_node, leave, wiped};
 use crate::node::Contact;
 use crate::rolling::Disturbance;
+use crate::survivors::Holding;
 use crate::wait::{Seen, until};
 
 /// What a node is after its reset.
@@ -38,10 +39,33 @@ pub async fn check_reset(cluster: &Cluster, name: &str) -> Result<(), ProviderEr
             ));
         }
     }
-    if node.control_plane && cluster.is_alive() {
-        cluster.etcd().await?.may_leave(name)?;
+    if node.control_plane {
+        // A state that was lost says nothing about etcd: whoever has it does.
+        if !cluster.is_alive() && cluster.membership().await?.is_some() {
+            cluster.now_alive();
+        }
+        match cluster.is_alive() {
+            true => cluster.etcd().await?.may_leave(name)?,
+            false => holds_nothing(cluster, &node).await?,
+        }
     }
     Ok(())
+}
+
+/// Without an etcd that it could leave, a control plane that holds data of one may be the last that does.
+async fn holds_nothing(cluster: &Cluster, node: &NodePlace) -> Result<(), ProviderError> {
+    let why = match cluster.holding(node).await? {
+        Holding::Nothing => return Ok(()),
+        Holding::Data => format!("`{}` holds data of an etcd without a majority", node.name),
+        Holding::Unknown(why) | Holding::Refused(why) => {
+            format!("whether `{}` holds data of etcd is not known: {why}", node.name)
+        }
+    };
+    let stack = &cluster.options.stack;
+    let hint = format!(
+        "bring the other control planes back; where they are lost for good, `strata talos restore {stack} --snapshot FILE` saves what it holds before it is wiped"
+    );
+    Err(guard(format!("{why}: a reset could lose the last of it"), hint))
 }
 
 pub(crate) fn place(cluster: &Cluster, name: &str) -> Result<crate::cluster::NodePlace, ProviderError> {
@@ -52,22 +76,33 @@ pub(crate) fn place(cluster: &Cluster, name: &str) -> Result<crate::cluster::Nod
     })
 }
 
-/// Drains the node, takes it out of etcd and Kubernetes, and wipes what is said.
-pub async fn reset(
+/// The first half of a reset: drains the node and takes it out of etcd and Kubernetes.
+pub async fn remove_for_reset(
+    cluster: &Cluster,
+    name: &str,
+    context: &dyn OperationContext,
+) -> Result<(), ProviderError> {
+    check_reset(cluster, name).await?;
+    let node = &place(cluster, name)?;
+    let _turn = cluster.begin_turn(node, Disturbance::Leave, context).await?;
+    if !cluster.is_alive() {
+        return Ok(());
+    }
+    if node.control_plane {
+        leave(cluster, node, context).await?;
+    }
+    delete_node(cluster, node, context).await
+}
+
+/// The second half: wipes what is said of a node that is no part of its cluster any more.
+pub async fn wipe_node(
     cluster: &Cluster,
     name: &str,
     wipe: Wipe,
     context: &dyn OperationContext,
 ) -> Result<AfterReset, ProviderError> {
-    check_reset(cluster, name).await?;
     let node = &place(cluster, name)?;
-    let _turn = cluster.begin_turn(node, Disturbance::Leave, context).await?;
-    if cluster.is_alive() {
-        if node.control_plane {
-            leave(cluster, node, context).await?;
-        }
-        delete_node(cluster, node, context).await?;
-    }
+    let _turn = cluster.turn(context).await?;
     let whole_disk = !matches!(wipe, Wipe::Partitions(_));
     let client = cluster.talos(&node.address)?;
     let before = client.boot_id().await.map_err(talos)?;

@@ -48,7 +48,7 @@ impl Survey {
 }
 
 impl Cluster {
-    async fn holding(&self, node: &NodePlace) -> Result<Holding, ProviderError> {
+    pub(crate) async fn holding(&self, node: &NodePlace) -> Result<Holding, ProviderError> {
         match self.contact(&node.address).await? {
             Contact::Running(_) => {}
             Contact::Maintenance => {

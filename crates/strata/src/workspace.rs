@@ -436,7 +436,13 @@ impl<'c> Workspace<'c> {
                 let opening = opening.clone();
                 let connecting =
                     Connecting { stack, written, state: state.as_ref(), key: key.clone(), opening };
-                self.connect_cluster(connecting, plan, bundle, &blueprint.graph, &mut own_targets)?;
+                // Without its keys a cluster is still known by its state.
+                let id = bundle::known_cluster(state.as_ref()).unwrap_or(&bundle.cluster_id).to_owned();
+                let cluster =
+                    self.connect_cluster(connecting, plan, bundle, &blueprint.graph, &mut own_targets)?;
+                if destroy {
+                    self.refuse_shared_etcd(stack, &cluster, &id).await?;
+                }
             }
             let asked = blueprint.graph.iter().filter(|resource| resource.kind().is_guest());
             let asked = asked.filter_map(|resource| orphans::vmid(&resource.spec));

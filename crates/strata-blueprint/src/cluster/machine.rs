@@ -149,6 +149,7 @@ impl Draft<'_> {
         spec.put("address", at);
         spec.put("version", format!("v{}", cluster.cluster.talos.version.trim_start_matches('v')));
         spec.put("cordoned", false);
+        spec.put("unregistered", false);
         if node.role == NodeRole::ControlPlane {
             spec.put("left_etcd", false);
         }

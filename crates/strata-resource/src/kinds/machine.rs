@@ -5,6 +5,7 @@
 //! version: Text "v1.13.9"   installer: Text (the image that it is installed and upgraded with; another schematic is another one)
 //! arch: Text "amd64" (never changes)
 //! cordoned: Bool (by an interrupted run of ours)
+//! unregistered: Bool (a node that runs, and whose Node is not in Kubernetes; it does not come back by itself)
 //! left_etcd: Bool (a control plane whose member was taken out of etcd, and that does not join by itself)
 //! media: Text "ejected" (the ISO that it was installed from)
 //! config: {<document>: {…}}   the machine configuration as a tree, by document; secrets in it are secrets here.
@@ -27,6 +28,7 @@ pub(super) fn rules() -> KindRules {
         FieldRule::new("arch", InPlace),
         FieldRule::new("cordoned", InPlace).off_by_default(),
         FieldRule::new("left_etcd", InPlace).off_by_default(),
+        FieldRule::new("unregistered", InPlace).off_by_default(),
         FieldRule::new("media", InPlace),
         FieldRule::new("foreign", InPlace).set(),
         FieldRule::new("config.*", InPlace).slot(),

@@ -354,6 +354,7 @@ async fn apply(
     options: &ApplyOptions,
 ) -> Result<ApplyReport, CommandError> {
     keep_key(session, run).await?;
+    keep_cluster(session, run).await?;
     // Under the lock nobody else has changed anything since the plan was made.
     plan.serial = run.state().serial;
     let report = run.apply(plan, options).await?;
@@ -370,6 +371,15 @@ async fn apply(
         }
     }
     Ok(report)
+}
+
+/// Which cluster it is, is in the state before a machine has its keys: a run that fails later leaves machines with keys that no other
+/// cluster may have.
+async fn keep_cluster(session: &StackSession, run: &mut LockedRun) -> Result<(), CommandError> {
+    if session.cluster.is_none() || run.state().cluster.is_some() || run.open_entries() > 0 {
+        return Ok(());
+    }
+    Ok(run.edit(|document| document.cluster.clone_from(&session.cluster)).await?)
 }
 
 /// The key of the digests is in the state before the first digest is: a run that fails may leave nothing else behind. While entries of an

@@ -186,7 +186,9 @@ fn shown_of_new(step: &Step) -> Cow<'_, Spec> {
         let names = documents.into_keys().map(Value::Text).collect();
         spec.insert("config".to_owned(), Value::List(names));
     }
-    for hidden in ["machine", "vm", "foreign", "media", "cordoned", "left_etcd", "address", "version"] {
+    let hidden =
+        ["machine", "vm", "foreign", "media", "cordoned", "unregistered", "left_etcd", "address", "version"];
+    for hidden in hidden {
         spec.remove(hidden);
     }
     Cow::Owned(spec)

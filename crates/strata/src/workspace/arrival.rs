@@ -1,7 +1,7 @@
 //! What OpenTofu built, matched with the resources of the repository.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde_json::json;
 use strata_blueprint::Blueprint;
@@ -10,9 +10,12 @@ use strata_engine::Proofs;
 use strata_proxmox::{SNIPPETS, TAKEN_OVER};
 use strata_resource::{Address, Kind, Resource, ResourceGraph, Spec, Value};
 use strata_source::EffectiveStack;
+use strata_state::StateDocument;
 use strata_talos::{PatchesBetween, SecretsBundle};
 use strata_tofu::arrival::{Arrival, BuiltCluster, BuiltGuest, BuiltVolume, Snippet, StateNote};
 
+use super::bundle::known_cluster;
+use super::targets::Targets;
 use super::{Workspace, plannable};
 use crate::command_error::CommandError;
 
@@ -192,8 +195,8 @@ impl Workspace<'_> {
         by_machine.or_else(by_name).map(|(stack, _)| stack)
     }
 
-    /// Keeps the secrets of a cluster, encrypted. Those of another cluster are never overwritten.
-    pub(crate) fn keep_bundle(
+    /// Keeps the secrets of a cluster, encrypted, under the lock of its state. Those of another cluster are never overwritten.
+    pub(crate) async fn keep_bundle(
         &self,
         stack: &str,
         bundle: &SecretsBundle,
@@ -202,29 +205,85 @@ impl Workspace<'_> {
         bundle.add_to(&self.redactor);
         let (stack, _) = self.written_cluster(stack)?;
         let path = self.bundle_path(stack, None);
-        let place = self.root().join(&path);
-        let name = path.display();
-        if place.is_file() {
-            let known = self.read_bundle(&place).map_err(|reason| {
-                CommandError::failed(format!(
-                    "the secrets of the cluster, `{name}`, cannot be used: {reason}"
-                ))
-            })?;
-            if known != *bundle {
-                return Err(CommandError::refused(format!(
-                    "`{name}` holds other secrets than those that OpenTofu built `{}` with",
-                    stack.name
-                ))
-                .hint("one of the two is of another cluster: move that file away and import again"));
-            }
+        if self.is_kept(stack, &path, bundle)? {
             return Ok((path, KeptBundle::Known));
         }
-        if write {
-            let sealed = self.seal_file(&path, &self.owned_yaml(stack, bundle)?)?;
-            crate::replace_file::replace(&place, &sealed)
-                .map_err(|error| CommandError::failed(format!("cannot write `{name}`: {error}")))?;
+        if !write {
+            return Ok((path, KeptBundle::Written));
         }
-        Ok((path, KeptBundle::Written))
+        let owner = self.context.lock_owner("import");
+        let mut locked = self.run(Targets::default(), None)?.lock(&self.empty_view(stack)?, owner).await?;
+        let kept = async {
+            // An apply may have made keys in the meantime.
+            if self.is_kept(stack, &path, bundle)? {
+                return Ok(KeptBundle::Known);
+            }
+            self.refuse_other_cluster(stack, bundle, locked.state()).await?;
+            let sealed = self.seal_file(&path, &self.owned_yaml(stack, bundle)?)?;
+            locked.still_held()?;
+            crate::replace_file::replace(&self.root().join(&path), &sealed).map_err(|error| {
+                CommandError::failed(format!("cannot write `{}`: {error}", path.display()))
+            })?;
+            // What an interrupted run left open is finished first; the record is made after that.
+            if locked.open_entries() == 0 {
+                locked.edit(|document| document.cluster = Some(bundle.cluster_id.clone())).await?;
+            }
+            Ok::<_, CommandError>(KeptBundle::Written)
+        }
+        .await;
+        let released = locked.release().await;
+        let kept = kept?;
+        released?;
+        Ok((path, kept))
+    }
+
+    /// Whether the file is there with these secrets; with others it is refused.
+    fn is_kept(
+        &self,
+        stack: &EffectiveStack,
+        path: &Path,
+        bundle: &SecretsBundle,
+    ) -> Result<bool, CommandError> {
+        let (place, name) = (self.root().join(path), path.display());
+        if !place.is_file() {
+            return Ok(false);
+        }
+        let known = self.read_bundle(&place).map_err(|reason| {
+            CommandError::failed(format!("the secrets of the cluster, `{name}`, cannot be used: {reason}"))
+        })?;
+        if known == *bundle {
+            return Ok(true);
+        }
+        Err(CommandError::refused(format!(
+            "`{name}` holds other secrets than those that OpenTofu built `{}` with",
+            stack.name
+        ))
+        .hint("one of the two is of another cluster: move that file away and import again"))
+    }
+
+    /// What OpenTofu built must not be another cluster than the one that the state knows, nor one that another stack has.
+    async fn refuse_other_cluster(
+        &self,
+        stack: &EffectiveStack,
+        bundle: &SecretsBundle,
+        state: &StateDocument,
+    ) -> Result<(), CommandError> {
+        let id = bundle.cluster_id.as_str();
+        if let Some(known) = known_cluster(Some(state)).filter(|known| *known != id) {
+            let message = format!(
+                "the state knows `{}` by the id `{known}`, and OpenTofu built a cluster with the id `{id}`",
+                stack.name
+            );
+            return Err(CommandError::refused(message)
+                .hint("another cluster has a folder of its own: write it there, and import with `--stack`"));
+        }
+        let Some((other, _)) = self.others_with(stack, id).await?.into_iter().next() else { return Ok(()) };
+        let message = format!(
+            "the cluster that OpenTofu built for `{}` is known already: as `{}` in `{}`",
+            stack.name, other.name, other.environment
+        );
+        Err(CommandError::refused(message)
+            .hint(format!("one set of keys is one cluster: import with `--stack {}`", other.name)))
     }
 }
 

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use strata_cluster::Cluster;
 use strata_diagnostics::{Diagnostic, LARGEST_FILE, read_file, read_text_file};
-use strata_resource::{Kind, Value};
+use strata_resource::{Kind, Spec, Value};
 use strata_secret::{SecretBytes, SecretString};
 use strata_secrets::{Access, OsRandom, sops};
 use strata_source::EffectiveStack;
@@ -155,20 +156,76 @@ impl Workspace<'_> {
                 "put back the file that the cluster was made with; another cluster has a folder of its own",
             ));
         }
+        let Some((other, _)) = self.others_with(stack, id).await?.into_iter().next() else { return Ok(()) };
+        let message = format!(
+            "`{name}` holds the keys of `{}` in `{}`: the nodes of `{}` in `{}` would join its etcd",
+            other.name, other.environment, stack.name, stack.environment
+        );
+        let hint = format!("remove `{name}`: `strata apply` generates keys for a new cluster");
+        Err(CommandError::refused(message).hint(hint))
+    }
+
+    /// Other clusters, and other environments of this one, whose states know the cluster with this id.
+    pub(super) async fn others_with(
+        &self,
+        stack: &EffectiveStack,
+        id: &str,
+    ) -> Result<Vec<(&EffectiveStack, StateDocument)>, CommandError> {
         let store = self.store()?;
-        for other in self.repository().effective().filter(|other| other.cluster().is_some()) {
-            if super::key(other) == super::key(stack) {
-                continue;
-            }
+        let mut found = Vec::new();
+        let clusters = self.repository().effective().filter(|other| other.cluster().is_some());
+        for other in clusters.filter(|other| super::key(other) != super::key(stack)) {
             // A state that cannot be read says nothing; whoever works on it is told.
             let state = store.read(&super::key(other)).await.ok().flatten();
-            if known_cluster(state.as_ref()) == Some(id) {
+            found.extend(
+                state.filter(|state| known_cluster(Some(state)) == Some(id)).map(|state| (other, state)),
+            );
+        }
+        Ok(found)
+    }
+
+    /// Two environments that were applied with one set of keys are one etcd: the end of one takes members away from the other.
+    /// Its control planes say whether ours are among the members.
+    pub(super) async fn refuse_shared_etcd(
+        &self,
+        stack: &EffectiveStack,
+        cluster: &Cluster,
+        id: &str,
+    ) -> Result<(), CommandError> {
+        let own = cluster.node_addresses();
+        for (other, state) in self.others_with(stack, id).await? {
+            let text = |spec: &Spec, field: &str| spec.get(field).and_then(Value::as_text).map(str::to_owned);
+            let machines = state.resources.iter().filter(|(address, _)| address.kind() == Kind::Machine);
+            let control_planes = machines
+                .filter(|(_, machine)| text(&machine.spec, "role").as_deref() == Some("controlplane"))
+                .filter_map(|(_, machine)| text(&machine.spec, "address"));
+            let control_planes: Vec<String> =
+                control_planes.filter(|address| !own.contains(address)).collect();
+            if control_planes.is_empty() {
+                continue;
+            }
+            let (name, environment) = (&stack.name, &stack.environment);
+            let theirs = format!("`{}` in `{}`", other.name, other.environment);
+            let Some(members) = strata_cluster::member_addresses(cluster, &control_planes).await? else {
                 let message = format!(
-                    "`{name}` holds the keys of `{}` in `{}`: the nodes of `{}` in `{}` would join its etcd",
-                    other.name, other.environment, stack.name, stack.environment
+                    "`{name}` in `{environment}` has the keys of {theirs}, and none of its control planes tells whether both are one etcd"
                 );
-                let hint = format!("remove `{name}`: `strata apply` generates keys for a new cluster");
-                return Err(CommandError::refused(message).hint(hint));
+                return Err(CommandError::refused(message)
+                    .hint("bring the control planes of the other one back first; where they are lost for good, `strata state rm` removes them from its state"));
+            };
+            let shared: Vec<&str> = members
+                .iter()
+                .map(String::as_str)
+                .filter(|member| own.iter().any(|own| own == member))
+                .collect();
+            if !shared.is_empty() {
+                let message = format!(
+                    "`{name}` in `{environment}` and {theirs} are one etcd: a destroy would take its members at {} away",
+                    shared.join(", ")
+                );
+                return Err(CommandError::refused(message).hint(
+                    "`talosctl --nodes ADDRESS reset` takes a control plane out of etcd and wipes it: one after the other, then destroy",
+                ));
             }
         }
         Ok(())

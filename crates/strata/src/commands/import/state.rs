@@ -161,7 +161,7 @@ async fn take_over(
     notes.extend(matched.notes.into_iter().filter(|note| !told.contains(&note.address)));
     let write = !args.dry_run;
     for (cluster, stack) in &matched.clusters {
-        let (path, kept) = workspace.keep_bundle(stack, &cluster.secrets, write)?;
+        let (path, kept) = workspace.keep_bundle(stack, &cluster.secrets, write).await?;
         if kept == KeptBundle::Written {
             let path = path.display().to_string();
             context.printer.event(&json!({"event": "file", "path": path, "from": cluster.address}));

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use async_trait::async_trait;
 use serde_json::json;
-use strata_cluster::AfterReset;
+use strata_cluster::{AfterReset, Cluster};
 use strata_engine::{ErrorClass, LockedRun, OperationContext, ProviderError, WIPED};
 use strata_resource::{Address, Kind};
 use strata_talos::api::Wipe;
@@ -62,19 +62,28 @@ pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
         ask("Reset it?")?;
     }
     let mut locked = workspace.lock(&args.stack, "talos reset").await?;
-    let attended = Attended { printer: context.printer, node: &args.node, locked: &locked };
-    let outcome = strata_cluster::reset(&cluster, &args.node, wipe, &attended).await;
-    // The next plan makes a VM again that has nothing left to boot from.
-    let noted = match &outcome {
-        Ok(AfterReset::Silent) => note_wiped(&mut locked, &args.node).await,
-        _ => Ok(()),
-    };
+    let outcome = reset(context.printer, &cluster, &mut locked, &args.node, wipe).await;
     let released = locked.release().await;
-    noted?;
     let after = outcome?;
     released?;
     tell(context.printer, args, after);
     Ok(ExitCode::SUCCESS)
+}
+
+async fn reset(
+    printer: Printer,
+    cluster: &Cluster,
+    locked: &mut LockedRun,
+    node: &str,
+    wipe: Wipe,
+) -> Result<AfterReset, CommandError> {
+    strata_cluster::remove_for_reset(cluster, node, &Attended { printer, node, locked }).await?;
+    // The next plan makes a VM again that has nothing left to boot from. Noted first: a run that dies after the wipe can tell
+    // nobody. A node that was not wiped is brought back by the next apply, which takes the note away.
+    if !matches!(wipe, Wipe::Partitions(_)) {
+        note_wiped(locked, node).await?;
+    }
+    Ok(strata_cluster::wipe_node(cluster, node, wipe, &Attended { printer, node, locked }).await?)
 }
 
 async fn note_wiped(locked: &mut LockedRun, node: &str) -> Result<(), CommandError> {

@@ -61,6 +61,34 @@ fn f14_a_kill_between_leaving_etcd_and_the_reset_converges() {
     }
 }
 
+/// A lost state is no reason to wipe the only control plane, nor to take a member away without asking the others.
+#[test]
+fn f14_a_reset_without_the_state_asks_etcd() {
+    for (count, name) in [(1, NAMES[0]), (3, NAMES[1])] {
+        let shape = Shape::new(count, 0);
+        let lab = Lab::booted(&shape);
+        super::remember(&lab, "precious");
+        super::lose_state(&lab);
+        let before = etcd(&lab);
+        let reset = lab.run(&["talos", "reset", "lab", name, "--yes"]);
+        if count == 1 {
+            assert_eq!(reset.code, 3, "{}", reset.all());
+            says(&reset, &["is the last member of etcd"]);
+            assert_eq!(etcd(&lab), before);
+            continue;
+        }
+        assert_eq!(reset.code, 0, "{}", reset.all());
+        let members = lab.talos()["etcd-clusters"][0]["members"].as_array().unwrap().len();
+        assert_eq!(members, 2, "it left etcd before it was wiped: {:#}", lab.talos());
+        // Two of three are left; one more would be one too many.
+        super::reset(&lab, &NAMES[..1]);
+        super::lose_state(&lab);
+        let refused = lab.run(&["talos", "reset", "lab", NAMES[2], "--yes"]);
+        assert_eq!(refused.code, 3, "{}", refused.all());
+        assert_eq!(etcd(&lab).1, [NAMES[2]], "{}", refused.all());
+    }
+}
+
 /// Another `idBase` would replace every VM: refused, and etcd is not said to be lost.
 #[test]
 fn f18_another_id_base_does_not_say_that_etcd_is_lost() {
@@ -91,6 +119,54 @@ fn f18_a_node_whose_disk_was_wiped_is_made_again() {
         lab.assert_is(&shape, name);
         lab.assert_settled(name);
         lab.assert_sound(name);
+    }
+}
+
+/// A run that dies after the wipe has told nobody; and one that dies before it has wiped nothing.
+#[test]
+fn f18_a_kill_around_the_wipe_of_a_disk_is_no_dead_end() {
+    let shape = Shape::new(1, 1);
+    let lab = Lab::booted(&shape);
+    for kind in ["hold-after", "hold-before"] {
+        let control = lab.sim.control();
+        let fault = control.fault(&json!({"kind": kind, "path": "/talos/192.0.2.51/*/Reset"}));
+        let mut child =
+            lab.strata().spawn(&["talos", "reset", "lab", "lab-worker-1", "--wipe", "disk", "--yes"]);
+        assert!(control.wait_fault(fault, 120.0), "{kind}");
+        child.kill().unwrap();
+        child.wait().unwrap();
+        control.clear_faults();
+        if kind == "hold-after" {
+            super::until(&lab, "lab-worker-1", "no-system");
+            says(&lab.run(&["plan", "--detailed-exitcode"]).code(2), &["its disk was wiped", "lab-worker-1"]);
+        }
+        lab.converges(2);
+        lab.assert_is(&shape, kind);
+        lab.assert_settled(kind);
+    }
+    // What was noted before a wipe that never came is not believed later.
+    lab.change(&json!({"cut-off": {"machine": "lab-worker-1", "cut_off": true}}));
+    let refused = lab.run(&["plan"]).code(3);
+    assert!(!refused.all().contains("wiped"), "{}", refused.all());
+}
+
+/// A kubelet registers when it starts: a Node that was deleted, by a reset that died or by a person, comes back by an apply.
+#[test]
+fn f14_a_node_that_kubernetes_lost_is_registered_again() {
+    let shape = Shape::new(1, 1);
+    let lab = Lab::booted(&shape);
+    let names =
+        |lab: &Lab| super::kubernetes(lab, "GET", "/api/v1/nodes", serde_json::Value::Null).to_string();
+    for name in ["lab-worker-1", "lab-cp-1"] {
+        let reboots = lab.talos()["reboots"].clone();
+        super::kubernetes(&lab, "DELETE", &format!("/api/v1/nodes/{name}"), serde_json::Value::Null);
+        assert!(!names(&lab).contains(&format!("\"{name}\"")), "{name}");
+        let plan = lab.run(&["plan", "--detailed-exitcode"]).code(2);
+        says(&plan, &[name, "unregistered"]);
+        lab.apply();
+        assert!(names(&lab).contains(&format!("\"{name}\"")), "{name}");
+        assert_eq!(lab.talos()["reboots"], reboots, "{name} is not rebooted for that");
+        lab.assert_settled(name);
     }
 }
 

@@ -73,6 +73,31 @@ fn f18_metal_that_is_off_does_not_come_back_with_its_keys() {
     metal.strata.run(&["plan", "--detailed-exitcode"]).ok();
 }
 
+/// A control plane that is off would come back with its keys and the data of etcd.
+#[test]
+fn f18_a_control_plane_of_metal_that_is_off_is_not_removed() {
+    let metal = Metal::booted();
+    metal.power("m3", false);
+    metal.repo.edit(FILE, "controlPlane: {count: 3", "controlPlane: {count: 1");
+    let members = |metal: &Metal| {
+        let talos = metal.sim.control().call("GET", "/_sim/talos", None);
+        talos["etcd-clusters"][0]["members"].as_array().unwrap().len()
+    };
+    for arguments in [&["plan"][..], &["apply", "--yes"], &["destroy", "--yes"]] {
+        let refused = metal.strata.run(arguments).code(3);
+        says(&refused, &["metal-cp-3", "switch it on"]);
+        assert_eq!(members(&metal), 3, "{arguments:?}");
+        assert!(!metal.machine("metal/m2")["config"].is_null(), "{arguments:?}");
+    }
+    metal.power("m3", true);
+    metal.strata.run(&["apply", "--yes"]).ok();
+    assert_eq!(members(&metal), 1);
+    for machine in ["metal/m2", "metal/m3"] {
+        assert!(metal.machine(machine)["config"].is_null(), "{machine} has no keys any more");
+    }
+    metal.strata.run(&["plan", "--detailed-exitcode"]).ok();
+}
+
 #[test]
 fn f6_protected_metal_is_not_reset() {
     let metal = Metal::booted();
