@@ -31,7 +31,7 @@ cluster-kill-test:
 cluster-fault-test:
     cargo test --release -p strata --test it -- --ignored --nocapture fault_cold
 
-# Random histories of a cluster: `STRATA_SEED=7 STRATA_COUNT=100 just cluster-histories`
+# Random histories of a cluster, with kills, alarms, dead nodes, lost states and a second environment: `STRATA_SEED=7 STRATA_COUNT=100 just cluster-histories`
 cluster-histories:
     cargo test --release -p strata --test it -- --ignored --nocapture histories_from_a_seed
 

@@ -75,8 +75,11 @@ pub struct Counters {
     pub most_down: u64,
     /// An etcd cluster of more than one member had no leader at some time.
     pub quorum_lost: bool,
-    /// All members were up once; counting starts then.
+    /// All members were up once; counting who is down starts then.
     pub was_healthy: bool,
+    /// There was a majority once; only then it can be lost.
+    #[serde(default)]
+    pub had_quorum: bool,
 }
 
 impl Talos {

@@ -155,6 +155,7 @@ pub fn apply(world: &mut World, change: &Value) -> Result<Value, String> {
                 counters.most_down = 0;
                 counters.quorum_lost = false;
                 counters.was_healthy = false;
+                counters.had_quorum = false;
             }
         }
     }

@@ -18,10 +18,11 @@ impl World {
         for (talos, voters, down, quorum) in seen {
             let counters = self.talos.counters.entry(talos).or_default();
             counters.was_healthy |= voters > 0 && down == 0;
+            counters.had_quorum |= quorum;
             if counters.was_healthy {
                 counters.most_down = counters.most_down.max(down as u64);
-                counters.quorum_lost |= voters > 1 && !quorum;
             }
+            counters.quorum_lost |= counters.had_quorum && voters > 1 && !quorum;
         }
     }
 }

@@ -1,8 +1,9 @@
 //! Talos clusters on the simulator: from nothing to Flux in one apply, and through everything that may happen to them after that.
 
 mod addresses;
-mod arrival;
+pub(crate) mod arrival;
 mod boot;
+pub(crate) mod dice;
 mod drills;
 mod faults;
 mod guards;

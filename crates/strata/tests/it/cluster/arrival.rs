@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::lab::{Lab, Shape, keys};
 
 /// What siderolabs/talos keeps of the cluster, in the form of its version 0.8.
-fn state(lab: &Lab, nodes: &[(&str, &str)]) -> String {
+pub(crate) fn state(lab: &Lab, nodes: &[(&str, &str)]) -> String {
     let bundle = mapping(&keys().plain);
     let pair =
         |name: &str| json!({"cert": bundle["certs"][name]["crt"], "key": bundle["certs"][name]["key"]});

@@ -21,9 +21,14 @@ pub(crate) fn undisturbed(shape: &Shape) -> (Value, u64) {
 
 /// Kills an apply at its k-th request. False if it ended before it came that far.
 pub(crate) fn kill_apply(lab: &Lab, kind: &str, k: u64) -> bool {
+    kill_run(lab, &APPLY, kind, k)
+}
+
+/// The same for any command.
+pub(crate) fn kill_run(lab: &Lab, arguments: &[&str], kind: &str, k: u64) -> bool {
     let control = lab.sim.control();
     let fault = control.fault(&json!({"kind": kind, "nth": k}));
-    let mut child = lab.strata().spawn(&APPLY);
+    let mut child = lab.strata().spawn(arguments);
     let struck = loop {
         if control.wait_fault(fault, 0.2) {
             break true;

@@ -6,19 +6,8 @@
 use serde_json::json;
 
 use super::{NAMES, etcd, lose_state, power, remember, remembers, reset, snapshots, until};
-use crate::cluster::lab::{Lab, Shape};
-
-/// SplitMix64: small, and the same on every machine.
-struct Dice(u64);
-
-impl Dice {
-    fn below(&mut self, end: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (mixed ^ (mixed >> 31)) % end
-    }
-}
+use crate::cluster::dice::{Dice, number};
+use crate::cluster::lab::{FILE, Lab, Shape};
 
 /// What happens to one control plane; says whether its data are gone by it.
 fn happens(lab: &Lab, name: &str, dice: &mut Dice) -> (String, bool) {
@@ -56,6 +45,12 @@ fn disaster(seed: u64) {
     let count = [1, 3, 3, 5][dice.below(4) as usize];
     let shape = Shape::new(count, 0);
     let lab = Lab::booted(&shape);
+    // Nobody waits a quarter of an hour for what does not come.
+    lab.repo.edit(
+        FILE,
+        "  kubernetes: {",
+        "  timeouts: {boot: 90s, join: 90s, reboot: 90s}\n  kubernetes: {",
+    );
     let names = &NAMES[..count as usize];
     remember(&lab, "precious");
     lab.run(&["talos", "snapshot", "lab"]).ok();
@@ -111,7 +106,6 @@ fn disasters_end_well() {
 #[test]
 #[ignore = "as long as you like: just etcd-disasters"]
 fn disasters_from_a_seed() {
-    let number = |name: &str, default: u64| std::env::var(name).map_or(default, |text| text.parse().unwrap());
     let (seed, count) = (number("STRATA_SEED", 1000), number("STRATA_COUNT", 10));
     for seed in seed..seed + count {
         disaster(seed);

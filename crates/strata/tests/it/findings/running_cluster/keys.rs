@@ -106,6 +106,23 @@ fn b2_a_copied_folder_is_refused() {
     lab.run(&["validate"]).ok();
 }
 
+/// Keys that were brought along are in use from the first machine that has them, not from the first success.
+#[test]
+fn b2_a_first_apply_that_failed_holds_its_keys() {
+    let lab = Lab::new(&Shape::new(1, 0));
+    let control = lab.sim.control();
+    control.fault(&json!({"kind": "refuse", "path": "/talos/*/machine.MachineService/Bootstrap", "count": 0, "status": 403}));
+    lab.run(&["apply", "--yes"]).code(1);
+    control.clear_faults();
+    sibling(&lab);
+    lab.repo.write("clusters/lab2/talos.sops.yaml", &crate::cluster::lab::keys().plain);
+    lab.run(&["secrets", "encrypt", "clusters/lab2/talos.sops.yaml"]).ok();
+    for verb in [&["plan", "lab2"][..], &["apply", "lab2", "--yes"]] {
+        let refused = lab.run(verb).code(3);
+        assert!(refused.stderr.contains("holds the keys of `lab` in `test`"), "{}", refused.all());
+    }
+}
+
 #[test]
 fn b2_a_file_says_whose_it_is() {
     let lab = Lab::new(&Shape::new(1, 0));
@@ -134,6 +151,54 @@ fn b2_a_file_says_whose_it_is() {
     lab.repo.edit("strata.yaml", "repository: test", "repository: other");
     let refused = lab.run(&["validate"]).code(1);
     assert!(refused.stderr.contains("of another repository"), "{}", refused.all());
+}
+
+fn copy_folder(from: &std::path::Path, to: &std::path::Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap() {
+        let path = entry.unwrap().path();
+        let place = to.join(path.file_name().unwrap());
+        if path.is_dir() {
+            copy_folder(&path, &place);
+        } else {
+            std::fs::copy(&path, &place).unwrap();
+        }
+    }
+}
+
+/// As older versions left it: two environments were applied with one set of keys, and are one etcd.
+#[test]
+fn b2_the_end_of_an_environment_takes_no_members_of_another() {
+    // Both are one Kubernetes, too, which has to answer for the names of both.
+    let sans = "cluster: {apiServer: {certSANs: [192.0.2.40, 192.0.2.140, 192.0.2.141]}}".to_owned();
+    let lab = Lab::booted(&Shape { patches: vec![sans], ..Shape::new(1, 0) });
+    // Somebody who does not have the state of `test`, so that nothing tells that the keys are in use.
+    let older = Lab { sim: strata_testkit::TestSim::start(), repo: Repo::on(&lab.sim) };
+    for file in ["strata.yaml", FILE, "age.key", ".sops.yaml", "flux.yaml", "network-ca.pem"] {
+        older.repo.write(file, &lab.repo.read(file));
+    }
+    dial(&lab.sim, &older.repo);
+    older.repo.write("environments/prod.yaml", PROD);
+    older.repo.write("clusters/lab/talos.prod.sops.yaml", &lab.repo.read(BUNDLE));
+    older.run(&["-e", "prod", "apply", "--yes"]).ok();
+    let members = |lab: &Lab| lab.talos()["etcd-clusters"][0]["members"].as_array().unwrap().len();
+    assert_eq!(members(&lab), 2, "they are one etcd: {:#}", lab.talos());
+    copy_folder(&older.repo.file(".strata/state/prod"), &lab.repo.file(".strata/state/prod"));
+    lab.repo.write("environments/prod.yaml", PROD);
+
+    let before = lab.machines();
+    for verb in [&["-e", "prod", "destroy", "--yes"][..], &["destroy", "--yes"]] {
+        let refused = lab.run(verb).code(3);
+        assert!(refused.stderr.contains("are one etcd"), "{}", refused.all());
+        assert!(refused.stderr.contains("talosctl --nodes ADDRESS reset"), "{}", refused.all());
+        assert_eq!(lab.machines(), before, "{verb:?}");
+    }
+    // While the others cannot be asked, nobody knows.
+    lab.change(&json!({"cut-off": {"machine": "lab-cp-1", "cut_off": true}}));
+    let refused = lab.run(&["-e", "prod", "destroy", "--yes"]).code(3);
+    assert!(refused.stderr.contains("none of its control planes tells"), "{}", refused.all());
+    lab.change(&json!({"cut-off": {"machine": "lab-cp-1", "cut_off": false}}));
+    assert_eq!((lab.machines(), members(&lab)), (before, 2));
 }
 
 /// A checkout on another machine: the same source and readers, and no keys of the cluster yet.
@@ -219,4 +284,29 @@ fn f9_of_two_first_applies_one_makes_the_keys() {
     let index = runs.iter().position(|run| run.code == 0).unwrap();
     both[index].run(&["destroy", "--yes"]).ok();
     both[1 - index].run(&["apply", "--yes"]).ok();
+}
+
+/// An import from OpenTofu brings keys, too: under the lock, and only those of the cluster that the state knows.
+#[test]
+fn f9_an_import_writes_no_keys_beside_an_apply() {
+    let server = StateServer::start();
+    let lab = Lab::new(&Shape::new(1, 0));
+    lab.run(&["talos", "config", "lab", "--out", "told"]).ok();
+    let built = crate::cluster::arrival::state(&lab, &[("lab-cp-1", "192.0.2.41")]);
+    let [winner, importer] = [checkout(&lab, &server), checkout(&lab, &server)];
+    importer.repo.write("talos.tfstate", &built);
+    let control = lab.sim.control();
+    let fault = control.fault(&json!({"kind": "hold-before", "nth": 1, "method": "POST"}));
+    let first = start(&winner, &["apply", "--yes"]);
+    assert!(control.wait_fault(fault, 60.0));
+    let late = importer.run(&["import", "--state", "talos.tfstate"]).code(4);
+    assert!(!importer.repo.file(BUNDLE).exists(), "{}", late.all());
+    control.release(fault);
+    control.clear_faults();
+    let first = end(first);
+    assert_eq!(first.code, 0, "{}", first.all());
+
+    let late = importer.run(&["import", "--state", "talos.tfstate"]).code(3);
+    assert!(late.stderr.contains("the state knows `lab` by the id"), "{}", late.all());
+    assert!(!importer.repo.file(BUNDLE).exists(), "{}", late.all());
 }
