@@ -30,6 +30,7 @@ pub struct FieldChange {
 pub struct Refusal {
     pub path: FieldPath,
     pub reason: String,
+    pub hint: &'static str,
 }
 
 /// All that stands between a spec and a live object.
@@ -122,7 +123,15 @@ impl Walk<'_> {
             return;
         }
         if let Some(reason) = shrinks(rule, desired, live.as_ref()).filter(|_| !self.may_shrink) {
-            self.diff.refusals.push(Refusal { path: path.clone(), reason });
+            let hint = "set it back in the source, or make a new disk and move the data";
+            self.diff.refusals.push(Refusal { path: path.clone(), reason, hint });
+            return;
+        }
+        // In place would be a guess. What is only removed may be of a former version.
+        if desired.is_some() && !self.may_shrink && !self.rules.knows(path) {
+            let reason = "no rule says what a change of it does to what is there".to_owned();
+            let hint = "set it back in the source; this is a defect of Strata, please report it";
+            self.diff.refusals.push(Refusal { path: path.clone(), reason, hint });
             return;
         }
         let drift = self.known && applied.is_some() && same(rule, desired, applied);
@@ -191,6 +200,23 @@ mod tests {
 
     fn spec(json: serde_json::Value) -> Spec {
         serde_json::from_value(json).unwrap()
+    }
+
+    /// In place would be a guess; what a former version wrote and nobody asks for any more can go.
+    #[test]
+    fn a15_a_change_without_a_rule_is_refused() {
+        use serde_json::json;
+        let (new, old) = (spec(json!({"strange": "new"})), spec(json!({"strange": "old"})));
+        let diff = diff_specs(Kind::Vm.rules(), &new, Some(&old), &old);
+        assert!(diff.changes.is_empty(), "{diff:?}");
+        assert_eq!(diff.refusals[0].path.to_string(), "strange");
+        assert!(diff.refusals[0].reason.contains("no rule says"), "{diff:?}");
+        let gone = diff_specs(Kind::Vm.rules(), &Spec::new(), Some(&old), &old);
+        assert_eq!((gone.changes.len(), gone.refusals.len()), (1, 0));
+        // What is in a document is that of its document.
+        let machine = |text: &str| spec(json!({"config": {"v1alpha1": {"machine": {"any": text}}}}));
+        let diff = diff_specs(Kind::Machine.rules(), &machine("new"), Some(&machine("old")), &machine("old"));
+        assert_eq!((diff.changes.len(), diff.refusals.len()), (1, 0));
     }
 
     fn changes(

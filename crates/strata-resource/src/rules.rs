@@ -59,6 +59,8 @@ pub struct FieldRule {
     pub slot: bool,
     /// A list whose order means nothing.
     pub set: bool,
+    /// The field holds a document of somebody else's: whatever is in it changes in place.
+    pub document: bool,
     /// Why a change means replacement, for people.
     pub reason: &'static str,
 }
@@ -92,6 +94,7 @@ impl FieldRule {
             write_only: false,
             slot: false,
             set: false,
+            document: false,
             reason: "",
         }
     }
@@ -141,13 +144,18 @@ impl FieldRule {
         self
     }
 
+    pub(crate) const fn document(mut self) -> Self {
+        self.document = true;
+        self
+    }
+
     pub(crate) const fn because(mut self, reason: &'static str) -> Self {
         self.reason = reason;
         self
     }
 }
 
-/// All rules of one kind, as a tree by key. A field without a rule changes in place.
+/// All rules of one kind, as a tree by key. A change of a field without a rule is refused: nobody knows what it means.
 #[derive(Debug)]
 pub struct KindRules {
     root: RuleNode,
@@ -180,12 +188,15 @@ impl KindRules {
         Self { root }
     }
 
-    /// Whether a rule says what a change of the field means.
+    /// Whether a rule says what a change of the field means: its own, or that of the document it is in.
     pub fn knows(&self, path: &FieldPath) -> bool {
-        self.root.find(path.keys()).is_some()
+        let keys = path.keys();
+        self.root.find(keys).is_some()
+            || (1..keys.len()).any(|end| self.root.find(&keys[..end]).is_some_and(|rule| rule.document))
     }
 
-    /// The rule of a field. A rule that names a key goes before one that takes any.
+    /// The rule of a field. A rule that names a key goes before one that takes any. What is above fields has none, nor has what is in
+    /// a document; a change of a field that has none is refused where it is found.
     pub fn rule(&self, path: &FieldPath) -> &FieldRule {
         self.root.find(path.keys()).unwrap_or(&IN_PLACE)
     }

@@ -34,7 +34,11 @@ choice! {
 
 record! {
     /// What is built into the Talos image.
-    pub struct Schematic [shorthand("id"), at_most_one(&["id", "extensions"])] {
+    pub struct Schematic [
+        shorthand("id"),
+        at_most_one(&["id", "extensions"]),
+        at_most_one(&["id", "extraKernelArgs"])
+    ] {
         /// a schematic that the image factory knows already
         "id" id: Option<Spanned<String>> [text(SCHEMATIC_ID)];
         /// system extensions: `siderolabs/qemu-guest-agent`

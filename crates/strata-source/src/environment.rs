@@ -12,8 +12,6 @@ use crate::value::name::{NAME, URL};
 record! {
     /// An overlay. A stack that is named here is part of the environment, even if nothing differs.
     pub struct Environment [document] {
-        /// for people
-        "description" description: Option<String>;
         /// targets that differ
         "targets" targets: Map<Partial<Target>> [keys(NAME)];
         /// defaults that differ

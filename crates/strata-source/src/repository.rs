@@ -18,7 +18,7 @@ use crate::hypervisor::Hypervisor;
 use crate::settings::Settings;
 use crate::settings::target::{ProxmoxTarget, Target};
 use crate::stack::tofu::TofuInputs;
-use crate::stack::{Layer, Stack, StackProxmox};
+use crate::stack::{Layer, Metadata, Stack, StackProxmox};
 use crate::world::{World, find};
 
 pub use digest::code_digest;
@@ -274,15 +274,23 @@ impl EffectiveStack {
         self.machines()?.proxmox.as_ref()
     }
 
-    /// The stacks that are applied before this one.
-    pub fn depends_on(&self) -> &[Spanned<String>] {
-        let metadata = match &self.model {
+    fn metadata(&self) -> Option<&Metadata> {
+        match &self.model {
             Model::Machines(stack) | Model::Tofu(stack) => stack.metadata.as_ref(),
             Model::Cluster(cluster) => cluster.metadata.as_ref(),
             Model::Hypervisor(hypervisor) => hypervisor.metadata.as_ref(),
             Model::Broken | Model::Removed => None,
-        };
-        metadata.map(|metadata| metadata.depends_on.as_slice()).unwrap_or_default()
+        }
+    }
+
+    /// What the stack is for, in the user's words.
+    pub fn description(&self) -> Option<&str> {
+        self.metadata()?.description.as_deref()
+    }
+
+    /// The stacks that are applied before this one.
+    pub fn depends_on(&self) -> &[Spanned<String>] {
+        self.metadata().map(|metadata| metadata.depends_on.as_slice()).unwrap_or_default()
     }
 
     /// The same, with those that it takes outputs of.

@@ -20,8 +20,6 @@ record! {
         "sops" sops: Option<Spanned<String>>;
         /// a file encrypted with Ansible Vault
         "vault" vault: Option<Spanned<String>>;
-        /// the vault id, where the file has several
-        "vaultId" vault_id: Option<String>;
     }
 }
 

@@ -28,7 +28,7 @@ record! {
         "name" name: Option<Spanned<String>> [text(NAME)];
         /// the environment it is in without `-e`
         "environment" environment: Option<Spanned<String>> [text(NAME)];
-        /// for people
+        /// what it is for, for people: `strata graph` shows it
         "description" description: Option<String>;
         /// otherwise by the folder it is in
         "layer" layer: Option<Layer>;

@@ -292,6 +292,11 @@ impl<'c> Workspace<'c> {
         }
     }
 
+    /// What a stack is for, in the user's words.
+    pub(crate) fn description(&self, stack: &str) -> Result<Option<String>, CommandError> {
+        Ok(self.one(stack)?.description().map(str::to_owned))
+    }
+
     /// The names that the arguments select, in the order in which they are applied.
     pub(crate) fn names(&self, stacks: &[String]) -> Result<Vec<String>, CommandError> {
         Ok(self.select(stacks)?.iter().map(|stack| stack.name.clone()).collect())

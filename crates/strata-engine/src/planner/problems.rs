@@ -95,7 +95,7 @@ impl Planner<'_> {
             kind: ProblemKind::Refused,
             address: resource.address.clone(),
             message: format!("`{}`: {}", refusal.path, refusal.reason),
-            hint: "set it back in the source, or make a new disk and move the data".to_owned(),
+            hint: refusal.hint.to_owned(),
             origin: resource.origin.clone(),
         }));
         refused

@@ -5,7 +5,7 @@
 //! ```
 //! Every file is a secret here: the state holds a digest of it, never the text.
 
-use crate::rules::ChangeEffect::{CreateOnly, Replace};
+use crate::rules::ChangeEffect::{CreateOnly, InPlace, Replace};
 use crate::rules::{FieldRule, KindRules};
 
 pub(super) fn rules() -> KindRules {
@@ -13,6 +13,7 @@ pub(super) fn rules() -> KindRules {
         FieldRule::new("volume", Replace).because("the cloud-init data changed"),
         FieldRule::new("storage", Replace).because("the ISO belongs on another storage"),
         FieldRule::new("node", Replace).because("the storage is not shared between hypervisors"),
+        FieldRule::new("vmid", InPlace),
         FieldRule::new("shared", CreateOnly),
         FieldRule::new("files.*", CreateOnly).write_only(),
         FieldRule::new("files", CreateOnly).write_only(),

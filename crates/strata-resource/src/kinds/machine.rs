@@ -22,6 +22,7 @@ pub(super) fn rules() -> KindRules {
         FieldRule::new("role", Replace)
             .because("a node is made a control plane or a worker when it is installed"),
         FieldRule::new("vm", Replace).because("its VM is made anew"),
+        FieldRule::new("machine", InPlace),
         FieldRule::new("address", InPlace),
         FieldRule::new("version", InPlace),
         FieldRule::new("installer", InPlace),
@@ -31,6 +32,6 @@ pub(super) fn rules() -> KindRules {
         FieldRule::new("unregistered", InPlace).off_by_default(),
         FieldRule::new("media", InPlace),
         FieldRule::new("foreign", InPlace).set(),
-        FieldRule::new("config.*", InPlace).slot(),
+        FieldRule::new("config.*", InPlace).slot().document(),
     ])
 }

@@ -2,7 +2,6 @@
 
 use strata_yaml::{Spanned, TextRule, TextShape, Value, record};
 
-use crate::settings::Parallelism;
 use crate::value::name::URL;
 
 pub(crate) const FINGERPRINT: TextRule = TextRule {
@@ -49,8 +48,6 @@ record! {
         "login" login: Option<Login>;
         /// how the server proves who it is
         "tls" tls: Option<Tls>;
-        /// how much is done on it at the same time
-        "parallelism" parallelism: Option<Parallelism>;
     }
 }
 

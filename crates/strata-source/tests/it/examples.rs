@@ -124,7 +124,6 @@ timezone: Europe/Paris
 "#;
 
 pub(crate) const ENVIRONMENT: &str = r#"
-description: the real thing
 targets: {pve: {proxmox: {endpoint: https://198.51.100.10:8006, tls: null}}}
 mirrors: {https://cloud.debian.org: https://mirror.example/debian}
 policy: {requireChecksum: true}

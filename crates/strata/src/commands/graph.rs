@@ -28,7 +28,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> CommandResult {
     let mut graphs = Vec::new();
     for name in workspace.names(&args.stacks)? {
         let graph = workspace.blueprint(&name)?.graph;
-        graphs.push((name, graph));
+        graphs.push(views::graph::Drawn { description: workspace.description(&name)?, stack: name, graph });
     }
     let driven = workspace.tofu_folders(&args.stacks)?;
     let text = match args.format {

@@ -9,6 +9,31 @@ fn node(address: &Address) -> String {
     address.to_string().chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect()
 }
 
+/// A stack of the graph.
+pub(crate) struct Drawn {
+    pub(crate) stack: String,
+    /// What it is for, in the user's words.
+    pub(crate) description: Option<String>,
+    pub(crate) graph: ResourceGraph,
+}
+
+/// A stack of OpenTofu.
+pub(crate) struct TofuStack {
+    pub(crate) stack: String,
+    pub(crate) description: Option<String>,
+    pub(crate) folder: String,
+}
+
+/// The heading of a part of a stack. No language takes a quotation mark or a line break there.
+fn heading(stack: &str, description: Option<&str>, part: &str) -> String {
+    let words =
+        description.map(|text| text.split_whitespace().collect::<Vec<_>>().join(" ").replace('"', "'"));
+    words.map_or_else(
+        || format!("{stack}: {part}"),
+        |words| format!("{stack}: {part} ({})", words.replace('\\', "/")),
+    )
+}
+
 fn by_stage(graph: &ResourceGraph) -> Vec<(Stage, Vec<&Address>)> {
     let mut stages: Vec<(Stage, Vec<&Address>)> = Vec::new();
     for resource in graph.iter() {
@@ -22,12 +47,12 @@ fn by_stage(graph: &ResourceGraph) -> Vec<(Stage, Vec<&Address>)> {
 }
 
 /// Stacks of OpenTofu are one node each: what is in them, only OpenTofu knows.
-pub(crate) fn mermaid(graphs: &[(String, ResourceGraph)], driven: &[(String, String)]) -> String {
+pub(crate) fn mermaid(graphs: &[Drawn], driven: &[TofuStack]) -> String {
     let mut text = "flowchart LR\n".to_owned();
-    for (stack, graph) in graphs {
+    for Drawn { stack, description, graph } in graphs {
         for (stage, addresses) in by_stage(graph) {
-            let _ =
-                writeln!(text, "  subgraph {}_{stage}[\"{stack}: {stage}\"]", stack.replace(['/', '-'], "_"));
+            let heading = heading(stack, description.as_deref(), &stage.to_string());
+            let _ = writeln!(text, "  subgraph {}_{stage}[\"{heading}\"]", stack.replace(['/', '-'], "_"));
             for address in addresses {
                 let (open, close) = match address.kind() {
                     Kind::Image | Kind::Cidata => ("[(", ")]"),
@@ -51,21 +76,21 @@ pub(crate) fn mermaid(graphs: &[(String, ResourceGraph)], driven: &[(String, Str
             }
         }
     }
-    for (stack, folder) in driven {
+    for TofuStack { stack, description, folder } in driven {
+        let heading = heading(stack, description.as_deref(), "OpenTofu");
         let id = stack.replace(|c: char| !c.is_ascii_alphanumeric(), "_");
-        let _ =
-            writeln!(text, "  subgraph {id}_tofu[\"{stack}: OpenTofu\"]\n    {id}[/\"{folder}\"/]\n  end");
+        let _ = writeln!(text, "  subgraph {id}_tofu[\"{heading}\"]\n    {id}[/\"{folder}\"/]\n  end");
     }
     text
 }
 
-pub(crate) fn dot(graphs: &[(String, ResourceGraph)], driven: &[(String, String)]) -> String {
+pub(crate) fn dot(graphs: &[Drawn], driven: &[TofuStack]) -> String {
     let mut text =
         "digraph strata {\n  rankdir=LR;\n  node [shape=box, fontname=\"sans-serif\"];\n".to_owned();
-    for (stack, graph) in graphs {
+    for Drawn { stack, description, graph } in graphs {
         for (stage, addresses) in by_stage(graph) {
-            let _ =
-                writeln!(text, "  subgraph \"cluster_{stack}_{stage}\" {{\n    label=\"{stack}: {stage}\";");
+            let heading = heading(stack, description.as_deref(), &stage.to_string());
+            let _ = writeln!(text, "  subgraph \"cluster_{stack}_{stage}\" {{\n    label=\"{heading}\";");
             for address in addresses {
                 let _ =
                     writeln!(text, "    \"{address}\" [label=\"{} {}\"];", address.kind(), address.name());
@@ -78,8 +103,9 @@ pub(crate) fn dot(graphs: &[(String, ResourceGraph)], driven: &[(String, String)
             }
         }
     }
-    for (stack, folder) in driven {
-        let label = format!("label=\"{stack}: OpenTofu\"");
+    for TofuStack { stack, description, folder } in driven {
+        let heading = heading(stack, description.as_deref(), "OpenTofu");
+        let label = format!("label=\"{heading}\"");
         let _ = writeln!(
             text,
             "  subgraph \"cluster_{stack}_tofu\" {{\n    {label};\n    \"{stack}\" [label=\"{folder}\"];\n  }}"

@@ -12,6 +12,7 @@ use super::targets::Targets;
 use super::{Opening, StackSession, Workspace, plannable};
 use crate::command_error::CommandError;
 use crate::tofu::{Driven, Inputs, Session, refuse_resources};
+use crate::views::graph::TofuStack;
 
 /// Outputs that are known before Strata's states have them, by stack.
 pub(crate) type KnownOutputs = BTreeMap<String, BTreeMap<String, Value>>;
@@ -124,9 +125,14 @@ impl Workspace<'_> {
     }
 
     /// The folders of those stacks, by their names, for drawings.
-    pub(crate) fn tofu_folders(&self, stacks: &[String]) -> Result<Vec<(String, String)>, CommandError> {
+    pub(crate) fn tofu_folders(&self, stacks: &[String]) -> Result<Vec<TofuStack>, CommandError> {
         let selected = self.select(stacks)?;
         let driven = selected.iter().filter(|stack| matches!(stack.model, Model::Tofu(_)));
-        Ok(driven.map(|stack| (stack.name.clone(), stack.folder.clone())).collect())
+        let drawn = |stack: &&EffectiveStack| TofuStack {
+            stack: stack.name.clone(),
+            description: stack.description().map(str::to_owned),
+            folder: stack.folder.clone(),
+        };
+        Ok(driven.map(drawn).collect())
     }
 }

@@ -1,0 +1,3 @@
+//! What of the source reaches the resources.
+
+mod readers;
