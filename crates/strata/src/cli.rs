@@ -102,3 +102,50 @@ pub(crate) enum Command {
     Doctor(commands::doctor::Args),
     Completions(commands::completions::Args),
 }
+
+#[cfg(test)]
+mod tests {
+    use std::any::TypeId;
+    use std::collections::BTreeSet;
+
+    use clap::CommandFactory as _;
+
+    use super::*;
+
+    /// Every path that the command line takes, as `verb --option` or `verb NAME`.
+    fn paths(command: &clap::Command, verb: &str, found: &mut BTreeSet<String>) {
+        for argument in command.get_arguments() {
+            let names: Vec<String> =
+                argument.get_value_names().unwrap_or_default().iter().map(|name| name.to_string()).collect();
+            let says_so =
+                |name: &String| ["FILE", "DIR", "FOLDER", "PATH"].iter().any(|word| name.contains(word));
+            let typed = argument.get_value_parser().type_id() == TypeId::of::<PathBuf>();
+            if typed || names.iter().any(says_so) {
+                let own = argument.get_long().map_or_else(|| names.join(" "), |long| format!("--{long}"));
+                found.insert(format!("{verb} {own}").trim().to_owned());
+            }
+        }
+        for below in command.get_subcommands().filter(|below| below.get_name() != "help") {
+            paths(below, format!("{verb} {}", below.get_name()).trim(), found);
+        }
+    }
+
+    /// A new path of the command line is tried with `-C` too, before it is there.
+    #[test]
+    fn f19_every_path_of_the_command_line_is_tried_with_c() {
+        let mut found = BTreeSet::new();
+        paths(&Cli::command(), "", &mut found);
+        let table = include_str!("../tests/it/findings/secrecy/paths.rs");
+        // The first text of each pair, on the line of its bracket or on the next.
+        let rows =
+            table.split("const TABLE").nth(1).and_then(|rest| rest.split("];").next()).unwrap_or_default();
+        let starts = rows.split("\n    (").skip(1);
+        let tried: BTreeSet<String> =
+            starts.filter_map(|row| Some(row.split('"').nth(1)?.to_owned())).collect();
+        assert!(found.contains("plan --output") && found.contains("state push FILE"), "{found:?}");
+        assert_eq!(
+            found, tried,
+            "in the command line, and in the table of tests/it/findings/secrecy/paths.rs"
+        );
+    }
+}

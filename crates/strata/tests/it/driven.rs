@@ -290,3 +290,44 @@ fn generated_files_without_their_source_are_not_driven() {
     let refused = strata.run(&["plan"]).code(3);
     assert!(refused.stderr.contains("everything in it was generated"), "{}", refused.all());
 }
+
+/// Only its code can destroy what OpenTofu made: without it every verb says so, and nothing is forgotten.
+#[test]
+fn a4_a_stack_of_opentofu_that_left_is_named() {
+    let sim = TestSim::start();
+    let repo = Repo::on(&sim);
+    by_hand(
+        &repo,
+        "base",
+        "metadata: {layer: platforms, description: what all others need}\ntofu: {}\n",
+        "one",
+    );
+    repo.write("stacks/web/stack.yaml", "proxmox: {target: pve, node: pve1, storage: tank}\n");
+    let tofu = fake(&repo);
+    let strata = Strata::new(BINARY, &repo).env("STRATA_TOFU", &tofu);
+    // What a stack is for is in the drawing.
+    for format in ["mermaid", "dot"] {
+        let drawn = strata.run(&["graph", "--format", format]).ok().stdout;
+        assert!(drawn.contains("base: OpenTofu (what all others need)"), "{drawn}");
+    }
+    strata.run(&["apply", "--yes"]).ok();
+    let kept = ["stack.yaml", "main.tf", "want", "state"]
+        .map(|file| (file, repo.read(&format!("stacks/base/{file}"))));
+    fs::remove_dir_all(repo.file("stacks/base")).unwrap();
+    for arguments in [&["plan"][..], &["apply", "--yes"], &["destroy", "base", "--yes"], &["doctor"]] {
+        let said = strata.run(arguments);
+        assert!(
+            said.all().contains("stack `base` is not in the source any more"),
+            "{arguments:?}: {}",
+            said.all()
+        );
+        assert!(said.all().contains("only its code can destroy it"), "{arguments:?}: {}", said.all());
+    }
+    for (file, text) in kept {
+        repo.write(&format!("stacks/base/{file}"), &text);
+    }
+    strata.run(&["destroy", "base", "--yes"]).ok();
+    fs::remove_dir_all(repo.file("stacks/base")).unwrap();
+    let after = strata.run(&["plan"]).ok();
+    assert!(!after.all().contains("stack `base`"), "{}", after.all());
+}

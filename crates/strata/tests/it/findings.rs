@@ -8,6 +8,7 @@ mod planned;
 mod real_api;
 mod running_cluster;
 mod secrecy;
+mod table;
 
 pub(crate) use self::orphans::unlock_as_told;
 pub(crate) use self::real_api::wait_for_ha;

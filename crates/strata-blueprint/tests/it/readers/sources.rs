@@ -268,16 +268,14 @@ pub(super) fn outcome(
     Ok(seen)
 }
 
-/// Fields that no rule says of what a change of them means.
+/// Fields that no rule says of what a change of them means. A map with nothing in it is none.
 fn without_rule(kind: Kind, path: &FieldPath, value: &Value, found: &mut BTreeSet<String>) {
-    let rules = kind.rules();
-    if matches!(rules.rule(path).effect, ChangeEffect::CreateOnly | ChangeEffect::Computed)
-        && rules.knows(path)
-    {
+    let (rules, map) = (kind.rules(), value.as_map());
+    let is_fixed = matches!(rules.rule(path).effect, ChangeEffect::CreateOnly | ChangeEffect::Computed);
+    if (rules.knows(path) && (is_fixed || map.is_none())) || map.is_some_and(Spec::is_empty) {
         return;
     }
-    match value.as_map().filter(|map| !map.is_empty()).filter(|_| !rules.knows(path) || rules.rule(path).slot)
-    {
+    match map.filter(|_| !rules.knows(path) || rules.rule(path).slot) {
         Some(map) => map.iter().for_each(|(key, value)| without_rule(kind, &path.child(key), value, found)),
         None if rules.knows(path) => {}
         None => {

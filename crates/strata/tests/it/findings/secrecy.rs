@@ -2,4 +2,5 @@
 
 mod commands;
 mod leaks;
+mod paths;
 mod schema;

@@ -1,8 +1,11 @@
 //! Control planes that leave, in an order that etcd can bear, and what is left where a run dies in between.
 
+use std::io::{BufRead as _, BufReader};
+use std::process::Stdio;
+
 use serde_json::json;
 
-use super::{NAMES, etcd, power, says};
+use super::{NAMES, etcd, kubernetes, power, says};
 use crate::cluster::lab::{FILE, Lab, Shape};
 
 /// Three become one while the last of them is dead: it goes first, whichever of the two it is.
@@ -193,4 +196,45 @@ fn b4_rotate_includes_the_secrets_of_clusters() {
     says(&lab.run(&["secrets", "rotate"]).ok(), &[file]);
     assert_ne!(lab.repo.read(file), before);
     lab.assert_settled("with new keys of the file");
+}
+
+/// A budget holds the only pod of a node: whoever reads a log is told so, and by what, while the run waits.
+#[test]
+fn f18_a_blocked_drain_is_told_without_a_terminal() {
+    let lab = Lab::booted(&Shape::new(1, 1));
+    let labels = json!({"app": "web"});
+    let deployment = json!({
+        "apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"},
+        "spec": {"replicas": 1, "selector": {"matchLabels": labels}, "template": {
+            "metadata": {"labels": labels}, "spec": {"containers": [{"name": "web", "image": "web"}]},
+        }},
+    });
+    kubernetes(&lab, "POST", "/apis/apps/v1/namespaces/default/deployments", deployment);
+    let budget = json!({
+        "apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": "web"},
+        "spec": {"minAvailable": 1, "selector": {"matchLabels": labels}},
+    });
+    kubernetes(&lab, "POST", "/apis/policy/v1/namespaces/default/poddisruptionbudgets", budget);
+    let own = "  nodes: {lab-worker-1: {schematic: {extensions: [siderolabs/util-linux-tools]}}}\nproxmox:\n  target";
+    lab.repo.edit(FILE, "proxmox:\n  target", own);
+    let mut child = lab
+        .strata()
+        .command(&["apply", "--yes"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut said = String::new();
+    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map_while(Result::ok);
+    let told = lines.by_ref().any(|line| {
+        said.push_str(&line);
+        said.push('\n');
+        line.contains("lab/machine/lab-worker-1") && line.contains("disruption budget")
+    });
+    let path = "/apis/policy/v1/namespaces/default/poddisruptionbudgets/web";
+    kubernetes(&lab, "DELETE", path, serde_json::Value::Null);
+    lines.for_each(|line| said.push_str(&line));
+    assert!(told, "{said}");
+    assert!(child.wait().unwrap().success(), "{said}");
+    lab.assert_settled("the budget is gone");
 }

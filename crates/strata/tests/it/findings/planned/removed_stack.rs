@@ -4,6 +4,7 @@ use std::fs;
 
 use serde_json::Value;
 
+use crate::cluster::lab::{Lab, Shape};
 use crate::world::World;
 
 const WEB: &str = r#"
@@ -195,6 +196,28 @@ fn a4_a_layer_0_file_that_left_is_a_removal_too() {
     world.strata().run(&["apply", "--yes", "--allow-removed-stacks"]).ok();
     assert!(!world.export().to_string().contains("for the web"));
     assert_eq!(guests(&world), [200, 9100, 9150]);
+}
+
+/// A cluster: its machines, their Talos and what is in it, without the file of its secrets too.
+#[test]
+fn a4_a_cluster_that_left_is_a_removal_too() {
+    let lab = Lab::booted(&Shape::new(1, 1));
+    fs::remove_dir_all(lab.repo.file("clusters/lab")).unwrap();
+    let before = lab.export();
+    let plan = lab.run(&["plan", "--detailed-exitcode"]).code(2);
+    for words in ["stack `lab` is not in the source any more", "lab/vm/lab-cp-1", "lab/machine/lab-worker-1"]
+    {
+        assert!(plan.all().contains(words), "{words}: {}", plan.all());
+    }
+    let drift = lab.run(&["drift"]).code(2);
+    assert!(drift.all().contains("stack `lab` is not in the source any more"), "{}", drift.all());
+    let refused = lab.run(&["apply", "--yes"]).code(3);
+    assert!(refused.all().contains("--allow-removed-stacks"), "{}", refused.all());
+    assert_eq!(lab.export(), before);
+    lab.run(&["destroy", "lab", "--yes"]).ok();
+    let left = lab.export()["guests"].to_string();
+    assert!(!left.contains("lab-cp-1") && !left.contains("lab-worker-1"), "{left}");
+    lab.run(&["plan", "--detailed-exitcode"]).code(0);
 }
 
 #[test]

@@ -62,3 +62,12 @@ fn f11_nothing_is_unplugged_while_etcd_cannot_do_without_it() {
     let bridges = |guests: &Value| -> usize { guests.to_string().matches("bridge=vmbr1").count() };
     assert_eq!(bridges(&lab.export()["guests"]), bridges(&before), "{}", output.all());
 }
+
+/// With `-v` every request is shown, whichever client sends it.
+#[test]
+fn a15_requests_of_the_kubernetes_client_are_shown() {
+    let lab = Lab::booted(&Shape::new(1, 0));
+    assert!(!lab.run(&["plan"]).ok().all().contains("GET /api"));
+    let shown = lab.run(&["-v", "plan"]).ok();
+    assert!(shown.all().contains("GET /api") && shown.all().contains(" 200 "), "{}", shown.all());
+}

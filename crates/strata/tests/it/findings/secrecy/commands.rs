@@ -92,55 +92,6 @@ fn c2_init_ignores_what_opens_a_cluster_and_nothing_is_found_in_the_examples() {
     Strata::new(BINARY, &repo).run(&["secrets", "check"]).ok();
 }
 
-/// With `-C` every path of the command line starts in that folder, as for `git` and `make`.
-#[test]
-fn f19_paths_of_the_command_line_start_where_c_says() {
-    let lab = Lab::new(&Shape::new(1, 1));
-    let outside = Repo::empty();
-    let name = lab.repo.path().file_name().unwrap().to_str().unwrap().to_owned();
-    let above = lab.repo.path().parent().unwrap();
-    let strata = |folder: &std::path::Path| {
-        Strata::at(BINARY, folder)
-            .env("STRATA_DIAL", "dial.json")
-            .env("NAS_KEY", "x")
-            .env("SSL_CERT_FILE", "network-ca.pem")
-    };
-    // Relative, from the folder above; and absolute, from one that has nothing to do with it.
-    let absolute = lab.repo.path().to_str().unwrap();
-    for (folder, directory, out) in [(above, name.as_str(), "one"), (outside.path(), absolute, "two")] {
-        let run = |arguments: &[&str]| {
-            let all: Vec<&str> = ["-C", directory].into_iter().chain(arguments.iter().copied()).collect();
-            strata(folder).run(&all)
-        };
-        let under = |file: &str| format!("{out}/{file}");
-        std::fs::create_dir_all(lab.repo.file(out)).unwrap();
-        run(&["plan", "-o", &under("a.plan")]).ok();
-        run(&["talos", "kubeconfig", "lab", "--out", &under("kubeconfig")]).ok();
-        run(&["talos", "config", "lab", "--out", out]).ok();
-        run(&["schema", "--write", out]).ok();
-        for file in ["a.plan", "kubeconfig", "talosconfig", "lab-cp-1.yaml", "stack.json"] {
-            assert!(lab.repo.file(&under(file)).exists(), "`{file}` is not where `-C` says");
-            assert!(!folder.join(under(file)).exists(), "`{file}` is where the program was started");
-        }
-        // What is read is looked for there, too: a snapshot that is none is told as such, and not as missing.
-        lab.repo.write(&under("no.snapshot"), "not a snapshot");
-        let refused = run(&["talos", "restore", "lab", "--snapshot", &under("no.snapshot"), "--yes"]);
-        assert_ne!(refused.code, 0);
-        assert!(!refused.stderr.contains("No such file"), "{}", refused.all());
-        lab.repo.write(&under("no.plan"), "{}");
-        let refused = run(&["apply", &under("no.plan")]);
-        assert!(!refused.stderr.contains("No such file"), "{}", refused.all());
-        lab.repo.write(&under("no.state"), "{}");
-        let refused = run(&["state", "push", "lab", &under("no.state")]);
-        assert!(!refused.stderr.contains("No such file"), "{}", refused.all());
-    }
-    assert_eq!(std::fs::read_dir(outside.path()).unwrap().count(), 0, "nothing is written elsewhere");
-    let file = outside.file("a-file");
-    std::fs::write(&file, "x").unwrap();
-    let refused = strata(above).run(&["-C", file.to_str().unwrap(), "plan"]).code(1);
-    assert!(refused.stderr.contains("cannot work in `"), "{}", refused.all());
-}
-
 /// Every file that the source reads, replaced by what is no file: an answer at once, with what it is.
 #[test]
 fn f19_a_source_that_is_no_file_is_told() {
