@@ -173,3 +173,6 @@ fn put(spec: &mut Spec, path: &[String], value: Option<&Value>) {
         Some(value) => spec.insert(first.clone(), value.stored()),
     };
 }
+
+#[cfg(test)]
+mod tests;

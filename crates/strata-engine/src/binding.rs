@@ -189,3 +189,6 @@ fn plan_digest(plan: &Plan) -> String {
     let json = serde_json::to_vec(plan).unwrap_or_default();
     hex::encode(Sha256::digest(json))
 }
+
+#[cfg(test)]
+mod tests;

@@ -166,3 +166,6 @@ fn questions<'a>(
     }
     questions
 }
+
+#[cfg(test)]
+mod tests;

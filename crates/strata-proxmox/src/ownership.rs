@@ -131,6 +131,14 @@ mod tests {
         assert_eq!(dispute(GuestKind::Lxc, Some(("hwaddr", "BC:24:11:00:00:01")), &[net]), None);
     }
 
+    /// An address of the internet protocol can be just as long, and one of six parts just as many.
+    #[test]
+    fn a_hardware_address_is_told_from_other_values() {
+        let net = "name=eth0,ip=192.168.100.10/24,ip6=20:01:0d:b8:00:01::/64,hwaddr=BC:24:11:00:00:01";
+        assert_eq!(hardware_address(net), Some("BC:24:11:00:00:01"));
+        assert_eq!(hardware_address("name=eth0,ip=192.168.100.10/24"), None);
+    }
+
     #[test]
     fn without_it_only_the_whole_mark_counts() {
         let marked =

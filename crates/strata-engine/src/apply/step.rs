@@ -230,3 +230,6 @@ pub(super) fn document_of(document: &StateDocument, address: &Address) -> StateD
     }
     part
 }
+
+#[cfg(test)]
+mod tests;

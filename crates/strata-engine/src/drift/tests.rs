@@ -48,3 +48,24 @@ fn open_work_is_drift_where_nothing_else_is_told() {
         .collect();
     assert_eq!(told, [("gone", false), ("new", true)]);
 }
+
+#[test]
+fn what_a_run_left_unfinished_is_told_as_that() {
+    let address: Address = "s/vm/web".parse().unwrap_or_else(|error| panic!("{error}"));
+    let found = |partial: bool| {
+        let mut document = StateDocument::new(Lineage::derive("r", "dev/s"), "dev/s");
+        let record =
+            json!({"target": "t", "spec": {"vmid": 1, "notes": "a"}, "stage": "compute", "partial": partial});
+        let record = serde_json::from_value(record).unwrap_or_else(|error| panic!("{error}"));
+        document.resources.insert(address.clone(), record);
+        let seen = json!({"spec": {"vmid": 1, "notes": "b"}, "facts": {}, "digest": "d"});
+        let seen = serde_json::from_value(seen).unwrap_or_else(|error| panic!("{error}"));
+        let mut live = Live::default();
+        live.current.insert(address.clone(), Sighting::Ours(seen));
+        let state =
+            ReplayedState { document, open: Vec::new(), last_id: 0, unfolded: false, uncleared: false };
+        compare(&state, &live).into_iter().map(|drift| drift.kind).collect::<Vec<_>>()
+    };
+    assert!(matches!(found(true)[..], [DriftKind::Unfinished]));
+    assert!(matches!(&found(false)[..], [DriftKind::Changed { changes }] if changes.len() == 1));
+}

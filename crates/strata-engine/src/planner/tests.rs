@@ -1,7 +1,9 @@
 //! What the planner decides, on graphs, states and sightings that are written down: no remote, no time.
 
 mod made_from;
+mod refusals;
 mod restarts;
+mod rolling;
 mod silence;
 mod taken_over;
 mod unknown;

@@ -187,3 +187,17 @@ fn what_cannot_be_seen_or_is_at_work_is_not_decided() {
     let (effect, resolution) = decided(&begun, Sighting::Silent("away".to_owned()), &state(&[]));
     assert!(matches!(effect, Effect::Unchanged) && resolution == Resolution::NotDone);
 }
+
+/// An entry is about the current object of its address or about a former one, and what is known of the other says nothing about it.
+#[test]
+fn an_entry_is_judged_by_the_record_of_its_very_object() {
+    let former = DeposedObject { target: "t".into(), spec: spec(json!({"vmid": 1})), facts: Spec::new() };
+    let known = StateResource { deposed: vec![former], ..record(json!({"vmid": 3})) };
+    let of = |vmid: u32| {
+        let entry = entry(Action::Delete, "s/vm/web", json!({"vmid": vmid}), None);
+        record_at(&known, &entry).map(|record| record.spec)
+    };
+    assert_eq!(of(3), Some(spec(json!({"vmid": 3}))));
+    assert_eq!(of(1), Some(spec(json!({"vmid": 1}))));
+    assert_eq!(of(9), None);
+}

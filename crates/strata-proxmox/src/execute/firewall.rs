@@ -157,3 +157,38 @@ fn options_write(live: &LiveFirewall, wanted: &Spec, removed: &BTreeSet<String>)
     params.set("digest", &live.options_digest);
     Some(params)
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn spec(json: serde_json::Value) -> Spec {
+        serde_json::from_value(json).unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    /// Options that nobody asked for stay; those that differ are sent, and those that left the source are deleted.
+    #[test]
+    fn only_options_that_differ_or_go_are_written() {
+        let live = LiveFirewall {
+            options: spec(json!({"enable": true, "policy_in": "ACCEPT", "dhcp": true})),
+            options_digest: "d1".to_owned(),
+            ..LiveFirewall::default()
+        };
+        let written = |wanted: serde_json::Value, removed: &[&str]| {
+            let removed = removed.iter().map(|path| (*path).to_owned()).collect();
+            let params = options_write(&live, &spec(json!({"options": wanted})), &removed)?;
+            Some(params.pairs().map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>().join(" "))
+        };
+        assert_eq!(written(json!({"enable": true, "policy_in": "ACCEPT"}), &[]), None);
+        let text = written(json!({"enable": false, "policy_in": "DROP"}), &[]);
+        assert_eq!(text.as_deref(), Some("enable=0 policy_in=DROP digest=d1"));
+        let gone = written(json!({"enable": true}), &["firewall.options.dhcp"]);
+        assert_eq!(gone.as_deref(), Some("delete=dhcp digest=d1"));
+        assert_eq!(
+            written(json!({}), &["firewall"]).as_deref(),
+            Some("delete=dhcp,enable,policy_in digest=d1")
+        );
+    }
+}

@@ -143,3 +143,19 @@ fn no_answer_hint(error: ProviderError, seconds: u64) -> ProviderError {
         "the guest did not answer within {seconds} s: it needs ACPI support or the guest agent; set a longer `timeouts.shutdown`, or stop it by hand"
     ))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Only a guest that did not answer is helped by a longer time.
+    #[test]
+    fn a_longer_time_is_hinted_at_only_after_a_time_out() {
+        let hint =
+            |message: &str| no_answer_hint(ProviderError::new(ErrorClass::TaskFailed, message), 180).hint;
+        for message in ["VM quit/powerdown failed - got timeout", "lxc-stop timed out"] {
+            assert!(hint(message).is_some_and(|hint| hint.contains("within 180 s")), "{message}");
+        }
+        assert_eq!(hint("VM is locked (backup)"), None);
+    }
+}

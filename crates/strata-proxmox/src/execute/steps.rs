@@ -233,6 +233,41 @@ mod tests {
         );
     }
 
+    /// A disk that comes with its storage is made there; only one that has another is moved.
+    #[test]
+    fn a_new_volume_is_not_moved() {
+        for path in ["disks.scsi1.storage", "mounts.mp0.storage", "efidisk.storage", "rootfs.storage"] {
+            let steps = Steps::of(&changes(&[(path, json!(null), json!("tank"))]));
+            assert_eq!(steps, Steps::default(), "{path}");
+        }
+    }
+
+    #[test]
+    fn a_value_that_makes_a_volume_is_told_from_one_that_names_it() {
+        for value in
+            ["local:40", "local:0.5", "local:0,import-from=nas:import/a.qcow2", "local:cloudinit,media=cdrom"]
+        {
+            assert!(asks_for_volume(value), "{value}");
+        }
+        for value in
+            ["local:vm-1-disk-0,size=4G", "local:iso/a.iso,media=cdrom", "none,media=cdrom", "local:", "40"]
+        {
+            assert!(!asks_for_volume(value), "{value}");
+        }
+    }
+
+    /// Secrets cannot be read back: once they are sent, only what else is left says that something is not done.
+    #[test]
+    fn only_secrets_are_left_when_nothing_else_is() {
+        let mut write = ConfigWrite { secrets: 1, ..ConfigWrite::default() };
+        write.set.set_secret("cipassword", "hunter2");
+        assert!(write.is_only_secrets());
+        let deletes = ConfigWrite { delete: vec!["net1".to_owned()], ..write.clone() };
+        assert!(!deletes.is_only_secrets());
+        write.set.set("cores", "4");
+        assert!(!write.is_only_secrets());
+    }
+
     #[test]
     fn only_changed_keys_are_sent() {
         let wanted = spec(
@@ -280,6 +315,10 @@ mod tests {
             let write = ConfigWrite::of(GuestKind::Qemu, &wanted, &changes, &live, &BTreeMap::new()).unwrap();
             assert_eq!(write.needs_root, root, "{slot}");
         }
+        let gone = changes(&[("pci.hostpci0", json!({"device": "0000:01:00.0"}), json!(null))]);
+        let write =
+            ConfigWrite::of(GuestKind::Qemu, &spec(json!({})), &gone, &live, &BTreeMap::new()).unwrap();
+        assert!(write.needs_root && write.delete == ["hostpci0"]);
     }
 
     #[test]
@@ -291,5 +330,18 @@ mod tests {
         let changes =
             changes(&[("disks.scsi0.size", json!(20), json!(40)), ("disks.scsi1", json!(null), json!({}))]);
         assert_eq!(volumes_to_grow(GuestKind::Qemu, &wanted, &changes, &live), [("scsi0".to_owned(), 40)]);
+    }
+
+    /// A clone's disk grows with the slot that came; one of which only something else changes stays as large as it is.
+    #[test]
+    fn a_volume_grows_with_its_slot_or_its_size_only() {
+        let wanted = spec(json!({"disks": {"scsi2": {"size": 9}}}));
+        let live = spec(json!({"disks": {"scsi2": {"size": 1}}}));
+        let grows = |path: &str| {
+            volumes_to_grow(GuestKind::Qemu, &wanted, &changes(&[(path, json!(null), json!({}))]), &live)
+        };
+        assert_eq!(grows("disks.scsi2"), [("scsi2".to_owned(), 9)]);
+        assert_eq!(grows("disks.scsi2.size"), [("scsi2".to_owned(), 9)]);
+        assert_eq!((grows("disks.scsi2.cache"), grows("disks.scsi0.size")), (vec![], vec![]));
     }
 }

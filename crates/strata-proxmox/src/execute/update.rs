@@ -248,9 +248,8 @@ fn check_in_effect(
 /// Whether a leaf waits because its whole slot came with a field that needs a restart.
 fn is_of_slot(path: &FieldPath, changes: &[FieldChange], rules: &KindRules) -> bool {
     let needs = |change: &FieldChange| rules.rule(&change.path).effect == ChangeEffect::Restart;
-    let siblings = |change: &FieldChange| {
-        path.keys().len() > 2 && change.path.keys().len() > 2 && change.path.keys()[..2] == path.keys()[..2]
-    };
+    let slot = path.keys().get(..2);
+    let siblings = |change: &FieldChange| slot.is_some() && change.path.keys().get(..2) == slot;
     changes.iter().any(|change| needs(change) && (siblings(change) || overlap(&change.path, path)))
 }
 
@@ -263,4 +262,40 @@ pub(super) fn bad_field(error: CodecError) -> ProviderError {
     let mut bad = ProviderError::new(ErrorClass::BadInput, error.to_string()).field(error.field);
     bad.nothing_done = true;
     bad
+}
+
+#[cfg(test)]
+mod tests {
+    use strata_resource::Kind;
+
+    use super::*;
+
+    fn of_slot(path: &str, changed: &[&str]) -> bool {
+        let change = |path: &&str| FieldChange {
+            path: FieldPath::dotted(path),
+            before: None,
+            after: Some(Value::text("x")),
+            drift: false,
+        };
+        let changes: Vec<FieldChange> = changed.iter().map(change).collect();
+        is_of_slot(&FieldPath::dotted(path), &changes, Kind::Vm.rules())
+    }
+
+    /// A device is unplugged and plugged in as a whole: all of it waits with the one field that needs a restart.
+    #[test]
+    fn a_field_waits_with_the_rest_of_its_slot() {
+        assert!(of_slot("networks.net0.bridge", &["networks.net0.model"]));
+        assert!(!of_slot("networks.net0.bridge", &["networks.net1.model"]), "another device");
+        assert!(!of_slot("networks.net0.bridge", &["networks.net0.bridge"]), "nothing of it needs a restart");
+        assert!(of_slot("pci.hostpci0.mapping", &["pci.hostpci0"]), "the slot as a whole");
+        assert!(!of_slot("cpu.units", &["cpu.cores"]), "fields of a section are no slot");
+        assert!(!of_slot("networks.net0.bridge", &["networks.net0.bridge", "cpu.cores"]));
+    }
+
+    #[test]
+    fn paths_overlap_when_one_is_the_other_or_lies_below_it() {
+        let overlap = |one: &str, other: &str| overlap(&FieldPath::dotted(one), &FieldPath::dotted(other));
+        assert!(overlap("disks.scsi0", "disks.scsi0.size") && overlap("disks.scsi0.size", "disks.scsi0"));
+        assert!(overlap("name", "name") && !overlap("disks.scsi0", "disks.scsi1"));
+    }
 }

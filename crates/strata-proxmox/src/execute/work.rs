@@ -309,3 +309,6 @@ pub(crate) async fn quiet(
 ) -> Result<(), ProviderError> {
     crate::settle::quiet_guest(client, guest, source, patience, context).await
 }
+
+#[cfg(test)]
+mod tests;

@@ -103,8 +103,68 @@ fn a_guest_keeps_the_source_that_it_was_made_from() {
     for unknown in [becomes(Some(bare)), becomes(None)] {
         assert_eq!((&unknown["clone"], &unknown["disks"]["scsi0"]["import"]), (&Json::Null, &Json::Null));
     }
+    // The source does not say it any more: the record does not either.
+    let mut table = Table::new();
+    table.wants(
+        "vm/web",
+        json!({"vmid": 1, "disks": {"scsi0": {"storage": "a", "size": 1}}, "notes": "new"}),
+        &[],
+    );
+    table.knows("vm/web", with("old", "local:import/old.qcow2", "old"), &[]).sees("vm/web", live());
+    let record = table.plan().steps.last().and_then(|step| step.becomes.clone());
+    let silent = serde_json::to_value(record.map(|record| record.spec)).unwrap_or_default();
+    assert_eq!((&silent["clone"], &silent["disks"]["scsi0"]["import"]), (&Json::Null, &Json::Null));
     // A disk that comes now is made from what the source says.
     let added =
         becomes(Some(json!({"vmid": 1, "notes": "old", "disks": {"scsi1": {"storage": "a", "size": 1}}})));
     assert_eq!(added["disks"]["scsi0"]["import"], "local:import/new.qcow2");
+}
+
+/// Another file is another image; the same file on another storage is the same one, and no guest has to be named for it.
+#[test]
+fn guests_are_named_only_where_their_image_becomes_another_one() {
+    let reasons = |former: &str| {
+        let new = "local:import/debian-13.qcow2";
+        let mut table = Table::new();
+        table.wants("image/debian", json!({"node": "pve1", "storage": "local", "volume": new}), &[]);
+        let recorded = json!({"node": "pve1", "storage": former.split(':').next(), "volume": former});
+        table.knows("image/debian", recorded.clone(), &[]).sees("image/debian", Sighting::Absent);
+        table.live.former.insert(address("image/debian"), seen(recorded));
+        for (name, vmid, known) in [("web", 1, true), ("new", 2, false)] {
+            let spec = json!({"vmid": vmid, "disks": {"scsi0": {"storage": "a", "size": 1, "import": new}}});
+            table.wants(&format!("vm/{name}"), spec.clone(), &["image/debian"]);
+            if known {
+                table.knows(&format!("vm/{name}"), spec, &["image/debian"]);
+                let live = json!({"vmid": vmid, "disks": {"scsi0": {"storage": "a", "size": 1}}});
+                table.sees(&format!("vm/{name}"), seen(live));
+            }
+        }
+        let spec = json!({"vmid": 3, "disks": {"scsi0": {"storage": "a", "size": 1, "import": new}}});
+        table.wants("vm/apart", spec.clone(), &[]).knows("vm/apart", spec, &[]);
+        table.sees("vm/apart", seen(json!({"vmid": 3, "disks": {"scsi0": {"storage": "a", "size": 1}}})));
+        let plan = table.plan();
+        let reasons = &step(&plan, StepAction::Create, "image/debian").reasons;
+        reasons.iter().filter(|reason| reason.contains("was made from")).cloned().collect::<Vec<_>>()
+    };
+    let web = "`s/vm/web` was made from the former one and stays as it is";
+    assert_eq!(reasons("local:import/debian-12.qcow2"), [web]);
+    assert_eq!(reasons("nas:import/debian-13.qcow2"), [""; 0]);
+}
+
+/// What stays as it is between two others does not hide that the upper one needs the lower one.
+#[test]
+fn a_guest_waits_for_the_image_below_a_template_that_stays() {
+    let mut table = Table::new();
+    table
+        .wants("image/debian", json!({"volume": "local:import/a.qcow2"}), &[])
+        .sees("image/debian", Sighting::Absent);
+    table
+        .wants("template/base", json!({"vmid": 9}), &["image/debian"])
+        .sees("template/base", seen(json!({"vmid": 9})));
+    table.knows("template/base", json!({"vmid": 9}), &["image/debian"]);
+    table.wants("vm/web", json!({"vmid": 1}), &["template/base"]).sees("vm/web", Sighting::Absent);
+    let plan = table.plan();
+    let needs = &step(&plan, StepAction::Create, "vm/web").needs;
+    let names: Vec<&str> = needs.iter().map(|index| plan.steps[*index].address.name()).collect();
+    assert_eq!(names, ["debian"]);
 }

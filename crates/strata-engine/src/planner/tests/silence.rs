@@ -72,3 +72,29 @@ fn a_vm_is_made_again_when_its_machine_was_wiped_and_does_not_answer() {
     assert_eq!(plan(false, silent(), &["vm/n-1"]), [""; 0]);
     assert_eq!(plan(true, seen(machine("worker")), &["vm/n-1"]), [""; 0], "it answers");
 }
+
+/// An interrupted run made the VM again: the machine that the state knows ran on another one, and is made too.
+#[test]
+fn a_silent_machine_is_made_when_its_vm_is_another_one_by_now() {
+    let plan = |known: &str| {
+        let mut table = Table::new();
+        table.wants("vm/n-1", json!({"vmid": 1}), &[]).knows("vm/n-1", json!({"vmid": 1}), &[]);
+        let facts = spec(json!({"uuid": "new"}));
+        table.sees("vm/n-1", Sighting::Ours(Observed { facts, ..observed(json!({"vmid": 1})) }));
+        table.wants_with("machine/n-1", machine("controlplane"), &["vm/n-1"], |machine| {
+            let uuid =
+                strata_resource::Value::Input { address: Box::new(address("vm/n-1")), output: "uuid".into() };
+            machine.spec.insert("vm".to_owned(), uuid);
+        });
+        let mut recorded = machine("controlplane");
+        recorded["vm"] = json!(known);
+        table.knows("machine/n-1", recorded, &["vm/n-1"]).sees("machine/n-1", silent());
+        table.plan()
+    };
+    let same = plan("new");
+    assert_eq!(problems(&same), [(ProblemKind::Silent, "n-1")]);
+    assert!(same.steps.iter().all(|step| step.action != StepAction::Create));
+    let other = plan("old");
+    assert!(other.problems.is_empty());
+    assert!(steps(&other).contains(&"create machine/n-1".to_owned()), "{:?}", steps(&other));
+}

@@ -50,6 +50,16 @@ fn what_is_taken_over_is_told_from_what_is_ours() {
     let marked = pool(wanted.clone(), None, json!({"pool": "lab", "comment": "old", "mark": "m"}));
     let reason = "it is there and ours by its mark, but not in the state";
     assert_eq!(step(&marked, StepAction::Update, "pool/lab").reasons, [reason]);
+    let mut table = Table::new();
+    table.wants("vm/web", json!({"vmid": 1, "notes": "b"}), &[]).sees("vm/web", seen(json!({"vmid": 1})));
+    assert_eq!(
+        step(&table.plan(), StepAction::Update, "vm/web").reasons,
+        [reason],
+        "a guest has its mark elsewhere"
+    );
+    let plain = json!({"pool": "lab", "comment": "new"});
+    let unmarked = pool(plain, None, json!({"pool": "lab", "comment": "old"}));
+    assert_eq!(step(&unmarked, StepAction::Update, "pool/lab").reasons, [""; 0]);
     let known = pool(wanted.clone(), Some(wanted), json!({"pool": "lab", "comment": "old"}));
     assert_eq!(step(&known, StepAction::Update, "pool/lab").reasons, [""; 0]);
 }
@@ -73,7 +83,11 @@ fn what_cannot_be_made_alike_is_not_taken_over() {
     assert_eq!(problems(&refused), [(ProblemKind::Stranger, "nas")]);
     assert!(refused.problems[0].message.contains("`type`"), "{}", refused.problems[0].message);
     assert!(refused.steps.is_empty());
-    assert_eq!(steps(&storage(true, true)), ["create storage/nas", "delete storage/nas"]);
+    let replaced = ["create storage/nas", "delete storage/nas"];
+    assert_eq!(
+        (steps(&storage(true, true)), steps(&storage(false, false))),
+        (replaced.map(str::to_owned).to_vec(), replaced.map(str::to_owned).to_vec())
+    );
 }
 
 /// Outputs of what is made again are not known yet: what is filled from them waits.

@@ -1,0 +1,58 @@
+use super::*;
+use crate::api::ApiError;
+
+fn refused(status: u16, message: &str) -> StepError {
+    let body = serde_json::json!({"data": null, "message": message}).to_string();
+    let error = ApiError::read("PUT", "/nodes/pve1/qemu/100/config", status, "", body.as_bytes());
+    StepError::Refused { error: CallError::Api(Box::new(error)), doing: "change it".to_owned() }
+}
+
+fn again(error: &StepError) -> bool {
+    matches!(verdict_on_write(error), Verdict::Again)
+}
+
+/// Only what did nothing and may do it later is sent again.
+#[test]
+fn a_write_that_met_a_lock_is_sent_again_and_no_other() {
+    assert!(again(&refused(500, "VM is locked (backup)")));
+    assert!(again(&refused(500, "can't lock file '/var/lock/qemu-server/lock-100.conf' - got timeout")));
+    assert!(!again(&refused(403, "Permission check failed (/vms/100, VM.Config.CPU)")));
+    assert!(!again(&refused(400, "Parameter verification failed.")));
+    let StepError::Refused { error, doing } = refused(500, "VM is locked (backup)") else { return };
+    assert!(!again(&StepError::Lost { error, doing }), "nobody knows what it did");
+    let failed = ProviderError::new(ErrorClass::TaskFailed, "VM is locked (backup)");
+    assert!(!again(&StepError::Task(failed)));
+}
+
+#[test]
+fn a_task_that_met_a_lock_is_told_from_one_that_failed() {
+    for text in [
+        "can't lock file '/var/lock/qemu-server/lock-100.conf' - got timeout",
+        "VM is locked (snapshot)",
+        "CT is locked (backup)",
+        "cfs-lock 'storage-nas' error: got lock request timeout",
+    ] {
+        assert!(is_held_up(text), "{text}");
+    }
+    assert!(
+        !is_held_up("command 'lvcreate' failed: exit code 5") && !is_held_up("unable to lock the screen")
+    );
+}
+
+#[test]
+fn an_error_says_what_the_server_or_its_task_said() {
+    assert!(refused(500, "hotplug problem - cannot unplug").says("hotplug problem"));
+    assert!(!refused(500, "no such disk").says("hotplug problem"));
+    let failed = ProviderError::new(ErrorClass::TaskFailed, "cannot grow it: hotplug problem");
+    assert!(StepError::Task(failed.clone()).says("hotplug problem"));
+    assert!(!StepError::Stop(failed).says("hotplug problem"), "the run ended: no server said it");
+}
+
+#[test]
+fn a_full_storage_is_told_with_what_to_do() {
+    let hint = |status: &str| task_failed("make it", status, Vec::new()).hint;
+    assert!(
+        hint("write error: No space left on device").is_some_and(|hint| hint.contains("storage is full"))
+    );
+    assert_eq!(hint("exit code 1"), None);
+}
