@@ -111,7 +111,7 @@ impl Table {
 
 /// The steps of a plan, sorted: `create vm/web`.
 fn steps(plan: &Plan) -> Vec<String> {
-    let mut steps: Vec<String> = plan.steps.iter().map(|step| told(step)).collect();
+    let mut steps: Vec<String> = plan.steps.iter().map(told).collect();
     steps.sort();
     steps
 }

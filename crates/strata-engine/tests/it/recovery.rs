@@ -1,8 +1,8 @@
 //! The table of docs/ownership.md, row by row: what an open entry means, given what is found.
 
 use serde_json::json;
-use strata_engine::{EngineError, Resolution};
-use strata_resource::Address;
+use strata_engine::{EngineError, Resolution, StackView};
+use strata_resource::{Address, Lineage};
 use strata_state::StateResource;
 
 use crate::world::{Ending, Fault, Source, World};
@@ -257,4 +257,14 @@ async fn two_at_once_are_told_who_holds_the_lock() {
     );
     drop(locked);
     then_settles(&world, &web()).await;
+}
+
+/// A state that another repository wrote under the same key is neither read into a plan nor recovered.
+#[tokio::test(start_paused = true)]
+async fn the_state_of_another_repository_is_refused() {
+    let world = World::new();
+    assert!(world.apply(&web()).await.succeeded());
+    let other = StackView { lineage: Lineage::derive("other", "dev/s"), ..web().stack() };
+    let refused = world.recover(&other).await;
+    assert!(matches!(refused, Err(EngineError::Lineage { .. })), "{refused:?}");
 }

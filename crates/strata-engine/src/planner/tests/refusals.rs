@@ -171,11 +171,11 @@ fn a_plan_that_would_do_harm_is_seen_before_it_runs() {
     assert_eq!(shared, ["`s/vm/web` would be deleted, and `s/vm/db` is the same object"]);
     let nothing = found(&|step| step.changes.clear());
     assert_eq!(nothing, ["`s/vm/db` would be updated with nothing"]);
-    assert_eq!(
-        found(&|step| (step.changes.clear(), step.restart = true).1),
-        [""; 0],
-        "a restart is something"
-    );
+    let restarts = found(&|step| {
+        step.changes.clear();
+        step.restart = true;
+    });
+    assert_eq!(restarts, [""; 0], "a restart is something");
     let made =
         found(&|step| step.action = if delete(step) { StepAction::Delete } else { StepAction::Create });
     assert_eq!(made, ["`s/vm/db` would be made although it is there"]);
