@@ -3,8 +3,9 @@
 
 mod documents;
 
+use crate::kinds;
 use sha2::{Digest, Sha256};
-use strata_resource::{Kind, Resource, RestartPolicy, Secret, Spec, Stage, Value};
+use strata_resource::{Resource, RestartPolicy, Secret, Spec, Stage, Value};
 use strata_source::machine::cloud_init::CloudInit;
 use strata_source::machine::image::ContentType;
 use strata_source::machine::network::Nic;
@@ -147,7 +148,7 @@ impl Draft<'_> {
         let content = hex::encode(&hash.finalize()[..6]);
         let storage = machine.storage.of_images(ContentType::Iso).to_owned();
         let volume = format!("{storage}:iso/strata-{}-{vm_id}-{content}.iso", self.site.lineage.short());
-        let address = self.address(Kind::Cidata, machine.address.name());
+        let address = self.address(kinds::CIDATA, machine.address.name());
         let files = files.into_iter().map(|(name, text)| (name, Value::Secret(Secret::new(text)))).collect();
         let mut spec = Spec::new();
         spec.put("volume", volume.clone());

@@ -9,10 +9,11 @@ mod schematic;
 
 pub use self::machine::{ClusterPlan, NodePlan};
 
+use crate::kinds;
 use std::collections::BTreeSet;
 
 use strata_diagnostics::{Diagnostic, Diagnostics};
-use strata_resource::{Address, Kind, Resource, RestartPolicy, Spec, Stage, Value};
+use strata_resource::{Address, Resource, RestartPolicy, Spec, Stage, Value};
 use strata_source::cluster::nodes::Machine as Node;
 use strata_source::cluster::topology::NodeSettings;
 use strata_source::cluster::{Cluster, ClusterVm};
@@ -68,7 +69,7 @@ impl Draft<'_> {
             let _ = self.node(node.hypervisor.as_ref(), &name);
             return;
         };
-        let address = self.address(Kind::Vm, &node.name);
+        let address = self.address(kinds::VM, &node.name);
         let vm = proxmox.vm.as_ref();
         let storages = Storages::new(proxmox.storage.as_ref());
         let machine = Machine {

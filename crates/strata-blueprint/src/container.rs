@@ -1,6 +1,7 @@
 //! An LXC container.
 
-use strata_resource::{Kind, Resource, Spec, Stage, Value};
+use crate::kinds;
+use strata_resource::{Resource, Spec, Stage, Value};
 use strata_source::machine::container::{Container, ContainerNic, MountPoint, RootFs};
 use strata_source::machine::image::ContentType;
 use strata_source::stack::Stack;
@@ -21,7 +22,7 @@ const ROOT_GIB: u64 = 8;
 impl Draft<'_> {
     pub(crate) fn container(&mut self, stack: &Stack, instance: &Instance<'_, Container>) {
         let (container, guest) = (instance.spec, &instance.spec.guest);
-        let address = self.address(Kind::Container, &instance.name);
+        let address = self.address(kinds::CONTAINER, &instance.name);
         let Some(node) = self.node(instance.node.as_ref(), instance.key).map(str::to_owned) else { return };
         let storage = Storages::of(stack, container.storage.as_ref());
         let used = ImageUse { name: instance.key, node: &node, wanted: ContentType::Vztmpl, storage };

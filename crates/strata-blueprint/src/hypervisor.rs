@@ -5,6 +5,7 @@ mod firewall;
 mod host;
 mod storage;
 
+use crate::kinds;
 use std::collections::BTreeSet;
 
 use strata_diagnostics::{Diagnostic, Span};
@@ -78,7 +79,7 @@ impl Draft<'_> {
             target: self.target.clone(),
             spec,
             depends_on: needs,
-            stage: if kind == Kind::Storage { Stage::Storage } else { Stage::Prereqs },
+            stage: if kind == kinds::STORAGE { Stage::Storage } else { Stage::Prereqs },
             protect,
             on_change: RestartPolicy::default(),
             limits: Vec::new(),

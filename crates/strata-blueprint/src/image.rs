@@ -2,6 +2,7 @@
 //!
 //! The name of the volume says what it is: our lineage, what it holds, and the checksum (or, without one, a hash of the URL).
 
+use crate::kinds;
 use sha2::{Digest, Sha256};
 use strata_diagnostics::Span;
 use strata_resource::{Address, Kind, Resource, RestartPolicy, Spec, Stage};
@@ -97,7 +98,7 @@ impl Draft<'_> {
             return (id, address.clone());
         }
         let name = if shared { name.to_owned() } else { format!("{name}@{node}") };
-        let address = self.unused(Kind::Image, &name);
+        let address = self.unused(kinds::IMAGE, &name);
         self.images.insert(key, address.clone());
         let mut spec = Spec::new();
         spec.put("volume", id.clone());

@@ -12,6 +12,7 @@ mod guest;
 mod hardware;
 mod hypervisor;
 mod image;
+pub mod kinds;
 mod outputs;
 mod resolved;
 mod site;
@@ -25,3 +26,9 @@ pub use cluster::{ClusterPlan, NodePlan, cluster_target, draw_cluster};
 pub use hypervisor::draw_hypervisor;
 pub use site::{Blueprint, ForeignTemplate, Resolver, Site};
 pub use stack::draw_stack;
+use strata_resource::{Resource, Value};
+
+/// The VMID of a guest that was drawn.
+pub fn vmid_of(resource: &Resource) -> Option<u32> {
+    resource.spec.get("vmid").and_then(Value::as_int).and_then(|vmid| u32::try_from(vmid).ok())
+}

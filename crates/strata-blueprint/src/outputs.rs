@@ -1,6 +1,7 @@
 //! What a stack lets others ask of it.
 
-use strata_resource::{Address, Kind, Spec, Value};
+use crate::kinds;
+use strata_resource::{Address, Spec, Value};
 use strata_source::cluster::Cluster;
 use strata_source::stack::Stack;
 use strata_source::stack::output::{OutputField, OutputKind, OutputPath, Which};
@@ -21,7 +22,7 @@ impl Draft<'_> {
     /// A cluster is asked by the names of its machines.
     pub(crate) fn cluster_outputs(&mut self, cluster: &Cluster) {
         for (name, path) in cluster.outputs.iter() {
-            let machine = self.address(Kind::Vm, &path.name);
+            let machine = self.address(kinds::VM, &path.name);
             if let Some(value) = self.output(&[machine], path) {
                 self.blueprint.outputs.insert(name.value.clone(), value);
             }
@@ -61,19 +62,19 @@ impl Draft<'_> {
                 .vm_instances()
                 .iter()
                 .filter(|instance| named(instance.key))
-                .map(|instance| self.address(Kind::Vm, &instance.name))
+                .map(|instance| self.address(kinds::VM, &instance.name))
                 .collect(),
             OutputKind::Containers => stack
                 .container_instances()
                 .iter()
                 .filter(|instance| named(instance.key))
-                .map(|instance| self.address(Kind::Container, &instance.name))
+                .map(|instance| self.address(kinds::CONTAINER, &instance.name))
                 .collect(),
             OutputKind::Templates => stack
                 .template_instances()
                 .iter()
                 .filter(|instance| named(instance.key))
-                .map(|instance| self.address(Kind::Template, &instance.name))
+                .map(|instance| self.address(kinds::TEMPLATE, &instance.name))
                 .collect(),
             OutputKind::Nodes => Vec::new(),
         }

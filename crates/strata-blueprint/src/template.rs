@@ -1,6 +1,7 @@
 //! A template: a VM made from a cloud image, and only cloned.
 
-use strata_resource::{Kind, Resource, RestartPolicy, Spec, Stage};
+use crate::kinds;
+use strata_resource::{Resource, RestartPolicy, Spec, Stage};
 use strata_source::machine::template::Template;
 use strata_source::stack::Stack;
 use strata_source::stack::expand::Instance;
@@ -14,7 +15,7 @@ use crate::storage::Storages;
 impl Draft<'_> {
     pub(crate) fn template(&mut self, stack: &Stack, instance: &Instance<'_, Template>) {
         let template = instance.spec;
-        let address = self.address(Kind::Template, &instance.name);
+        let address = self.address(kinds::TEMPLATE, &instance.name);
         let Some(node) = self.node(instance.node.as_ref(), instance.key).map(str::to_owned) else { return };
         let machine = Machine {
             stack: Some(stack),

@@ -1,9 +1,10 @@
 //! A virtual machine: cloned from a template, copied from an image, or booted from a CD.
 
+use crate::kinds;
 use std::collections::BTreeSet;
 
 use strata_diagnostics::nearest;
-use strata_resource::{Address, Kind, Resource, Spec, Stage, Value};
+use strata_resource::{Address, Resource, Spec, Stage, Value};
 use strata_source::machine::network::Nic;
 use strata_source::machine::vm::Vm;
 use strata_source::stack::Stack;
@@ -26,7 +27,7 @@ struct Source {
 impl Draft<'_> {
     pub(crate) fn vm(&mut self, stack: &Stack, instance: &Instance<'_, Vm>) {
         let (vm, guest) = (instance.spec, &instance.spec.guest);
-        let address = self.address(Kind::Vm, &instance.name);
+        let address = self.address(kinds::VM, &instance.name);
         let Some(node) = self.node(instance.node.as_ref(), instance.key).map(str::to_owned) else { return };
         let cloned = vm.template.as_ref().map(|name| cloned(stack, name, vm));
         let machine = Machine {
@@ -101,7 +102,7 @@ impl Draft<'_> {
         Some(Source {
             vm_id: template.vm_id,
             node: template.node.as_ref().map(|node| node.value.clone()),
-            resource: Some(self.address(Kind::Template, &template.name)),
+            resource: Some(self.address(kinds::TEMPLATE, &template.name)),
         })
     }
 
@@ -116,14 +117,14 @@ impl Draft<'_> {
                         .vm_instances()
                         .iter()
                         .filter(|instance| instance.key.value == key)
-                        .map(|instance| self.address(Kind::Vm, &instance.name)),
+                        .map(|instance| self.address(kinds::VM, &instance.name)),
                 ),
                 Some(("containers", key)) => found.extend(
                     stack
                         .container_instances()
                         .iter()
                         .filter(|instance| instance.key.value == key)
-                        .map(|instance| self.address(Kind::Container, &instance.name)),
+                        .map(|instance| self.address(kinds::CONTAINER, &instance.name)),
                 ),
                 _ => {}
             }

@@ -1,9 +1,10 @@
 //! Alarms of etcd: while one is raised no node is disturbed, neither in a plan nor in an apply that was planned before it.
 
+use crate::kinds;
 use std::collections::BTreeSet;
 
 use strata_engine::{ErrorClass, Operation, ProviderError};
-use strata_resource::Kind;
+
 use strata_state::Action;
 use strata_talos::api::{EtcdAlarm, EtcdAlarmKind};
 
@@ -114,10 +115,10 @@ fn kind_of(number: i32) -> EtcdAlarmKind {
 /// Whether an operation is one that an alarm stops, and whether its node leaves by it.
 pub(crate) fn disturbs(operation: &Operation) -> Option<bool> {
     match (operation.address.kind(), operation.action) {
-        (Kind::Machine, Action::Delete) => Some(true),
-        (Kind::Machine, Action::Create) | (Kind::Kubernetes, Action::Update) => Some(false),
-        (Kind::Machine, Action::Update) if operation.restart || operation.touches("version") => Some(false),
-        (Kind::Vm, Action::Update) if operation.restart || operation.touches("power") => Some(false),
+        (kinds::MACHINE, Action::Delete) => Some(true),
+        (kinds::MACHINE, Action::Create) | (kinds::KUBERNETES, Action::Update) => Some(false),
+        (kinds::MACHINE, Action::Update) if operation.restart || operation.touches("version") => Some(false),
+        (kinds::VM, Action::Update) if operation.restart || operation.touches("power") => Some(false),
         _ => None,
     }
 }

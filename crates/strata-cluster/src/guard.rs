@@ -1,5 +1,6 @@
 //! The VMs of a cluster's nodes: what restarts or removes one waits for its turn, as everything else that disturbs a node.
 
+use crate::kinds;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -7,7 +8,6 @@ use strata_engine::{
     Consequence, Forecast, Objection, Operation, OperationContext, Outcome, Provider, ProviderError,
     Sighting, Wanted,
 };
-use strata_resource::{Kind, is_felt};
 use strata_state::{Action, OpenEntry};
 
 use crate::cluster::Cluster;
@@ -31,14 +31,19 @@ impl GuardedProvider {
         let disturbance = match operation.action {
             Action::Update if operation.restart || operation.touches("power") => Disturbance::Restart,
             // Unplugged and plugged in elsewhere, moved to another hypervisor or storage: it should stay up, and may not.
-            Action::Update if operation.changes.iter().any(|change| is_felt(&change.path)) => {
+            Action::Update
+                if operation
+                    .changes
+                    .iter()
+                    .any(|change| operation.address.kind().rules().is_felt(&change.path)) =>
+            {
                 Disturbance::Jolt
             }
             // Its machine has left the cluster before.
             Action::Update | Action::Create | Action::Delete => return None,
         };
         let (_, cluster) = self.clusters.iter().find(|(stack, _)| operation.address.stack() == stack)?;
-        let is_node = operation.address.kind() == Kind::Vm && !cluster.options.ending;
+        let is_node = operation.address.kind() == kinds::VM && !cluster.options.ending;
         is_node.then_some((cluster, disturbance))
     }
 }

@@ -15,6 +15,7 @@ mod forecast;
 mod guard;
 mod health;
 mod installer;
+pub mod kinds;
 mod kubernetes;
 mod machine;
 mod moving;

@@ -1,6 +1,7 @@
 //! What is refused before anything is begun: lost majorities, even numbers, versions that do not follow each other, addresses that
 //! somebody has.
 
+use crate::kinds;
 use std::collections::BTreeSet;
 
 use strata_engine::{ErrorClass, Objection, Operation, ProviderError};
@@ -78,7 +79,7 @@ fn read(version: Option<&str>) -> Option<Version> {
 }
 
 fn is_control_plane(operation: &&Operation) -> bool {
-    operation.address.kind() == Kind::Machine && text(operation, "role") == Some("controlplane")
+    operation.address.kind() == kinds::MACHINE && text(operation, "role") == Some("controlplane")
 }
 
 fn versions(cluster: &Cluster, operations: &[Operation]) -> Vec<Objection> {
@@ -86,7 +87,7 @@ fn versions(cluster: &Cluster, operations: &[Operation]) -> Vec<Objection> {
     let of = |kind: Kind| operations.iter().filter(move |one| one.address.kind() == kind);
     let wanted_talos = read(Some(&cluster.options.talos_version));
     let mut told = BTreeSet::new();
-    for operation in of(Kind::Machine).filter(|one| one.action == Action::Update) {
+    for operation in of(kinds::MACHINE).filter(|one| one.action == Action::Update) {
         let (Some(from), Some(to)) = (read(live(operation, "version")), read(text(operation, "version")))
         else {
             continue;
@@ -102,7 +103,7 @@ fn versions(cluster: &Cluster, operations: &[Operation]) -> Vec<Objection> {
         }
         // The Kubernetes that stays must be one that the new Talos can run.
         let stays = version_of(cluster.options.configs.values());
-        if of(Kind::Kubernetes).next().is_none()
+        if of(kinds::KUBERNETES).next().is_none()
             && let Some(kubernetes) = read(stays.as_deref())
             && let Err(error) = check_pair(&to, &kubernetes)
             && told.insert(error.to_string())
@@ -110,7 +111,7 @@ fn versions(cluster: &Cluster, operations: &[Operation]) -> Vec<Objection> {
             found.push(against(operation, guard(error.to_string(), FITTING)));
         }
     }
-    for operation in of(Kind::Kubernetes) {
+    for operation in of(kinds::KUBERNETES) {
         let (Some(to), Some(talos)) = (read(text(operation, "version")), &wanted_talos) else { continue };
         let checked = match read(live(operation, "version")).filter(|from| *from != to) {
             Some(from) => check_kubernetes_upgrade(&from, &to, talos),
@@ -128,7 +129,7 @@ const FITTING: &str = "choose versions that fit, one minor version after the oth
 /// An even number survives no more losses than the odd one below it, and is easier to lose.
 fn majority(cluster: &Cluster, operations: &[Operation]) -> Option<Objection> {
     let count = cluster.options.nodes.iter().filter(|node| node.control_plane).count();
-    let changing = |one: &&Operation| one.address.kind() == Kind::Machine && one.action != Action::Update;
+    let changing = |one: &&Operation| one.address.kind() == kinds::MACHINE && one.action != Action::Update;
     let of_control_plane = operations.iter().filter(changing).find(is_control_plane);
     let changed = of_control_plane.or_else(|| operations.iter().find(changing))?;
     if count % 2 == 1 || cluster.options.allow_even {
@@ -144,7 +145,7 @@ fn majority(cluster: &Cluster, operations: &[Operation]) -> Option<Objection> {
 /// A node cannot go to an address that somebody has.
 async fn addresses(cluster: &Cluster, operations: &[Operation]) -> Result<Vec<Objection>, ProviderError> {
     let mut found = Vec::new();
-    let machines = || operations.iter().filter(|one| one.address.kind() == Kind::Machine);
+    let machines = || operations.iter().filter(|one| one.address.kind() == kinds::MACHINE);
     let made_anew =
         |name: &str| machines().any(|one| one.action == Action::Create && one.address.name() == name);
     for operation in machines().filter(|one| one.action != Action::Delete) {
@@ -172,7 +173,7 @@ async fn addresses(cluster: &Cluster, operations: &[Operation]) -> Result<Vec<Ob
 /// Machines of metal leave only while they can be reset.
 async fn metal(cluster: &Cluster, operations: &[Operation]) -> Result<Vec<Objection>, ProviderError> {
     let goes = |one: &&Operation| {
-        one.address.kind() == Kind::Machine && one.action == Action::Delete && !one.spec.contains_key("vm")
+        one.address.kind() == kinds::MACHINE && one.action == Action::Delete && !one.spec.contains_key("vm")
     };
     let mut found = Vec::new();
     for operation in operations.iter().filter(goes) {
@@ -222,10 +223,10 @@ async fn rebuilding(cluster: &Cluster, operations: &[Operation]) -> Result<Optio
     let known = |name: &str| cluster.options.known.iter().any(|node| node.control_plane && node.name == name);
     let made: Vec<&Operation> = operations.iter().filter(|one| one.action == Action::Create).collect();
     let is_rebuilt = |one: &&Operation| {
-        cluster.options.bootstrapped && one.address.kind() == Kind::Machine && known(one.address.name())
+        cluster.options.bootstrapped && one.address.kind() == kinds::MACHINE && known(one.address.name())
     };
     let rebuilt: Vec<&Operation> = made.iter().copied().filter(is_rebuilt).collect();
-    let begun = made.iter().find(|one| one.address.kind() == Kind::Bootstrap).copied();
+    let begun = made.iter().find(|one| one.address.kind() == kinds::BOOTSTRAP).copied();
     let Some(first) = rebuilt.first().copied().or(begun) else { return Ok(None) };
     let names: Vec<&str> = rebuilt.iter().map(|one| one.address.name()).collect();
     if let Some(etcd) = cluster.membership().await? {
@@ -235,7 +236,7 @@ async fn rebuilding(cluster: &Cluster, operations: &[Operation]) -> Result<Optio
         let replaced = |name: &&str| {
             operations.iter().any(|one| {
                 one.action == Action::Delete
-                    && one.address.kind() == Kind::Machine
+                    && one.address.kind() == kinds::MACHINE
                     && one.address.name() == *name
             })
         };

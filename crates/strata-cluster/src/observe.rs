@@ -1,5 +1,6 @@
 //! Looking at a cluster: each node once, Kubernetes once, and from that everything that is asked.
 
+use crate::kinds;
 use std::collections::{BTreeMap, BTreeSet};
 
 use sha2::{Digest, Sha256};
@@ -34,7 +35,7 @@ pub(crate) async fn observe_all(
     }
     let contacts = contacts(cluster, wanted).await?;
     let asks = |kinds: &[Kind]| wanted.iter().any(|wanted| kinds.contains(&wanted.address.kind()));
-    let etcd = match asks(&[Kind::Bootstrap]) || !cluster.is_alive() {
+    let etcd = match asks(&[kinds::BOOTSTRAP]) || !cluster.is_alive() {
         true => cluster.membership().await?,
         false => None,
     };
@@ -43,22 +44,22 @@ pub(crate) async fn observe_all(
     }
     let api = api(cluster).await?;
     let left = LeftInKubernetes::seen(cluster, &api, &contacts).await?;
-    let flux = match (&api, asks(&[Kind::Flux, Kind::Sync])) {
+    let flux = match (&api, asks(&[kinds::FLUX, kinds::SYNC])) {
         (Api::Seen, true) => cluster.kube().observe_flux().await.map_err(kube)?,
         _ => LiveFlux::default(),
     };
     let mut sightings = Vec::with_capacity(wanted.len());
     for one in wanted {
         sightings.push(match one.address.kind() {
-            Kind::Machine => machine(cluster, one, &contacts, &left, etcd.as_ref()).await?,
-            Kind::Bootstrap if etcd.is_some() => ours(one.spec.clone()),
-            Kind::Bootstrap if one.recorded.is_some() && !cluster.may_begin_again() => {
+            kinds::MACHINE => machine(cluster, one, &contacts, &left, etcd.as_ref()).await?,
+            kinds::BOOTSTRAP if etcd.is_some() => ours(one.spec.clone()),
+            kinds::BOOTSTRAP if one.recorded.is_some() && !cluster.may_begin_again() => {
                 lost_or_silent(cluster).await?
             }
-            Kind::Bootstrap => Sighting::Absent,
-            Kind::Kubernetes => whole_kubernetes(one, &contacts, &api),
-            Kind::Schematic if one.recorded.is_some() => as_recorded(one),
-            Kind::Schematic => Sighting::Absent,
+            kinds::BOOTSTRAP => Sighting::Absent,
+            kinds::KUBERNETES => whole_kubernetes(one, &contacts, &api),
+            kinds::SCHEMATIC if one.recorded.is_some() => as_recorded(one),
+            kinds::SCHEMATIC => Sighting::Absent,
             _ => match &api {
                 Api::None => Sighting::Absent,
                 Api::Silent(why) => Sighting::Silent(why.clone()),
@@ -115,7 +116,7 @@ async fn contacts(
     wanted: &[Wanted<'_>],
 ) -> Result<BTreeMap<String, Contact>, ProviderError> {
     let mut addresses: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    for one in wanted.iter().filter(|one| one.address.kind() == Kind::Machine) {
+    for one in wanted.iter().filter(|one| one.address.kind() == kinds::MACHINE) {
         let of = |spec: &Spec| spec.get("address").and_then(Value::as_text).map(str::to_owned);
         let known = one.recorded.and_then(|recorded| of(&recorded.spec));
         let place = cluster.place(one.address.name()).map(|node| node.address);
@@ -123,7 +124,7 @@ async fn contacts(
         addresses.insert(one.address.name().to_owned(), each_once(places));
     }
     // Kubernetes and etcd are asked of all nodes, whichever machines are.
-    if wanted.iter().any(|one| matches!(one.address.kind(), Kind::Kubernetes | Kind::Bootstrap)) {
+    if wanted.iter().any(|one| matches!(one.address.kind(), kinds::KUBERNETES | kinds::BOOTSTRAP)) {
         for node in cluster.places() {
             let should = cluster.wanted(&node).address;
             addresses.entry(node.name).or_insert_with(|| each_once([node.address, should]));
@@ -423,11 +424,11 @@ async fn inside(cluster: &Cluster, wanted: &Wanted<'_>, live: &LiveFlux) -> Resu
     let sighting = |spec: Option<Spec>| spec.map_or(Sighting::Absent, ours);
     Ok(match wanted.address.kind() {
         // Some controllers may be there without the others: what was begun and not ended is done again from its start.
-        Kind::Flux if wanted.recorded.is_none_or(|recorded| recorded.partial) => Sighting::Absent,
-        Kind::Flux => flux::observed_controllers(live, wanted.recorded)
+        kinds::FLUX if wanted.recorded.is_none_or(|recorded| recorded.partial) => Sighting::Absent,
+        kinds::FLUX => flux::observed_controllers(live, wanted.recorded)
             .map_or(Sighting::Absent, |(spec, facts)| with_facts(spec, facts)),
-        Kind::Sync => sighting(flux::observed_sync(live)),
-        Kind::Secret => {
+        kinds::SYNC => sighting(flux::observed_sync(live)),
+        kinds::SECRET => {
             let found = cluster.kube().get(&secret::reference(wanted.spec)).await.map_err(kube)?;
             let asked: Vec<&Spec> = [Some(wanted.spec), wanted.recorded.map(|recorded| &recorded.spec)]
                 .into_iter()

@@ -1,5 +1,6 @@
 //! The provider of a cluster's own resources.
 
+use crate::kinds;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -7,7 +8,7 @@ use strata_engine::{
     ErrorClass, Forecast, Objection, Operation, OperationContext, Outcome, Provider, ProviderError, Sighting,
     Wanted,
 };
-use strata_resource::Kind;
+
 use strata_state::{Action, OpenEntry};
 
 use crate::cluster::Cluster;
@@ -36,7 +37,7 @@ impl Provider for ClusterProvider {
     /// That etcd begins again costs everything that is in it.
     fn notices(&self, operation: &Operation) -> Vec<String> {
         let options = &self.cluster.options;
-        if operation.address.kind() != Kind::Bootstrap
+        if operation.address.kind() != kinds::BOOTSTRAP
             || operation.action != Action::Create
             || !options.bootstrapped
         {
@@ -67,26 +68,26 @@ impl Provider for ClusterProvider {
     ) -> Result<Outcome, ProviderError> {
         let cluster = self.cluster.as_ref();
         match operation.address.kind() {
-            Kind::Machine => machine::execute(cluster, operation, context).await,
-            Kind::Bootstrap => bootstrap::execute(cluster, operation, context).await,
-            Kind::Kubernetes => kubernetes::execute(cluster, operation, context).await,
-            Kind::Secret => secret::execute(cluster, operation, context).await,
-            Kind::Flux => flux::controllers(cluster, operation, context).await,
-            Kind::Sync => flux::sync(cluster, operation, context).await,
-            Kind::Schematic => schematic::execute(cluster, operation, context).await,
+            kinds::MACHINE => machine::execute(cluster, operation, context).await,
+            kinds::BOOTSTRAP => bootstrap::execute(cluster, operation, context).await,
+            kinds::KUBERNETES => kubernetes::execute(cluster, operation, context).await,
+            kinds::SECRET => secret::execute(cluster, operation, context).await,
+            kinds::FLUX => flux::controllers(cluster, operation, context).await,
+            kinds::SYNC => flux::sync(cluster, operation, context).await,
+            kinds::SCHEMATIC => schematic::execute(cluster, operation, context).await,
             other => Err(ProviderError::new(ErrorClass::Internal, format!("a cluster has no {other}"))),
         }
     }
 
     /// Workers get their certificates from control planes: they must not wait for one that does not come.
     fn skipped(&self, operation: &Operation) {
-        if operation.address.kind() == Kind::Machine {
+        if operation.address.kind() == kinds::MACHINE {
             self.cluster.gave_up(operation.address.name());
         }
     }
 
     fn forecast(&self, operation: &Operation) -> Option<Forecast> {
-        if operation.address.kind() != Kind::Machine {
+        if operation.address.kind() != kinds::MACHINE {
             return None;
         }
         forecast::of(&self.cluster, operation)

@@ -1,10 +1,11 @@
 //! A cluster that left the source, and its keys with it: what runs in VMs goes with these, and nobody can ask it.
 
+use crate::kinds;
 use async_trait::async_trait;
 use strata_engine::{
     ErrorClass, Objection, Operation, OperationContext, Outcome, Provider, ProviderError, Sighting, Wanted,
 };
-use strata_resource::Kind;
+
 use strata_state::{Action, OpenEntry};
 
 /// Stands for a cluster whose `cluster.yaml` is gone.
@@ -29,7 +30,7 @@ impl Provider for RemovedCluster {
     async fn objections(&self, operations: &[Operation]) -> Result<Vec<Objection>, ProviderError> {
         let stack = &self.stack;
         let bare_metal = operations.iter().filter(|operation| {
-            operation.address.kind() == Kind::Machine && !operation.spec.contains_key("vm")
+            operation.address.kind() == kinds::MACHINE && !operation.spec.contains_key("vm")
         });
         Ok(bare_metal
             .map(|operation| Objection {

@@ -1,10 +1,11 @@
 //! What would break a node or a cluster that runs: refused in the plan, with the reason and the way (`strata_talos::running` has the table).
 
+use crate::kinds;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::PoisonError;
 
 use strata_engine::{Objection, Operation};
-use strata_resource::{Kind, Spec, Value};
+use strata_resource::{Spec, Value};
 use strata_state::Action;
 use strata_talos::MachineConfig;
 use strata_talos::running::{ARCHITECTURE, CLUSTER_NAME, ROLE, SECURE_BOOT, Scope, Setting, broken_by};
@@ -17,7 +18,7 @@ pub(crate) fn objections(cluster: &Cluster, operations: &[Operation]) -> Vec<Obj
     let mut found = renamed(cluster, operations);
     let seen = cluster.seen.lock().unwrap_or_else(PoisonError::into_inner);
     let mut told_of = BTreeSet::new();
-    for operation in operations.iter().filter(|one| one.address.kind() == Kind::Machine) {
+    for operation in operations.iter().filter(|one| one.address.kind() == kinds::MACHINE) {
         let name = operation.address.name();
         for setting in of_machine(cluster, operation, operations, &seen) {
             let subject = match setting.scope {
@@ -42,7 +43,7 @@ fn refused(cluster: &Cluster, operation: &Operation, setting: &Setting, subject:
 
 /// A cluster that has another name in the state is that one, and not the one that the source asks for.
 fn renamed(cluster: &Cluster, operations: &[Operation]) -> Vec<Objection> {
-    let former = |one: &&Operation| one.address.kind() == Kind::Bootstrap && one.action == Action::Delete;
+    let former = |one: &&Operation| one.address.kind() == kinds::BOOTSTRAP && one.action == Action::Delete;
     let gone = operations.iter().find(former).filter(|gone| gone.address.name() != cluster.name());
     // What an earlier version left of a name that nobody uses any more is only forgotten.
     let gone = gone.filter(|_| !cluster.options.bootstrapped_as.contains(cluster.name()));
@@ -64,7 +65,7 @@ fn of_machine(
             let anew = operations.iter().find(same);
             let becomes = anew.and_then(|anew| text(&anew.spec, "role"));
             let changes = becomes.is_some() && becomes != text(&operation.spec, "role");
-            let of_vm = |one: &Operation| one.address.kind() == Kind::Vm && one.address.name() == name;
+            let of_vm = |one: &Operation| one.address.kind() == kinds::VM && one.address.name() == name;
             let stays = !operations.iter().any(|one| of_vm(one) && one.action == Action::Delete);
             return if changes && stays { vec![&ROLE] } else { Vec::new() };
         }

@@ -1,10 +1,11 @@
 //! The address that control planes share: before it is used for the first time the network is asked whether somebody has it.
 
+use crate::kinds;
 use std::sync::PoisonError;
 use std::time::Duration;
 
 use strata_engine::{Objection, Operation, ProviderError};
-use strata_resource::Kind;
+
 use strata_state::Action;
 
 use crate::cluster::Cluster;
@@ -18,10 +19,10 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// In the plan: where etcd is to be bootstrapped, and where control planes are given an address that none of them knows yet.
 pub(crate) async fn objection(cluster: &Cluster, operations: &[Operation]) -> Option<Objection> {
     let begins = |one: &&Operation| {
-        one.address.kind() == Kind::Bootstrap && one.action == Action::Create && !cluster.is_alive()
+        one.address.kind() == kinds::BOOTSTRAP && one.action == Action::Create && !cluster.is_alive()
     };
     let takes = |one: &&Operation| {
-        one.address.kind() == Kind::Machine && one.action == Action::Update && tells(one) && !knows(cluster)
+        one.address.kind() == kinds::MACHINE && one.action == Action::Update && tells(one) && !knows(cluster)
     };
     let operation = operations.iter().find(begins).or_else(|| operations.iter().find(takes))?;
     let error = refuse_taken(cluster).await.err()?;

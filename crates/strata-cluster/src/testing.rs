@@ -73,7 +73,7 @@ pub(crate) fn spec(fields: &[(&str, &str)]) -> Spec {
 pub(crate) fn operation(action: Action, at: &str, fields: &[(&str, &str)]) -> Operation {
     Operation {
         action,
-        address: at.parse().unwrap_or_else(|error| panic!("{at}: {error}")),
+        address: address(at),
         target: "lab".to_owned(),
         lineage: Lineage::derive("repository", "lab"),
         spec: spec(fields),
@@ -107,4 +107,11 @@ pub(crate) fn recorded(spec: Spec, partial: bool) -> StateResource {
         partial,
         deposed: Vec::new(),
     }
+}
+
+fn address(at: &str) -> strata_resource::Address {
+    static VM: strata_resource::KindTable = strata_resource::KindTable::new("vm", "", &[]);
+    crate::kinds::register();
+    strata_resource::register_kinds(&[&VM]);
+    at.parse().unwrap_or_else(|error| panic!("{at}: {error}"))
 }

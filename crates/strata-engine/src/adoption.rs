@@ -71,7 +71,9 @@ impl LockedRun {
 /// The record of an object as if we had made it. It carries no mark: whether it has one is seen by looking.
 fn on_trial(resource: &Resource, proof: &Spec) -> StateResource {
     let mut spec = stored_spec(&resource.spec);
-    spec.remove("mark");
+    if let Some(mark) = resource.kind().table().mark_field() {
+        spec.remove(mark);
+    }
     StateResource {
         target: resource.target.clone(),
         spec,
@@ -124,10 +126,8 @@ impl Adoption {
             }
         }
         let refused = &self.refused;
-        self.records.retain(|address, record| {
-            !refused.contains_key(address) && (!address.kind().is_guest() || has_proof(record))
-        });
-        for address in proofs.keys().filter(|address| address.kind().is_guest()) {
+        self.records.retain(|address, record| !refused.contains_key(address) && has_proof(address, record));
+        for address in proofs.keys().filter(|address| address.kind().table().is_proven_by_facts()) {
             let unproven = !self.records.contains_key(address)
                 && !self.refused.contains_key(address)
                 && !state.resources.contains_key(address)
@@ -145,7 +145,8 @@ impl Adoption {
         let (Some(mut record), Some(observed)) = (step.becomes.clone(), &step.observed) else { return };
         let mut changes = step.changes.clone();
         // The mark comes with the first change.
-        changes.retain(|change| !(change.path.starts_with(&["mark"]) && change.before.is_none()));
+        let mark = step.address.kind().table().mark_field();
+        changes.retain(|change| !(change.path.first() == mark && mark.is_some() && change.before.is_none()));
         for change in &step.changes {
             put(&mut record.spec, change.path.keys(), change.before.as_ref());
         }
@@ -155,8 +156,9 @@ impl Adoption {
     }
 }
 
-fn has_proof(record: &StateResource) -> bool {
-    ["uuid", "hwaddr"].iter().any(|fact| record.facts.contains_key(*fact))
+fn has_proof(address: &Address, record: &StateResource) -> bool {
+    let table = address.kind().table();
+    !table.is_proven_by_facts() || table.proof_facts.iter().any(|fact| record.facts.contains_key(*fact))
 }
 
 fn put(spec: &mut Spec, path: &[String], value: Option<&Value>) {

@@ -4,7 +4,7 @@ mod step;
 
 use futures::stream::{FuturesUnordered, StreamExt};
 use serde::Serialize;
-use strata_resource::{Address, Value, identity_of, stored_spec};
+use strata_resource::{Address, Value, stored_spec};
 use strata_state::{Effect, JournalRecord, OpenEntry, StateResource};
 
 use crate::events::Event;
@@ -244,12 +244,13 @@ impl LockedRun {
     }
 }
 
-/// The identity, and the hypervisor: where recovery looks for tasks.
+/// The identity, and where recovery looks for tasks.
 fn entry_identity(step: &Step) -> strata_resource::Spec {
-    let mut identity = identity_of(step.address.kind(), &step.spec);
-    for field in ["node", "clone"] {
-        if let Some(value) = step.spec.get(field) {
-            identity.insert(field.to_owned(), value.stored());
+    let table = step.address.kind().table();
+    let mut identity = table.identity_of(&step.spec);
+    for field in table.journal_fields {
+        if let Some(value) = step.spec.get(*field) {
+            identity.insert((*field).to_owned(), value.stored());
         }
     }
     identity

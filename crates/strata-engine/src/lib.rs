@@ -28,7 +28,6 @@ pub use binding::{DrivenPlan, PlanFile, PlannedStack, StalePlan};
 pub use drift::{Drift, DriftKind};
 pub use events::{Event, EventSink};
 pub use plan::{Plan, Problem, ProblemKind, Step, StepAction, Summary};
-pub use planner::silence::WIPED;
 pub use planner::{PlanRequest, make_plan};
 pub use provider::{
     Consequence, ErrorClass, Forecast, Objection, Observed, Operation, OperationContext, Outcome, Provider,
@@ -40,3 +39,13 @@ pub use run::{Clock, EngineError, LockedRun, Providers, Run, StackView};
 pub use schedule::Limits;
 pub use stop::StopSignal;
 pub use strata_state::{Action, OpenEntry};
+
+#[cfg(test)]
+mod test_kinds {
+    /// An address of a kind of the real providers.
+    pub(crate) fn address(text: &str) -> strata_resource::Address {
+        strata_proxmox::kinds::register();
+        strata_cluster::kinds::register();
+        text.parse().unwrap_or_else(|error| panic!("{text}: {error}"))
+    }
+}

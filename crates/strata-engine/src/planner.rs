@@ -16,8 +16,8 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use strata_resource::{
-    Address, ChangeEffect, FieldChange, Kind, Lineage, Resource, ResourceGraph, RestartPolicy, Spec, Value,
-    diff_specs, diff_unfinished,
+    Address, ChangeEffect, FieldChange, Kind, Lineage, Purpose, Resource, ResourceGraph, RestartPolicy, Spec,
+    Value, diff_specs, diff_unfinished,
 };
 use strata_state::{DeposedObject, OpenEntry, StateDocument, StateResource};
 
@@ -206,12 +206,7 @@ impl<'a> Planner<'a> {
     fn create(&mut self, resource: &Resource, recorded: Option<&StateResource>) {
         let mut step = self.step(resource, StepAction::Create, recorded);
         if recorded.is_some() {
-            let reason = match resource.kind() {
-                Kind::Bootstrap => "etcd was bootstrapped once, and is lost",
-                Kind::Kubernetes => "it went with its etcd",
-                Kind::Machine => "it has no configuration any more",
-                _ => "it is gone: somebody else deleted it",
-            };
+            let reason = resource.kind().table().gone;
             step.reasons.push(reason.to_owned());
         }
         self.remade.insert(resource.address.clone());
@@ -254,9 +249,9 @@ impl<'a> Planner<'a> {
         // Only what we applied can have changed: a guest that was found or left unfinished is brought to its spec as it is.
         let recreate = resource.on_change == RestartPolicy::Recreate
             && recorded.is_some_and(|recorded| !recorded.partial)
-            && diff.changes.iter().any(is_cloud_init);
+            && diff.changes.iter().any(|change| is_read_at_boot(resource.kind(), change));
         let wiped = self.is_wiped(resource);
-        if effect(ChangeEffect::Replace) && recorded.is_none() && adopts(resource) {
+        if effect(ChangeEffect::Replace) && recorded.is_none() && adopts(resource.kind(), &resource.spec) {
             return self.unlike(resource, &diff.changes);
         }
         let outdated = recorded.and_then(|recorded| self.outdated(resource, recorded));
@@ -270,7 +265,7 @@ impl<'a> Planner<'a> {
                 changes.extend(outdated.changes);
                 outdated.reason
             });
-            if reason.is_some() && resource.kind() == Kind::Image {
+            if reason.is_some() && resource.kind().table().content.is_some() {
                 self.recast.insert(resource.address.clone());
             }
             self.replace(resource, &recorded, observed, changes);
@@ -284,8 +279,11 @@ impl<'a> Planner<'a> {
         if self.refuse(resource, diff.refusals) && diff.changes.is_empty() {
             return;
         }
-        let stays_running = runs(resource.spec.get("power").or(observed.spec.get("power")))
-            && runs(observed.spec.get("power"));
+        let power = |spec: &'_ Spec| {
+            resource.kind().table().field_for(Purpose::Power).and_then(|field| spec.get(field)).cloned()
+        };
+        let stays_running =
+            runs(power(&resource.spec).or_else(|| power(&observed.spec))) && runs(power(&observed.spec));
         if stays_running {
             // Sent again, it would wait for a restart: a server cannot see that it is the same.
             restart::drop_begun_alike(resource, recorded, observed, &mut diff.changes);
@@ -303,11 +301,11 @@ impl<'a> Planner<'a> {
             let pending = needs.waiting.join(", ");
             step.reasons.push(format!("it waits for a restart to take up: {pending}"));
         }
-        if recorded.is_none() && adopts(resource) && !observed.spec.contains_key("mark") {
+        let table = resource.kind().table();
+        let is_marked = table.mark_field().is_some_and(|mark| observed.spec.contains_key(mark));
+        if recorded.is_none() && adopts(resource.kind(), &resource.spec) && !is_marked {
             step.reasons.push("it is there already and is taken over: `adopt` says so".to_owned());
-        } else if recorded.is_none()
-            && (observed.spec.contains_key("mark") || !resource.kind().is_datacenter())
-        {
+        } else if recorded.is_none() && (is_marked || !table.is_adoptable()) {
             step.reasons.push("it is there and ours by its mark, but not in the state".to_owned());
         } else if recorded.is_some_and(|recorded| recorded.partial) {
             step.reasons.push("an interrupted run left it unfinished".to_owned());
@@ -321,7 +319,7 @@ impl<'a> Planner<'a> {
         let mut becomes = self.becomes(resource, recorded);
         keep_sources(&resource.address, &mut becomes.spec, recorded.map(|recorded| &recorded.spec));
         becomes.facts = observed.facts.clone();
-        if recorded.is_some_and(|recorded| same_record(recorded, &becomes)) {
+        if recorded.is_some_and(|recorded| same_record(resource.kind(), recorded, &becomes)) {
             self.unchanged += 1;
             return;
         }
@@ -341,7 +339,7 @@ impl<'a> Planner<'a> {
         let kind = resource.kind();
         let elsewhere = Place::of_record(kind, recorded) != Place::of(kind, &resource.target, &resource.spec);
         // Two objects cannot be in one place.
-        let later = kind.creates_before_delete() && elsewhere;
+        let later = kind.table().create_first && elsewhere;
         let action = if later { StepAction::DeleteFormer } else { StepAction::Delete };
         let mut delete = self.removal(&resource.address, recorded, observed.clone(), action);
         delete.replacement = true;
@@ -351,7 +349,7 @@ impl<'a> Planner<'a> {
         let mut create = self.step(resource, StepAction::Create, None);
         create.replacement = true;
         create.reasons = replacement_reasons(resource, recorded, &changes);
-        if kind == Kind::Image {
+        if kind.table().content.is_some() {
             create.reasons.extend(self.made_from_former(resource, recorded));
         }
         create.changes = changes;
@@ -363,13 +361,13 @@ impl<'a> Planner<'a> {
 
 /// What was taken over carries no mark until something else about it changes: the resource without one, if it is as it should be.
 fn unmarked(resource: &Resource, recorded: Option<&StateResource>, observed: &Observed) -> Option<Resource> {
-    const MARK: &str = "mark";
-    let recorded = recorded.filter(|recorded| !recorded.partial && !recorded.spec.contains_key(MARK))?;
-    if !resource.spec.contains_key(MARK) || observed.spec.contains_key(MARK) || !observed.pending.is_empty() {
+    let mark = resource.kind().table().mark_field()?;
+    let recorded = recorded.filter(|recorded| !recorded.partial && !recorded.spec.contains_key(mark))?;
+    if !resource.spec.contains_key(mark) || observed.spec.contains_key(mark) || !observed.pending.is_empty() {
         return None;
     }
     let mut unmarked = resource.clone();
-    unmarked.spec.remove(MARK);
+    unmarked.spec.remove(mark);
     let rules = resource.kind().rules();
     let diff = diff_specs(rules, &unmarked.spec, Some(&recorded.spec), &observed.spec);
     diff.is_empty().then_some(unmarked)
@@ -390,28 +388,29 @@ fn replacement_reasons(
     if recorded.target != resource.target {
         reasons.push(format!("it moves from target `{}` to `{}`", recorded.target, resource.target));
     }
-    if reasons.is_empty() && changes.iter().any(is_cloud_init) {
+    if reasons.is_empty() && changes.iter().any(|change| is_read_at_boot(resource.kind(), change)) {
         reasons.push("its cloud-init data changed, and `onChange` is `recreate`".to_owned());
     }
     reasons
 }
 
 /// The source says that what is there already is to be taken over.
-fn adopts(resource: &Resource) -> bool {
-    resource.spec.get("adopt").and_then(Value::as_bool) == Some(true)
+fn adopts(kind: Kind, spec: &Spec) -> bool {
+    let field = kind.table().field_for(Purpose::Adopt);
+    field.and_then(|field| spec.get(field)).and_then(Value::as_bool) == Some(true)
 }
 
 fn is_complete(spec: &Spec) -> bool {
     spec.values().all(|value| value.unfilled().is_none())
 }
 
-fn runs(power: Option<&Value>) -> bool {
-    power.and_then(Value::as_text) == Some("running")
+fn runs(power: Option<Value>) -> bool {
+    power.as_ref().and_then(Value::as_text) == Some("running")
 }
 
-/// Data that a guest reads only at its first boot.
-fn is_cloud_init(change: &FieldChange) -> bool {
-    change.path.starts_with(&["cloudinit"]) || change.path.starts_with(&["cdroms"])
+/// Data that a guest reads only while it boots.
+fn is_read_at_boot(kind: Kind, change: &FieldChange) -> bool {
+    kind.rules().is_below(&change.path, |rule| rule.read_at_boot)
 }
 
 #[cfg(test)]

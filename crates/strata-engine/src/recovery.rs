@@ -1,7 +1,7 @@
 //! Closes what an interrupted run left open, by looking at the remote (docs/ownership.md has the table).
 
 use serde::Serialize;
-use strata_resource::{Address, Kind, Spec, claimed_spec};
+use strata_resource::{Address, Spec, claimed_spec};
 use strata_state::{Action, DeposedObject, Effect, JournalRecord, OpenEntry, StateDocument, StateResource};
 
 use crate::events::Event;
@@ -92,11 +92,11 @@ pub(crate) async fn sight(
 
 /// What an open create was to make; of what is always there and only changed, what it was to become.
 pub(crate) fn begun_spec(entry: &OpenEntry) -> Option<&Spec> {
-    let network = entry.address.kind() == Kind::Network;
+    let staged = entry.address.kind().table().staged;
     match &entry.becomes {
-        Some(becomes) if network || entry.action == Action::Create => Some(&becomes.spec),
+        Some(becomes) if staged || entry.action == Action::Create => Some(&becomes.spec),
         // Also a removal stages its changes: that one was begun says whose they are.
-        None if network => Some(&entry.identity),
+        None if staged => Some(&entry.identity),
         _ => None,
     }
 }
@@ -157,7 +157,7 @@ fn begun_create(entry: &OpenEntry, observed: &Observed, document: &StateDocument
     }
     let facts = observed.facts.clone();
     // What one request makes is there as a whole, with what cannot be read back.
-    let partial = !kind.is_made_at_once();
+    let partial = !kind.table().at_once;
     Effect::Put(Box::new(StateResource { facts, partial, deposed, ..(**becomes).clone() }))
 }
 
@@ -171,13 +171,15 @@ pub(crate) fn begun_update(entry: &OpenEntry, seen: Option<&Spec>, document: &St
         // Ours by its mark, by `adopt`, or, as the network of a host, by its first change: known from now on.
         let facts = seen.unwrap_or(&becomes.facts).clone();
         let first = StateResource { partial: true, facts, ..(**becomes).clone() };
-        // Of a token nobody may know the value: it stays unknown, and the next plan makes it anew.
-        let is_kept = kind.is_guest() || (kind.is_datacenter() && kind != Kind::Token);
-        return if is_kept { Effect::Put(Box::new(first)) } else { Effect::Unchanged };
+        return if kind.table().recorded_when_begun {
+            Effect::Put(Box::new(first))
+        } else {
+            Effect::Unchanged
+        };
     };
     let spec = claimed_spec(kind.rules(), &known.spec, &becomes.spec);
     // What is staged or not reloaded on a host is not seen by its fields: the record says that something is open.
-    let partial = known.partial || kind == Kind::Network;
+    let partial = known.partial || kind.table().staged;
     let same = spec == known.spec && partial == known.partial;
     if same || Place::of_record(kind, known) != Place::of_entry(entry) {
         return Effect::Unchanged;
@@ -185,10 +187,10 @@ pub(crate) fn begun_update(entry: &OpenEntry, seen: Option<&Spec>, document: &St
     Effect::Put(Box::new(StateResource { spec, partial, ..known.clone() }))
 }
 
-/// A removal that may have been done in part; only of a network does that have to be remembered.
+/// A removal that may have been done in part; only of what is staged does that have to be remembered.
 fn begun_delete(entry: &OpenEntry, document: &StateDocument) -> Effect {
     match document.resources.get(&entry.address) {
-        Some(known) if entry.address.kind() == Kind::Network => {
+        Some(known) if entry.address.kind().table().staged => {
             Effect::Put(Box::new(StateResource { partial: true, ..known.clone() }))
         }
         _ => Effect::Unchanged,

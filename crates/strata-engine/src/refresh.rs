@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use futures::future::try_join_all;
-use strata_resource::{Address, Kind, Lineage, ResourceGraph, Spec, Value, secret_like};
+use strata_resource::{Address, Lineage, ResourceGraph, Spec, Value, secret_like};
 use strata_secret::DigestKey;
 use strata_state::{OpenEntry, StateDocument, StateResource};
 
@@ -144,15 +144,14 @@ fn questions<'a>(
     for (address, recorded) in &state.resources {
         if graph.get(address).is_none() {
             // What is staged on a host is ours only where something is open.
-            let of_network =
-                open.iter().find(|entry| entry.address == *address && address.kind() == Kind::Network);
+            let staged = open.iter().find(|entry| entry.address == *address && address.kind().table().staged);
             questions.push(Question {
                 slot: Slot::Current,
                 address,
                 target: &recorded.target,
                 spec: &recorded.spec,
                 recorded: Some(Cow::Borrowed(recorded)),
-                begun: of_network.and_then(begun_spec),
+                begun: staged.and_then(begun_spec),
             });
         }
         questions.extend(recorded.deposed.iter().map(|former| Question {

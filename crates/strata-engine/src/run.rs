@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use strata_resource::{Lineage, ResourceGraph};
+use strata_resource::{Lineage, Resource, ResourceGraph};
 use strata_secret::DigestKey;
 use strata_state::{
     Action, JournalTally, LockOwner, LockedState, ReplayedState, StateDocument, Store, StoreError, replay,
@@ -214,6 +214,9 @@ impl Run {
         stack: &StackView,
         state: &ReplayedState,
     ) -> Result<Plan, EngineError> {
+        if let Some(defect) = stack.graph.iter().find_map(not_of_its_kind) {
+            return Err(EngineError::Lint(defect));
+        }
         let live = self.look(&stack.graph, state, &stack.lineage).await?;
         let mut plan = make_plan(&PlanRequest {
             graph: &stack.graph,
@@ -266,6 +269,12 @@ impl Run {
             }
         }
     }
+}
+
+/// A field that the table of its kind does not have: nobody could say what a change of it means.
+fn not_of_its_kind(resource: &Resource) -> Option<String> {
+    let unknown = resource.kind().rules().unknown_in(&resource.spec);
+    (!unknown.is_empty()).then(|| format!("`{}`: {}", resource.address, unknown.join("; ")))
 }
 
 async fn read_state(

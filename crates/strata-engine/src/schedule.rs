@@ -184,7 +184,7 @@ mod tests {
 
     fn step(index: usize, needs: &[usize], limits: &[&str]) -> Step {
         Step {
-            address: Address::new(None, "s", Kind::Vm, &index.to_string()),
+            address: Address::new(None, "s", Kind::named("vm"), &index.to_string()),
             action: StepAction::Create,
             target: "pve".into(),
             stage: Stage::Compute,

@@ -23,6 +23,7 @@ mod storage;
 mod token;
 mod visible;
 
+use crate::kinds;
 use std::collections::{BTreeMap, BTreeSet};
 
 use futures::stream::{self, StreamExt, TryStreamExt};
@@ -44,21 +45,21 @@ pub(crate) use self::token::unready_keepers;
 
 fn family_of(kind: Kind) -> Option<&'static dyn Family> {
     Some(match kind {
-        Kind::Pool => &access::POOL,
-        Kind::Role => &access::ROLE,
-        Kind::Group => &access::GROUP,
-        Kind::User => &access::USER,
-        Kind::Token => &token::TOKEN,
-        Kind::Acl => &acl::ACL,
-        Kind::Storage => &storage::STORAGE,
-        Kind::Mapping => &storage::MAPPING,
-        Kind::Dns => &host::DNS,
-        Kind::Timezone => &host::TIMEZONE,
-        Kind::Network => &network::NETWORK,
-        Kind::Firewall => &firewall::FIREWALL,
-        Kind::Alias => &firewall::ALIAS,
-        Kind::Ipset => &rules::IPSET,
-        Kind::SecurityGroup => &rules::SECURITY_GROUP,
+        kinds::POOL => &access::POOL,
+        kinds::ROLE => &access::ROLE,
+        kinds::GROUP => &access::GROUP,
+        kinds::USER => &access::USER,
+        kinds::TOKEN => &token::TOKEN,
+        kinds::ACL => &acl::ACL,
+        kinds::STORAGE => &storage::STORAGE,
+        kinds::MAPPING => &storage::MAPPING,
+        kinds::DNS => &host::DNS,
+        kinds::TIMEZONE => &host::TIMEZONE,
+        kinds::NETWORK => &network::NETWORK,
+        kinds::FIREWALL => &firewall::FIREWALL,
+        kinds::ALIAS => &firewall::ALIAS,
+        kinds::IPSET => &rules::IPSET,
+        kinds::SECURITY_GROUP => &rules::SECURITY_GROUP,
         _ => return None,
     })
 }
@@ -115,7 +116,7 @@ async fn look_at_kind(
 fn judged(family: &dyn Family, wanted: &Wanted<'_>, live: &BTreeMap<String, LiveObject>) -> Sighting {
     let found = family.key(wanted.spec).and_then(|key| live.get(&key));
     match wanted.address.kind() {
-        Kind::Network => network::judge(wanted, found),
+        kinds::NETWORK => network::judge(wanted, found),
         _ => ownership::judge(family, wanted, found),
     }
 }
@@ -149,8 +150,8 @@ pub(crate) async fn execute(work: &Work<'_>) -> Result<Outcome, ProviderError> {
         return Err(work.internal("nothing is known about its kind"));
     };
     match kind {
-        Kind::Token => token::execute(work).await,
-        Kind::Network => network::execute(work).await,
+        kinds::TOKEN => token::execute(work).await,
+        kinds::NETWORK => network::execute(work).await,
         _ => converge::converge(work, family).await,
     }
 }

@@ -16,8 +16,9 @@ mod template;
 mod update;
 mod work;
 
+use crate::kinds;
 use strata_engine::{Operation, OperationContext, Outcome, ProviderError};
-use strata_resource::Kind;
+
 use strata_state::Action;
 
 use crate::client::Client;
@@ -33,10 +34,10 @@ pub(crate) async fn execute(
 ) -> Result<Outcome, ProviderError> {
     let work = Work { client, operation, context };
     match (operation.address.kind(), operation.action) {
-        (kind, _) if kind.is_datacenter() => datacenter::execute(&work).await,
-        (Kind::Image, Action::Create | Action::Update) => image::create(&work).await,
-        (Kind::Cidata, Action::Create | Action::Update) => cidata::create(&work).await,
-        (Kind::Image | Kind::Cidata, Action::Delete) => image::delete(&work).await,
+        (kind, _) if kinds::is_datacenter(kind) => datacenter::execute(&work).await,
+        (kinds::IMAGE, Action::Create | Action::Update) => image::create(&work).await,
+        (kinds::CIDATA, Action::Create | Action::Update) => cidata::create(&work).await,
+        (kinds::IMAGE | kinds::CIDATA, Action::Delete) => image::delete(&work).await,
         (_, Action::Create) => create::create(&work).await,
         (_, Action::Update) => update::update(&work).await,
         (_, Action::Delete) => delete::delete(&work).await,

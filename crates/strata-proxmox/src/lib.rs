@@ -12,6 +12,7 @@ mod datacenter;
 mod execute;
 mod firewall;
 mod guest;
+pub mod kinds;
 mod marked;
 mod media;
 mod observe;

@@ -110,14 +110,15 @@ mod tests {
 
     fn dispute(kind: GuestKind, facts: Option<(&str, &str)>, config: &[(&str, &str)]) -> Option<String> {
         let lineage = Lineage::derive("r", "dev/web");
-        let address: Address = "web/vm/web-1".parse().unwrap();
+        let address = crate::kinds::address("web/vm/web-1");
         let facts: Option<Spec> = facts.map(|(key, value)| [(key.to_owned(), Value::text(value))].into());
         let claim = Claim { lineage: &lineage, address: &address, facts: facts.as_ref() };
         claim.dispute(&guest(kind), &live(config))
     }
 
     fn mark(vmid: u32, address: &str) -> String {
-        Mark::new(&Lineage::derive("r", "dev/web"), &address.parse().unwrap(), vmid).join_to_notes("by hand")
+        Mark::new(&Lineage::derive("r", "dev/web"), &crate::kinds::address(address), vmid)
+            .join_to_notes("by hand")
     }
 
     #[test]
@@ -150,7 +151,7 @@ mod tests {
         );
         assert_eq!(marked(&mark(9100, "web/vm/web-2")).unwrap(), "its mark names `web/vm/web-2`");
         assert_eq!(marked("mine").unwrap(), "it carries no mark of ours");
-        let foreign = Mark::new(&Lineage::derive("other", "x"), &"web/vm/web-1".parse().unwrap(), 9100);
+        let foreign = Mark::new(&Lineage::derive("other", "x"), &crate::kinds::address("web/vm/web-1"), 9100);
         assert!(marked(&foreign.to_string()).unwrap().starts_with("it belongs to another state"));
     }
 
@@ -166,8 +167,8 @@ mod tests {
         );
         assert_eq!(dispute(GuestKind::Qemu, promised("web"), &[("name", "web")]), None);
         // Somebody else's mark is stronger than what a file says.
-        let foreign =
-            Mark::new(&Lineage::derive("other", "x"), &"web/vm/web-1".parse().unwrap(), 9100).to_string();
+        let foreign = Mark::new(&Lineage::derive("other", "x"), &crate::kinds::address("web/vm/web-1"), 9100)
+            .to_string();
         assert!(
             dispute(GuestKind::Qemu, promised("BC:24:11:00:00:01"), &[net, ("description", &foreign)])
                 .is_some()

@@ -40,7 +40,7 @@ pub(crate) async fn settle(
         context.progress(&format!("waiting for a task of the interrupted run: {} {}", upid.kind, upid.id));
         wait_for(client, &upid, PATIENCE).await?;
     }
-    if entry.address.kind().is_datacenter() {
+    if crate::kinds::is_datacenter(entry.address.kind()) {
         // Everything else about them is done when it is answered.
         return Ok(());
     }

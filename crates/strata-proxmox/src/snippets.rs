@@ -1,9 +1,10 @@
 //! Documents of cloud-init that somebody else brought as snippets, by SSH. For a guest that was taken over they stand for the ISO that
 //! Strata would bring, until the documents change: another drive with the same in it would only restart the guest.
 
+use crate::kinds;
 use sha2::{Digest, Sha256};
 use strata_engine::{Action, ErrorClass, Observed, Operation, ProviderError, Sighting, Wanted};
-use strata_resource::{Address, Kind, Spec, Value};
+use strata_resource::{Address, Spec, Value};
 use strata_state::StateResource;
 
 use crate::codec::LiveConfig;
@@ -58,7 +59,7 @@ pub(crate) fn settle(wanted: &[Wanted<'_>], sightings: &mut [Sighting]) {
         let stands = sightings.iter().any(|sighting| {
             matches!(sighting, Sighting::Ours(observed) if text(&observed.facts, SNIPPETS) == Some(volume))
         });
-        if asked.address.kind() == Kind::Cidata && stands && matches!(sightings[index], Sighting::Absent) {
+        if asked.address.kind() == kinds::CIDATA && stands && matches!(sightings[index], Sighting::Absent) {
             sightings[index] = Sighting::Ours(in_place(asked, volume));
         }
     }
@@ -79,7 +80,7 @@ fn in_place(asked: &Wanted<'_>, volume: &str) -> Observed {
 /// A guest cannot be made anew from snippets that stand for an ISO which nobody brings.
 pub(crate) fn left_behind(operations: &[Operation]) -> Vec<ProviderError> {
     let brought = |volume: &str| {
-        let mut isos = operations.iter().filter(|operation| operation.address.kind() == Kind::Cidata);
+        let mut isos = operations.iter().filter(|operation| operation.address.kind() == kinds::CIDATA);
         isos.any(|operation| text(&operation.spec, "volume") == Some(volume))
     };
     let of = |operation: &Operation| {
@@ -89,7 +90,7 @@ pub(crate) fn left_behind(operations: &[Operation]) -> Vec<ProviderError> {
             return None;
         }
         let address = &operation.address;
-        let iso = Address::new(address.environment(), address.stack(), Kind::Cidata, address.name());
+        let iso = Address::new(address.environment(), address.stack(), kinds::CIDATA, address.name());
         let message = format!("`{address}` would be made anew, and its documents of cloud-init are snippets");
         let mut error = ProviderError::new(ErrorClass::Refused, message)
             .hint(format!("`strata state rm {iso}` lets Strata bring them as an ISO; then plan again"));
@@ -140,7 +141,7 @@ mod tests {
         assert!(gone.spec.is_empty() && gone.facts.is_empty());
 
         let lineage = Lineage::derive("r", "dev/web");
-        let (vm, iso): (Address, Address) = ("web/vm/a".parse().unwrap(), "web/cidata/a".parse().unwrap());
+        let (vm, iso) = (crate::kinds::address("web/vm/a"), crate::kinds::address("web/cidata/a"));
         let volume =
             spec(serde_json::json!({"volume": ISO, "storage": "local", "node": "pve1", "vmid": 9110}));
         let known_iso = recorded(&volume);

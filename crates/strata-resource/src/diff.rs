@@ -196,7 +196,52 @@ fn shrinks(rule: &FieldRule, desired: Option<&Value>, live: Option<&Value>) -> O
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Kind;
+    use crate::{Kind, KindTable, fields, register_kinds};
+
+    /// A kind with each sort of rule.
+    static GUEST: KindTable = KindTable::new(
+        "diff-guest",
+        "",
+        fields! {
+            /// .
+            "name": Text => InPlace;
+            /// .
+            "tags": List => InPlace [set];
+            /// .
+            "onboot": Bool => InPlace [off_by_default];
+            /// .
+            "pool": Text => InPlace;
+            /// .
+            "startup.*": Int => InPlace;
+            /// .
+            "options.*": Text => Restart;
+            /// .
+            "cpu.type": Text => Restart;
+            /// .
+            "cpu.cores": Int => Restart [default_int(1)];
+            /// .
+            "disks.*": Map => InPlace [slot];
+            /// .
+            "disks.*.size": Int => Grow [bytes];
+            /// .
+            "disks.*.ssd": Bool => Restart [off_by_default];
+            /// .
+            "networks.*": Map => InPlace [slot];
+            /// .
+            "networks.*.*": Any => InPlace;
+            /// .
+            "cloudinit.password": Text => Restart [write_only];
+            /// .
+            "cloudinit.*": Any => Restart;
+            /// .
+            "config.*": Any => InPlace [slot];
+        },
+    );
+
+    fn guest() -> &'static KindRules {
+        register_kinds(&[&GUEST]);
+        Kind::named("diff-guest").rules()
+    }
 
     fn spec(json: serde_json::Value) -> Spec {
         serde_json::from_value(json).unwrap()
@@ -207,15 +252,15 @@ mod tests {
     fn a15_a_change_without_a_rule_is_refused() {
         use serde_json::json;
         let (new, old) = (spec(json!({"strange": "new"})), spec(json!({"strange": "old"})));
-        let diff = diff_specs(Kind::Vm.rules(), &new, Some(&old), &old);
+        let diff = diff_specs(guest(), &new, Some(&old), &old);
         assert!(diff.changes.is_empty(), "{diff:?}");
         assert_eq!(diff.refusals[0].path.to_string(), "strange");
         assert!(diff.refusals[0].reason.contains("no rule says"), "{diff:?}");
-        let gone = diff_specs(Kind::Vm.rules(), &Spec::new(), Some(&old), &old);
+        let gone = diff_specs(guest(), &Spec::new(), Some(&old), &old);
         assert_eq!((gone.changes.len(), gone.refusals.len()), (1, 0));
         // What is in a document is that of its document.
         let machine = |text: &str| spec(json!({"config": {"v1alpha1": {"machine": {"any": text}}}}));
-        let diff = diff_specs(Kind::Machine.rules(), &machine("new"), Some(&machine("old")), &machine("old"));
+        let diff = diff_specs(guest(), &machine("new"), Some(&machine("old")), &machine("old"));
         assert_eq!((diff.changes.len(), diff.refusals.len()), (1, 0));
     }
 
@@ -225,7 +270,7 @@ mod tests {
         live: serde_json::Value,
     ) -> Vec<String> {
         let applied = applied.map(spec);
-        let diff = diff_specs(Kind::Vm.rules(), &spec(desired), applied.as_ref(), &spec(live));
+        let diff = diff_specs(guest(), &spec(desired), applied.as_ref(), &spec(live));
         diff.changes
             .iter()
             .map(|change| {
@@ -265,7 +310,7 @@ mod tests {
             [("cloudinit".to_owned(), Value::Map(cloudinit.into()))].into()
         };
         let live = spec(json!({"cloudinit": {"user": "root", "ssh_keys": ["public", "private"]}}));
-        let rules = Kind::Vm.rules();
+        let rules = guest();
         assert!(diff_specs(rules, &wanted("private"), None, &live).is_empty());
         let diff = diff_specs(rules, &wanted("another"), None, &live);
         let shown = format!("{:?}", diff.changes);
@@ -325,11 +370,11 @@ mod tests {
         let cores = |n: i64| json!({"cpu": {"cores": n}});
         assert_eq!(changes(cores(2), Some(cores(2)), cores(8)), ["cpu.cores Some(8) -> Some(2) drift"]);
         assert_eq!(changes(cores(4), Some(cores(2)), cores(2)), ["cpu.cores Some(2) -> Some(4)"]);
-        let drift = drift_between(Kind::Vm.rules(), &spec(cores(2)), &spec(cores(8)));
+        let drift = drift_between(guest(), &spec(cores(2)), &spec(cores(8)));
         assert_eq!(drift[0].before, Some(Value::Int(2)));
         assert_eq!(drift[0].after, Some(Value::Int(8)));
         let size = |gib: i64| spec(json!({"disks": {"scsi0": {"size": gib << 30}}}));
-        assert_eq!(drift_between(Kind::Vm.rules(), &size(20), &size(40)).len(), 1, "a disk that was grown");
+        assert_eq!(drift_between(guest(), &size(20), &size(40)).len(), 1, "a disk that was grown");
     }
 
     #[test]
@@ -337,15 +382,14 @@ mod tests {
         let nets = |json| spec(json!({"networks": json}));
         let (one, two) =
             (json!({"net0": {"bridge": "a"}}), json!({"net0": {"bridge": "a"}, "net1": {"bridge": "b"}}));
-        let diff =
-            diff_unfinished(Kind::Vm.rules(), &nets(one.clone()), &nets(two.clone()), &nets(two.clone()));
+        let diff = diff_unfinished(guest(), &nets(one.clone()), &nets(two.clone()), &nets(two.clone()));
         assert_eq!(diff.changes.len(), 1);
         assert!(!diff.changes[0].drift);
         // The same where an update was cut off: the state claims what the update was to add.
-        let claimed = crate::claimed_spec(Kind::Vm.rules(), &nets(one.clone()), &nets(two.clone()));
-        let diff = diff_specs(Kind::Vm.rules(), &nets(one), Some(&claimed), &nets(two.clone()));
+        let claimed = crate::claimed_spec(guest(), &nets(one.clone()), &nets(two.clone()));
+        let diff = diff_specs(guest(), &nets(one), Some(&claimed), &nets(two.clone()));
         assert_eq!(diff.changes.len(), 1);
-        let diff = diff_specs(Kind::Vm.rules(), &nets(two.clone()), Some(&claimed), &nets(two));
+        let diff = diff_specs(guest(), &nets(two.clone()), Some(&claimed), &nets(two));
         assert!(diff.is_empty(), "{diff:?}");
     }
 
@@ -353,7 +397,7 @@ mod tests {
     fn what_cannot_be_read_back_is_compared_with_what_was_sent() {
         use strata_secret::{DigestKey, SecretString};
         let key = DigestKey::from_bytes(&[1; 32]).unwrap();
-        let address = "a/vm/b".parse().unwrap();
+        let address = crate::Address::new(None, "a", GUEST.kind(), "b");
         let password = |text: &str| {
             let secret = Value::Secret(crate::Secret::new(SecretString::from(text.to_owned())));
             let spec =
@@ -361,7 +405,7 @@ mod tests {
             let Value::Map(spec) = spec.sealed(&key, &address) else { unreachable!() };
             spec
         };
-        let (rules, live) = (Kind::Vm.rules(), Spec::new());
+        let (rules, live) = (guest(), Spec::new());
         assert!(diff_specs(rules, &password("x"), Some(&password("x")), &live).is_empty());
         assert_eq!(diff_specs(rules, &password("y"), Some(&password("x")), &live).changes.len(), 1);
         // A guest that the state does not know gets it again, and so does one whose making was cut off.

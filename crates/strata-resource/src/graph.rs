@@ -98,10 +98,6 @@ impl Resource {
     pub fn kind(&self) -> Kind {
         self.address.kind()
     }
-
-    pub fn vmid(&self) -> Option<u32> {
-        self.spec.get("vmid").and_then(crate::Value::as_int).and_then(|vmid| u32::try_from(vmid).ok())
-    }
 }
 
 /// The resources of a stack, by address.
@@ -228,10 +224,13 @@ mod tests {
         for (name, needs) in edges {
             graph
                 .insert(Resource {
-                    address: Address::new(None, "s", Kind::Vm, name),
+                    address: Address::new(None, "s", Kind::named("vm"), name),
                     target: "pve".into(),
                     spec: Spec::new(),
-                    depends_on: needs.iter().map(|to| Address::new(None, "s", Kind::Vm, to)).collect(),
+                    depends_on: needs
+                        .iter()
+                        .map(|to| Address::new(None, "s", Kind::named("vm"), to))
+                        .collect(),
                     stage: Stage::Compute,
                     protect: false,
                     on_change: RestartPolicy::default(),

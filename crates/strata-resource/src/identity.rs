@@ -5,7 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use crate::{Address, Kind, Spec};
+use crate::Address;
 
 /// Names one state of one repository: 32 hex digits, derived, never drawn.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -37,41 +37,6 @@ impl fmt::Display for Lineage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
-}
-
-/// The fields of a spec that are the object's identity; two objects with equal identities on one target are the same one.
-pub fn identity_of(kind: Kind, spec: &Spec) -> Spec {
-    // A volume on a shared storage is the same one whichever node is asked for it.
-    let shared = spec.get("shared").and_then(crate::Value::as_bool) == Some(true);
-    let fields: &[&str] = match kind {
-        Kind::Template | Kind::Vm | Kind::Container => &["vmid"],
-        Kind::Image | Kind::Cidata if shared => &["storage", "volume", "shared"],
-        Kind::Image | Kind::Cidata => &["storage", "node", "volume"],
-        Kind::Dataset => &["dataset"],
-        Kind::Schematic => &["schematic"],
-        Kind::Machine => &["machine"],
-        Kind::Bootstrap => &["etcd"],
-        Kind::Kubernetes => &["kubernetes"],
-        Kind::Secret => &["namespace", "secret"],
-        Kind::Flux => &["flux"],
-        Kind::Sync => &["namespace", "sync"],
-        Kind::Pool => &["pool"],
-        Kind::Role => &["role"],
-        Kind::Group => &["group"],
-        Kind::User => &["user"],
-        Kind::Token => &["token"],
-        Kind::Acl => &["path", "subject", "grants"],
-        Kind::Storage => &["storage"],
-        Kind::Mapping => &["bus", "mapping"],
-        Kind::Dns => &["dns"],
-        Kind::Timezone => &["clock"],
-        Kind::Network => &["network"],
-        Kind::Firewall => &["firewall"],
-        Kind::Alias => &["alias"],
-        Kind::Ipset => &["ipset"],
-        Kind::SecurityGroup => &["security_group"],
-    };
-    fields.iter().filter_map(|field| Some(((*field).to_owned(), spec.get(*field)?.stored()))).collect()
 }
 
 /// The line in a guest's notes that says whose it is: `strata: <lineage> <address> vmid=<id>`.
@@ -173,11 +138,12 @@ impl fmt::Display for CommentMark {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Kind;
 
     #[test]
     fn a_mark_ends_a_comment() {
         let lineage = Lineage::derive("r1", "dev/dc");
-        let mark = CommentMark::new(&lineage, &Address::new(None, "dc", Kind::Pool, "web"));
+        let mark = CommentMark::new(&lineage, &Address::new(None, "dc", Kind::named("pool"), "web"));
         for comment in ["", "for the web", "odd [strata things"] {
             let joined = mark.join_to_comment(comment);
             assert_eq!(
@@ -193,30 +159,13 @@ mod tests {
     #[test]
     fn the_mark_survives_a_round_trip_through_notes() {
         let lineage = Lineage::derive("r1", "dev/web");
-        let mark = Mark::new(&lineage, &Address::new(None, "web", Kind::Vm, "web-1"), 9100);
+        let mark = Mark::new(&lineage, &Address::new(None, "web", Kind::named("vm"), "web-1"), 9100);
         for notes in ["", "one line", "two\nlines"] {
             let joined = mark.join_to_notes(notes);
             assert_eq!(Mark::split_from_notes(&joined), (Some(mark.clone()), notes.to_owned()));
             // Containers get a trailing newline from the server.
             assert_eq!(Mark::split_from_notes(&format!("{joined}\n")).0, Some(mark.clone()));
         }
-    }
-
-    #[test]
-    fn the_node_is_part_of_a_volume_only_where_the_storage_is_not_shared() {
-        let volume = |node: &str, shared: bool| -> Spec {
-            let json =
-                serde_json::json!({"storage": "s", "node": node, "volume": "s:iso/x", "shared": shared});
-            serde_json::from_value(json).unwrap()
-        };
-        let identity = |node, shared| identity_of(Kind::Image, &volume(node, shared));
-        assert_eq!(identity("a", true), identity("b", true));
-        assert_ne!(identity("a", false), identity("b", false));
-        // The identity of an identity is itself, with or without the node that a journal entry adds.
-        let mut entry = identity("a", true);
-        assert_eq!(identity_of(Kind::Image, &entry), entry);
-        entry.insert("node".to_owned(), "a".into());
-        assert_eq!(identity_of(Kind::Image, &entry), identity("a", true));
     }
 
     #[test]

@@ -1,201 +1,83 @@
-//! The kinds of managed objects.
+//! The kinds of managed objects, by name. What a kind is like, its [`KindTable`] says; the provider that makes objects of the kind owns
+//! that table and registers it at start-up, so that nothing here names a kind.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
+use std::sync::{PoisonError, RwLock};
 
 use serde::{Deserialize, Serialize};
 
 use crate::rules::KindRules;
+use crate::table::KindTable;
 
-/// What sort of object a resource is. Each kind has a table of field rules, see [`Kind::rules`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Kind {
-    /// A volume that Proxmox downloads: an ISO, a cloud image or a container template.
-    Image,
-    /// A NoCloud ISO that Strata makes and uploads, for one VM.
-    Cidata,
-    /// A VM that is only cloned.
-    Template,
-    Vm,
-    Container,
-    /// A dataset on a TrueNAS.
-    Dataset,
-    /// What is built into Talos images, given to the image factory.
-    Schematic,
-    /// The Talos of one node: its machine configuration and its version.
-    Machine,
-    /// The etcd of a cluster, begun once.
-    Bootstrap,
-    /// The Kubernetes of a cluster: the version of its components.
-    Kubernetes,
-    /// A Kubernetes secret that is there before Flux is.
-    Secret,
-    /// The controllers of Flux.
-    Flux,
-    /// What Flux follows: a git repository and a folder in it.
-    Sync,
-    /// A pool of guests and storages.
-    Pool,
-    /// A named set of privileges.
-    Role,
-    /// A group of users.
-    Group,
-    User,
-    /// An API token of a user.
-    Token,
-    /// Who may do what where: one role of one subject on one path.
-    Acl,
-    /// The definition of a storage; what is stored there is not part of it.
-    Storage,
-    /// A device that guests refer to by name.
-    Mapping,
-    /// The name servers of a host.
-    Dns,
-    /// The time zone of a host.
-    Timezone,
-    /// The interfaces of a host that the source speaks of.
-    Network,
-    /// The firewall of the whole datacenter: options and rules.
-    Firewall,
-    /// A name for an address, in the firewall.
-    Alias,
-    /// A named set of addresses, in the firewall.
-    Ipset,
-    /// A named set of rules, in the firewall.
-    SecurityGroup,
+/// What sort of object a resource is: the `vm` of `web/vm/web-1`.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
+pub struct Kind(&'static str);
+
+/// A table, and its rules as they are looked up.
+struct Registered {
+    table: &'static KindTable,
+    rules: KindRules,
+}
+
+static REGISTRY: RwLock<BTreeMap<&'static str, &'static Registered>> = RwLock::new(BTreeMap::new());
+
+/// What stands for a kind that nobody registered: it has no fields, so every change of it is refused.
+static UNKNOWN: KindTable = KindTable::new("unknown", "A kind that no provider has registered.", &[]);
+
+/// Makes kinds known to everything that reads addresses, compares specs or shows plans. Registering a table again does nothing.
+pub fn register_kinds(tables: &[&'static KindTable]) {
+    let mut registry = REGISTRY.write().unwrap_or_else(PoisonError::into_inner);
+    for table in tables {
+        registry.entry(table.name).or_insert_with(|| {
+            let rules = KindRules::new(table.shares.iter().chain([&table.fields]).flat_map(|fields| *fields));
+            // Once for each kind in the life of a process.
+            Box::leak(Box::new(Registered { table, rules }))
+        });
+    }
+}
+
+/// Every kind that is registered, by name.
+pub fn registered_kinds() -> Vec<&'static KindTable> {
+    let registry = REGISTRY.read().unwrap_or_else(PoisonError::into_inner);
+    registry.values().map(|registered| registered.table).collect()
 }
 
 impl Kind {
-    pub const ALL: [Self; 28] = [
-        Self::Image,
-        Self::Cidata,
-        Self::Template,
-        Self::Vm,
-        Self::Container,
-        Self::Dataset,
-        Self::Schematic,
-        Self::Machine,
-        Self::Bootstrap,
-        Self::Kubernetes,
-        Self::Secret,
-        Self::Flux,
-        Self::Sync,
-        Self::Pool,
-        Self::Role,
-        Self::Group,
-        Self::User,
-        Self::Token,
-        Self::Acl,
-        Self::Storage,
-        Self::Mapping,
-        Self::Dns,
-        Self::Timezone,
-        Self::Network,
-        Self::Firewall,
-        Self::Alias,
-        Self::Ipset,
-        Self::SecurityGroup,
-    ];
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Image => "image",
-            Self::Cidata => "cidata",
-            Self::Template => "template",
-            Self::Vm => "vm",
-            Self::Container => "container",
-            Self::Dataset => "dataset",
-            Self::Schematic => "schematic",
-            Self::Machine => "machine",
-            Self::Bootstrap => "bootstrap",
-            Self::Kubernetes => "kubernetes",
-            Self::Secret => "secret",
-            Self::Flux => "flux",
-            Self::Sync => "sync",
-            Self::Pool => "pool",
-            Self::Role => "role",
-            Self::Group => "group",
-            Self::User => "user",
-            Self::Token => "token",
-            Self::Acl => "acl",
-            Self::Storage => "storage",
-            Self::Mapping => "mapping",
-            Self::Dns => "dns",
-            Self::Timezone => "timezone",
-            Self::Network => "network",
-            Self::Firewall => "firewall",
-            Self::Alias => "alias",
-            Self::Ipset => "ipset",
-            Self::SecurityGroup => "securitygroup",
-        }
+    /// The kind of this name. Whether a provider knows it shows when it is looked up.
+    pub const fn named(name: &'static str) -> Self {
+        Self(name)
     }
 
-    /// Whether objects of this kind have a VMID, notes and a power state.
-    pub fn is_guest(self) -> bool {
-        matches!(self, Self::Template | Self::Vm | Self::Container)
+    pub const fn as_str(self) -> &'static str {
+        self.0
     }
 
-    /// Whether it is a volume on a storage of Proxmox.
-    pub fn is_volume(self) -> bool {
-        matches!(self, Self::Image | Self::Cidata)
-    }
-
-    /// Whether it is part of the datacenter itself, which `hypervisors/` describes.
-    pub fn is_datacenter(self) -> bool {
-        matches!(
-            self,
-            Self::Pool
-                | Self::Role
-                | Self::Group
-                | Self::User
-                | Self::Token
-                | Self::Acl
-                | Self::Storage
-                | Self::Mapping
-                | Self::Dns
-                | Self::Timezone
-                | Self::Network
-                | Self::Firewall
-                | Self::Alias
-                | Self::Ipset
-                | Self::SecurityGroup
-        )
-    }
-
-    /// Whether it is a setting that every host has: it is never made and never deleted, only set.
-    pub fn is_setting(self) -> bool {
-        matches!(self, Self::Dns | Self::Timezone)
-    }
-
-    /// Whether one request makes it complete: if it is there after an interrupted run, nothing of it is missing.
-    pub fn is_made_at_once(self) -> bool {
-        matches!(
-            self,
-            Self::Pool
-                | Self::Role
-                | Self::Group
-                | Self::User
-                | Self::Acl
-                | Self::Storage
-                | Self::Mapping
-                | Self::Alias
-        )
-    }
-
-    /// Whether a replacement makes the new object first and deletes the old one when nothing uses it any more.
-    pub fn creates_before_delete(self) -> bool {
-        self.is_volume()
+    pub fn table(self) -> &'static KindTable {
+        self.registered().map_or(&UNKNOWN, |registered| registered.table)
     }
 
     pub fn rules(self) -> &'static KindRules {
-        crate::kinds::rules(self)
+        static NONE: KindRules = KindRules::none();
+        self.registered().map_or(&NONE, |registered| &registered.rules)
+    }
+
+    fn registered(self) -> Option<&'static Registered> {
+        REGISTRY.read().unwrap_or_else(PoisonError::into_inner).get(self.0).copied()
+    }
+}
+
+impl fmt::Debug for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0)
     }
 }
 
 impl fmt::Display for Kind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
+        f.write_str(self.0)
     }
 }
 
@@ -203,9 +85,24 @@ impl FromStr for Kind {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        Self::ALL.into_iter().find(|kind| kind.as_str() == text).ok_or_else(|| {
-            let known: Vec<_> = Self::ALL.iter().map(|kind| kind.as_str()).collect();
+        let registry = REGISTRY.read().unwrap_or_else(PoisonError::into_inner);
+        registry.get_key_value(text).map(|(name, _)| Self(name)).ok_or_else(|| {
+            let known: Vec<_> = registry.keys().copied().collect();
             format!("`{text}` is no kind; there are {}", known.join(", "))
         })
+    }
+}
+
+impl TryFrom<String> for Kind {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        text.parse()
+    }
+}
+
+impl From<Kind> for String {
+    fn from(kind: Kind) -> Self {
+        kind.0.to_owned()
     }
 }

@@ -46,11 +46,73 @@ impl Unit {
     }
 }
 
+/// What a field holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FieldType {
+    Bool,
+    Int,
+    Text,
+    List,
+    /// Named fields, or slots.
+    Map,
+    /// Whatever the remote takes there.
+    Any,
+}
+
+impl FieldType {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Bool => "yes or no",
+            Self::Int => "number",
+            Self::Text => "text",
+            Self::List => "list",
+            Self::Map => "fields",
+            Self::Any => "any",
+        }
+    }
+
+    /// Whether a value can stand there. A secret and an output of another object stand for any value.
+    pub fn takes(self, value: &Value) -> bool {
+        match value {
+            Value::Secret(_) | Value::Input { .. } | Value::Unknown => true,
+            Value::Bool(_) => matches!(self, Self::Bool | Self::Any),
+            Value::Int(_) => matches!(self, Self::Int | Self::Any),
+            Value::Text(_) => matches!(self, Self::Text | Self::Any),
+            Value::List(_) => matches!(self, Self::List | Self::Any),
+            Value::Map(_) => matches!(self, Self::Map | Self::Any),
+        }
+    }
+}
+
+/// What the engine needs a field for, whatever the kind calls it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Purpose {
+    /// The ownership mark.
+    Mark,
+    /// The source says that what is there already is taken over.
+    Adopt,
+    /// Whether the object runs.
+    Power,
+    /// The remote's own flag against removal.
+    Protection,
+}
+
 /// The rule for the fields that match `path`, whose keys may be `*`.
 #[derive(Debug, Clone, Copy)]
 pub struct FieldRule {
     pub path: &'static str,
+    pub kind: FieldType,
     pub effect: ChangeEffect,
+    /// What it is, in a line.
+    pub help: &'static str,
+    pub purpose: Option<Purpose>,
+    /// Read by a guest only while it boots; with all that is below it.
+    pub read_at_boot: bool,
+    /// A change only concerns the remote and people. Of any other field a running object may feel a change, even if it needs no restart: its
+    /// network is unplugged for a moment, its disk or the whole guest moves, a firewall closes. With all that is below it.
+    pub unfelt: bool,
+    /// A disk: when its slot goes the volume is kept.
+    pub volume: bool,
     pub default: Option<Literal>,
     pub unit: Unit,
     /// The remote takes the value and never gives it back: compared with what was last applied.
@@ -59,8 +121,6 @@ pub struct FieldRule {
     pub slot: bool,
     /// A list whose order means nothing.
     pub set: bool,
-    /// The field holds a document of somebody else's: whatever is in it changes in place.
-    pub document: bool,
     /// Why a change means replacement, for people.
     pub reason: &'static str,
 }
@@ -85,77 +145,111 @@ impl Literal {
 }
 
 impl FieldRule {
-    pub(crate) const fn new(path: &'static str, effect: ChangeEffect) -> Self {
+    pub const fn new(path: &'static str, kind: FieldType, effect: ChangeEffect, help: &'static str) -> Self {
         Self {
             path,
+            kind,
             effect,
+            help,
+            purpose: None,
+            read_at_boot: false,
+            unfelt: false,
+            volume: false,
             default: None,
             unit: Unit::None,
             write_only: false,
             slot: false,
             set: false,
-            document: false,
             reason: "",
         }
     }
 
-    pub(crate) const fn off_by_default(mut self) -> Self {
+    #[must_use]
+    pub const fn off_by_default(mut self) -> Self {
         self.default = Some(Literal::Bool(false));
         self
     }
 
-    pub(crate) const fn on_by_default(mut self) -> Self {
+    #[must_use]
+    pub const fn on_by_default(mut self) -> Self {
         self.default = Some(Literal::Bool(true));
         self
     }
 
-    pub(crate) const fn default_int(mut self, int: i64) -> Self {
+    #[must_use]
+    pub const fn default_int(mut self, int: i64) -> Self {
         self.default = Some(Literal::Int(int));
         self
     }
 
-    pub(crate) const fn default_text(mut self, text: &'static str) -> Self {
+    #[must_use]
+    pub const fn default_text(mut self, text: &'static str) -> Self {
         self.default = Some(Literal::Text(text));
         self
     }
 
-    pub(crate) const fn bytes(mut self) -> Self {
+    #[must_use]
+    pub const fn bytes(mut self) -> Self {
         self.unit = Unit::Bytes;
         self
     }
 
-    pub(crate) const fn mebibytes(mut self) -> Self {
+    #[must_use]
+    pub const fn mebibytes(mut self) -> Self {
         self.unit = Unit::Mebibytes;
         self
     }
 
-    pub(crate) const fn write_only(mut self) -> Self {
+    #[must_use]
+    pub const fn write_only(mut self) -> Self {
         self.write_only = true;
         self
     }
 
-    pub(crate) const fn slot(mut self) -> Self {
+    #[must_use]
+    pub const fn slot(mut self) -> Self {
         self.slot = true;
         self
     }
 
-    pub(crate) const fn set(mut self) -> Self {
+    #[must_use]
+    pub const fn set(mut self) -> Self {
         self.set = true;
         self
     }
 
-    pub(crate) const fn document(mut self) -> Self {
-        self.document = true;
+    #[must_use]
+    pub const fn purpose(mut self, purpose: Purpose) -> Self {
+        self.purpose = Some(purpose);
         self
     }
 
-    pub(crate) const fn because(mut self, reason: &'static str) -> Self {
+    #[must_use]
+    pub const fn read_at_boot(mut self) -> Self {
+        self.read_at_boot = true;
+        self
+    }
+
+    #[must_use]
+    pub const fn unfelt(mut self) -> Self {
+        self.unfelt = true;
+        self
+    }
+
+    #[must_use]
+    pub const fn volume(mut self) -> Self {
+        self.volume = true;
+        self
+    }
+
+    #[must_use]
+    pub const fn because(mut self, reason: &'static str) -> Self {
         self.reason = reason;
         self
     }
 }
 
-/// All rules of one kind, as a tree by key. A change of a field without a rule is refused: nobody knows what it means.
+/// All rules of one kind, as a tree by key.
 #[derive(Debug)]
 pub struct KindRules {
     root: RuleNode,
@@ -164,14 +258,23 @@ pub struct KindRules {
 #[derive(Debug, Default)]
 struct RuleNode {
     rule: Option<FieldRule>,
+    /// The same for all that is below it, where the remote takes whatever there is.
+    below: Option<FieldRule>,
     named: BTreeMap<&'static str, RuleNode>,
     any: Option<Box<RuleNode>>,
 }
 
-const IN_PLACE: FieldRule = FieldRule::new("", ChangeEffect::InPlace);
+/// Stands for the rule of a field that the kind does not have: nothing can be said of a change, so only a new object has it. Tests and
+/// [`KindRules::unknown_in`] see to it that no spec comes this far with such a field.
+const NOT_A_FIELD: FieldRule =
+    FieldRule::new("", FieldType::Any, ChangeEffect::Replace, "").because("the kind has no such field");
 
 impl KindRules {
-    pub(crate) fn new(rules: Vec<FieldRule>) -> Self {
+    pub(crate) const fn none() -> Self {
+        Self { root: RuleNode { rule: None, below: None, named: BTreeMap::new(), any: None } }
+    }
+
+    pub(crate) fn new(rules: impl IntoIterator<Item = &'static FieldRule>) -> Self {
         let mut root = RuleNode::default();
         for rule in rules {
             let mut node = &mut root;
@@ -183,22 +286,54 @@ impl KindRules {
                 };
             }
             debug_assert!(node.rule.is_none(), "two rules for `{}`", rule.path);
-            node.rule = Some(rule);
+            node.rule = Some(*rule);
+            if rule.kind == FieldType::Any {
+                node.below = Some(FieldRule { slot: false, ..*rule });
+            }
         }
         Self { root }
     }
 
-    /// Whether a rule says what a change of the field means: its own, or that of the document it is in.
+    /// Whether a rule says what a change of the field means.
     pub fn knows(&self, path: &FieldPath) -> bool {
-        let keys = path.keys();
-        self.root.find(keys).is_some()
-            || (1..keys.len()).any(|end| self.root.find(&keys[..end]).is_some_and(|rule| rule.document))
+        self.root.find(path.keys()).is_some()
     }
 
-    /// The rule of a field. A rule that names a key goes before one that takes any. What is above fields has none, nor has what is in
-    /// a document; a change of a field that has none is refused where it is found.
+    /// The rule of a field. A rule that names a key goes before one that takes any.
     pub fn rule(&self, path: &FieldPath) -> &FieldRule {
-        self.root.find(path.keys()).unwrap_or(&IN_PLACE)
+        self.root.find(path.keys()).unwrap_or(&NOT_A_FIELD)
+    }
+
+    /// Whether a rule on the way to a field says something of all that is below it.
+    pub fn is_below(&self, path: &FieldPath, says: impl Fn(&FieldRule) -> bool) -> bool {
+        let keys = path.keys();
+        (1..=keys.len()).any(|length| self.root.find(&keys[..length]).is_some_and(&says))
+    }
+
+    /// Whether a running object may feel a change of a field.
+    pub fn is_felt(&self, path: &FieldPath) -> bool {
+        !self.is_below(path, |rule| rule.unfelt)
+    }
+
+    /// What a spec says that the kind has no field for, or that cannot stand there; for people.
+    pub fn unknown_in(&self, spec: &crate::Spec) -> Vec<String> {
+        let mut found = Vec::new();
+        self.walk(&FieldPath::root(), spec, &mut found);
+        found
+    }
+
+    fn walk(&self, above: &FieldPath, spec: &crate::Spec, found: &mut Vec<String>) {
+        for (key, value) in spec {
+            let path = above.child(key);
+            match (self.root.find(path.keys()), value) {
+                (Some(rule), _) if !rule.kind.takes(value) => {
+                    found.push(format!("`{path}` takes {}", rule.kind.as_str()));
+                }
+                (_, Value::Map(below)) if self.root.has_below(path.keys()) => self.walk(&path, below, found),
+                (Some(_), _) => {}
+                (None, _) => found.push(format!("there is no field `{path}`")),
+            }
+        }
     }
 }
 
@@ -206,6 +341,72 @@ impl RuleNode {
     fn find(&self, keys: &[String]) -> Option<&FieldRule> {
         let Some((key, rest)) = keys.split_first() else { return self.rule.as_ref() };
         let named = self.named.get(key.as_str()).and_then(|node| node.find(rest));
-        named.or_else(|| self.any.as_ref().and_then(|node| node.find(rest)))
+        named.or_else(|| self.any.as_ref().and_then(|node| node.find(rest))).or(self.below.as_ref())
+    }
+
+    /// Whether fields are declared below one.
+    fn has_below(&self, keys: &[String]) -> bool {
+        let Some((key, rest)) = keys.split_first() else {
+            return !self.named.is_empty() || self.any.is_some();
+        };
+        self.named.get(key.as_str()).is_some_and(|node| node.has_below(rest))
+            || self.any.as_ref().is_some_and(|node| node.has_below(rest))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::{KindTable, Spec, fields, register_kinds};
+
+    static TABLE: KindTable = KindTable::new(
+        "ruled",
+        "",
+        fields! {
+            /// .
+            "size": Int => Grow [bytes];
+            /// .
+            "nets.*": Map => InPlace [slot];
+            /// .
+            "nets.*.vlan": Int => InPlace;
+            /// .
+            "startup": Map => InPlace [unfelt];
+            /// .
+            "startup.*": Int => InPlace;
+            /// .
+            "config.*": Any => InPlace [slot];
+        },
+    );
+
+    fn rules() -> &'static KindRules {
+        register_kinds(&[&TABLE]);
+        TABLE.kind().rules()
+    }
+
+    #[test]
+    fn a15_a_field_that_a_kind_does_not_have_is_found_and_never_changed_in_place() {
+        let spec: Spec = serde_json::from_value(json!({
+            "size": "large", "sizes": 1, "nets": {"a": {"vlan": 3, "mtu": 4}}, "startup": {"order": 1},
+            "config": {"doc": {"deep": {"er": [1]}}},
+        }))
+        .unwrap();
+        assert_eq!(
+            rules().unknown_in(&spec),
+            ["there is no field `nets.a.mtu`", "`size` takes number", "there is no field `sizes`"]
+        );
+        assert_eq!(rules().rule(&FieldPath::dotted("sizes")).effect, ChangeEffect::Replace);
+    }
+
+    #[test]
+    fn whatever_a_remote_takes_has_the_rule_of_what_it_is_part_of() {
+        let deep = rules().rule(&FieldPath::dotted("config.doc.deep.er"));
+        assert_eq!((deep.effect, deep.slot), (ChangeEffect::InPlace, false));
+        assert!(rules().rule(&FieldPath::dotted("config.doc")).slot);
+        assert!(
+            !rules().is_felt(&FieldPath::dotted("startup.order"))
+                && rules().is_felt(&FieldPath::dotted("size"))
+        );
     }
 }

@@ -445,11 +445,18 @@ impl TryFrom<Json> for Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Kind;
+
+    static INPUT_KIND: crate::KindTable = crate::KindTable::new("input-kind", "", &[]);
+
+    fn address() -> Address {
+        Address::new(None, "web", Kind::named("vm"), "web-1")
+    }
 
     #[test]
     fn a_stored_secret_is_only_a_digest_and_still_compares() {
         let key = DigestKey::from_bytes(&[7; 32]).unwrap();
-        let address: Address = "web/vm/web-1".parse().unwrap();
+        let address = address();
         let spec = |password: &str| {
             Value::Map(
                 [(
@@ -471,7 +478,7 @@ mod tests {
     #[test]
     fn what_is_read_back_is_as_secret_as_what_was_sent() {
         let key = DigestKey::from_bytes(&[7; 32]).unwrap();
-        let address: Address = "web/vm/web-1".parse().unwrap();
+        let address = address();
         let secret = |text: &str| Value::Secret(Secret::new(SecretString::from(text.to_owned())));
         let spec = |fields: Vec<(&str, Value)>| -> Spec {
             fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
@@ -508,7 +515,8 @@ mod tests {
 
     #[test]
     fn inputs_are_filled_from_outputs() {
-        let address: Address = "web/vm/web-1".parse().unwrap();
+        crate::register_kinds(&[&INPUT_KIND]);
+        let address = Address::new(None, "web", INPUT_KIND.kind(), "web-1");
         let value =
             Value::List(vec![Value::Input { address: Box::new(address.clone()), output: "ip".into() }]);
         let text = serde_json::to_string(&value).unwrap();

@@ -215,7 +215,7 @@ mod tests {
         JournalRecord::Begin(crate::OpenEntry {
             id: 3,
             action: Action::Create,
-            address: "web/vm/web-1".parse().unwrap(),
+            address: crate::test_kinds::address("web/vm/web-1"),
             target: "pve".into(),
             identity: Default::default(),
             spec_digest: "00".into(),

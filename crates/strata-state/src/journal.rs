@@ -276,7 +276,7 @@ mod tests {
     use strata_resource::{Lineage, Stage};
 
     fn address() -> Address {
-        "web/vm/web-1".parse().unwrap()
+        crate::test_kinds::address("web/vm/web-1")
     }
 
     fn begin(id: u64) -> JournalRecord {

@@ -32,3 +32,16 @@ pub use s3::{
     AwsCredentials, Found, Listed, LockTable, Objects, S3Store, S3StoreOptions, conditional_objects,
 };
 pub use store::{LockedState, Store, StoreError, Version};
+
+#[cfg(test)]
+mod test_kinds {
+    use strata_resource::{Address, KindTable, register_kinds};
+
+    static VM: KindTable = KindTable::new("vm", "", &[]);
+
+    /// An address of a kind that some provider would have registered.
+    pub(crate) fn address(text: &str) -> Address {
+        register_kinds(&[&VM]);
+        text.parse().unwrap()
+    }
+}

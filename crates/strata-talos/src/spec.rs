@@ -254,7 +254,8 @@ mod tests {
     #[test]
     fn c1_the_same_configuration_gives_the_same_secrets() {
         let key = strata_secret::DigestKey::from_bytes(&[3; 32]).unwrap();
-        let address: strata_resource::Address = "lab/machine/w1".parse().unwrap();
+        let machine = strata_resource::Kind::named("machine");
+        let address = strata_resource::Address::new(None, "lab", machine, "w1");
         let patch = "machine:\n  sysctls: {mk: '2'}\n  install: {wipe: true, extraKernelArgs: [mk=1]}\n  nodeLabels: {zone: mk}\n";
         let (config, public) = (config(&[patch]), config(&[]));
         let wanted = config_spec(&config, Shown::As(&public), &|_| false);

@@ -12,6 +12,7 @@ mod nodes_file;
 mod repository;
 mod vm;
 
+use strata_blueprint::kinds;
 use strata_resource::Kind;
 use strata_secret::SecretString;
 
@@ -145,9 +146,9 @@ fn built_guest(state: &TofuState, resource: &TofuResource) -> Option<BuiltGuest>
     let attributes = resource.attributes();
     let is_container = resource.kind == CONTAINER;
     let kind = match (is_container, attributes.flag("template")) {
-        (true, _) => Kind::Container,
-        (false, Some(true)) => Kind::Template,
-        (false, _) => Kind::Vm,
+        (true, _) => kinds::CONTAINER,
+        (false, Some(true)) => kinds::TEMPLATE,
+        (false, _) => kinds::VM,
     };
     let initialization = attributes.block("initialization");
     let hostname = initialization.filter(|_| is_container).and_then(|inner| inner.text("hostname"));

@@ -7,6 +7,7 @@ mod root;
 mod stack;
 
 use std::collections::BTreeMap;
+use strata_blueprint::kinds;
 
 use serde_json::{Map as JsonMap, Value as Json};
 use strata_blueprint::Blueprint;
@@ -139,10 +140,10 @@ pub fn secret_variables(blueprint: &Blueprint) -> BTreeMap<&'static str, Json> {
         let cloudinit = resource.spec.get("cloudinit").and_then(Value::as_map);
         let password = resource.spec.get("password").or_else(|| cloudinit?.get("password"));
         if let Some(text) = password.and_then(plain_secret) {
-            let of = if resource.kind() == Kind::Storage { &mut storages } else { &mut passwords };
+            let of = if resource.kind() == kinds::STORAGE { &mut storages } else { &mut passwords };
             of.insert(name.clone(), Json::String(text));
         }
-        if resource.kind() == Kind::Cidata {
+        if resource.kind() == kinds::CIDATA {
             let files = resource.spec.get("files").and_then(Value::as_map);
             for (file, value) in files.into_iter().flat_map(Spec::iter) {
                 if let Some(text) = plain_secret(value) {

@@ -1,7 +1,9 @@
 //! `talconfig.yaml`: a cluster as talhelper takes it.
 
 use serde_json::{Map as JsonMap, Value as Json, json};
+use strata_blueprint::kinds;
 use strata_diagnostics::Diagnostics;
+use strata_resource::Resource;
 use strata_source::cluster::nodes::Machine;
 use strata_source::cluster::topology::NodeRole;
 use strata_source::cluster::{Arch, Cluster, Kubernetes, Schematic};
@@ -230,7 +232,9 @@ fn network(
 
 /// As drawn: the source's, or the one that Strata derives.
 fn mac(project: &Project<'_>, machine: &Machine<'_>) -> Option<String> {
-    let drawn = project.blueprint.graph.iter().find(|resource| resource.address.name() == machine.name)?;
+    let is_its_vm =
+        |resource: &&Resource| resource.kind() == kinds::VM && resource.address.name() == machine.name;
+    let drawn = project.blueprint.graph.iter().find(is_its_vm)?;
     let networks = drawn.spec.get("networks")?.as_map()?;
     Some(networks.get("net0")?.as_map()?.get("mac")?.as_text()?.to_owned())
 }

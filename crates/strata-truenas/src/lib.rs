@@ -7,6 +7,7 @@ mod connection;
 mod dataset;
 mod empty;
 mod error;
+pub mod kinds;
 mod property;
 
 pub use client::{TrueNasClient, TrueNasOptions};

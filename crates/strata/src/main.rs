@@ -6,6 +6,7 @@ mod command_error;
 mod commands;
 mod context;
 mod examples;
+mod kinds;
 mod merge_secrets;
 mod printer;
 mod prompt;
@@ -31,6 +32,7 @@ fn keep_memory_private() {
 fn main() -> ExitCode {
     keep_memory_private();
     bug::report_panics();
+    kinds::register();
     let mut cli = cli::Cli::parse();
     let printer = printer::Printer::new(cli.global.json, cli.global.verbose, cli.global.no_color);
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {

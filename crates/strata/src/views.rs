@@ -3,7 +3,6 @@
 mod configuration;
 pub(crate) mod drift;
 pub(crate) mod driven;
-mod farewell;
 pub(crate) mod graph;
 pub(crate) mod health;
 pub(crate) mod plan;

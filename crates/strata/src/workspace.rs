@@ -171,7 +171,7 @@ impl StackSession {
             .iter()
             .filter(|resource| {
                 let kind = resource.kind();
-                kind.is_guest() || kind.is_volume() || kind.is_datacenter()
+                strata_proxmox::kinds::is_proxmox(kind)
             })
             .flat_map(|resource| actions.map(|action| operation(resource, action)))
             .collect()
@@ -449,7 +449,8 @@ impl<'c> Workspace<'c> {
                     self.refuse_shared_etcd(stack, &cluster, &id).await?;
                 }
             }
-            let asked = blueprint.graph.iter().filter(|resource| resource.kind().is_guest());
+            let asked =
+                blueprint.graph.iter().filter(|resource| strata_proxmox::kinds::is_guest(resource.kind()));
             let asked = asked.filter_map(|resource| orphans::vmid(&resource.spec));
             self.wanted.lock().unwrap_or_else(PoisonError::into_inner).extend(asked);
             if !destroy {

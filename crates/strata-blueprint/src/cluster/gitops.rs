@@ -1,8 +1,9 @@
 //! The hand-over to Flux: its secrets, its controllers, and what it follows.
 
+use crate::kinds;
 use std::collections::BTreeSet;
 
-use strata_resource::{Address, Kind, Spec, Stage};
+use strata_resource::{Address, Spec, Stage};
 use strata_source::cluster::Cluster;
 use strata_source::cluster::gitops::{Flux, KubernetesSecret};
 use strata_yaml::{Spanned, Value as Written};
@@ -50,7 +51,7 @@ impl Draft<'_> {
         spec.put_some("decryption", flux.age_key.is_some().then_some(AGE_SECRET));
         spec.put_some("auth", auth.is_some().then_some(GIT_SECRET));
         secrets.insert(controllers);
-        self.of_cluster(Kind::Sync, SYNC, Stage::Gitops, spec, secrets, span);
+        self.of_cluster(kinds::SYNC, SYNC, Stage::Gitops, spec, secrets, span);
     }
 
     fn controllers(&mut self, flux: &Flux, kubernetes: &Address) -> Address {
@@ -71,7 +72,7 @@ impl Draft<'_> {
         let checksum = manifests.and_then(|manifests| manifests.checksum.as_ref());
         spec.put_some("checksum", checksum.map(|sum| format!("{}:{}", sum.algorithm.as_str(), sum.hex)));
         let needs = BTreeSet::from([kubernetes.clone()]);
-        self.of_cluster(Kind::Flux, NAMESPACE, Stage::Gitops, spec, needs, span)
+        self.of_cluster(kinds::FLUX, NAMESPACE, Stage::Gitops, spec, needs, span)
     }
 
     /// How Flux proves to the git server who it is.
@@ -128,6 +129,6 @@ impl Draft<'_> {
         spec.put("type", kind.unwrap_or("Opaque"));
         spec.put("data", values);
         let needs = BTreeSet::from([kubernetes.clone()]);
-        Some(self.of_cluster(Kind::Secret, &format!("{namespace}-{name}"), Stage::Gitops, spec, needs, span))
+        Some(self.of_cluster(kinds::SECRET, &format!("{namespace}-{name}"), Stage::Gitops, spec, needs, span))
     }
 }

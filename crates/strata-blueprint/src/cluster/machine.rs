@@ -1,5 +1,6 @@
 //! The Talos of each node, and what a cluster has once: its etcd and its Kubernetes.
 
+use crate::kinds;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
@@ -120,7 +121,7 @@ impl Draft<'_> {
 
     /// The hardware address of a node's card: the one of its VM, or the one that is written.
     fn card(&self, node: &Node<'_>) -> Option<String> {
-        let vm = self.blueprint.graph.get(&self.address(Kind::Vm, &node.name));
+        let vm = self.blueprint.graph.get(&self.address(kinds::VM, &node.name));
         vm.map_or_else(|| node.mac.map(|mac| mac.value.to_string()), |vm| mac_of(&vm.spec))
     }
 
@@ -132,7 +133,7 @@ impl Draft<'_> {
         at: &str,
         plan: &mut ClusterPlan,
     ) -> Address {
-        let vm = self.address(Kind::Vm, &node.name);
+        let vm = self.address(kinds::VM, &node.name);
         let on_vm = self.blueprint.graph.get(&vm);
         let mac = self.card(node);
         let is_vm = on_vm.is_some();
@@ -142,7 +143,7 @@ impl Draft<'_> {
         // A machine of metal is installed with the image of its schematic, too.
         let below = if is_vm { Some(vm.clone()) } else { self.schematic(cluster, node) };
         let depends_on: BTreeSet<Address> = below.into_iter().collect();
-        let address = self.address(Kind::Machine, &node.name);
+        let address = self.address(kinds::MACHINE, &node.name);
         let mut spec = Spec::new();
         spec.put("machine", node.name.as_str());
         spec.put("role", if node.role == NodeRole::ControlPlane { "controlplane" } else { "worker" });
@@ -191,13 +192,13 @@ impl Draft<'_> {
         }
         let needs = control_planes.map(|(address, _)| address.clone()).collect();
         let bootstrap =
-            self.of_cluster(Kind::Bootstrap, &plan.name, Stage::Cluster, spec, needs, version.span);
+            self.of_cluster(kinds::BOOTSTRAP, &plan.name, Stage::Cluster, spec, needs, version.span);
         let mut spec = Spec::new();
         spec.put("kubernetes", plan.name.as_str());
         spec.put("version", kubernetes_version(cluster, contract));
         let needs = machines.keys().cloned().chain([bootstrap]).collect();
         let kubernetes =
-            self.of_cluster(Kind::Kubernetes, &plan.name, Stage::Cluster, spec, needs, version.span);
+            self.of_cluster(kinds::KUBERNETES, &plan.name, Stage::Cluster, spec, needs, version.span);
         self.gitops(cluster, &kubernetes);
     }
 
@@ -237,7 +238,7 @@ impl Draft<'_> {
         spec.put("content", content);
         spec.put("factory", (self.site.mirror)(FACTORY));
         let span = cluster.cluster.talos.version.span;
-        Some(self.of_cluster(Kind::Schematic, &name, Stage::Prereqs, spec, BTreeSet::new(), span))
+        Some(self.of_cluster(kinds::SCHEMATIC, &name, Stage::Prereqs, spec, BTreeSet::new(), span))
     }
 
     /// Datasets on a TrueNAS.
@@ -252,7 +253,7 @@ impl Draft<'_> {
             let properties = dataset.properties.iter().map(|(key, value)| (key.as_str(), value));
             spec.put_full("properties", crate::guest::raw(properties));
             let resource = Resource {
-                address: self.address(Kind::Dataset, &name.replace('/', "-")),
+                address: self.address(kinds::DATASET, &name.replace('/', "-")),
                 target: truenas.target.value.clone(),
                 spec,
                 depends_on: BTreeSet::new(),

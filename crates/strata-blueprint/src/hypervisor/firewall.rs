@@ -1,10 +1,11 @@
 //! The firewall of the datacenter: names for addresses, sets of them, groups of rules, and the rules themselves.
 
+use crate::kinds;
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 
 use strata_diagnostics::Diagnostic;
-use strata_resource::{Kind, Spec, Value};
+use strata_resource::{Spec, Value};
 use strata_source::hypervisor::Hypervisor;
 use strata_source::value::address::Cidr;
 
@@ -18,15 +19,15 @@ impl Draft<'_> {
         let Some(firewall) = &hypervisor.firewall else { return };
         let mut aliases = BTreeSet::new();
         for (name, alias) in firewall.aliases.iter() {
-            let mut part = Part::new(Kind::Alias, name, name.span).flags(alias.adopt, alias.protect);
+            let mut part = Part::new(kinds::ALIAS, name, name.span).flags(alias.adopt, alias.protect);
             part.spec.put("alias", name.as_str());
             part.spec.put("cidr", plain(&alias.address));
-            self.comment(&mut part.spec, Kind::Alias, name, alias.comment.as_ref());
+            self.comment(&mut part.spec, kinds::ALIAS, name, alias.comment.as_ref());
             aliases.insert(self.part(part));
         }
         let mut names = aliases.clone();
         for (name, set) in firewall.ip_sets.iter() {
-            let mut part = Part::new(Kind::Ipset, name, name.span).flags(set.adopt, set.protect);
+            let mut part = Part::new(kinds::IPSET, name, name.span).flags(set.adopt, set.protect);
             part.spec.put("ipset", name.as_str());
             for (address, network) in
                 set.addresses.iter().filter_map(|address| Some((address, as_kept(address)?)))
@@ -40,16 +41,17 @@ impl Draft<'_> {
                 "addresses",
                 list(set.addresses.iter().map(|address| plain(address)).collect::<BTreeSet<_>>()),
             );
-            self.comment(&mut part.spec, Kind::Ipset, name, set.comment.as_ref());
+            self.comment(&mut part.spec, kinds::IPSET, name, set.comment.as_ref());
             part.needs.clone_from(&aliases);
             names.insert(self.part(part));
         }
         let mut all = names.clone();
         for (name, group) in firewall.groups.iter() {
-            let mut part = Part::new(Kind::SecurityGroup, name, name.span).flags(group.adopt, group.protect);
+            let mut part =
+                Part::new(kinds::SECURITY_GROUP, name, name.span).flags(group.adopt, group.protect);
             part.spec.put("security_group", name.as_str());
             part.spec.put("rules", Value::List(group.rules.iter().map(rule).collect()));
-            self.comment(&mut part.spec, Kind::SecurityGroup, name, group.comment.as_ref());
+            self.comment(&mut part.spec, kinds::SECURITY_GROUP, name, group.comment.as_ref());
             part.needs.clone_from(&names);
             all.insert(self.part(part));
         }
@@ -62,7 +64,7 @@ impl Draft<'_> {
             return;
         }
         let mut part =
-            Part::new(Kind::Firewall, "datacenter", firewall.span).flags(firewall.adopt, firewall.protect);
+            Part::new(kinds::FIREWALL, "datacenter", firewall.span).flags(firewall.adopt, firewall.protect);
         part.spec.put("firewall", "datacenter");
         part.spec.put_full("options", Value::Map(options));
         part.spec.put_full("rules", Value::List(firewall.rules.iter().map(rule).collect()));

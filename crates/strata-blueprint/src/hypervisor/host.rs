@@ -1,8 +1,9 @@
 //! Settings of hosts: name servers, time zone, network.
 
+use crate::kinds;
 use std::collections::BTreeMap;
 
-use strata_resource::{Kind, Spec, Value};
+use strata_resource::{Spec, Value};
 use strata_source::hypervisor::Hypervisor;
 use strata_source::hypervisor::network::{HostInterface, HostInterfaceType};
 use strata_yaml::Spanned;
@@ -32,7 +33,7 @@ impl Draft<'_> {
         for node in &nodes {
             if let Some(dns) = &hypervisor.dns {
                 let mut part =
-                    Part::new(Kind::Dns, node, dns.servers.first().map_or(node.span, |first| first.span));
+                    Part::new(kinds::DNS, node, dns.servers.first().map_or(node.span, |first| first.span));
                 part.spec.put("dns", node.as_str());
                 part.spec
                     .put_full("servers", list(dns.servers.iter().map(|server| server.value.to_string())));
@@ -40,7 +41,7 @@ impl Draft<'_> {
                 self.part(part);
             }
             if let Some(zone) = &hypervisor.timezone {
-                let mut part = Part::new(Kind::Timezone, node, zone.span);
+                let mut part = Part::new(kinds::TIMEZONE, node, zone.span);
                 part.spec.put("clock", node.as_str());
                 part.spec.put("zone", zone.as_str());
                 self.part(part);
@@ -64,7 +65,7 @@ impl Draft<'_> {
             let Some(spec) = self.interface(name, interface) else { continue };
             for node in own {
                 let host = hosts.entry(node.as_str()).or_insert_with(|| {
-                    let mut part = Part::new(Kind::Network, node, name.span);
+                    let mut part = Part::new(kinds::NETWORK, node, name.span);
                     part.spec.put("network", node.as_str());
                     part.spec.put("interfaces", Spec::new());
                     // Nothing is left that waits for a reload.

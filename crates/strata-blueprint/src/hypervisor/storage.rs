@@ -1,7 +1,8 @@
 //! Storages, and devices that guests refer to by name.
 
+use crate::kinds;
 use strata_diagnostics::Diagnostic;
-use strata_resource::{Kind, Spec, Value};
+use strata_resource::{Spec, Value};
 use strata_source::hypervisor::storage::Storage;
 use strata_source::hypervisor::{Hypervisor, MappedDevice, Mapping};
 use strata_yaml::Spanned;
@@ -28,7 +29,7 @@ impl Draft<'_> {
     }
 
     fn storage(&mut self, name: &Spanned<String>, storage: &Storage) {
-        let mut part = Part::new(Kind::Storage, name, name.span).flags(storage.adopt, storage.protect);
+        let mut part = Part::new(kinds::STORAGE, name, name.span).flags(storage.adopt, storage.protect);
         for (key, _) in storage.options.iter().filter(|(key, _)| SECRETS.contains(&key.as_str())) {
             let message =
                 format!("`{key}` of the storage `{name}` is a secret, and `options` are shown to everyone");
@@ -83,7 +84,7 @@ impl Draft<'_> {
     fn mapping(&mut self, bus: &str, name: &Spanned<String>, mapping: &Mapping) {
         let address_name = format!("{bus}-{name}");
         let mut part =
-            Part::new(Kind::Mapping, &address_name, name.span).flags(mapping.adopt, mapping.protect);
+            Part::new(kinds::MAPPING, &address_name, name.span).flags(mapping.adopt, mapping.protect);
         let spec = &mut part.spec;
         spec.put("bus", bus);
         spec.put("mapping", name.as_str());
@@ -91,7 +92,7 @@ impl Draft<'_> {
             spec.put_some("mediated", mapping.mediated);
         }
         spec.put("devices", Value::List(mapping.devices.iter().map(device).collect()));
-        self.comment(spec, Kind::Mapping, &address_name, mapping.comment.as_ref());
+        self.comment(spec, kinds::MAPPING, &address_name, mapping.comment.as_ref());
         if mapping.devices.is_empty() {
             self.refuse("no-device", format!("the mapping `{name}` stands for no device"), name.span);
         }

@@ -10,7 +10,7 @@ fn spec(json: Json) -> Spec {
 }
 
 fn address(name: &str) -> Address {
-    format!("s/vm/{name}").parse().unwrap_or_else(|error| panic!("{name}: {error}"))
+    crate::test_kinds::address(&format!("s/vm/{name}"))
 }
 
 fn resource(name: &str, json: Json) -> Resource {
@@ -107,7 +107,9 @@ fn a_value_is_put_where_it_was_and_one_that_nobody_could_read_is_left_out() {
 
 #[test]
 fn an_id_or_a_network_device_proves_later_that_it_is_the_same_one() {
-    let with = |facts: Json| has_proof(&on_trial(&resource("web", json!({"vmid": 1})), &spec(facts)));
+    let with = |facts: Json| {
+        has_proof(&address("web"), &on_trial(&resource("web", json!({"vmid": 1})), &spec(facts)))
+    };
     assert!(with(json!({"uuid": "u"})) && with(json!({"hwaddr": "BC:24:11:00:00:01"})));
     assert!(!with(json!({})) && !with(json!({"size": 4})));
 }

@@ -148,8 +148,9 @@ impl Worker<'_> {
     async fn after_failure(&self, error: &ProviderError) -> StepEffect {
         if self.entry.action == Action::Update {
             let seen = self.step.observed.as_ref();
-            let first = seen.filter(|_| self.step.recorded.is_none() && self.entry.address.kind().is_guest());
-            // A guest that only its mark says is ours must not leave the source without anybody knowing of it.
+            let table = self.entry.address.kind().table();
+            let first = seen.filter(|_| self.step.recorded.is_none() && table.is_proven_by_facts());
+            // What only its mark says is ours must not leave the source without anybody knowing of it.
             if error.nothing_done && first.is_none() {
                 return Some(Effect::Unchanged);
             }

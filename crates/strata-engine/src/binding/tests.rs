@@ -4,7 +4,7 @@ use super::*;
 use crate::plan::{Problem, ProblemKind};
 
 fn address() -> Address {
-    "s/vm/web".parse().unwrap_or_else(|error| panic!("{error}"))
+    crate::test_kinds::address("s/vm/web")
 }
 
 fn plan(live: Option<&str>, unknown: Vec<Problem>) -> Plan {

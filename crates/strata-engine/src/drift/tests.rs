@@ -23,7 +23,7 @@ fn an_apply_brings_back_only_what_is_ours_and_can_be_seen() {
 /// Work that is open is told once: also where the state knows nothing of it yet, and not beside what is told of its object.
 #[test]
 fn open_work_is_drift_where_nothing_else_is_told() {
-    let address = |at: &str| -> Address { at.parse().unwrap_or_else(|error| panic!("{at}: {error}")) };
+    let address = |at: &str| -> Address { crate::test_kinds::address(at) };
     let open = |at: &str| OpenEntry {
         id: 1,
         action: Action::Create,
@@ -51,7 +51,7 @@ fn open_work_is_drift_where_nothing_else_is_told() {
 
 #[test]
 fn what_a_run_left_unfinished_is_told_as_that() {
-    let address: Address = "s/vm/web".parse().unwrap_or_else(|error| panic!("{error}"));
+    let address = crate::test_kinds::address("s/vm/web");
     let found = |partial: bool| {
         let mut document = StateDocument::new(Lineage::derive("r", "dev/s"), "dev/s");
         let record =

@@ -1,21 +1,13 @@
 //! What stands in the way of a plan, told with what to do about it.
 
-use strata_resource::{Address, ChangeEffect, FieldChange, Kind, Refusal, Resource, Value};
+use strata_resource::{Address, ChangeEffect, FieldChange, Purpose, Refusal, Resource, Value};
 
 use super::Planner;
 use crate::plan::{Problem, ProblemKind, Step, StepAction};
 
 /// What to do about something that others are at.
 pub(crate) fn busy_hint(address: &Address, then: &str) -> String {
-    if address.kind() == Kind::Network {
-        let path = format!("/nodes/{}/network", address.name());
-        return format!(
-            "bring what is staged into effect (`pvesh set {path}`) or take it back (`pvesh delete {path}`), then {then}"
-        );
-    }
-    format!(
-        "wait until its task has ended, then {then}; `strata apply` waits for tasks of its own. If the task died with its hypervisor, `qm unlock VMID` (a container: `pct unlock VMID`) there takes the lock away"
-    )
+    format!("{}; then {then}", address.kind().table().busy_hint(address))
 }
 
 impl Planner<'_> {
@@ -24,7 +16,7 @@ impl Planner<'_> {
             kind: ProblemKind::Stranger,
             address: resource.address.clone(),
             message: what.to_owned(),
-            hint: if resource.kind().is_datacenter() {
+            hint: if resource.kind().table().is_adoptable() {
                 "Strata never touches what is not its own: `adopt: true` takes over what nobody has marked, or give it another name"
             } else {
                 "Strata never touches what is not its own: give the resource another identity, or remove the stranger by hand"
@@ -75,7 +67,8 @@ impl Planner<'_> {
     pub(super) fn refuse_protected_removals(&mut self) {
         let removes = |step: &&Step| matches!(step.action, StepAction::Delete | StepAction::DeleteFormer);
         let flagged = |step: &&Step| {
-            let live = step.observed.as_ref().and_then(|observed| observed.spec.get("protection"));
+            let flag = step.address.kind().table().field_for(Purpose::Protection);
+            let live = step.observed.as_ref().and_then(|observed| observed.spec.get(flag?));
             live.and_then(Value::as_bool) == Some(true)
         };
         let refused = self.steps.iter().filter(removes).filter(flagged).map(|step| Problem {

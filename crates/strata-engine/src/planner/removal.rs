@@ -1,9 +1,9 @@
 //! What goes: resources that left the source, and former objects that a replacement left behind.
 
-use strata_resource::{Address, Kind, Resource, Value};
+use strata_resource::{Address, Kind, Resource};
 use strata_state::{DeposedObject, StateResource};
 
-use super::Planner;
+use super::{Planner, adopts};
 use crate::place::Place;
 use crate::plan::StepAction;
 use crate::{Observed, Sighting};
@@ -81,10 +81,10 @@ impl Planner<'_> {
             Sighting::Ours(_) if self.is_claimed(address.kind(), recorded) => {
                 self.forget(address, recorded, "the source has the same object under another address");
             }
-            Sighting::Ours(_) if address.kind().is_setting() => {
+            Sighting::Ours(_) if address.kind().table().always_there => {
                 self.forget(address, recorded, "it stays as it is: a host cannot be without it");
             }
-            Sighting::Ours(_) if recorded.spec.get("adopt").and_then(Value::as_bool) == Some(true) => {
+            Sighting::Ours(_) if adopts(address.kind(), &recorded.spec) => {
                 let reason = "it was there before Strata (`adopt`), and stays as it is";
                 self.forget(address, recorded, reason);
             }

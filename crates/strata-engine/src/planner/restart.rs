@@ -7,9 +7,6 @@ use strata_state::StateResource;
 
 use crate::Observed;
 
-/// What a guest reads only while it boots.
-const READ_AT_BOOT: [&str; 2] = ["cloudinit", "cdroms"];
-
 /// What a restart is needed for.
 pub(super) struct Restart {
     /// Changes that only a restart brings into effect.
@@ -84,8 +81,7 @@ pub(super) fn drop_begun_alike(
 ) {
     let rules = resource.kind().rules();
     let Some(begun) = recorded.filter(|recorded| recorded.partial) else { return };
-    let at_boot =
-        |change: &FieldChange| change.path.first().is_some_and(|first| READ_AT_BOOT.contains(&first));
+    let at_boot = |change: &FieldChange| rules.is_below(&change.path, |rule| rule.read_at_boot);
     let hidden = |change: &FieldChange| rules.rule(&change.path).write_only;
     if changes.iter().any(|change| at_boot(change) && !hidden(change)) {
         return;

@@ -1,11 +1,11 @@
-//! The nodes of a cluster that runs change one after the other: what disturbs one waits until the one before it is done.
+//! The members of a group that works, such as the nodes of a cluster, change one after the other: what disturbs one waits until the one before it is done.
 //!
 //! New nodes come first, so that there are enough before one goes; then changes, control planes before workers; then removals, the
 //! other way round, and those that do not answer any more before the others: a member that is dead only weighs on the majority. Before the cluster runs there is nothing to disturb, and all nodes go side by side.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use strata_resource::{Kind, Spec, Value, is_felt};
+use strata_resource::{Address, Rollout, Spec};
 use strata_state::StateDocument;
 
 use super::silence::SILENT;
@@ -16,8 +16,8 @@ type Turn = (u8, bool, bool, usize, String);
 
 /// For each step the steps that it should come after.
 pub(super) fn waits(steps: &[Step], state: &StateDocument) -> Vec<(usize, BTreeSet<usize>)> {
-    let runs = state.resources.keys().any(|address| address.kind() == Kind::Bootstrap);
-    let ends = |step: &Step| step.address.kind() == Kind::Bootstrap && step.action == StepAction::Delete;
+    let runs = state.resources.keys().any(|address| address.kind().table().is_gate());
+    let ends = |step: &Step| step.address.kind().table().is_gate() && step.action == StepAction::Delete;
     if !runs || steps.iter().any(ends) {
         return Vec::new();
     }
@@ -38,28 +38,30 @@ pub(super) fn waits(steps: &[Step], state: &StateDocument) -> Vec<(usize, BTreeS
 
 /// Whether a node cannot do its work while the step runs, or joins a cluster that others work in.
 fn disturbs(step: &Step) -> bool {
-    let is_felt = || step.changes.iter().any(|change| is_felt(&change.path));
-    match step.address.kind() {
-        Kind::Machine => step.action.is_remote(),
-        Kind::Vm => match step.action {
-            StepAction::Update => step.restart || is_felt(),
-            StepAction::Create => step.replacement,
-            StepAction::Delete | StepAction::DeleteFormer => true,
-            StepAction::Record | StepAction::Forget => false,
-        },
-        _ => false,
+    let Rollout::Member { always, .. } = step.address.kind().table().rollout else { return false };
+    let rules = step.address.kind().rules();
+    match step.action {
+        _ if always => step.action.is_remote(),
+        StepAction::Update => step.restart || step.changes.iter().any(|change| rules.is_felt(&change.path)),
+        StepAction::Create => step.replacement,
+        StepAction::Delete | StepAction::DeleteFormer => true,
+        StepAction::Record | StepAction::Forget => false,
     }
+}
+
+/// Whether a part of a member says that it comes after the others.
+fn follows(address: &Address, spec: &Spec) -> bool {
+    matches!(address.kind().table().rollout, Rollout::Member { follows, .. } if follows(spec))
 }
 
 fn turn(name: &str, indices: &[usize], steps: &[Step], state: &StateDocument) -> Turn {
     let of_node = || indices.iter().map(|index| &steps[*index]);
     let goes = of_node().any(|step| step.action == StepAction::Delete && !step.replacement);
     let is_new = of_node().all(|step| step.action == StepAction::Create && !step.replacement);
-    let is_worker = |spec: &Spec| spec.get("role").and_then(Value::as_text) == Some("worker");
-    // A VM does not say what its node does; the state knows the node.
-    let known = state.resources.iter().filter(|(address, _)| address.kind() == Kind::Machine);
-    let worker = of_node().any(|step| is_worker(&step.spec))
-        || known.into_iter().any(|(address, machine)| address.name() == name && is_worker(&machine.spec));
+    // Not every part of a member says it; the state knows all of them.
+    let known = || state.resources.iter().filter(|(address, _)| address.name() == name);
+    let worker = of_node().any(|step| follows(&step.address, &step.spec))
+        || known().any(|(address, record)| follows(address, &record.spec));
     let (what, worker) = match (goes, is_new) {
         (true, _) => (2, !worker),
         (false, true) => (0, worker),
@@ -84,7 +86,7 @@ mod tests {
     use crate::{Live, Observed, Sighting};
 
     fn address(text: &str) -> Address {
-        format!("lab/{text}").parse().unwrap()
+        crate::test_kinds::address(&format!("lab/{text}"))
     }
 
     /// Control planes and a worker, each a VM and a machine on it.

@@ -1,6 +1,6 @@
 //! What does not answer: made, left for later, removed without its help, or a problem.
 
-use strata_resource::{Address, ChangeEffect, FieldPath, Kind, Resource, Value};
+use strata_resource::{Address, ChangeEffect, FieldPath, Resource, Rollout, Value, fill};
 use strata_state::StateResource;
 
 use super::Planner;
@@ -9,15 +9,13 @@ use crate::{Observed, Sighting};
 
 /// Stands for the digest of what could not be looked at.
 pub(super) const SILENT: &str = "silent";
-/// A fact of a machine whose whole disk was wiped by somebody who said so.
-pub const WIPED: &str = "wiped";
 
 impl Planner<'_> {
     /// Nobody has made it yet, or what it runs on is made anew: then silence is what there should be.
     pub(super) fn silent(&mut self, resource: &Resource, recorded: Option<&StateResource>, what: &str) {
         let remade = self.needs_remade(resource) || self.runs_elsewhere(resource, recorded);
-        if recorded.is_some() && remade && resource.kind() == Kind::Bootstrap {
-            return self.lost(resource, what);
+        if let Some(lost) = resource.kind().table().lost.filter(|_| recorded.is_some() && remade) {
+            return self.lost(resource, what, lost);
         }
         if recorded.is_none() || remade {
             return self.create(resource, recorded);
@@ -40,13 +38,13 @@ impl Planner<'_> {
         });
     }
 
-    /// Whether a VM has nothing left to boot from: its machine was reset with its whole disk, and does not answer since then.
+    /// Whether it has nothing left to boot from: what runs on it was reset with its whole disk, and does not answer since then.
     pub(super) fn is_wiped(&self, resource: &Resource) -> bool {
         let (current, state) = (&self.request.live.current, &self.request.state.resources);
-        resource.kind() == Kind::Vm
+        resource.kind().table().runs_others
             && state.iter().any(|(address, recorded)| {
-                address.kind() == Kind::Machine
-                    && recorded.facts.get(WIPED).and_then(Value::as_bool) == Some(true)
+                let wiped = address.kind().table().wiped_fact.and_then(|fact| recorded.facts.get(fact));
+                wiped.and_then(Value::as_bool) == Some(true)
                     && recorded.depends_on.contains(&resource.address)
                     && matches!(current.get(address), Some(Sighting::Silent(_)))
             })
@@ -68,26 +66,27 @@ impl Planner<'_> {
         })
     }
 
-    /// A worker gets its certificate from control planes: without them it says nothing, whatever it is like. That etcd is away is
-    /// told there.
+    /// Without the gate of its group it says nothing, whatever it is like: a worker gets its certificate from control planes. That the gate
+    /// is away is told there.
     fn is_orphaned(&self, resource: &Resource) -> bool {
-        let is_worker = resource.kind() == Kind::Machine
-            && resource.spec.get("role").and_then(Value::as_text) == Some("worker");
-        let etcd = self.request.live.current.iter().find(|(address, _)| address.kind() == Kind::Bootstrap);
-        is_worker && matches!(etcd, Some((_, Sighting::Silent(_) | Sighting::Absent)))
+        let Rollout::Member { follows, .. } = resource.kind().table().rollout else { return false };
+        let gate = self.request.live.current.iter().find(|(address, _)| address.kind().table().is_gate());
+        follows(&resource.spec) && matches!(gate, Some((_, Sighting::Silent(_) | Sighting::Absent)))
     }
 
-    /// Etcd was begun once, machines that it ran on are gone, and the others cannot answer for it: beginning it anew would begin
-    /// another cluster.
-    fn lost(&mut self, resource: &Resource, what: &str) {
-        let stack = resource.address.stack();
+    /// It can be made only once, what it was made on is gone, and the others cannot answer for it.
+    fn lost(&mut self, resource: &Resource, what: &str, (message, hint): (&str, &str)) {
+        let filled = |text: &str| {
+            fill(text, &|placeholder| match placeholder {
+                "stack" => resource.address.stack().to_owned(),
+                _ => what.to_owned(),
+            })
+        };
         self.problems.push(Problem {
             kind: ProblemKind::Lost,
             address: resource.address.clone(),
-            message: format!("etcd has lost its majority, and control planes of it are gone: {what}"),
-            hint: format!(
-                "start control planes that are only stopped; else `strata talos snapshot {stack}` saves what is left, and `strata talos restore {stack} --snapshot FILE` brings etcd back from a snapshot"
-            ),
+            message: filled(message),
+            hint: filled(hint),
             origin: resource.origin.clone(),
         });
     }

@@ -1,6 +1,6 @@
 //! How a step is put together, and what the state will say when it is done.
 
-use strata_resource::{Address, Resource, RestartPolicy, stored_spec};
+use strata_resource::{Address, Kind, Resource, RestartPolicy, Value, stored_spec};
 use strata_state::StateResource;
 
 use super::Planner;
@@ -88,9 +88,10 @@ impl Planner<'_> {
 }
 
 /// Facts such as digests move without anybody's doing; they are no reason to write the state.
-pub(super) fn same_record(one: &StateResource, other: &StateResource) -> bool {
-    let proof = |record: &StateResource| {
-        ["uuid", "hwaddr", "size", "volumes"].map(|fact| record.facts.get(fact).cloned())
+pub(super) fn same_record(kind: Kind, one: &StateResource, other: &StateResource) -> bool {
+    let lasting = kind.table().lasting_facts;
+    let proof = |record: &'_ StateResource| -> Vec<Option<Value>> {
+        lasting.iter().map(|fact| record.facts.get(*fact).cloned()).collect()
     };
     one.target == other.target
         && one.spec == other.spec

@@ -23,7 +23,7 @@ struct Table {
 }
 
 fn address(name: &str) -> Address {
-    format!("s/{name}").parse().unwrap_or_else(|error| panic!("{name}: {error}"))
+    crate::test_kinds::address(&format!("s/{name}"))
 }
 
 fn spec(json: Json) -> Spec {

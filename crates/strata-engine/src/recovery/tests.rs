@@ -17,7 +17,7 @@ fn entry(action: Action, at: &str, identity: Json, becomes: Option<Json>) -> Ope
     OpenEntry {
         id: 1,
         action,
-        address: at.parse().unwrap_or_else(|error| panic!("{at}: {error}")),
+        address: crate::test_kinds::address(at),
         target: "t".to_owned(),
         identity: spec(identity),
         spec_digest: String::new(),
@@ -30,7 +30,7 @@ fn entry(action: Action, at: &str, identity: Json, becomes: Option<Json>) -> Ope
 fn state(known: &[(&str, StateResource)]) -> StateDocument {
     let mut document = StateDocument::new(Lineage::derive("r", "dev/s"), "dev/s");
     for (at, record) in known {
-        let address = at.parse().unwrap_or_else(|error| panic!("{at}: {error}"));
+        let address = crate::test_kinds::address(at);
         document.resources.insert(address, record.clone());
     }
     document

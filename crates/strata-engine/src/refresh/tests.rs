@@ -5,7 +5,7 @@ use strata_state::Action;
 use super::*;
 
 fn address(at: &str) -> Address {
-    at.parse().unwrap_or_else(|error| panic!("{at}: {error}"))
+    crate::test_kinds::address(at)
 }
 
 fn spec(json: Json) -> Spec {

@@ -173,3 +173,10 @@ pub(crate) fn owner() -> LockOwner {
         process: None,
     }
 }
+
+/// An address of the one stack.
+pub(crate) fn address(name: &str) -> strata_resource::Address {
+    strata_proxmox::kinds::register();
+    strata_cluster::kinds::register();
+    format!("s/{name}").parse().unwrap()
+}

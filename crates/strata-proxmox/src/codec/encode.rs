@@ -272,6 +272,7 @@ mod tests {
     use super::*;
 
     fn spec(json: serde_json::Value) -> Spec {
+        crate::kinds::register();
         serde_json::from_value(json).unwrap()
     }
 

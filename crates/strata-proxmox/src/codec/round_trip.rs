@@ -380,6 +380,7 @@ fn options(spec: &Spec) -> BTreeSet<&str> {
 }
 
 fn created(kind: GuestKind, spec: &Spec) -> Server {
+    crate::kinds::register();
     let mut server = Server::default();
     for (key, value) in create_params(kind, spec).unwrap().pairs() {
         server.set(kind, key, value);

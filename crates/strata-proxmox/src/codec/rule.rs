@@ -1,5 +1,6 @@
 //! The shape of the tables: which key says which field, how, and what a change of it needs.
 
+use crate::kinds;
 use strata_resource::{Kind, Value};
 
 use super::form::Form;
@@ -15,8 +16,8 @@ pub(crate) enum GuestKind {
 impl GuestKind {
     pub(crate) fn of(kind: Kind) -> Option<Self> {
         match kind {
-            Kind::Vm | Kind::Template => Some(Self::Qemu),
-            Kind::Container => Some(Self::Lxc),
+            kinds::VM | kinds::TEMPLATE => Some(Self::Qemu),
+            kinds::CONTAINER => Some(Self::Lxc),
             _ => None,
         }
     }
@@ -40,8 +41,8 @@ impl GuestKind {
     /// The kind whose field rules apply.
     pub(crate) fn resource_kind(self) -> Kind {
         match self {
-            Self::Qemu => Kind::Vm,
-            Self::Lxc => Kind::Container,
+            Self::Qemu => kinds::VM,
+            Self::Lxc => kinds::CONTAINER,
         }
     }
 }
@@ -202,6 +203,7 @@ mod tests {
     /// Every field that can be written says what a change of it means: one that does not would change in place, in silence.
     #[test]
     fn a15_every_field_of_a_guest_has_a_rule() {
+        crate::kinds::register();
         use strata_resource::{ChangeEffect, FieldPath};
         let mut missing = Vec::new();
         for kind in [GuestKind::Qemu, GuestKind::Lxc] {

@@ -57,7 +57,7 @@ pub(super) async fn converge(work: &Work<'_>, family: &dyn Family) -> Result<Out
         }
         if made {
             // The server said that we made it. What it writes in its own way is for the next plan to tell.
-            if live.is_some() && work.operation.address.kind().is_made_at_once() {
+            if live.is_some() && work.operation.address.kind().table().at_once {
                 return Ok(Outcome::default());
             }
         } else if wrote {
@@ -153,7 +153,7 @@ fn check_ours(work: &Work<'_>, family: &dyn Family, live: Option<&LiveObject>) -
     let ours = match operation.spec.contains_key("mark") {
         true => live.mark == Some(our_mark(work)),
         // What takes several calls is not all there after the first.
-        false => !kind.is_made_at_once() || is_just_that(kind, &operation.spec, live),
+        false => !kind.table().at_once || is_just_that(kind, &operation.spec, live),
     };
     if ours {
         return Ok(());

@@ -1,7 +1,8 @@
 //! What an operation on the datacenter needs: privileges, and for one thing a ticket.
 
+use crate::kinds;
 use strata_engine::{ErrorClass, Operation, ProviderError};
-use strata_resource::{Kind, Spec, Value};
+use strata_resource::{Spec, Value};
 use strata_state::Action;
 
 use super::family::spec_text;
@@ -25,7 +26,7 @@ type Plain = (&'static [&'static str], Vec<String>, &'static str);
 
 pub(crate) fn needs_of(operation: &Operation) -> Vec<DatacenterNeed> {
     let mut needs: Vec<DatacenterNeed> = plain(operation).into_iter().map(DatacenterNeed::from).collect();
-    if operation.address.kind() == Kind::Acl {
+    if operation.address.kind() == kinds::ACL {
         needs.push(permission_to_permit(operation));
     }
     needs
@@ -40,18 +41,18 @@ fn plain(operation: &Operation) -> Vec<Plain> {
     };
     let on = |path: &str| vec![path.to_owned()];
     match operation.address.kind() {
-        Kind::Pool => {
+        kinds::POOL => {
             let pool = vec![format!("/pool/{}", spec_text(spec, "pool"))];
             vec![(&["Pool.Audit"], pool.clone(), "look at"), (&["Pool.Allocate"], pool, purpose)]
         }
-        Kind::Role => vec![(&["Sys.Modify"], on("/access"), purpose)],
-        Kind::Group => vec![
+        kinds::ROLE => vec![(&["Sys.Modify"], on("/access"), purpose)],
+        kinds::GROUP => vec![
             (&["Sys.Audit", "Group.Allocate"], on("/access/groups"), "look at"),
             (&["Group.Allocate"], on("/access/groups"), purpose),
         ],
-        Kind::User => user(operation, purpose),
-        Kind::Token => vec![(&["User.Modify"], on("/access/groups"), purpose)],
-        Kind::Storage => vec![
+        kinds::USER => user(operation, purpose),
+        kinds::TOKEN => vec![(&["User.Modify"], on("/access/groups"), purpose)],
+        kinds::STORAGE => vec![
             (
                 &["Datastore.Audit", "Datastore.AllocateSpace"],
                 vec![format!("/storage/{}", spec_text(spec, "storage"))],
@@ -59,14 +60,14 @@ fn plain(operation: &Operation) -> Vec<Plain> {
             ),
             (&["Datastore.Allocate"], on("/storage"), purpose),
         ],
-        Kind::Mapping => {
+        kinds::MAPPING => {
             let bus = format!("/mapping/{}", spec_text(spec, "bus"));
             vec![(&["Mapping.Modify"], vec![bus], purpose)]
         }
-        Kind::Firewall | Kind::Alias | Kind::Ipset | Kind::SecurityGroup => {
+        kinds::FIREWALL | kinds::ALIAS | kinds::IPSET | kinds::SECURITY_GROUP => {
             vec![(&["Sys.Audit"], on("/"), "look at"), (&["Sys.Modify"], on("/"), purpose)]
         }
-        Kind::Dns | Kind::Timezone | Kind::Network => {
+        kinds::DNS | kinds::TIMEZONE | kinds::NETWORK => {
             let node = ["dns", "clock", "network"].iter().find_map(|field| spec.get(*field)?.as_text());
             let node = vec![format!("/nodes/{}", node.unwrap_or_default())];
             let mut needs: Vec<Plain> =
@@ -134,7 +135,7 @@ pub(crate) fn forbidden_passwords(client: &Client, operations: &[Operation]) -> 
     }
     let changes = |operation: &&Operation| {
         let kind = operation.address.kind();
-        kind == Kind::User && operation.action == Action::Update && sets_password(&operation.spec, operation)
+        kind == kinds::USER && operation.action == Action::Update && sets_password(&operation.spec, operation)
     };
     operations
         .iter()

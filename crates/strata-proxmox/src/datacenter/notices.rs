@@ -1,7 +1,8 @@
 //! What a plan has to say about an operation besides its changes.
 
+use crate::kinds;
 use strata_engine::Operation;
-use strata_resource::Kind;
+
 use strata_state::Action;
 
 use super::{firewall, network, token};
@@ -10,19 +11,19 @@ pub(crate) fn notices(operation: &Operation) -> Vec<String> {
     let mut notices: Vec<&str> = Vec::new();
     let spec = &operation.spec;
     match (operation.address.kind(), operation.action) {
-        (Kind::Storage, Action::Delete) => {
+        (kinds::STORAGE, Action::Delete) => {
             notices.push("only its definition goes, with its password and what others may do there: what is stored stays where it is");
         }
-        (Kind::Token, Action::Create) if !spec.contains_key("secret") => {
+        (kinds::TOKEN, Action::Create) if !spec.contains_key("secret") => {
             notices.push("nobody gets to know its value: `secret: NAME` keeps it, encrypted");
         }
-        (Kind::Token, _) if token::is_remade(operation) => {
+        (kinds::TOKEN, _) if token::is_remade(operation) => {
             notices.push("it is made anew: whoever uses its old value is locked out");
         }
-        (Kind::Firewall, _) if locks_out(operation) => {
+        (kinds::FIREWALL, _) if locks_out(operation) => {
             notices.push("the hosts then drop what no rule lets in, except from their own network");
         }
-        (Kind::Network, _) => return vec![network::notice(operation)],
+        (kinds::NETWORK, _) => return vec![network::notice(operation)],
         _ => {}
     }
     notices.into_iter().map(str::to_owned).collect()

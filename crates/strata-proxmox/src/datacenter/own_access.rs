@@ -2,10 +2,11 @@
 //!
 //! The next request after such an operation would be refused, and what is left could be neither finished nor taken back.
 
+use crate::kinds;
 use std::collections::BTreeSet;
 
 use strata_engine::{Objection, Operation};
-use strata_resource::{Kind, Spec, Value};
+use strata_resource::{Spec, Value};
 use strata_state::Action;
 
 use super::family::spec_text;
@@ -65,19 +66,19 @@ impl<'a> Own<'a> {
         }
         let (spec, deletes) = (&operation.spec, operation.action == Action::Delete);
         match operation.address.kind() {
-            Kind::Token if spec_text(spec, "token") == self.identity => token_harm(operation),
-            Kind::User if spec_text(spec, "user") == self.user => {
+            kinds::TOKEN if spec_text(spec, "token") == self.identity => token_harm(operation),
+            kinds::USER if spec_text(spec, "user") == self.user => {
                 user_harm(operation).map(|harm| format!("{harm} the user `{}`", self.user))
             }
-            Kind::Group if deletes && self.groups.contains(spec_text(spec, "group")) => {
+            kinds::GROUP if deletes && self.groups.contains(spec_text(spec, "group")) => {
                 Some(format!("delete the group `{}`, which it is in", spec_text(spec, "group")))
             }
-            Kind::Acl if self.is(spec) && (deletes || operation.touches("propagate")) => {
+            kinds::ACL if self.is(spec) && (deletes || operation.touches("propagate")) => {
                 let [role, subject, path] = ["grants", "subject", "path"].map(|field| spec_text(spec, field));
                 let verb = if deletes { "take away" } else { "change" };
                 Some(format!("{verb} what it has by `{role}` for `{subject}` on `{path}`"))
             }
-            Kind::Role if self.roles.contains(spec_text(spec, "role")) => {
+            kinds::ROLE if self.roles.contains(spec_text(spec, "role")) => {
                 let role = spec_text(spec, "role");
                 if deletes {
                     return Some(format!("delete the role `{role}`, which it has"));
@@ -183,7 +184,7 @@ mod tests {
         };
         Operation {
             action,
-            address: address.parse().unwrap(),
+            address: crate::kinds::address(address),
             target: "pve".to_owned(),
             lineage: Lineage::derive("r", "dev/dc"),
             spec: spec(wanted),

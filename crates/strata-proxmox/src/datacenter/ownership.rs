@@ -3,6 +3,7 @@
 //! A mark in its comment decides where there is one. Otherwise the state does, the source where it says `adopt`, and after an
 //! interrupted create the fact that the object is exactly what was begun.
 
+use crate::kinds;
 use strata_engine::{Observed, Sighting, Wanted};
 use strata_resource::{CommentMark, Kind, Spec, Value, diff_specs};
 
@@ -38,7 +39,7 @@ fn dispute(wanted: &Wanted<'_>, live: &LiveObject) -> Option<String> {
     }
     let adopt = wanted.spec.get("adopt").and_then(Value::as_bool) == Some(true);
     let kind = wanted.address.kind();
-    if wanted.recorded.is_some() || adopt || kind.is_setting() {
+    if wanted.recorded.is_some() || adopt || kind.table().always_there {
         return None;
     }
     match wanted.begun {
@@ -58,7 +59,7 @@ fn is_on_the_way(kind: Kind, begun: &Spec, live: &LiveObject) -> bool {
     let (begun_rules, there) = (off(rules(begun)), off(rules(&live.spec)));
     let options = |spec: &Spec| spec.get("options").and_then(Value::as_map).cloned().unwrap_or_default();
     let (begun_options, set) = (options(begun), options(&live.spec));
-    kind == Kind::Firewall
+    kind == kinds::FIREWALL
         && there.iter().all(|rule| begun_rules.contains(rule))
         && set.iter().all(|(option, value)| begun_options.get(option) == Some(value))
 }
@@ -74,7 +75,7 @@ pub(super) fn is_just_that(kind: Kind, spec: &Spec, live: &LiveObject) -> bool {
 #[cfg(test)]
 mod tests {
     use serde_json::json;
-    use strata_resource::{Address, Lineage};
+    use strata_resource::Lineage;
     use strata_state::StateResource;
 
     use super::*;
@@ -92,7 +93,7 @@ mod tests {
         begun: Option<serde_json::Value>,
         live: &LiveObject,
     ) -> Option<String> {
-        let (lineage, address) = (Lineage::derive("r", "dev/dc"), address.parse::<Address>().unwrap());
+        let (lineage, address) = (Lineage::derive("r", "dev/dc"), crate::kinds::address(address));
         let spec: Spec = serde_json::from_value(spec).unwrap();
         let begun: Option<Spec> = begun.map(|begun| serde_json::from_value(begun).unwrap());
         let record: StateResource =
@@ -105,7 +106,7 @@ mod tests {
     }
 
     fn mark(repository: &str, address: &str) -> String {
-        CommentMark::new(&Lineage::derive(repository, "dev/dc"), &address.parse().unwrap()).to_string()
+        CommentMark::new(&Lineage::derive(repository, "dev/dc"), &crate::kinds::address(address)).to_string()
     }
 
     #[test]

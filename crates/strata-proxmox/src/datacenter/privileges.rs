@@ -1,10 +1,11 @@
 //! What roles give: privileges that this version of Proxmox knows, and what an entry of the access control hands on.
 
+use crate::kinds;
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Deserialize;
 use strata_engine::{Objection, Operation, ProviderError};
-use strata_resource::{Kind, Spec, Value};
+use strata_resource::{Spec, Value};
 use strata_state::Action;
 
 use super::family::spec_text;
@@ -43,8 +44,9 @@ pub(super) async fn objections(
     client: &Client,
     operations: &[Operation],
 ) -> Result<Vec<Objection>, ProviderError> {
-    let is_role =
-        |operation: &&Operation| operation.address.kind() == Kind::Role && operation.action != Action::Delete;
+    let is_role = |operation: &&Operation| {
+        operation.address.kind() == kinds::ROLE && operation.action != Action::Delete
+    };
     let made: Vec<&Operation> = operations.iter().filter(is_role).collect();
     if made.is_empty() {
         return Ok(Vec::new());
@@ -80,14 +82,14 @@ pub(crate) async fn with_granted(
     operations: &[Operation],
 ) -> Result<Vec<Operation>, ProviderError> {
     let mut own = operations.to_vec();
-    if !own.iter().any(|operation| operation.address.kind() == Kind::Acl) {
+    if !own.iter().any(|operation| operation.address.kind() == kinds::ACL) {
         return Ok(own);
     }
     let mut roles = roles(client).await?;
-    for operation in operations.iter().filter(|operation| operation.address.kind() == Kind::Role) {
+    for operation in operations.iter().filter(|operation| operation.address.kind() == kinds::ROLE) {
         roles.insert(spec_text(&operation.spec, "role").to_owned(), wanted(&operation.spec));
     }
-    for operation in own.iter_mut().filter(|operation| operation.address.kind() == Kind::Acl) {
+    for operation in own.iter_mut().filter(|operation| operation.address.kind() == kinds::ACL) {
         if let Some(privileges) = roles.get(spec_text(&operation.spec, "grants")) {
             let list = privileges.iter().map(|privilege| Value::text(privilege.as_str())).collect();
             operation.spec.insert(GRANTED.to_owned(), Value::List(list));

@@ -1,9 +1,10 @@
 //! What a lower layer of the same repository will have made: preflight must not miss it.
 
+use crate::kinds;
 use std::collections::BTreeSet;
 
 use strata_engine::Operation;
-use strata_resource::{Kind, Spec, Value};
+use strata_resource::{Spec, Value};
 use strata_state::Action;
 
 /// Pools, storages and bridges that are planned and not there yet.
@@ -21,9 +22,9 @@ impl Promises {
         for operation in operations.iter().filter(|operation| operation.action != Action::Delete) {
             let (spec, text) = (&operation.spec, |field: &str| text(&operation.spec, field));
             match operation.address.kind() {
-                Kind::Pool => self.pools.extend(text("pool")),
-                Kind::Storage => self.storages.extend(contents(spec)),
-                Kind::Network => {
+                kinds::POOL => self.pools.extend(text("pool")),
+                kinds::STORAGE => self.storages.extend(contents(spec)),
+                kinds::NETWORK => {
                     let names =
                         spec.get("interfaces").and_then(Value::as_map).into_iter().flat_map(Spec::keys);
                     let node = text("network").unwrap_or_default();

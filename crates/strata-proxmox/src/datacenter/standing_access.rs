@@ -1,5 +1,6 @@
 //! Who has which access, as the server says; and what of it would fall with an object that a plan deletes.
 
+use crate::kinds;
 use std::collections::{BTreeMap, BTreeSet};
 
 use strata_engine::{Objection, Operation, ProviderError, Sighting, Wanted};
@@ -33,7 +34,7 @@ impl StandingAccess {
         going: &'s Going<'_>,
         is: impl Fn(&Spec) -> bool + 's,
     ) -> impl Iterator<Item = String> + 's {
-        let stays = self.entries.iter().filter(|(key, _)| !going.has(Kind::Acl, key));
+        let stays = self.entries.iter().filter(|(key, _)| !going.has(kinds::ACL, key));
         stays.filter(move |(_, entry)| is(&entry.spec)).map(|(key, _)| format!("`{key}`"))
     }
 }
@@ -42,7 +43,7 @@ impl StandingAccess {
 pub(crate) fn known_entries(wanted: &[Wanted<'_>], sightings: &[Sighting]) -> Vec<String> {
     let both = wanted.iter().zip(sightings);
     both.filter(|(wanted, sighting)| {
-        wanted.address.kind() == Kind::Acl && matches!(sighting, Sighting::Ours(_))
+        wanted.address.kind() == kinds::ACL && matches!(sighting, Sighting::Ours(_))
     })
     .filter_map(|(wanted, _)| acl::ACL.key(wanted.spec))
     .collect()
@@ -56,7 +57,7 @@ pub(super) async fn objections(
 ) -> Result<Vec<Objection>, ProviderError> {
     let concerns = |operation: &Operation| {
         let kind = operation.address.kind();
-        matches!(kind, Kind::Role | Kind::Group | Kind::User | Kind::Token | Kind::Acl)
+        matches!(kind, kinds::ROLE | kinds::GROUP | kinds::USER | kinds::TOKEN | kinds::ACL)
             && operation.action != Action::Create
     };
     if !operations.iter().any(concerns) {
@@ -90,7 +91,7 @@ impl Going<'_> {
     fn leaves(&self, user: &str, group: &str) -> bool {
         self.operations.iter().any(|operation| {
             operation.action == Action::Update
-                && operation.address.kind() == Kind::User
+                && operation.address.kind() == kinds::USER
                 && spec_text(&operation.spec, "user") == user
                 && operation.touches("groups")
                 && !texts(&operation.spec, "groups").contains(group)
@@ -106,32 +107,32 @@ fn fallen(standing: &StandingAccess, operations: &[Operation]) -> Vec<Objection>
         .filter_map(|operation| {
             let spec = &operation.spec;
             let (what, falls): (String, Vec<String>) = match operation.address.kind() {
-                Kind::Role => {
+                kinds::ROLE => {
                     let role = spec_text(spec, "role");
                     let grants = move |entry: &Spec| spec_text(entry, "grants") == role;
                     (format!("role `{role}`"), standing.entries_of(going, grants).collect())
                 }
-                Kind::Group => {
+                kinds::GROUP => {
                     let group = spec_text(spec, "group");
                     let mut falls: Vec<String> = standing.entries_of(going, is_for("group", group)).collect();
                     let members = standing.users.iter().filter(|(name, user)| {
                         texts(&user.spec, "groups").contains(group)
-                            && !going.has(Kind::User, name)
+                            && !going.has(kinds::USER, name)
                             && !going.leaves(name, group)
                     });
                     falls.extend(members.map(|(name, _)| format!("the membership of `{name}`")));
                     (format!("group `{group}`"), falls)
                 }
-                Kind::User => {
+                kinds::USER => {
                     let user = spec_text(spec, "user");
                     let mut falls: Vec<String> = standing.entries_of(going, is_for("user", user)).collect();
                     let own = |token: &str| token.split_once('!').is_some_and(|(owner, _)| owner == user);
                     let tokens = standing.tokens.keys().filter(|token| own(token));
-                    let tokens = tokens.filter(|token| !going.has(Kind::Token, token));
+                    let tokens = tokens.filter(|token| !going.has(kinds::TOKEN, token));
                     falls.extend(tokens.map(|token| format!("the token `{token}`")));
                     (format!("user `{user}`"), falls)
                 }
-                Kind::Token => {
+                kinds::TOKEN => {
                     let token = spec_text(spec, "token");
                     (format!("token `{token}`"), standing.entries_of(going, is_for("token", token)).collect())
                 }

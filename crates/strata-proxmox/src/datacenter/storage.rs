@@ -1,5 +1,6 @@
 //! Definitions of storages, and devices that guests refer to by name.
 
+use crate::kinds;
 use std::collections::BTreeMap;
 
 use async_trait::async_trait;
@@ -58,14 +59,14 @@ pub(super) async fn objections(
         };
         operations.iter().filter(goes)
     };
-    if of(Kind::Storage).next().is_none() {
+    if of(kinds::STORAGE).next().is_none() {
         return Ok(Vec::new());
     }
     let look = futures::future::try_join(STORAGE.list(client, &[]), ACL.list(client, &[]));
     let (storages, permissions) =
         look.await.map_err(|error| error.explain("look at the storages that are to go"))?;
     let mut found = Vec::new();
-    for operation in of(Kind::Storage) {
+    for operation in of(kinds::STORAGE) {
         let name = spec_text(&operation.spec, "storage");
         let mut object = |message: String, hint: &str| {
             found.push(Objection { address: operation.address.clone(), message, hint: hint.to_owned() });
@@ -81,7 +82,7 @@ pub(super) async fn objections(
         // Those that the same plan takes away go before it.
         let lost: Vec<&str> = there
             .map(|(key, _)| key.as_str())
-            .filter(|key| !of(Kind::Acl).any(|gone| ACL.key(&gone.spec).as_deref() == Some(*key)))
+            .filter(|key| !of(kinds::ACL).any(|gone| ACL.key(&gone.spec).as_deref() == Some(*key)))
             .collect();
         if !lost.is_empty() {
             object(

@@ -4,6 +4,7 @@
 //! making it anew; what it was allowed to do is given to the new one. Only what the source or the state knows is: a run that dies in
 //! between loses it, and the next one gives it again.
 
+use crate::kinds;
 use std::collections::{BTreeMap, BTreeSet};
 
 use async_trait::async_trait;
@@ -242,7 +243,7 @@ pub(super) fn objections(
 ) -> Vec<Objection> {
     let remade = operations
         .iter()
-        .filter(|operation| operation.address.kind() == strata_resource::Kind::Token && is_remade(operation));
+        .filter(|operation| operation.address.kind() == kinds::TOKEN && is_remade(operation));
     remade
         .filter_map(|operation| {
             let id = spec_text(&operation.spec, "token");
@@ -282,7 +283,7 @@ fn is_strange(operation: &Operation) -> bool {
 /// Tokens whose value could not be kept: said before any of them is made.
 pub(crate) fn unready_keepers(client: &Client, operations: &[Operation]) -> Vec<ProviderError> {
     let makes = |operation: &&Operation| {
-        operation.address.kind() == strata_resource::Kind::Token
+        operation.address.kind() == kinds::TOKEN
             && (operation.action == Action::Create || is_remade(operation))
     };
     let named = operations

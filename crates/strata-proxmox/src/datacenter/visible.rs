@@ -1,5 +1,6 @@
 //! Lists that show only what a login may see: what is not in them is absent only if the login would be shown it.
 
+use crate::kinds;
 use strata_engine::{ErrorClass, ProviderError, Sighting, Unseen, Wanted};
 use strata_resource::{Kind, Spec};
 
@@ -20,24 +21,24 @@ struct Shown {
 fn shown(kind: Kind, spec: &Spec) -> Option<Shown> {
     let text = |field: &str| spec_text(spec, field).to_owned();
     let (path, any_of): (String, &'static [&'static str]) = match kind {
-        Kind::Pool => (format!("/pool/{}", text("pool")), &["Pool.Audit"]),
-        Kind::Storage => {
+        kinds::POOL => (format!("/pool/{}", text("pool")), &["Pool.Audit"]),
+        kinds::STORAGE => {
             (format!("/storage/{}", text("storage")), &["Datastore.Audit", "Datastore.AllocateSpace"])
         }
-        Kind::Mapping => (
+        kinds::MAPPING => (
             format!("/mapping/{}/{}", text("bus"), text("mapping")),
             &["Mapping.Audit", "Mapping.Modify", "Mapping.Use"],
         ),
-        Kind::Group => {
+        kinds::GROUP => {
             (format!("/access/groups/{}", text("group")), &["Sys.Audit", "User.Modify", "Group.Allocate"])
         }
-        Kind::User | Kind::Token => ("/access/groups".to_owned(), &["User.Modify", "Sys.Audit"]),
-        Kind::Acl => {
+        kinds::USER | kinds::TOKEN => ("/access/groups".to_owned(), &["User.Modify", "Sys.Audit"]),
+        kinds::ACL => {
             (text("path"), &["Permissions.Modify", "VM.Allocate", "Datastore.Allocate", "Pool.Allocate"])
         }
         _ => return None,
     };
-    let or = (kind == Kind::Acl).then_some(("/access", "Sys.Audit"));
+    let or = (kind == kinds::ACL).then_some(("/access", "Sys.Audit"));
     Some(Shown { path, any_of, or })
 }
 

@@ -266,9 +266,8 @@ pub(super) fn bad_field(error: CodecError) -> ProviderError {
 
 #[cfg(test)]
 mod tests {
-    use strata_resource::Kind;
-
     use super::*;
+    use crate::kinds;
 
     fn of_slot(path: &str, changed: &[&str]) -> bool {
         let change = |path: &&str| FieldChange {
@@ -278,7 +277,8 @@ mod tests {
             drift: false,
         };
         let changes: Vec<FieldChange> = changed.iter().map(change).collect();
-        is_of_slot(&FieldPath::dotted(path), &changes, Kind::Vm.rules())
+        kinds::register();
+        is_of_slot(&FieldPath::dotted(path), &changes, kinds::VM.rules())
     }
 
     /// A device is unplugged and plugged in as a whole: all of it waits with the one field that needs a restart.

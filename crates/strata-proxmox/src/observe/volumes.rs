@@ -1,11 +1,12 @@
 //! Volumes: one listing for each storage that holds some of ours. They are ours by their names (docs/ownership.md, "Volumes").
 
+use crate::kinds;
 use std::collections::{BTreeMap, BTreeSet};
 
 use futures::stream::{self, StreamExt, TryStreamExt};
 use sha2::{Digest, Sha256};
 use strata_engine::{Observed, ProviderError, Sighting, Unseen, Wanted};
-use strata_resource::{Kind, Spec, Value};
+use strata_resource::{Spec, Value};
 
 use crate::absence;
 use crate::api::{ApiErrorKind, ContentRow, NodeRow, Params};
@@ -25,7 +26,7 @@ pub(super) async fn look_at_volumes(
 ) -> Result<Vec<(usize, Sighting)>, ProviderError> {
     let mut places: BTreeMap<Place, Vec<usize>> = BTreeMap::new();
     for (index, wanted) in wanted.iter().enumerate() {
-        if wanted.address.kind().is_volume()
+        if kinds::is_volume(wanted.address.kind())
             && let (Some(storage), Some(node)) = (text(wanted.spec, "storage"), text(wanted.spec, "node"))
         {
             let shared = wanted.spec.get("shared").and_then(Value::as_bool).unwrap_or(false);
@@ -243,7 +244,7 @@ fn observed(wanted: &Wanted<'_>, row: &ContentRow, size: i64) -> Observed {
         .filter_map(|field| Some((field.to_owned(), wanted.spec.get(field)?.clone())))
         .collect();
     spec.insert("size".to_owned(), Value::Int(size));
-    if wanted.address.kind() == Kind::Image {
+    if wanted.address.kind() == kinds::IMAGE {
         let content = row.content.as_deref().unwrap_or_else(|| content_of(wanted));
         spec.insert("content".to_owned(), Value::text(content));
     }
@@ -260,7 +261,7 @@ pub(crate) fn volume_facts(size: i64) -> Spec {
 
 #[cfg(test)]
 mod tests {
-    use strata_resource::{Address, Lineage};
+    use strata_resource::Lineage;
     use strata_state::StateResource;
 
     use super::*;
@@ -277,7 +278,7 @@ mod tests {
         begun: bool,
     ) -> Option<Sighting> {
         let lineage = Lineage::derive("r", "dev/web");
-        let address: Address = "web/image/debian".parse().unwrap();
+        let address = crate::kinds::address("web/image/debian");
         let volume = format!("local:import/{}", name.replace("LINEAGE", lineage.short()));
         let mut spec: Spec = [
             ("volume".to_owned(), Value::Text(volume.clone())),

@@ -1,7 +1,8 @@
 //! What each operation needs: a table of privileges by what is done, in terms of Proxmox VE 8.4 and 9.
 
+use crate::kinds;
 use strata_engine::Operation;
-use strata_resource::{Address, Kind, Spec, Value};
+use strata_resource::{Address, Spec, Value};
 use strata_state::Action;
 
 use crate::codec::{GuestKind, create_params, keys_of, privilege_of, storage_of};
@@ -26,14 +27,14 @@ const SEE_STORAGE: &[&str] = &["Datastore.Audit", "Datastore.AllocateSpace"];
 pub(super) fn needs_of(operation: &Operation) -> Vec<Need> {
     let mut needs = Needs { address: &operation.address, list: Vec::new() };
     match (operation.address.kind(), operation.action) {
-        (kind, _) if kind.is_datacenter() => {
+        (kind, _) if kinds::is_datacenter(kind) => {
             for need in datacenter::needs_of(operation) {
                 needs.add_or(need.any_of, need.paths, need.or_all, need.purpose);
             }
         }
-        (Kind::Image | Kind::Cidata, Action::Delete) => needs.volume_delete(&operation.spec),
-        (Kind::Image, _) => needs.image(&operation.spec),
-        (Kind::Cidata, _) => needs.cidata(&operation.spec),
+        (kinds::IMAGE | kinds::CIDATA, Action::Delete) => needs.volume_delete(&operation.spec),
+        (kinds::IMAGE, _) => needs.image(&operation.spec),
+        (kinds::CIDATA, _) => needs.cidata(&operation.spec),
         (_, Action::Create) => needs.create(operation),
         (_, Action::Update) => needs.update(operation),
         (_, Action::Delete) => needs.delete(operation),
@@ -285,7 +286,7 @@ mod tests {
     fn operation(action: Action, address: &str, spec: serde_json::Value) -> Operation {
         Operation {
             action,
-            address: address.parse().unwrap(),
+            address: crate::kinds::address(address),
             target: "pve".into(),
             lineage: Lineage::derive("r", "k"),
             spec: serde_json::from_value(spec).unwrap(),

@@ -1,9 +1,10 @@
 //! Whether the places that operations name are there: nodes, storages with the right content and space, bridges, pools.
 
+use crate::kinds;
 use std::collections::{BTreeMap, BTreeSet};
 
 use strata_engine::{ErrorClass, Operation, ProviderError};
-use strata_resource::{Address, Kind, Spec, Value};
+use strata_resource::{Address, Spec, Value};
 use strata_state::Action;
 
 use super::needs::bridges_in;
@@ -227,7 +228,7 @@ impl<'a> Places<'a> {
     fn add(&mut self, operation: &'a Operation) {
         let (spec, address) = (&operation.spec, &operation.address);
         let host = ["dns", "clock", "network"].iter().find_map(|field| text(spec, field));
-        if let Some(host) = host.filter(|_| address.kind().is_datacenter()) {
+        if let Some(host) = host.filter(|_| kinds::is_datacenter(address.kind())) {
             self.nodes.entry(host).or_insert(address);
         }
         let Some(node) = text(spec, "node") else { return };
@@ -249,7 +250,7 @@ impl<'a> Places<'a> {
                 self.storage(node, storage, images, grows.max(0), address);
             }
         }
-        if address.kind() != Kind::Container
+        if address.kind() != kinds::CONTAINER
             && let Some(storage) = spec
                 .get("cloudinit")
                 .and_then(|own| own.as_map()?.get("drive")?.as_map()?.get("storage")?.as_text())

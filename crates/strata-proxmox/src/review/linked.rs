@@ -1,9 +1,10 @@
 //! A template with linked clones cannot be deleted: their disks are differences to its own.
 
+use crate::kinds;
 use std::collections::BTreeSet;
 
 use strata_engine::{Objection, Operation, ProviderError};
-use strata_resource::{Kind, Spec, Value};
+use strata_resource::{Spec, Value};
 use strata_state::Action;
 
 use crate::api::{ContentRow, Params};
@@ -15,12 +16,12 @@ pub(super) async fn objections(
 ) -> Result<Vec<Objection>, ProviderError> {
     let deleted: BTreeSet<i64> = operations
         .iter()
-        .filter(|operation| operation.action == Action::Delete && operation.address.kind().is_guest())
+        .filter(|operation| operation.action == Action::Delete && kinds::is_guest(operation.address.kind()))
         .filter_map(|operation| operation.spec.get("vmid")?.as_int())
         .collect();
-    let templates = operations
-        .iter()
-        .filter(|operation| operation.action == Action::Delete && operation.address.kind() == Kind::Template);
+    let templates = operations.iter().filter(|operation| {
+        operation.action == Action::Delete && operation.address.kind() == kinds::TEMPLATE
+    });
     let mut found = Vec::new();
     for template in templates {
         let clones: Vec<i64> =

@@ -1,5 +1,6 @@
 //! A pool that others have members in cannot be deleted.
 
+use crate::kinds;
 use std::collections::BTreeSet;
 
 use serde::Deserialize;
@@ -42,10 +43,10 @@ pub(super) async fn objections(
             operations.iter().filter(is_delete).filter(|operation| operation.address.kind() == kind);
         deletes.filter_map(|operation| operation.spec.get(field)?.as_text().map(str::to_owned)).collect()
     };
-    let storages = gone(Kind::Storage, "storage");
+    let storages = gone(kinds::STORAGE, "storage");
     let mut found = Vec::new();
     let pools =
-        operations.iter().filter(is_delete).filter(|operation| operation.address.kind() == Kind::Pool);
+        operations.iter().filter(is_delete).filter(|operation| operation.address.kind() == kinds::POOL);
     for operation in pools {
         let Some(name) = operation.spec.get("pool").and_then(Value::as_text) else { continue };
         let mut unmanaged = Vec::new();

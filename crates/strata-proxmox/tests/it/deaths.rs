@@ -2,7 +2,7 @@
 
 use serde_json::{Value as Json, json};
 use strata_engine::{Action, Operation, Outcome, Provider, Sighting};
-use strata_resource::{Spec, diff_specs, identity_of};
+use strata_resource::{Spec, diff_specs};
 use strata_sim::Pace;
 
 use crate::clones::{clone, with_template};
@@ -37,7 +37,7 @@ async fn die(address: &str, wanted: &Json, kind: &str, nth: u64) -> (bool, Json)
 /// What the engine does about an entry that it finds open.
 async fn second_run(world: &World, address: &str, create: &Operation) {
     let spec = &create.spec;
-    let mut identity: Spec = identity_of(create.address.kind(), spec);
+    let mut identity: Spec = create.address.kind().table().identity_of(spec);
     for field in ["node", "clone"] {
         identity.extend(spec.get(field).map(|value| (field.to_owned(), value.clone())));
     }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value as Json, json};
 use strata_engine::{Action, ErrorClass, Provider, Sighting};
-use strata_resource::identity_of;
+use strata_proxmox::kinds;
 use strata_sim::Pace;
 
 use crate::life::{VM, iso_vm};
@@ -150,7 +150,7 @@ async fn a_create_whose_answer_was_lost_to_a_dead_run_is_settled_and_found() {
     let struck = world.control("GET", "/_sim/wait-fault", json!(null));
     tokio::select! { _ = run => panic!("too quick"), _ = struck => {} }
     assert!(matches!(world.look(VM, &spec, None).await, Sighting::Busy(_)));
-    let entry = open_entry(Action::Create, VM, identity_of(strata_resource::Kind::Vm, &spec), begun);
+    let entry = open_entry(Action::Create, VM, kinds::VM.table().identity_of(&spec), begun);
     world.provider.settle(&entry, &world.told).await.unwrap();
     assert!(matches!(world.look(VM, &spec, None).await, Sighting::Ours(_)));
 }

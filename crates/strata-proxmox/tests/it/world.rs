@@ -46,6 +46,7 @@ impl OperationContext for Told {
 }
 
 pub(crate) fn spec(json: Json) -> Spec {
+    strata_proxmox::kinds::register();
     serde_json::from_value(json).unwrap()
 }
 
@@ -55,6 +56,7 @@ impl World {
     }
 
     pub(crate) async fn with(pace: Pace, login: Option<Login>) -> Self {
+        strata_proxmox::kinds::register();
         let sim = Sim::start(SimOptions { pace, ..SimOptions::default() }).await.unwrap();
         let provider = connect(&sim, sim.token(), login);
         Self { sim, provider, lineage: Lineage::derive("r1", "dev/web"), told: Told::default() }
@@ -88,7 +90,7 @@ impl World {
     pub(crate) fn complete(&self, address: &str, json: Json) -> Spec {
         let address: Address = address.parse().unwrap();
         let mut spec = spec(json);
-        if address.kind().is_guest() {
+        if strata_proxmox::kinds::is_guest(address.kind()) {
             let vmid = u32::try_from(spec["vmid"].as_int().unwrap()).unwrap();
             let mark = Mark::new(&self.lineage, &address, vmid).to_string();
             spec.insert("mark".to_owned(), Value::Text(mark));

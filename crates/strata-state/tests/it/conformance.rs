@@ -27,7 +27,7 @@ pub(crate) fn begin(id: u64) -> JournalRecord {
     JournalRecord::Begin(OpenEntry {
         id,
         action: Action::Create,
-        address: "web/vm/web-1".parse().unwrap(),
+        address: address(),
         target: "pve".into(),
         identity: Spec::new(),
         spec_digest: String::new(),
@@ -193,8 +193,7 @@ async fn a_large_journal_is_read_in_order(store: &dyn Store) {
     lock.release().await.unwrap();
     assert_eq!(store.read_journal(KEY).await.unwrap(), [begin(21)]);
     let lock = store.lock(KEY, owner("12")).await.unwrap();
-    let end =
-        JournalRecord::End { id: 21, address: "web/vm/web-1".parse().unwrap(), effect: Effect::Unchanged };
+    let end = JournalRecord::End { id: 21, address: address(), effect: Effect::Unchanged };
     lock.append_journal(std::slice::from_ref(&end)).await.unwrap();
     assert_eq!(store.read_journal(KEY).await.unwrap(), [begin(21), end]);
     lock.clear_journal().await.unwrap();
@@ -282,4 +281,11 @@ pub(crate) async fn run_leases(store: &dyn Store) {
     }
     next.append_journal(&[begin(2)]).await.unwrap();
     next.release().await.unwrap();
+}
+
+/// Of a kind that some provider would have registered.
+fn address() -> strata_resource::Address {
+    static VM: strata_resource::KindTable = strata_resource::KindTable::new("vm", "", &[]);
+    strata_resource::register_kinds(&[&VM]);
+    "web/vm/web-1".parse().unwrap()
 }

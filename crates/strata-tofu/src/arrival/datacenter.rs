@@ -1,5 +1,6 @@
 //! What OpenTofu built of a datacenter besides guests, by the names that Strata's addresses have.
 
+use strata_blueprint::kinds;
 use strata_resource::Kind;
 
 use crate::tfstate::{Attributes, TofuResource};
@@ -18,29 +19,29 @@ pub(super) fn built(resource: &TofuResource) -> Option<BuiltObject> {
     let own = |kind: Kind, field: &str| Some((kind, attributes.text(field)?.to_owned()));
     let short = resource.kind.strip_prefix("proxmox_")?;
     let (kind, name) = match short.strip_prefix("virtual_environment_").unwrap_or(short) {
-        "pool" => own(Kind::Pool, "pool_id")?,
-        "role" => own(Kind::Role, "role_id")?,
-        "group" => own(Kind::Group, "group_id")?,
-        "user" => own(Kind::User, "user_id")?,
+        "pool" => own(kinds::POOL, "pool_id")?,
+        "role" => own(kinds::ROLE, "role_id")?,
+        "group" => own(kinds::GROUP, "group_id")?,
+        "user" => own(kinds::USER, "user_id")?,
         "user_token" => {
             let (user, token) = (attributes.text("user_id")?, attributes.text("token_name")?);
-            (Kind::Token, format!("{user}!{token}"))
+            (kinds::TOKEN, format!("{user}!{token}"))
         }
-        "acl" => (Kind::Acl, acl(attributes)?),
-        "hardware_mapping_pci" => (Kind::Mapping, format!("pci-{}", attributes.text("name")?)),
-        "hardware_mapping_usb" => (Kind::Mapping, format!("usb-{}", attributes.text("name")?)),
-        "dns" => own(Kind::Dns, "node_name")?,
-        "time" => own(Kind::Timezone, "node_name")?,
+        "acl" => (kinds::ACL, acl(attributes)?),
+        "hardware_mapping_pci" => (kinds::MAPPING, format!("pci-{}", attributes.text("name")?)),
+        "hardware_mapping_usb" => (kinds::MAPPING, format!("usb-{}", attributes.text("name")?)),
+        "dns" => own(kinds::DNS, "node_name")?,
+        "time" => own(kinds::TIMEZONE, "node_name")?,
         // The interfaces of a host are one resource.
         "network_linux_bridge" | "network_linux_bond" | "network_linux_vlan" => {
-            own(Kind::Network, "node_name")?
+            own(kinds::NETWORK, "node_name")?
         }
-        "cluster_firewall" => (Kind::Firewall, "datacenter".to_owned()),
-        "firewall_rules" if is_of_datacenter(resource) => (Kind::Firewall, "datacenter".to_owned()),
-        "firewall_alias" if is_of_datacenter(resource) => own(Kind::Alias, "name")?,
-        "firewall_ipset" if is_of_datacenter(resource) => own(Kind::Ipset, "name")?,
-        "cluster_firewall_security_group" => own(Kind::SecurityGroup, "name")?,
-        kind if kind.starts_with("storage_") => own(Kind::Storage, "id")?,
+        "cluster_firewall" => (kinds::FIREWALL, "datacenter".to_owned()),
+        "firewall_rules" if is_of_datacenter(resource) => (kinds::FIREWALL, "datacenter".to_owned()),
+        "firewall_alias" if is_of_datacenter(resource) => own(kinds::ALIAS, "name")?,
+        "firewall_ipset" if is_of_datacenter(resource) => own(kinds::IPSET, "name")?,
+        "cluster_firewall_security_group" => own(kinds::SECURITY_GROUP, "name")?,
+        kind if kind.starts_with("storage_") => own(kinds::STORAGE, "id")?,
         _ => return None,
     };
     Some(BuiltObject { address: resource.address.clone(), kind, name: name.replace('/', "~") })

@@ -1,6 +1,7 @@
 //! A new repository for what OpenTofu built, where there is none: one stack for the machines of the state, a cluster for each Talos.
 
 use std::collections::BTreeMap;
+use strata_blueprint::kinds;
 
 use serde_json::{Value as Json, json};
 use strata_secret::SecretString;
@@ -89,7 +90,7 @@ fn machines(repository: &mut Repository, state: &TofuState, arrival: &Arrival, s
     let templates = arrival
         .guests
         .iter()
-        .filter(|guest| guest.kind == strata_resource::Kind::Template)
+        .filter(|guest| guest.kind == kinds::TEMPLATE)
         .filter_map(|guest| Some((i64::from(guest.vm_id), names.get(&guest.vm_id)?.clone())))
         .collect();
     let mut writing = Writing {

@@ -1,5 +1,6 @@
 //! What a datacenter has besides guests, as the data of its module.
 
+use strata_blueprint::kinds;
 use strata_resource::{Kind, Resource, Spec, Value};
 
 use super::{Reading, plain, rules};
@@ -26,44 +27,44 @@ pub(crate) fn datacenter(resource: &Resource, files: &mut Files) -> Vec<Entry> {
     let mut reading = Reading::new(spec);
     reading.take("adopt");
     let (input, identity) = match resource.kind() {
-        Kind::Pool => ("pools", "pool"),
-        Kind::Role => ("roles", "role"),
-        Kind::Group => ("groups", "group"),
-        Kind::User => ("users", "user"),
-        Kind::Token => ("tokens", "token"),
-        Kind::Acl => ("acl", "subject"),
-        Kind::Storage => ("storages", "storage"),
-        Kind::Mapping if text(spec, "bus") == Some("usb") => ("usb_mappings", "mapping"),
-        Kind::Mapping => ("pci_mappings", "mapping"),
-        Kind::Dns => ("dns", "dns"),
-        Kind::Timezone => ("time_zones", "clock"),
-        Kind::Alias => ("aliases", "alias"),
-        Kind::Ipset => ("ip_sets", "ipset"),
-        Kind::SecurityGroup => ("security_groups", "security_group"),
-        Kind::Network => return network(spec, &what, files),
+        kinds::POOL => ("pools", "pool"),
+        kinds::ROLE => ("roles", "role"),
+        kinds::GROUP => ("groups", "group"),
+        kinds::USER => ("users", "user"),
+        kinds::TOKEN => ("tokens", "token"),
+        kinds::ACL => ("acl", "subject"),
+        kinds::STORAGE => ("storages", "storage"),
+        kinds::MAPPING if text(spec, "bus") == Some("usb") => ("usb_mappings", "mapping"),
+        kinds::MAPPING => ("pci_mappings", "mapping"),
+        kinds::DNS => ("dns", "dns"),
+        kinds::TIMEZONE => ("time_zones", "clock"),
+        kinds::ALIAS => ("aliases", "alias"),
+        kinds::IPSET => ("ip_sets", "ipset"),
+        kinds::SECURITY_GROUP => ("security_groups", "security_group"),
+        kinds::NETWORK => return network(spec, &what, files),
         _ => return Vec::new(),
     };
     let key = reading.take(identity).and_then(Value::as_text).unwrap_or_default().to_owned();
     let key = if input == "acl" { resource.address.name().to_owned() } else { key };
     comment(&mut reading);
     let value = match resource.kind() {
-        Kind::Role => reading.take("privileges").and_then(plain),
-        Kind::Timezone => reading.take("zone").and_then(plain),
+        kinds::ROLE => reading.take("privileges").and_then(plain),
+        kinds::TIMEZONE => reading.take("zone").and_then(plain),
         kind => {
             object(kind, &mut reading);
             None
         }
     };
-    if resource.kind() == Kind::Storage && !STORAGES.contains(&text(spec, "type").unwrap_or_default()) {
+    if resource.kind() == kinds::STORAGE && !STORAGES.contains(&text(spec, "type").unwrap_or_default()) {
         files.gap(what, "the provider has no resource for a storage of this type");
         return Vec::new();
     }
-    if resource.kind() == Kind::Dns && text(spec, "search").is_none() {
+    if resource.kind() == kinds::DNS && text(spec, "search").is_none() {
         files.gap(what, "the provider cannot set name servers without `searchDomain`");
         return Vec::new();
     }
     let adopt = is_adopted(spec);
-    if adopt && resource.kind() == Kind::Alias {
+    if adopt && resource.kind() == kinds::ALIAS {
         files.gap(&what, "the provider cannot import it: OpenTofu leaves it alone");
     }
     report(&reading, &what, files);
@@ -80,19 +81,19 @@ fn object(kind: Kind, reading: &mut Reading<'_>) {
         }
     };
     match kind {
-        Kind::User => {
+        kinds::USER => {
             same(&["enabled", "groups", "email", "first_name", "last_name"]);
             expiration(reading);
             // Given by a variable that is in no file.
             reading.take("password");
         }
-        Kind::Token => {
+        kinds::TOKEN => {
             reading.put("privileges_separation", "privsep");
             expiration(reading);
             // An output of the module has the value.
             reading.take("secret");
         }
-        Kind::Acl => {
+        kinds::ACL => {
             same(&["path", "propagate"]);
             reading.put("role_id", "grants");
             let field = match reading.take("subject_type").and_then(Value::as_text) {
@@ -102,19 +103,19 @@ fn object(kind: Kind, reading: &mut Reading<'_>) {
             };
             reading.put(field, "subject");
         }
-        Kind::Storage => storage(reading),
-        Kind::Mapping => {
+        kinds::STORAGE => storage(reading),
+        kinds::MAPPING => {
             reading.take("bus");
             reading.put("mediated_devices", "mediated");
             reading.put("map", "devices");
         }
-        Kind::Dns => {
+        kinds::DNS => {
             reading.put("domain", "search");
             reading.put("servers", "servers");
         }
-        Kind::Alias => reading.put("cidr", "cidr"),
-        Kind::Ipset => reading.put("addresses", "addresses"),
-        Kind::SecurityGroup => {
+        kinds::ALIAS => reading.put("cidr", "cidr"),
+        kinds::IPSET => reading.put("addresses", "addresses"),
+        kinds::SECURITY_GROUP => {
             let rules = reading.take("rules").map(rules);
             reading.set("rules", Some(Expr::List(rules.unwrap_or_default())));
         }

@@ -1,9 +1,10 @@
 //! The families of clusters: machines by OpenTofu, Talos by talhelper (or by OpenTofu too, where that is wanted).
 
 use std::net::IpAddr;
+use strata_blueprint::kinds;
 
 use strata_diagnostics::Diagnostics;
-use strata_resource::Kind;
+
 use strata_source::cluster::Cluster;
 use strata_source::cluster::topology::NodeRole;
 
@@ -196,7 +197,7 @@ fn data_file(
         body.attribute("kubernetes_version", Expr::text(version.trim_start_matches('v')));
     }
     root::data(project, &mut body, files);
-    let machines: Vec<(String, Expr)> = of_kind(project.blueprint, Kind::Vm)
+    let machines: Vec<(String, Expr)> = of_kind(project.blueprint, kinds::VM)
         .map(|resource| (resource.address.name().to_owned(), data::vm(resource, None, files)))
         .collect();
     body.blank().attribute("nodes", Expr::Object(machines));

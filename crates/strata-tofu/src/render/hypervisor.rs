@@ -3,8 +3,7 @@
 mod imports;
 
 use std::collections::BTreeMap;
-
-use strata_resource::Kind;
+use strata_blueprint::kinds;
 
 use super::{Family, Project, modules_from, of_kind, root};
 use crate::data;
@@ -102,7 +101,7 @@ fn data_file(project: &Project<'_>, files: &mut Files) -> String {
             body.blank().attribute(input.name, Expr::Object(entries));
         }
     }
-    if let Some(firewall) = of_kind(project.blueprint, Kind::Firewall).next() {
+    if let Some(firewall) = of_kind(project.blueprint, kinds::FIREWALL).next() {
         if data::is_adopted(&firewall.spec) {
             adopted.insert("firewall", vec!["datacenter".to_owned()]);
         }

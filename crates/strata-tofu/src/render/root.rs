@@ -1,6 +1,7 @@
 //! What the root modules of all families have in common: images, cloud-init documents, connection, files.
 
-use strata_resource::{Kind, Spec, Value};
+use strata_blueprint::kinds;
+use strata_resource::{Spec, Value};
 
 use super::{Project, of_kind};
 use crate::backend;
@@ -149,12 +150,12 @@ pub(super) fn data(project: &Project<'_>, body: &mut Body, files: &mut Files) {
             format!("`{volume}` is downloaded once for each node: if its storage is shared, say so in `hypervisors/`"),
         );
     }
-    let images: Vec<(String, Expr)> = of_kind(project.blueprint, Kind::Image)
+    let images: Vec<(String, Expr)> = of_kind(project.blueprint, kinds::IMAGE)
         .map(|resource| (resource.address.name().to_owned(), data::image(resource)))
         .collect();
     body.blank().attribute("images", Expr::Object(images));
     let mut documents = Vec::new();
-    for resource in of_kind(project.blueprint, Kind::Cidata) {
+    for resource in of_kind(project.blueprint, kinds::CIDATA) {
         for file in resource.spec.get("files").and_then(Value::as_map).into_iter().flat_map(Spec::keys) {
             let name = resource.address.name();
             let field = |field: &str| resource.spec.get(field).and_then(data::plain).unwrap_or(Expr::Null);
@@ -173,7 +174,7 @@ pub(super) fn data(project: &Project<'_>, body: &mut Body, files: &mut Files) {
 
 /// Volumes that the same storage gets on several nodes, which must not be if it is one for all of them.
 fn several_times<'p>(project: &'p Project<'_>) -> Vec<&'p str> {
-    let volumes = of_kind(project.blueprint, Kind::Image);
+    let volumes = of_kind(project.blueprint, kinds::IMAGE);
     let mut volumes: Vec<&str> = volumes.filter_map(|image| image.spec.get("volume")?.as_text()).collect();
     volumes.sort_unstable();
     let mut twice: Vec<&str> =
@@ -189,7 +190,7 @@ fn snippet(machine: &str, file: &str) -> String {
 
 /// Points a machine with documents of its own to them.
 pub(super) fn with_documents(project: &Project<'_>, name: &str, machine: Expr) -> Expr {
-    let cidata = of_kind(project.blueprint, Kind::Cidata).find(|resource| resource.address.name() == name);
+    let cidata = of_kind(project.blueprint, kinds::CIDATA).find(|resource| resource.address.name() == name);
     let (Some(cidata), Expr::Object(mut entries)) = (cidata, machine.clone()) else { return machine };
     let storage = cidata.spec.get("storage").and_then(Value::as_text).unwrap_or("local");
     let files = cidata.spec.get("files").and_then(Value::as_map);

@@ -1,6 +1,7 @@
 //! The stack family: generic code that goes over data, and the data in `vms.tfvars`.
 
-use strata_resource::{Kind, Resource};
+use strata_blueprint::kinds;
+use strata_resource::Resource;
 
 use super::{Family, Project, modules_from, of_kind, root};
 use crate::data;
@@ -119,12 +120,13 @@ fn data_file(project: &Project<'_>, files: &mut Files) -> String {
     body.attribute("proxmox_endpoint", Expr::text(&project.connection.endpoint))
         .attribute("proxmox_insecure", project.connection.insecure);
     root::data(project, &mut body, files);
-    for (name, kind) in [("templates", Kind::Template), ("vms", Kind::Vm), ("containers", Kind::Container)] {
+    for (name, kind) in [("templates", kinds::TEMPLATE), ("vms", kinds::VM), ("containers", kinds::CONTAINER)]
+    {
         let mut entries = Vec::new();
         for resource in of_kind(project.blueprint, kind) {
             let machine = match kind {
-                Kind::Container => data::container(resource, files),
-                Kind::Template => without_power(data::vm(resource, None, files)),
+                kinds::CONTAINER => data::container(resource, files),
+                kinds::TEMPLATE => without_power(data::vm(resource, None, files)),
                 _ => data::vm(resource, template_of(project, resource), files),
             };
             let own = resource.address.name();
@@ -148,8 +150,8 @@ fn data_file(project: &Project<'_>, files: &mut Files) -> String {
 fn template_of<'p>(project: &'p Project<'_>, machine: &Resource) -> Option<&'p Resource> {
     let clone = machine.spec.get("clone")?.as_map()?;
     let vm_id = clone.get("template")?.as_int()?;
-    of_kind(project.blueprint, Kind::Template)
-        .find(|template| template.vmid().is_some_and(|known| i64::from(known) == vm_id))
+    of_kind(project.blueprint, kinds::TEMPLATE)
+        .find(|template| strata_blueprint::vmid_of(template).is_some_and(|known| i64::from(known) == vm_id))
 }
 
 fn without_power(machine: Expr) -> Expr {

@@ -1,6 +1,7 @@
 //! What a state of OpenTofu has of a datacenter besides guests, as `hypervisors/`.
 
 use serde_json::{Value as Json, json};
+use strata_blueprint::kinds;
 use strata_resource::Kind;
 use strata_source::world::Memory;
 use strata_tofu::TofuState;
@@ -93,24 +94,24 @@ fn each_object_has_the_name_that_its_address_has() {
     let found: Vec<(Kind, &str)> =
         arrival.objects.iter().map(|object| (object.kind, object.name.as_str())).collect();
     let wanted = [
-        (Kind::Pool, "web"),
-        (Kind::Role, "Ops"),
-        (Kind::Group, "ops"),
-        (Kind::User, "ann@pve"),
-        (Kind::Token, "ann@pve!ci"),
-        (Kind::Acl, "ops=Ops=~pool~web"),
-        (Kind::Mapping, "pci-gpu"),
-        (Kind::Mapping, "usb-key"),
-        (Kind::Storage, "fast"),
-        (Kind::Dns, "pve1"),
-        (Kind::Timezone, "pve1"),
-        (Kind::Network, "pve1"),
-        (Kind::Network, "pve1"),
-        (Kind::Firewall, "datacenter"),
-        (Kind::Alias, "office"),
-        (Kind::Ipset, "admins"),
-        (Kind::SecurityGroup, "web"),
-        (Kind::Firewall, "datacenter"),
+        (kinds::POOL, "web"),
+        (kinds::ROLE, "Ops"),
+        (kinds::GROUP, "ops"),
+        (kinds::USER, "ann@pve"),
+        (kinds::TOKEN, "ann@pve!ci"),
+        (kinds::ACL, "ops=Ops=~pool~web"),
+        (kinds::MAPPING, "pci-gpu"),
+        (kinds::MAPPING, "usb-key"),
+        (kinds::STORAGE, "fast"),
+        (kinds::DNS, "pve1"),
+        (kinds::TIMEZONE, "pve1"),
+        (kinds::NETWORK, "pve1"),
+        (kinds::NETWORK, "pve1"),
+        (kinds::FIREWALL, "datacenter"),
+        (kinds::ALIAS, "office"),
+        (kinds::IPSET, "admins"),
+        (kinds::SECURITY_GROUP, "web"),
+        (kinds::FIREWALL, "datacenter"),
     ];
     assert_eq!(found, wanted);
     assert_eq!(arrival.notes, []);

@@ -13,12 +13,12 @@ const FEW: usize = 6;
 type Row = (String, String, String);
 
 /// Rows for documents and for many fields that come or go, and the changes that are left to be shown one by one.
-pub(super) fn rows(changes: &[FieldChange]) -> (Vec<Row>, Vec<&FieldChange>) {
+pub(super) fn rows<'c>(whole: &str, changes: &'c [FieldChange]) -> (Vec<Row>, Vec<&'c FieldChange>) {
     let mut documents = Sides::default();
     let mut fields: BTreeMap<&str, Sides> = BTreeMap::new();
     for change in changes {
         let [config, document, field @ ..] = change.path.keys() else { continue };
-        if config != "config" || change.drift {
+        if config != whole || change.drift {
             continue;
         }
         match field {
@@ -28,16 +28,16 @@ pub(super) fn rows(changes: &[FieldChange]) -> (Vec<Row>, Vec<&FieldChange>) {
     }
     fields.retain(|_, sides| sides.count > FEW);
     let told = |change: &&FieldChange| match change.path.keys() {
-        [config, _] if config == "config" => one_sided(change) && !change.drift,
-        [config, document, ..] if config == "config" => {
+        [config, _] if config == whole => one_sided(change) && !change.drift,
+        [config, document, ..] if config == whole => {
             one_sided(change) && !change.drift && fields.contains_key(document.as_str())
         }
         _ => false,
     };
     let rest = changes.iter().filter(|change| !told(change)).collect();
-    let mut rows = documents.rows("config");
+    let mut rows = documents.rows(whole);
     for (document, sides) in &fields {
-        rows.extend(sides.rows(&format!("config.{document}")));
+        rows.extend(sides.rows(&format!("{whole}.{document}")));
     }
     (rows, rest)
 }
@@ -109,7 +109,7 @@ mod tests {
             changes.push(change(&["config", "v1alpha1", "cluster", "apiServer", field], Some("x"), None));
         }
         changes.push(change(&["config", "v1alpha1", "cluster", "id"], Some("x"), Some("y")));
-        let (rows, rest) = rows(&changes);
+        let (rows, rest) = rows("config", &changes);
         let shown: Vec<(&str, String)> = rows
             .iter()
             .map(|(path, text, _)| (path.as_str(), anstream::adapter::strip_str(text).to_string()))
@@ -129,7 +129,7 @@ mod tests {
     fn what_somebody_else_changed_is_shown_field_by_field() {
         let mut drifted = change(&["config", "KubeletConfig"], Some("a"), None);
         drifted.drift = true;
-        let (rows, rest) = rows(std::slice::from_ref(&drifted));
+        let (rows, rest) = rows("config", std::slice::from_ref(&drifted));
         assert!(rows.is_empty());
         assert_eq!(rest, [&drifted]);
     }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use strata_resource::{Address, Kind, ResourceGraph, Stage};
+use strata_resource::{Address, ResourceGraph, Shape, Stage};
 
 /// A node name that both languages take.
 fn node(address: &Address) -> String {
@@ -54,11 +54,11 @@ pub(crate) fn mermaid(graphs: &[Drawn], driven: &[TofuStack]) -> String {
             let heading = heading(stack, description.as_deref(), &stage.to_string());
             let _ = writeln!(text, "  subgraph {}_{stage}[\"{heading}\"]", stack.replace(['/', '-'], "_"));
             for address in addresses {
-                let (open, close) = match address.kind() {
-                    Kind::Image | Kind::Cidata => ("[(", ")]"),
-                    Kind::Template => ("[[", "]]"),
-                    Kind::Secret => ("{{", "}}"),
-                    _ => ("[", "]"),
+                let (open, close) = match address.kind().table().shown.shape {
+                    Shape::Volume => ("[(", ")]"),
+                    Shape::Template => ("[[", "]]"),
+                    Shape::Secret => ("{{", "}}"),
+                    Shape::Plain => ("[", "]"),
                 };
                 let _ = writeln!(
                     text,

@@ -1,6 +1,5 @@
 //! A plan that reads like a good diff.
 
-use std::borrow::Cow;
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
@@ -8,9 +7,9 @@ use std::fmt::Write as _;
 use anstream::adapter::strip_str;
 use serde::Serialize;
 use strata_engine::{Action, Plan, Problem, Step, StepAction, Summary};
-use strata_resource::{Address, ChangeEffect, FieldChange, FieldPath, Kind, Spec, Value, identity_of};
+use strata_resource::{Address, ChangeEffect, FieldChange, FieldPath, Kind, Spec, Value};
 
-use super::{configuration, farewell, value};
+use super::{configuration, value};
 use crate::style::{self, paint};
 
 /// The steps of a plan, one block each, then what stands in the way. Lines are folded to fit `columns`. Changes of many
@@ -68,8 +67,8 @@ struct Page<'a> {
     whole: bool,
     /// What is made anew before the old one goes.
     made_first: HashSet<&'a Address>,
-    /// A whole cluster goes, and everything in it with its machines.
-    ends_cluster: bool,
+    /// A whole rollout group goes, such as a cluster, and everything in it with it.
+    ends_group: bool,
     /// The changes that were shown already, and of which object.
     told: HashMap<(Kind, Vec<Row>), &'a Address>,
 }
@@ -82,9 +81,9 @@ impl<'a> Page<'a> {
         let formers =
             plan.steps.iter().filter(|step| step.action == StepAction::DeleteFormer && step.replacement);
         let made_first = formers.map(|step| &step.address).collect();
-        let ends = |step: &Step| step.address.kind() == Kind::Bootstrap && step.action == StepAction::Delete;
-        let ends_cluster = plan.steps.iter().any(|step| ends(step) && !step.replacement);
-        Self { columns, whole, made_first, ends_cluster, told: HashMap::new() }
+        let ends = |step: &Step| step.address.kind().table().is_gate() && step.action == StepAction::Delete;
+        let ends_group = plan.steps.iter().any(|step| ends(step) && !step.replacement);
+        Self { columns, whole, made_first, ends_group, told: HashMap::new() }
     }
 
     /// Who has just the same changes, further up.
@@ -128,18 +127,18 @@ fn block<'a>(step: &'a Step, page: &mut Page<'a>) -> String {
     for reason in &step.reasons {
         let _ = writeln!(text, "      {}", paint(style::FAINT, reason));
     }
-    let rules = step.address.kind().rules();
+    let (rules, table) = (step.address.kind().rules(), step.address.kind().table());
     let rows: Vec<Row> = match step.action {
         StepAction::Create if !step.replacement => {
-            value::rows(rules, &shown_of_new(step), !step.address.kind().is_datacenter())
+            value::rows(rules, &shown_of_new(step), !table.shown.terse)
                 .into_iter()
                 .filter(|(path, shown)| path != "name" || shown != step.address.name())
                 .map(|(path, shown)| (path, shown, String::new()))
                 .collect()
         }
         _ => {
-            let (mut rows, rest) = match step.address.kind() {
-                Kind::Machine if !page.whole => configuration::rows(&step.changes),
+            let (mut rows, rest) = match table.shown.summarised {
+                Some(document) if !page.whole => configuration::rows(document, &step.changes),
                 _ => (Vec::new(), step.changes.iter().collect()),
             };
             rows.extend(rest.into_iter().flat_map(|change| change_rows(step, change)));
@@ -159,39 +158,32 @@ fn block<'a>(step: &'a Step, page: &mut Page<'a>) -> String {
     text
 }
 
-/// The fields of a new object that are worth a line. A whole machine configuration is not: `strata talos config` prints it.
-fn shown_of_new(step: &Step) -> Cow<'_, Spec> {
-    let kind = step.address.kind();
-    if kind.is_datacenter() {
+/// The fields of a new object that are worth a line. A whole document is not: its parts are named.
+fn shown_of_new(step: &Step) -> Spec {
+    let (table, rules) = (step.address.kind().table(), step.address.kind().rules());
+    let mut hidden: Vec<&str> = table.shown.told.to_vec();
+    if table.shown.terse {
         // The headline has who it is.
-        let identity = identity_of(kind, &step.spec);
-        let told = |field: &str| identity.contains_key(field) || matches!(field, "mark" | "subject_type");
-        let told = |field: &str| told(field) || (kind == Kind::Storage && field == "type");
-        let rules = kind.rules();
-        let usual = |field: &str, value: &Value| {
-            rules.rule(&FieldPath::root().child(field)).default.is_some_and(|default| default.equals(value))
+        hidden.extend(table.identity);
+        hidden.extend(table.mark_field());
+    }
+    let usual = |field: &str, value: &Value| {
+        let default = rules.rule(&FieldPath::root().child(field)).default;
+        table.shown.terse && default.is_some_and(|default| default.equals(value))
+    };
+    let told = |(field, value): (&String, &Value)| {
+        if hidden.contains(&field.as_str()) || usual(field, value) {
+            return None;
+        }
+        let value = match value {
+            Value::Map(parts) if table.shown.summarised == Some(field.as_str()) => {
+                Value::List(parts.keys().cloned().map(Value::Text).collect())
+            }
+            value => value.clone(),
         };
-        let rest = step.spec.iter().filter(|(field, value)| !told(field) && !usual(field, value));
-        return Cow::Owned(rest.map(|(field, value)| (field.clone(), value.clone())).collect());
-    }
-    let mut spec = step.spec.clone();
-    if kind == Kind::Flux {
-        // Nothing is missing of what is made.
-        spec.remove("missing");
-    }
-    if kind != Kind::Machine {
-        return Cow::Owned(spec);
-    }
-    if let Some(Value::Map(documents)) = spec.remove("config") {
-        let names = documents.into_keys().map(Value::Text).collect();
-        spec.insert("config".to_owned(), Value::List(names));
-    }
-    let hidden =
-        ["machine", "vm", "foreign", "media", "cordoned", "unregistered", "left_etcd", "address", "version"];
-    for hidden in hidden {
-        spec.remove(hidden);
-    }
-    Cow::Owned(spec)
+        Some((field.clone(), value))
+    };
+    step.spec.iter().filter_map(told).collect()
 }
 
 /// Folds a text at its commas, each further line under the first.
@@ -224,7 +216,7 @@ fn headline(step: &Step, page: &Page<'_>) -> String {
         StepAction::Create if step.replacement => text.push_str(", replaced: destroyed and made anew"),
         StepAction::Delete | StepAction::DeleteFormer => {
             text.push_str(", ");
-            text.push_str(farewell::headline(step, page.ends_cluster));
+            text.push_str((step.address.kind().table().shown.removal)(&step.spec, page.ends_group));
         }
         StepAction::Forget => text.push_str(", dropped from the state"),
         _ => {}
@@ -239,38 +231,7 @@ fn headline(step: &Step, page: &Page<'_>) -> String {
 
 /// `VM 9100 on pve1`, `local:iso/…`.
 pub(crate) fn describe(address: &Address, spec: &Spec) -> String {
-    let text = |field: &str| spec.get(field).and_then(Value::as_text).unwrap_or("?").to_owned();
-    let vmid =
-        || spec.get("vmid").and_then(Value::as_int).map_or_else(|| "?".to_owned(), |vmid| vmid.to_string());
-    match address.kind() {
-        Kind::Vm => format!("VM {} on {}", vmid(), text("node")),
-        Kind::Template => format!("template {} on {}", vmid(), text("node")),
-        Kind::Container => format!("container {} on {}", vmid(), text("node")),
-        Kind::Image | Kind::Cidata => format!("{} on {}", text("volume"), text("node")),
-        Kind::Dataset => format!("dataset {}", text("dataset")),
-        Kind::Schematic => format!("schematic {}", text("schematic").chars().take(12).collect::<String>()),
-        Kind::Machine => format!("Talos {} on {}", text("version"), text("address")),
-        Kind::Bootstrap => "etcd, begun once".to_owned(),
-        Kind::Kubernetes => format!("Kubernetes {}", text("version")),
-        Kind::Secret => format!("Kubernetes secret {}/{}", text("namespace"), text("secret")),
-        Kind::Flux => format!("Flux {}", text("version")),
-        Kind::Sync => format!("{} of {}", text("path"), text("repository")),
-        Kind::Pool => format!("pool {}", text("pool")),
-        Kind::Role => format!("role {}", text("role")),
-        Kind::Group => format!("group {}", text("group")),
-        Kind::User => format!("user {}", text("user")),
-        Kind::Token => format!("API token {}", text("token")),
-        Kind::Acl => format!("{} for {} on {}", text("grants"), text("subject"), text("path")),
-        Kind::Storage => format!("storage {}, {}", text("storage"), text("type")),
-        Kind::Mapping => format!("{} device {}", text("bus").to_uppercase(), text("mapping")),
-        Kind::Dns => format!("name servers of {}", text("dns")),
-        Kind::Timezone => format!("time zone of {}", text("clock")),
-        Kind::Network => format!("network of {}", text("network")),
-        Kind::Firewall => "firewall of the datacenter".to_owned(),
-        Kind::Alias => format!("alias {}", text("alias")),
-        Kind::Ipset => format!("IP set {}", text("ipset")),
-        Kind::SecurityGroup => format!("security group {}", text("security_group")),
-    }
+    address.kind().table().call(spec)
 }
 
 fn change_rows(step: &Step, change: &FieldChange) -> Vec<Row> {
@@ -286,7 +247,7 @@ fn change_rows(step: &Step, change: &FieldChange) -> Vec<Row> {
     if change.drift {
         notes.push("changed by somebody else");
     }
-    let detached = change.after.is_none() && is_disk(&change.path);
+    let detached = change.after.is_none() && rule.volume;
     if detached {
         notes.push("detached; the volume is kept as unused");
     }
@@ -311,10 +272,6 @@ fn change_rows(step: &Step, change: &FieldChange) -> Vec<Row> {
         ),
     };
     vec![(change.path.to_string(), text, note)]
-}
-
-fn is_disk(path: &FieldPath) -> bool {
-    path.keys().len() == 2 && matches!(path.first(), Some("disks" | "mounts"))
 }
 
 /// Items of a list that come and go, such as firewall rules.

@@ -7,9 +7,8 @@ use std::time::{Duration, Instant};
 
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use strata_engine::{Event, EventSink, Resolution, StepAction};
-use strata_resource::{Address, Kind};
+use strata_resource::{Address, Kind, Shown};
 
-use super::farewell;
 use crate::printer::Printer;
 use crate::style::{self, paint};
 
@@ -145,7 +144,8 @@ fn verb(kind: Kind, action: StepAction) -> (&'static str, &'static str) {
         StepAction::Update => ("changing", "changed"),
         StepAction::Record => ("recording", "recorded"),
         StepAction::Forget => ("dropping from the state", "dropped from the state"),
-        StepAction::Delete | StepAction::DeleteFormer => farewell::verbs(kind, action),
+        StepAction::Delete => kind.table().shown.removing,
+        StepAction::DeleteFormer => Shown::USUAL.removing,
     }
 }
 

@@ -2,13 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use strata_blueprint::kinds;
 
 use serde_json::json;
 use strata_blueprint::Blueprint;
 use strata_diagnostics::Diagnostics;
 use strata_engine::Proofs;
 use strata_proxmox::{SNIPPETS, TAKEN_OVER};
-use strata_resource::{Address, Kind, Resource, ResourceGraph, Spec, Value};
+use strata_resource::{Address, Resource, ResourceGraph, Spec, Value};
 use strata_source::EffectiveStack;
 use strata_state::StateDocument;
 use strata_talos::{PatchesBetween, SecretsBundle};
@@ -394,7 +395,7 @@ impl Promised {
         let mut notes = Vec::new();
         for (address, snippets) in &self.snippets {
             let volumes = graph.get(address).map(volumes_of).unwrap_or_default();
-            let mut isos = graph.iter().filter(|resource| resource.kind() == Kind::Cidata);
+            let mut isos = graph.iter().filter(|resource| resource.kind() == kinds::CIDATA);
             let iso = isos.find(|iso| text(iso, "volume").is_some_and(|volume| volumes.contains(volume)));
             let Some((iso, volume)) = iso.and_then(|iso| Some((iso, text(iso, "volume")?))) else { continue };
             let from = self.from.get(address).cloned().unwrap_or_default();
@@ -418,14 +419,14 @@ impl Promised {
 
     /// Machines with Talos are known by their certificates; what they were told before is not asked again.
     pub(crate) fn add_machines(&mut self, graph: &ResourceGraph, cluster: &BuiltCluster) {
-        for resource in graph.iter().filter(|resource| resource.kind() == Kind::Machine) {
+        for resource in graph.iter().filter(|resource| resource.kind() == kinds::MACHINE) {
             let ip = resource.spec.get("address").and_then(Value::as_text);
             if let Some(node) = cluster.nodes.iter().find(|node| Some(node.ip.as_str()) == ip) {
                 self.add(resource, Spec::new(), &node.address);
             }
         }
         // Kubernetes runs where etcd was begun; its version is what the machines were told.
-        for resource in graph.iter().filter(|resource| resource.kind() == Kind::Kubernetes) {
+        for resource in graph.iter().filter(|resource| resource.kind() == kinds::KUBERNETES) {
             if let Some(bootstrap) = &cluster.bootstrap {
                 self.add(resource, Spec::new(), bootstrap);
             }
@@ -479,16 +480,16 @@ fn differs(iso: &Resource, snippet: &Snippet) -> bool {
 }
 
 fn is_guest(resource: &Resource, guest: &BuiltGuest) -> bool {
-    let is_container = resource.kind() == Kind::Container;
-    resource.kind().is_guest()
-        && is_container == (guest.kind == Kind::Container)
-        && resource.vmid() == Some(guest.vm_id)
+    let is_container = resource.kind() == kinds::CONTAINER;
+    strata_proxmox::kinds::is_guest(resource.kind())
+        && is_container == (guest.kind == kinds::CONTAINER)
+        && strata_blueprint::vmid_of(resource) == Some(guest.vm_id)
 }
 
 fn is_volume(resource: &Resource, volume: &BuiltVolume) -> bool {
     let text = |field: &str| resource.spec.get(field).and_then(Value::as_text);
     let shared = resource.spec.get("shared").and_then(Value::as_bool) == Some(true);
-    resource.kind() == Kind::Image
+    resource.kind() == kinds::IMAGE
         && text("volume") == Some(volume.volume.as_str())
         && (shared || text("node") == Some(volume.node.as_str()))
 }

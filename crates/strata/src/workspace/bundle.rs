@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use strata_blueprint::kinds;
 
 use strata_cluster::Cluster;
 use strata_diagnostics::{Diagnostic, LARGEST_FILE, read_file, read_text_file};
-use strata_resource::{Kind, Spec, Value};
+use strata_resource::{Spec, Value};
 use strata_secret::{SecretBytes, SecretString};
 use strata_secrets::{Access, OsRandom, sops};
 use strata_source::EffectiveStack;
@@ -29,7 +30,7 @@ pub(super) fn known_cluster(state: Option<&StateDocument>) -> Option<&str> {
     let state = state?;
     let bootstrapped = || {
         let mut resources = state.resources.iter();
-        let (_, bootstrap) = resources.find(|(address, _)| address.kind() == Kind::Bootstrap)?;
+        let (_, bootstrap) = resources.find(|(address, _)| address.kind() == kinds::BOOTSTRAP)?;
         bootstrap.spec.get("id").and_then(Value::as_text)
     };
     state.cluster.as_deref().or_else(bootstrapped)
@@ -195,7 +196,7 @@ impl Workspace<'_> {
         let own = cluster.node_addresses();
         for (other, state) in self.others_with(stack, id).await? {
             let text = |spec: &Spec, field: &str| spec.get(field).and_then(Value::as_text).map(str::to_owned);
-            let machines = state.resources.iter().filter(|(address, _)| address.kind() == Kind::Machine);
+            let machines = state.resources.iter().filter(|(address, _)| address.kind() == kinds::MACHINE);
             let control_planes = machines
                 .filter(|(_, machine)| text(&machine.spec, "role").as_deref() == Some("controlplane"))
                 .filter_map(|(_, machine)| text(&machine.spec, "address"));

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use strata_blueprint::kinds;
 
 use async_trait::async_trait;
 use strata_blueprint::{ClusterPlan, NodePlan, cluster_target};
@@ -38,7 +39,7 @@ pub(crate) struct DrawnCluster {
 impl DrawnCluster {
     /// The version of Kubernetes that the source asks for, written or not.
     pub(crate) fn kubernetes(&self) -> Option<&str> {
-        let own = self.graph.iter().find(|resource| resource.kind() == Kind::Kubernetes)?;
+        let own = self.graph.iter().find(|resource| resource.kind() == kinds::KUBERNETES)?;
         own.spec.get("version")?.as_text()
     }
 }
@@ -92,7 +93,7 @@ impl Workspace<'_> {
     pub(crate) async fn refuse_protected(&self, stack: &str, node: &str) -> Result<(), CommandError> {
         let drawn = self.drawn_cluster(stack).await?;
         let state = self.store()?.read(&super::key(self.one(stack)?)).await?;
-        let is_node = |kind: Kind, name: &str| matches!(kind, Kind::Machine | Kind::Vm) && name == node;
+        let is_node = |kind: Kind, name: &str| matches!(kind, kinds::MACHINE | kinds::VM) && name == node;
         let written = drawn.graph.iter().find(|one| is_node(one.kind(), one.address.name()) && one.protect);
         let applied = state.iter().flat_map(|state| &state.resources);
         let mut applied =
@@ -131,8 +132,10 @@ impl Workspace<'_> {
         let on_vm = |(_, resource): (&str, &strata_state::StateResource)| resource.spec.contains_key("vm");
         let begun = match destroy {
             // VMs go with their disks; metal would stay behind with keys that nobody can take away any more.
-            true => !recorded(state, Kind::Machine).all(on_vm),
-            false => recorded(state, Kind::Machine).chain(recorded(state, Kind::Bootstrap)).next().is_some(),
+            true => !recorded(state, kinds::MACHINE).all(on_vm),
+            false => {
+                recorded(state, kinds::MACHINE).chain(recorded(state, kinds::BOOTSTRAP)).next().is_some()
+            }
         };
         if !begun || self.root().join(&path).exists() {
             return Ok(());
@@ -167,9 +170,9 @@ impl Workspace<'_> {
         targets: &mut Targets,
     ) -> Result<Arc<Cluster>, CommandError> {
         let Connecting { stack, written, state, key, opening } = connecting;
-        let target = graph.iter().find(|resource| resource.kind() == Kind::Vm).map(|vm| vm.target.clone());
+        let target = graph.iter().find(|resource| resource.kind() == kinds::VM).map(|vm| vm.target.clone());
         let vm_target =
-            target.or_else(|| recorded(state, Kind::Vm).next().map(|(_, resource)| resource.target.clone()));
+            target.or_else(|| recorded(state, kinds::VM).next().map(|(_, resource)| resource.target.clone()));
         let proxmox = vm_target.as_deref().and_then(|target| targets.proxmox(target));
         let settings = self.repository().settings(&stack.environment).clone();
         let mut nodes = Vec::with_capacity(plan.nodes.len());
@@ -184,13 +187,13 @@ impl Workspace<'_> {
             vip: plan.vip,
             talos_version: written.cluster.talos.version.value.clone(),
             nodes,
-            known: recorded(state, Kind::Machine)
+            known: recorded(state, kinds::MACHINE)
                 .filter_map(|(name, resource)| known(name, &resource.spec))
                 .collect(),
             configs: plan.configs,
             secrets: bundle,
-            bootstrapped: recorded(state, Kind::Bootstrap).next().is_some(),
-            bootstrapped_as: recorded(state, Kind::Bootstrap).map(|(name, _)| name.to_owned()).collect(),
+            bootstrapped: recorded(state, kinds::BOOTSTRAP).next().is_some(),
+            bootstrapped_as: recorded(state, kinds::BOOTSTRAP).map(|(name, _)| name.to_owned()).collect(),
             ending: opening.destroy,
             waits_for_cni: plan.waits_for_cni,
             allow_even: plan.allow_even,
@@ -223,7 +226,7 @@ impl Workspace<'_> {
     /// The key that Flux is to decrypt with must open a file of the repository here: in the cluster nobody would see why it fails.
     pub(super) fn prove_age_key(&self, graph: &ResourceGraph) -> Result<(), CommandError> {
         let is_key = |resource: &&Resource| {
-            resource.kind() == Kind::Secret
+            resource.kind() == kinds::SECRET
                 && resource.spec.get("secret").and_then(Value::as_text) == Some(SOPS_AGE)
         };
         let Some(resource) = graph.iter().find(is_key) else { return Ok(()) };
@@ -312,7 +315,7 @@ fn known(name: &str, spec: &Spec) -> Option<NodePlace> {
 fn drive(vm: &Resource) -> Option<(String, (u32, String))> {
     let media = vm.spec.get("boot_media")?.as_map()?;
     let slot = media.get("slot")?.as_text()?.to_owned();
-    Some((vm.address.name().to_owned(), (vm.vmid()?, slot)))
+    Some((vm.address.name().to_owned(), (strata_blueprint::vmid_of(vm)?, slot)))
 }
 
 struct Drives {

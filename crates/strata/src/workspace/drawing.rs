@@ -1,6 +1,7 @@
 //! From a stack to its blueprint, with all that the repository knows of its surroundings.
 
 use std::collections::{BTreeMap, BTreeSet};
+use strata_blueprint::kinds;
 
 use serde_json::Value as Json;
 use sha2::{Digest, Sha256};
@@ -8,7 +9,7 @@ use strata_blueprint::{
     Blueprint, ForeignTemplate, Resolver, Site, draw_cluster, draw_hypervisor, draw_stack,
 };
 use strata_diagnostics::{Diagnostic, LARGEST_FILE, read_file};
-use strata_resource::{Kind, Spec, Value};
+use strata_resource::{Spec, Value};
 use strata_source::{EffectiveStack, Model};
 use strata_talos::SecretsBundle;
 
@@ -68,7 +69,7 @@ impl Workspace<'_> {
             Model::Tofu(_) | Model::Broken | Model::Removed => Ok(Blueprint::default()),
         };
         if let Ok(blueprint) = &drawn {
-            let machines = blueprint.graph.iter().filter(|resource| resource.kind() == Kind::Machine);
+            let machines = blueprint.graph.iter().filter(|resource| resource.kind() == kinds::MACHINE);
             machines.flat_map(|machine| machine.spec.values()).for_each(|value| self.learn(value));
         }
         let mut drawn = drawn.map_err(|found| {
@@ -83,7 +84,7 @@ impl Workspace<'_> {
     /// What a file of manifests says is part of what is wanted: with another content it is applied again. One that cannot be read is told
     /// when it is needed.
     fn digest_manifests(&self, drawn: &mut Blueprint) {
-        for resource in drawn.graph.iter_mut().filter(|resource| resource.kind() == Kind::Flux) {
+        for resource in drawn.graph.iter_mut().filter(|resource| resource.kind() == kinds::FLUX) {
             let file = resource
                 .spec
                 .get("source")

@@ -1,11 +1,12 @@
 //! Stacks that left the source. Their states are still in the store, and so is what these states know: it is planned as a removal.
 
 use std::collections::BTreeSet;
+use strata_blueprint::kinds;
 
 use futures::stream::{self, StreamExt, TryStreamExt};
 use strata_blueprint::cluster_target;
 use strata_cluster::RemovedCluster;
-use strata_resource::{Address, Kind, Lineage};
+use strata_resource::{Address, Lineage};
 use strata_source::stack::Layer;
 use strata_source::{EffectiveStack, Model};
 use strata_state::{ReplayedState, StateDocument, Store, StoreError, replay};
@@ -282,10 +283,10 @@ fn bare_name(argument: &str) -> &str {
 
 fn layer_of<'a>(addresses: impl Iterator<Item = &'a Address> + Clone) -> Layer {
     let mut kinds = addresses.map(Address::kind);
-    if kinds.clone().any(Kind::is_datacenter) {
+    if kinds.clone().any(strata_proxmox::kinds::is_datacenter) {
         return Layer::Hypervisors;
     }
-    let of_cluster = |kind| matches!(kind, Kind::Machine | Kind::Bootstrap | Kind::Kubernetes);
+    let of_cluster = |kind| matches!(kind, kinds::MACHINE | kinds::BOOTSTRAP | kinds::KUBERNETES);
     if kinds.any(of_cluster) { Layer::Platforms } else { Layer::Standalone }
 }
 

@@ -270,6 +270,9 @@ pub(super) fn outcome(
 
 /// Fields that no rule says of what a change of them means. A map with nothing in it is none.
 fn without_rule(kind: Kind, path: &FieldPath, value: &Value, found: &mut BTreeSet<String>) {
+    strata_proxmox::kinds::register();
+    strata_truenas::kinds::register();
+    strata_cluster::kinds::register();
     let (rules, map) = (kind.rules(), value.as_map());
     let is_fixed = matches!(rules.rule(path).effect, ChangeEffect::CreateOnly | ChangeEffect::Computed);
     if (rules.knows(path) && (is_fixed || map.is_none())) || map.is_some_and(Spec::is_empty) {

@@ -120,9 +120,12 @@ fn a_mark_comes_with_the_first_change_of_what_was_taken_over() {
 #[test]
 fn a_record_is_written_again_when_anything_that_counts_differs() {
     let one = StateResource { facts: spec(json!({"uuid": "u"})), ..record(json!({"vmid": 1})) };
-    assert!(same_record(&one, &one));
+    assert!(same_record(address("vm/web").kind(), &one, &one));
     let digest = StateResource { facts: spec(json!({"uuid": "u", "digest": "d"})), ..one.clone() };
-    assert!(same_record(&one, &digest), "facts that move by themselves are no reason");
+    assert!(
+        same_record(address("vm/web").kind(), &one, &digest),
+        "facts that move by themselves are no reason"
+    );
     let former = strata_state::DeposedObject { target: "t".into(), spec: Spec::new(), facts: Spec::new() };
     for other in [
         StateResource { target: "u".into(), ..one.clone() },
@@ -134,7 +137,7 @@ fn a_record_is_written_again_when_anything_that_counts_differs() {
         StateResource { deposed: vec![former], ..one.clone() },
         StateResource { facts: spec(json!({"uuid": "v"})), ..one.clone() },
     ] {
-        assert!(!same_record(&one, &other), "{other:?}");
+        assert!(!same_record(address("vm/web").kind(), &one, &other), "{other:?}");
     }
 }
 

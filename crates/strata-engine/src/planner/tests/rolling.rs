@@ -16,7 +16,7 @@ fn leaving(etcd: impl Fn(&mut Table)) -> Vec<(String, Vec<String>)> {
         table.sees(&format!("machine/{name}"), sighting);
     }
     let plan = table.plan();
-    let machines = plan.steps.iter().filter(|step| step.address.kind() == strata_resource::Kind::Machine);
+    let machines = plan.steps.iter().filter(|step| step.address.kind() == strata_cluster::kinds::MACHINE);
     let named = |index: &usize| plan.steps[*index].address.name().to_owned();
     machines.map(|step| (step.address.name().to_owned(), step.needs.iter().map(named).collect())).collect()
 }

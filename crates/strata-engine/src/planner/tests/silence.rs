@@ -63,7 +63,10 @@ fn a_vm_is_made_again_when_its_machine_was_wiped_and_does_not_answer() {
             table.wants(&at, spec.clone(), &[]).knows(&at, spec.clone(), &[]).sees(&at, seen(spec));
         }
         table.wants("machine/n-1", machine("worker"), needs).knows("machine/n-1", machine("worker"), needs);
-        table.known("machine/n-1").facts.insert(super::super::silence::WIPED.to_owned(), wiped.into());
+        table
+            .known("machine/n-1")
+            .facts
+            .insert(strata_cluster::kinds::machine::WIPED.to_owned(), wiped.into());
         table.sees("machine/n-1", sighting);
         let plan = table.plan();
         plan.steps.iter().filter(|step| step.action == StepAction::Delete).map(told).collect::<Vec<_>>()

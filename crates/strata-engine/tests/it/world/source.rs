@@ -25,11 +25,11 @@ pub(crate) struct Source {
 
 impl Source {
     pub(crate) fn image(self, name: &str, content: &str) -> Self {
-        self.volume(Kind::Image, name, content)
+        self.volume(Kind::named("image"), name, content)
     }
 
     pub(crate) fn cidata(self, name: &str, content: &str) -> Self {
-        self.volume(Kind::Cidata, name, content)
+        self.volume(Kind::named("cidata"), name, content)
     }
 
     fn volume(self, kind: Kind, name: &str, content: &str) -> Self {
@@ -39,15 +39,27 @@ impl Source {
 
     /// A guest with two cores that runs, on hypervisor `pve1`; `more` is laid over that.
     pub(crate) fn vm(self, name: &str, vmid: u32, more: Json) -> Self {
-        self.guest(Kind::Vm, name, vmid, json!({"cpu": {"cores": 2}, "power": "running"}), more)
+        self.guest(Kind::named("vm"), name, vmid, json!({"cpu": {"cores": 2}, "power": "running"}), more)
     }
 
     pub(crate) fn container(self, name: &str, vmid: u32, more: Json) -> Self {
-        self.guest(Kind::Container, name, vmid, json!({"memory": {"size": 1024}, "power": "running"}), more)
+        self.guest(
+            Kind::named("container"),
+            name,
+            vmid,
+            json!({"memory": {"size": 1024}, "power": "running"}),
+            more,
+        )
     }
 
     pub(crate) fn template(self, name: &str, vmid: u32) -> Self {
-        self.guest(Kind::Template, name, vmid, json!({"cpu": {"cores": 8}, "template": true}), json!({}))
+        self.guest(
+            Kind::named("template"),
+            name,
+            vmid,
+            json!({"cpu": {"cores": 8}, "template": true}),
+            json!({}),
+        )
     }
 
     fn guest(self, kind: Kind, name: &str, vmid: u32, base: Json, more: Json) -> Self {
@@ -85,7 +97,7 @@ impl Source {
 
     /// The last resource needs these, written `kind/name`.
     pub(crate) fn needs(mut self, names: &[&str]) -> Self {
-        let addresses = names.iter().map(|name| format!("s/{name}").parse().unwrap());
+        let addresses = names.iter().map(|name| super::address(name));
         self.last().depends_on.extend(addresses);
         self
     }
@@ -122,7 +134,7 @@ impl Source {
     /// Another field of one resource, written `kind/name`.
     pub(crate) fn change(mut self, name: &str, field: &str, value: Json) -> Self {
         let value: Value = serde_json::from_value(value).unwrap();
-        let address: Address = format!("s/{name}").parse().unwrap();
+        let address: Address = super::address(name);
         let resource = self.resources.iter_mut().find(|resource| resource.address == address).unwrap();
         let mut keys: Vec<&str> = field.split('.').collect();
         let last = keys.pop().unwrap();

@@ -1,10 +1,11 @@
 //! Changes that could cut off the host, or Strata from it: told in the plan, which then does not run.
 
+use crate::kinds;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 use strata_engine::{Objection, Operation, ProviderError};
-use strata_resource::{FieldChange, Kind, Spec, Value};
+use strata_resource::{FieldChange, Spec, Value};
 use strata_state::Action;
 
 use super::super::family::{Row, row_text, spec_text};
@@ -17,7 +18,7 @@ pub(crate) async fn objections(
     operations: &[Operation],
 ) -> Result<Vec<Objection>, ProviderError> {
     let networks: Vec<&Operation> =
-        operations.iter().filter(|operation| operation.address.kind() == Kind::Network).collect();
+        operations.iter().filter(|operation| operation.address.kind() == kinds::NETWORK).collect();
     if networks.is_empty() {
         return Ok(Vec::new());
     }
@@ -295,7 +296,7 @@ mod tests {
         let spec = json!({"network": "pve1", "interfaces": {name: own}});
         Operation {
             action: Action::Update,
-            address: "dc/network/pve1".parse().unwrap(),
+            address: crate::kinds::address("dc/network/pve1"),
             target: "pve".to_owned(),
             lineage: Lineage::derive("r", "dev/dc"),
             spec: serde_json::from_value(spec).unwrap(),

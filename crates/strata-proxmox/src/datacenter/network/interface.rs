@@ -1,8 +1,9 @@
 //! One interface: between a spec, the server's rows, and requests.
 
+use crate::kinds;
 use std::collections::BTreeMap;
 
-use strata_resource::{FieldChange, Kind, Spec, Value, diff_specs};
+use strata_resource::{FieldChange, Spec, Value, diff_specs};
 
 use super::super::family::{Row, row_text, spec_text, text_of};
 use crate::api::Params;
@@ -217,7 +218,7 @@ pub(super) fn is_just_that(spec: &Spec, live: &Spec) -> bool {
         let slot = Value::Map([("x".to_owned(), Value::Map(interface.clone()))].into());
         [("interfaces".to_owned(), slot)].into()
     };
-    diff_specs(Kind::Network.rules(), &whole(spec), None, &whole(live)).is_empty()
+    diff_specs(kinds::NETWORK.rules(), &whole(spec), None, &whole(live)).is_empty()
 }
 
 #[cfg(test)]

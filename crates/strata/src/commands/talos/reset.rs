@@ -1,12 +1,14 @@
 //! `strata talos reset`.
 
 use std::process::ExitCode;
+use strata_blueprint::kinds;
 
 use async_trait::async_trait;
 use serde_json::json;
+use strata_cluster::kinds::machine::WIPED;
 use strata_cluster::{AfterReset, Cluster};
-use strata_engine::{ErrorClass, LockedRun, OperationContext, ProviderError, WIPED};
-use strata_resource::{Address, Kind};
+use strata_engine::{ErrorClass, LockedRun, OperationContext, ProviderError};
+use strata_resource::Address;
 use strata_talos::api::Wipe;
 
 use crate::command_error::CommandError;
@@ -87,7 +89,7 @@ async fn reset(
 }
 
 async fn note_wiped(locked: &mut LockedRun, node: &str) -> Result<(), CommandError> {
-    let is_node = |address: &Address| address.kind() == Kind::Machine && address.name() == node;
+    let is_node = |address: &Address| address.kind() == kinds::MACHINE && address.name() == node;
     locked
         .edit(|document| {
             for (_, machine) in document.resources.iter_mut().filter(|(address, _)| is_node(address)) {

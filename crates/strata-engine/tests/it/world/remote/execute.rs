@@ -30,7 +30,7 @@ impl Drop for Busy<'_> {
 impl FakeProvider {
     pub(super) fn count(&self, operation: &Operation) -> Busy<'_> {
         let mut keys = vec!["all".to_owned(), format!("target:{}", self.target)];
-        if operation.action != Action::Delete && operation.address.kind().is_guest() {
+        if operation.action != Action::Delete && operation.address.kind().table().is_proven_by_facts() {
             keys.push("storage".to_owned());
             let template = operation.spec.get("clone").and_then(Value::as_map);
             keys.extend(template.map(|clone| format!("template:{:?}", clone["template"])));
@@ -47,7 +47,7 @@ impl FakeProvider {
     }
 
     pub(super) async fn carry_out(&self, operation: &Operation, context: &dyn OperationContext) -> Done {
-        match (operation.address.kind().is_guest(), operation.action) {
+        match (operation.address.kind().table().is_proven_by_facts(), operation.action) {
             (true, Action::Create) => self.create_guest(operation, context).await,
             (true, Action::Update) => self.update_guest(operation, context).await,
             (true, Action::Delete) => self.delete_guest(operation, context).await,

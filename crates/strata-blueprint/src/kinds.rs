@@ -1,0 +1,42 @@
+//! The names of the kinds that a blueprint draws. What each is like, the table of its provider says.
+
+use strata_resource::Kind;
+
+macro_rules! names {
+    ($($constant:ident = $name:literal),* $(,)?) => {
+        $(pub const $constant: Kind = Kind::named($name);)*
+        /// Every kind that can be drawn.
+        pub const ALL: &[Kind] = &[$($constant),*];
+    };
+}
+
+names! {
+    ACL = "acl",
+    ALIAS = "alias",
+    BOOTSTRAP = "bootstrap",
+    CIDATA = "cidata",
+    CONTAINER = "container",
+    DATASET = "dataset",
+    DNS = "dns",
+    FIREWALL = "firewall",
+    FLUX = "flux",
+    GROUP = "group",
+    IMAGE = "image",
+    IPSET = "ipset",
+    KUBERNETES = "kubernetes",
+    MACHINE = "machine",
+    MAPPING = "mapping",
+    NETWORK = "network",
+    POOL = "pool",
+    ROLE = "role",
+    SCHEMATIC = "schematic",
+    SECRET = "secret",
+    SECURITY_GROUP = "securitygroup",
+    STORAGE = "storage",
+    SYNC = "sync",
+    TEMPLATE = "template",
+    TIMEZONE = "timezone",
+    TOKEN = "token",
+    USER = "user",
+    VM = "vm",
+}

@@ -1,0 +1,65 @@
+//! The Talos of one node. Whether a change of its configuration reboots it depends on the path and on the version of Talos: the provider
+//! forecasts it. What other resources own is not in its configuration: the versions of Kubernetes' components, the installer.
+
+use strata_resource::{Rollout, Shown, Spec, Value, kind};
+
+/// The fact that says that the whole disk was wiped by somebody who said so.
+pub const WIPED: &str = "wiped";
+
+fn is_worker(spec: &Spec) -> bool {
+    spec.get("role").and_then(Value::as_text) == Some("worker")
+}
+
+fn removal(spec: &Spec, ends: bool) -> &'static str {
+    match (spec.contains_key("vm"), ends) {
+        (true, true) => "goes with its VM",
+        (true, false) => "leaves the cluster",
+        (false, true) => "reset: its configuration and its data are wiped",
+        (false, false) => "leaves the cluster and is reset: its configuration and its data are wiped",
+    }
+}
+
+kind! {
+    /// The Talos of one node: its machine configuration and its version.
+    "machine" {
+        called: "Talos {version} on {address}",
+        identity: &["machine"],
+        proof: "it answers to the certificate authority of the cluster",
+        shown: Shown {
+            told: &["machine", "vm", "foreign", "media", "cordoned", "left_etcd", "unregistered", "address", "version"],
+            summarised: Some("config"),
+            removal,
+            removing: ("taking it out", "taken out"),
+            ..Shown::USUAL
+        },
+        gone: "it has no configuration any more",
+        rollout: Rollout::Member { always: true, follows: is_worker },
+        wiped_fact: Some(WIPED),
+    }
+    /// the node's name
+    "machine": Text => InPlace;
+    /// `controlplane` or `worker`
+    "role": Text => Replace [because("a node is made a control plane or a worker when it is installed")];
+    /// the uuid of its VM; the machine of another VM is another machine
+    "vm": Text => Replace [because("its VM is made anew")];
+    /// where its API answers
+    "address": Text => InPlace;
+    /// the version of Talos
+    "version": Text => InPlace;
+    /// the image that it is installed and upgraded with; another schematic is another one
+    "installer": Text => InPlace;
+    /// the architecture; it never changes
+    "arch": Text => InPlace;
+    /// cordoned by an interrupted run of ours
+    "cordoned": Bool => InPlace [off_by_default];
+    /// a control plane whose member was removed from etcd, and that does not join by itself
+    "left_etcd": Bool => InPlace [off_by_default];
+    /// a node that runs, and whose Node is not in Kubernetes: it does not come back by itself
+    "unregistered": Bool => InPlace [off_by_default];
+    /// `ejected`: the ISO that it was installed from
+    "media": Text => InPlace;
+    /// paths of the live configuration that are not in ours: it is sent as a whole, so they go
+    "foreign": List => InPlace [set];
+    /// the machine configuration as a tree, by document; secrets in it are secrets here
+    "config.*": Any => InPlace [slot];
+}

@@ -1,0 +1,74 @@
+//! What VMs, templates and containers have in common.
+
+use strata_resource::{FieldRule, KindTable, Purpose, Shown, Spec, fields};
+
+pub(super) const BUSY: &str = "wait until its task has ended; `strata apply` waits for tasks of its own. If the task died with its hypervisor, `qm unlock VMID` (a container: `pct unlock VMID`) there takes the lock away";
+
+fn removal(_: &Spec, _: bool) -> &'static str {
+    "destroyed with its disks"
+}
+
+/// What a guest is to the engine.
+pub(super) const GUEST: KindTable = KindTable {
+    identity: &["vmid"],
+    namespace: "guest",
+    proof: "the ownership mark in its notes, with its VMID; the state, with its uuid or hardware address",
+    shown: Shown { removal, ..Shown::USUAL },
+    recorded_when_begun: true,
+    proof_facts: &["uuid", "hwaddr"],
+    lasting_facts: &["uuid", "hwaddr", "size", "volumes"],
+    journal_fields: &["node", "clone"],
+    busy: BUSY,
+    ..KindTable::new("", "", &[])
+};
+
+pub(super) static FIELDS: &[FieldRule] = fields! {
+    /// its number in the datacenter
+    "vmid": Int => Replace [because("the VMID is the guest's identity")];
+    /// the hypervisor that it is on
+    "node": Text => Migrate;
+    /// the line in its notes that says whose it is
+    "mark": Text => InPlace [purpose(Purpose::Mark), unfelt];
+    /// labels in the interface of Proxmox, lower case
+    "tags": List => InPlace [set, unfelt];
+    /// what people wrote about it, without the mark
+    "notes": Text => InPlace [default_text(""), unfelt];
+    /// starts with its hypervisor
+    "onboot": Bool => InPlace [off_by_default, unfelt];
+    /// Proxmox' own flag against removal
+    "protection": Bool => InPlace [off_by_default, unfelt, purpose(Purpose::Protection)];
+    /// when it starts among the others of its hypervisor
+    "startup": Map => InPlace [unfelt];
+    /// its place, and seconds to wait after start and stop
+    "startup.*": Int => InPlace;
+    /// the pool that it is in
+    "pool": Text => InPlace [unfelt];
+    /// `running` or `stopped`
+    "power": Text => InPlace [purpose(Purpose::Power)];
+    /// the firewall answers for DHCP
+    "firewall.options.dhcp": Bool => InPlace [off_by_default];
+    /// the firewall of the guest is on
+    "firewall.options.enable": Bool => InPlace [off_by_default];
+    /// only its own hardware addresses may send
+    "firewall.options.macfilter": Bool => InPlace [on_by_default];
+    /// only its own addresses may send
+    "firewall.options.ipfilter": Bool => InPlace [off_by_default];
+    /// neighbour discovery is let through
+    "firewall.options.ndp": Bool => InPlace [on_by_default];
+    /// router advertisements may be sent
+    "firewall.options.radv": Bool => InPlace [off_by_default];
+    /// what happens to incoming traffic that no rule speaks of
+    "firewall.options.policy_in": Text => InPlace [default_text("DROP")];
+    /// what happens to outgoing traffic that no rule speaks of
+    "firewall.options.policy_out": Text => InPlace [default_text("ACCEPT")];
+    /// what is logged of incoming traffic
+    "firewall.options.log_level_in": Text => InPlace [default_text("nolog")];
+    /// what is logged of outgoing traffic
+    "firewall.options.log_level_out": Text => InPlace [default_text("nolog")];
+    /// rules in their order
+    "firewall.rules": List => InPlace;
+    /// any other key of Proxmox
+    "options.*": Text => Restart;
+    /// how long steps may take, in seconds; never compared
+    "timeouts": Map => Computed [unfelt];
+};

@@ -1,0 +1,318 @@
+//! What a kind is like: one table, written where its provider is, from which rules, plans, views and the reference derive.
+
+use crate::rules::FieldRule;
+use crate::{Address, Kind, Spec, Value};
+
+/// Everything about a kind that is not a call to its remote. Made by [`crate::kind!`].
+#[derive(Debug, Clone, Copy)]
+pub struct KindTable {
+    pub name: &'static str,
+    /// What it is, in a sentence.
+    pub summary: &'static str,
+    pub fields: &'static [FieldRule],
+    /// Fields that it has in common with other kinds.
+    pub shares: &'static [&'static [FieldRule]],
+    /// How a person calls an object: `VM {vmid} on {node}`. `{field:12}` cuts, `{field:upper}` raises.
+    pub called: &'static str,
+    /// The fields that are the object's identity.
+    pub identity: &'static [&'static str],
+    /// Other fields, where the first one is set: what is shared is the same whichever node is asked for it.
+    pub identity_if: Option<(&'static str, &'static [&'static str])>,
+    /// Kinds whose identities are of one series of numbers or names.
+    pub namespace: &'static str,
+    /// What proves that a live object is ours, for docs/ownership.md.
+    pub proof: &'static str,
+    /// What to show of it in plans.
+    pub shown: Shown,
+    /// One request makes it complete: if it is there after an interrupted run, nothing of it is missing.
+    pub at_once: bool,
+    /// Changes are staged beside what is in effect, and brought into effect together: only an open entry says whose they are.
+    pub staged: bool,
+    /// A replacement makes the new object first, and deletes the old one when nothing uses it any more.
+    pub create_first: bool,
+    /// Every host has it: it is never made and never deleted, only set.
+    pub always_there: bool,
+    /// An object that is ours by its mark and that an interrupted update touched is known from then on. Not where a value that is given only
+    /// once would be lost.
+    pub recorded_when_begun: bool,
+    /// Facts that prove an object to be the same one later. Without any of them it is not taken over.
+    pub proof_facts: &'static [&'static str],
+    /// Facts whose change is worth a write of the state.
+    pub lasting_facts: &'static [&'static str],
+    /// Fields that the journal keeps beside the identity: where recovery looks for tasks.
+    pub journal_fields: &'static [&'static str],
+    /// Why it is made again, where the state knows it and it is not there.
+    pub gone: &'static str,
+    /// What to do about an object that something else works on; `{name}` is the object's.
+    pub busy: &'static str,
+    /// How content relates to a name that the source chose.
+    pub content: Option<Content>,
+    /// What objects were made from.
+    pub made_from: Option<MadeFrom>,
+    pub rollout: Rollout,
+    /// Others run on it: where one of them says by [`Self::wiped_fact`] that its disk is empty, this one is recreated.
+    pub runs_others: bool,
+    /// A fact that says that the whole disk was wiped by somebody who said so.
+    pub wiped_fact: Option<&'static str>,
+    /// Objects that can be made only once: what to say where it is unreachable and what it ran on is recreated. `{what}`, `{stack}`.
+    pub lost: Option<(&'static str, &'static str)>,
+}
+
+/// What plans, graphs and reports show.
+#[derive(Debug, Clone, Copy)]
+pub struct Shown {
+    /// Fields that the headline of a new object tells, or that are nobody's concern there.
+    pub told: &'static [&'static str],
+    /// Values that are defaults are left out, and small groups of fields are not folded into one line.
+    pub terse: bool,
+    /// A field that holds a whole document: its keys are shown, and changes in a few lines.
+    pub summarised: Option<&'static str>,
+    /// What becomes of an object that is not wanted any more; the flag says that its whole rollout group goes.
+    pub removal: fn(&Spec, bool) -> &'static str,
+    /// While that happens and when it is done.
+    pub removing: (&'static str, &'static str),
+    pub shape: Shape,
+}
+
+/// How a graph draws it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shape {
+    Plain,
+    Volume,
+    Template,
+    Secret,
+}
+
+/// An object whose name the source may choose: another content under the same name is another object.
+#[derive(Debug, Clone, Copy)]
+pub struct Content {
+    /// The field with the name. What stands before its last `/` says where it is, not what.
+    pub name: &'static str,
+    /// Fields that say what the content is, the surest first: the first that both sides have decides.
+    pub by: &'static [&'static str],
+}
+
+/// An object that was made from another one.
+#[derive(Debug, Clone, Copy)]
+pub struct MadeFrom {
+    /// Fields that say from what. The record keeps them: whatever the source says later, that is what it was made from.
+    pub fields: &'static [&'static str],
+    /// The same inside of each slot: `("disks", "import")`.
+    pub in_slots: &'static [(&'static str, &'static str)],
+    /// Recreated when what it is made from changes, with this reason; otherwise it stays as it is.
+    pub follows: Option<&'static str>,
+}
+
+/// What a kind means where objects that belong together are changed one after the other.
+#[derive(Debug, Clone, Copy)]
+pub enum Rollout {
+    /// It is no part of such a group.
+    No,
+    /// While it is in the state, the group works and its members must not be disturbed side by side; with it the group ends.
+    Gate,
+    /// A part of a member, by its name.
+    Member {
+        /// Every step disturbs it; otherwise only what is felt does.
+        always: bool,
+        /// Those that come after the others, and that cannot answer without the gate.
+        follows: fn(&Spec) -> bool,
+    },
+}
+
+fn deleted(_: &Spec, _: bool) -> &'static str {
+    "deleted"
+}
+
+impl KindTable {
+    /// A table with the usual answers.
+    pub const fn new(name: &'static str, summary: &'static str, fields: &'static [FieldRule]) -> Self {
+        Self {
+            name,
+            summary,
+            fields,
+            shares: &[],
+            called: name,
+            identity: &[],
+            identity_if: None,
+            namespace: "",
+            proof: "",
+            shown: Shown::USUAL,
+            at_once: false,
+            staged: false,
+            create_first: false,
+            always_there: false,
+            recorded_when_begun: false,
+            proof_facts: &[],
+            lasting_facts: &[],
+            journal_fields: &[],
+            gone: "it is gone: somebody else deleted it",
+            busy: "wait until it has ended",
+            content: None,
+            made_from: None,
+            rollout: Rollout::No,
+            runs_others: false,
+            wiped_fact: None,
+            lost: None,
+        }
+    }
+
+    pub const fn kind(&self) -> Kind {
+        Kind::named(self.name)
+    }
+
+    /// Own fields and shared ones.
+    pub fn all_fields(&self) -> impl Iterator<Item = &'static FieldRule> {
+        self.fields.iter().chain(self.shares.iter().flat_map(|fields| fields.iter()))
+    }
+
+    /// The fields of a spec that are the object's identity; two objects with equal identities on one target are the same one.
+    pub fn identity_of(&self, spec: &Spec) -> Spec {
+        let is_set = |flag: &str| spec.get(flag).and_then(Value::as_bool) == Some(true);
+        let fields = match self.identity_if {
+            Some((flag, fields)) if is_set(flag) => fields,
+            _ => self.identity,
+        };
+        fields.iter().filter_map(|field| Some(((*field).to_owned(), spec.get(*field)?.stored()))).collect()
+    }
+
+    /// `VM 9100 on pve1`.
+    pub fn call(&self, spec: &Spec) -> String {
+        let shown = |field: &str| match spec.get(field) {
+            Some(Value::Text(text)) => text.clone(),
+            Some(Value::Int(number)) => number.to_string(),
+            _ => "?".to_owned(),
+        };
+        fill(self.called, &|placeholder| match placeholder.split_once(':') {
+            Some((field, "upper")) => shown(field).to_uppercase(),
+            Some((field, length)) => {
+                shown(field).chars().take(length.parse().unwrap_or(usize::MAX)).collect()
+            }
+            None => shown(placeholder),
+        })
+    }
+
+    pub fn busy_hint(&self, address: &Address) -> String {
+        fill(self.busy, &|_| address.name().to_owned())
+    }
+
+    /// The field that holds the ownership mark.
+    pub fn mark_field(&self) -> Option<&'static str> {
+        self.field_for(crate::rules::Purpose::Mark)
+    }
+
+    /// The field that serves a purpose, at the top of the spec.
+    pub fn field_for(&self, purpose: crate::rules::Purpose) -> Option<&'static str> {
+        self.all_fields().find(|field| field.purpose == Some(purpose)).map(|field| field.path)
+    }
+
+    /// Whether what is there already can be taken over by the source.
+    pub fn is_adoptable(&self) -> bool {
+        self.field_for(crate::rules::Purpose::Adopt).is_some()
+    }
+
+    /// Whether a record can be lost that only a mark proves: guests, which are found again by it.
+    pub fn is_proven_by_facts(&self) -> bool {
+        !self.proof_facts.is_empty()
+    }
+
+    pub fn is_gate(&self) -> bool {
+        matches!(self.rollout, Rollout::Gate)
+    }
+}
+
+impl Shown {
+    pub const USUAL: Self = Self {
+        told: &[],
+        terse: false,
+        summarised: None,
+        removal: deleted,
+        removing: ("destroying", "destroyed"),
+        shape: Shape::Plain,
+    };
+}
+
+/// Puts values where a text has `{…}`.
+pub fn fill(template: &str, value: &dyn Fn(&str) -> String) -> String {
+    let mut text = String::with_capacity(template.len());
+    let mut rest = template;
+    while let Some((before, after)) = rest.split_once('{') {
+        text.push_str(before);
+        match after.split_once('}') {
+            Some((placeholder, more)) => {
+                text.push_str(&value(placeholder));
+                rest = more;
+            }
+            None => {
+                text.push('{');
+                rest = after;
+            }
+        }
+    }
+    text.push_str(rest);
+    text
+}
+
+/// Declares a kind: its name, what it is like, and every field with its type, what a change of it asks for, and a line of help. In the
+/// module of the kind this makes `KIND`, its name for comparisons, and `TABLE`, which its provider registers. What kinds have in common
+/// stands behind `..`, as in any struct.
+///
+/// ```
+/// use strata_resource::kind;
+///
+/// kind! {
+///     /// A shelf of books.
+///     "shelf" {
+///         called: "shelf {shelf}",
+///         identity: &["shelf"],
+///         at_once: true,
+///     }
+///     /// its name
+///     "shelf": Text => InPlace;
+///     /// how many books fit
+///     "width": Int => Replace [because("a shelf cannot be widened")];
+///     /// who may take books
+///     "readers": List => InPlace [set];
+/// }
+///
+/// assert_eq!(KIND.as_str(), "shelf");
+/// assert_eq!(TABLE.fields.len(), 3);
+/// ```
+#[macro_export]
+macro_rules! kind {
+    (
+        $(#[doc = $summary:literal])+
+        $name:literal { $($property:ident: $value:expr,)* $(.. $base:expr)? }
+        $($fields:tt)*
+    ) => {
+        pub const KIND: $crate::Kind = $crate::Kind::named($name);
+
+        $(#[doc = $summary])+
+        pub static TABLE: $crate::KindTable = $crate::KindTable {
+            name: $name,
+            summary: concat!($($summary),+),
+            fields: $crate::fields!($($fields)*),
+            $($property: $value,)*
+            ..$crate::kind!(@base $($base)?)
+        };
+    };
+    (@base) => { $crate::KindTable::new("", "", &[]) };
+    (@base $base:expr) => { $base };
+}
+
+/// The fields of a kind, as [`kind!`] takes them, where several kinds share them.
+#[macro_export]
+macro_rules! fields {
+    ($(
+        $(#[doc = $help:literal])+
+        $path:literal: $type:ident => $effect:ident $([$($option:ident $(($argument:expr))?),* $(,)?])?;
+    )*) => {
+        &[$(
+            $crate::FieldRule::new(
+                $path,
+                $crate::FieldType::$type,
+                $crate::ChangeEffect::$effect,
+                concat!($($help),+),
+            )$($(.$option($($argument)?))*)?
+        ),*]
+    };
+}
