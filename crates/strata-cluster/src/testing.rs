@@ -110,8 +110,7 @@ pub(crate) fn recorded(spec: Spec, partial: bool) -> StateResource {
 }
 
 fn address(at: &str) -> strata_resource::Address {
-    static VM: strata_resource::KindTable = strata_resource::KindTable::new("vm", "", &[]);
     crate::kinds::register();
-    strata_resource::register_kinds(&[&VM]);
+    strata_proxmox::kinds::register();
     at.parse().unwrap_or_else(|error| panic!("{at}: {error}"))
 }

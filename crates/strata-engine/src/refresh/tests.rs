@@ -72,10 +72,10 @@ fn what_was_begun_is_asked_about_at_its_own_address_only() {
         [
             ("s/vm/db".to_owned(), None),
             ("s/vm/web".to_owned(), Some(spec(web))),
-            // What left the source is ours by its record, or not at all.
-            ("s/vm/gone".to_owned(), None),
             ("s/network/pve1".to_owned(), Some(spec(json!({"network": "pve1"})))),
             ("s/network/pve2".to_owned(), None),
+            // What left the source is ours by its record, or not at all.
+            ("s/vm/gone".to_owned(), None),
         ]
     );
 }

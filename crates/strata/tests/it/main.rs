@@ -20,6 +20,7 @@ mod findings;
 mod gitlab_server;
 mod half_truths;
 mod honest;
+mod house;
 mod imported;
 mod interrupts;
 mod kill;
