@@ -67,7 +67,7 @@ fn other_content(content: Content, wanted: &Spec, recorded: &Spec) -> Option<Out
         return None;
     }
     let both = |field: &&'static str| Some((*field, text(recorded, field)?, text(wanted, field)?));
-    let (field, former, wanted) = content.by.iter().find_map(|field| both(field))?;
+    let (field, former, wanted) = content.by.iter().find_map(both)?;
     (former != wanted).then(|| Outdated {
         changes: vec![change(FieldPath::dotted(field), &former, &wanted)],
         reason: "another image takes the name of the former one".to_owned(),
