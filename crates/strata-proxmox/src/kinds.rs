@@ -71,7 +71,7 @@ static DATACENTER: [&KindTable; 15] = [
 
 /// Makes the kinds known. Done at start-up, before anything is read.
 pub fn register() {
-    for tables in [&GUESTS[..], &VOLUMES, &DATACENTER] {
+    for tables in [&VOLUMES[..], &GUESTS, &DATACENTER] {
         register_kinds(tables);
     }
 }

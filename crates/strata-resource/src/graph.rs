@@ -172,7 +172,7 @@ impl ResourceGraph {
     pub fn order(&self) -> Result<Vec<Address>, GraphError> {
         let mut waiting: BTreeMap<&Address, usize> = BTreeMap::new();
         let mut needed_by: BTreeMap<&Address, Vec<&Address>> = BTreeMap::new();
-        let mut ready: BTreeSet<(Stage, &Address)> = BTreeSet::new();
+        let mut ready: BTreeSet<(Stage, usize, &Address)> = BTreeSet::new();
         for resource in self.iter() {
             let needs = resource.depends_on.iter().filter(|to| self.resources.contains_key(*to)).count();
             waiting.insert(&resource.address, needs);
@@ -180,18 +180,18 @@ impl ResourceGraph {
                 needed_by.entry(to).or_default().push(&resource.address);
             }
             if needs == 0 {
-                ready.insert((resource.stage, &resource.address));
+                ready.insert((resource.stage, resource.kind().rank(), &resource.address));
             }
         }
         let mut order = Vec::with_capacity(self.len());
-        while let Some((_, address)) = ready.pop_first() {
+        while let Some((_, _, address)) = ready.pop_first() {
             order.push(address.clone());
             waiting.remove(address);
             for next in needed_by.get(address).into_iter().flatten() {
                 let Some(needs) = waiting.get_mut(next) else { continue };
                 *needs -= 1;
                 if *needs == 0 {
-                    ready.insert((self.resources[*next].stage, next));
+                    ready.insert((self.resources[*next].stage, next.kind().rank(), next));
                 }
             }
         }

@@ -18,6 +18,8 @@ pub struct Kind(&'static str);
 
 /// A table, and its rules as they are looked up.
 struct Registered {
+    /// In the order of registration.
+    rank: usize,
     table: &'static KindTable,
     rules: KindRules,
 }
@@ -31,10 +33,11 @@ static UNKNOWN: KindTable = KindTable::new("unknown", "A kind that no provider h
 pub fn register_kinds(tables: &[&'static KindTable]) {
     let mut registry = REGISTRY.write().unwrap_or_else(PoisonError::into_inner);
     for table in tables {
+        let rank = registry.len();
         registry.entry(table.name).or_insert_with(|| {
             let rules = KindRules::new(table.shares.iter().chain([&table.fields]).flat_map(|fields| *fields));
             // Once for each kind in the life of a process.
-            Box::leak(Box::new(Registered { table, rules }))
+            Box::leak(Box::new(Registered { rank, table, rules }))
         });
     }
 }
@@ -53,6 +56,11 @@ impl Kind {
 
     pub const fn as_str(self) -> &'static str {
         self.0
+    }
+
+    /// Where objects of the kind come among others that they do not depend on: as their providers registered them.
+    pub fn rank(self) -> usize {
+        self.registered().map_or(usize::MAX, |registered| registered.rank)
     }
 
     pub fn table(self) -> &'static KindTable {

@@ -158,12 +158,15 @@ fn sorted(steps: &[Step], needs: &mut [Needs]) -> Vec<usize> {
             needed_by[need].push(index);
         }
     }
-    let key = |index: usize| (steps[index].stage, &steps[index].address, index);
+    let key = |index: usize| {
+        let address = &steps[index].address;
+        (steps[index].stage, address.kind().rank(), address, index)
+    };
     let mut ready: BTreeSet<_> = (0..steps.len()).filter(|index| waiting[*index] == 0).map(key).collect();
     let mut done = vec![false; steps.len()];
     let mut order = Vec::with_capacity(steps.len());
     while order.len() < steps.len() {
-        let Some((_, _, index)) = ready.pop_first() else {
+        let Some((.., index)) = ready.pop_first() else {
             let Some(freed) = give_way(steps, needs, &done) else { break };
             waiting[freed] = 0;
             ready.insert(key(freed));

@@ -65,6 +65,7 @@ impl World {
     }
 
     pub(crate) fn on(store: Arc<dyn Store>) -> Self {
+        register_kinds();
         Self {
             pve: Arc::new(Remote::default()),
             lab: Arc::new(Remote::default()),
@@ -176,7 +177,11 @@ pub(crate) fn owner() -> LockOwner {
 
 /// An address of the one stack.
 pub(crate) fn address(name: &str) -> strata_resource::Address {
+    register_kinds();
+    format!("s/{name}").parse().unwrap()
+}
+
+fn register_kinds() {
     strata_proxmox::kinds::register();
     strata_cluster::kinds::register();
-    format!("s/{name}").parse().unwrap()
 }

@@ -24,18 +24,18 @@ async fn from_nothing_to_nothing() {
     assert_snapshot!(story.text, @r###"
     # nothing is there yet
     plan:
-      0 + s/container/log
-      1 + s/vm/web
+      0 + s/vm/web
+      1 + s/container/log
       2 create, 0 update, 0 replace, 0 delete, 0 unchanged
     apply:
       2 done
     written:
-      create guest 101
-      configure guest 101
-      switch power of guest 101
       create guest 100
       configure guest 100
       switch power of guest 100
+      create guest 101
+      configure guest 101
+      switch power of guest 101
 
     # nothing has changed
     plan:
@@ -215,20 +215,20 @@ async fn a_failure_stops_what_needs_it_and_nothing_else() {
     assert_snapshot!(story.text, @r###"
     # the template cannot be configured
     plan:
-      0 + s/container/log
-      1 + s/template/base
-      2 + s/vm/web after [1]
+      0 + s/template/base
+      1 + s/vm/web after [0]
+      2 + s/container/log
       3 create, 0 update, 0 replace, 0 delete, 0 unchanged
     apply:
       1 done
       failed s/template/base: no answer to `configure guest 9000`
       skipped s/vm/web
     written:
+      create guest 9000
+      configure guest 9000
       create guest 102
       configure guest 102
       switch power of guest 102
-      create guest 9000
-      configure guest 9000
 
     # the next apply completes it
     plan:
@@ -261,28 +261,28 @@ async fn what_somebody_else_deleted_is_made_again() {
     assert_snapshot!(story.text, @r###"
     # two guests
     plan:
-      0 + s/container/log
-      1 + s/vm/web
+      0 + s/vm/web
+      1 + s/container/log
       2 create, 0 update, 0 replace, 0 delete, 0 unchanged
     apply:
       2 done
     written:
-      create guest 101
-      configure guest 101
-      switch power of guest 101
       create guest 100
       configure guest 100
       switch power of guest 100
+      create guest 101
+      configure guest 101
+      switch power of guest 101
 
     # both are deleted, and one leaves the source
     drift:
-      gone s/container/log
       gone s/vm/web
+      gone s/container/log
     plan:
-      0 = forget s/container/log
-          because it is gone already
-      1 + s/vm/web
+      0 + s/vm/web
           because it is gone: somebody else deleted it
+      1 = forget s/container/log
+          because it is gone already
       1 create, 0 update, 0 replace, 0 delete, 0 unchanged
     apply:
       2 done

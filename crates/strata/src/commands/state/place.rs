@@ -86,6 +86,7 @@ mod tests {
 
     #[test]
     fn addresses_of_both_kinds_are_told_apart() {
+        crate::kinds::register();
         let of = |environment: Option<&str>, stack: &str, address: &str| {
             Some((environment.map(str::to_owned), stack.to_owned(), address.to_owned()))
         };
