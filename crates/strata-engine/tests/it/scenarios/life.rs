@@ -276,8 +276,8 @@ async fn what_somebody_else_deleted_is_made_again() {
 
     # both are deleted, and one leaves the source
     drift:
-      gone s/vm/web
       gone s/container/log
+      gone s/vm/web
     plan:
       0 + s/vm/web
           because it is gone: somebody else deleted it
