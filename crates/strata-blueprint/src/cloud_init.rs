@@ -3,7 +3,6 @@
 
 mod documents;
 
-use crate::kinds;
 use sha2::{Digest, Sha256};
 use strata_resource::{Resource, RestartPolicy, Secret, Spec, Stage, Value};
 use strata_source::machine::cloud_init::CloudInit;
@@ -14,6 +13,7 @@ use strata_yaml::{Spanned, Value as Written};
 
 use crate::fields::{Fields, int, list};
 use crate::hardware::{Built, CD_DRIVE, Machine};
+use crate::kinds;
 use crate::resolved::Resolved;
 use crate::site::Draft;
 

@@ -9,7 +9,6 @@ mod schematic;
 
 pub use self::machine::{ClusterPlan, NodePlan};
 
-use crate::kinds;
 use std::collections::BTreeSet;
 
 use strata_diagnostics::{Diagnostic, Diagnostics};
@@ -25,6 +24,7 @@ use crate::fields::{Fields, int, list};
 use crate::guest::{raw, startup, tags, timeouts};
 use crate::hardware::{BOOT_DISK, Built, CD_DRIVE, Machine};
 use crate::image::Download;
+use crate::kinds;
 use crate::site::{Blueprint, Draft, Site};
 use crate::storage::Storages;
 

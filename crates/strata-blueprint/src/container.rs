@@ -1,6 +1,5 @@
 //! An LXC container.
 
-use crate::kinds;
 use strata_resource::{Resource, Spec, Stage, Value};
 use strata_source::machine::container::{Container, ContainerNic, MountPoint, RootFs};
 use strata_source::machine::image::ContentType;
@@ -12,6 +11,7 @@ use crate::fields::{Fields, decimal, int, list};
 use crate::guest::{policy, put_raw};
 use crate::hardware::trunks;
 use crate::image::ImageUse;
+use crate::kinds;
 use crate::resolved::Resolved;
 use crate::site::Draft;
 use crate::storage::Storages;

@@ -5,7 +5,6 @@ mod firewall;
 mod host;
 mod storage;
 
-use crate::kinds;
 use std::collections::BTreeSet;
 
 use strata_diagnostics::{Diagnostic, Span};
@@ -13,6 +12,7 @@ use strata_resource::{Address, CommentMark, Kind, Resource, RestartPolicy, Spec,
 use strata_source::hypervisor::Hypervisor;
 
 use crate::fields::Fields;
+use crate::kinds;
 use crate::site::{Blueprint, Draft, Site};
 
 /// Draws a file of `hypervisors/`. All mistakes are gathered; with one of them there is no blueprint.

@@ -2,7 +2,6 @@
 //!
 //! The name of the volume says what it is: our lineage, what it holds, and the checksum (or, without one, a hash of the URL).
 
-use crate::kinds;
 use sha2::{Digest, Sha256};
 use strata_diagnostics::Span;
 use strata_resource::{Address, Kind, Resource, RestartPolicy, Spec, Stage};
@@ -10,6 +9,7 @@ use strata_source::machine::image::{ContentType, Image, ImageFormat, ImageRef};
 use strata_source::stack::Stack;
 
 use crate::fields::Fields;
+use crate::kinds;
 use crate::site::Draft;
 use crate::storage::Storages;
 

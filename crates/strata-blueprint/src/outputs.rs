@@ -1,12 +1,12 @@
 //! What a stack lets others ask of it.
 
-use crate::kinds;
 use strata_resource::{Address, Spec, Value};
 use strata_source::cluster::Cluster;
 use strata_source::stack::Stack;
 use strata_source::stack::output::{OutputField, OutputKind, OutputPath, Which};
 use strata_yaml::Spanned;
 
+use crate::kinds;
 use crate::site::Draft;
 
 impl Draft<'_> {

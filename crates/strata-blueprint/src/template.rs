@@ -1,6 +1,5 @@
 //! A template: a VM made from a cloud image, and only cloned.
 
-use crate::kinds;
 use strata_resource::{Resource, RestartPolicy, Spec, Stage};
 use strata_source::machine::template::Template;
 use strata_source::stack::Stack;
@@ -9,6 +8,7 @@ use strata_source::stack::expand::Instance;
 use crate::fields::{Fields, int};
 use crate::guest::{raw, tags, timeouts};
 use crate::hardware::Machine;
+use crate::kinds;
 use crate::site::Draft;
 use crate::storage::Storages;
 

@@ -1,6 +1,5 @@
 //! A virtual machine: cloned from a template, copied from an image, or booted from a CD.
 
-use crate::kinds;
 use std::collections::BTreeSet;
 
 use strata_diagnostics::nearest;
@@ -14,6 +13,7 @@ use strata_yaml::Spanned;
 use crate::fields::{Fields, int};
 use crate::guest::policy;
 use crate::hardware::{BOOT_DISK, Cloned, Machine};
+use crate::kinds;
 use crate::site::Draft;
 use crate::storage::Storages;
 

@@ -1,15 +1,14 @@
 //! Alarms of etcd: while one is raised no node is disturbed, neither in a plan nor in an apply that was planned before it.
 
-use crate::kinds;
 use std::collections::BTreeSet;
 
 use strata_engine::{ErrorClass, Operation, ProviderError};
-
 use strata_state::Action;
 use strata_talos::api::{EtcdAlarm, EtcdAlarmKind};
 
 use crate::cluster::Cluster;
 use crate::error::guard;
+use crate::kinds;
 
 /// An alarm, and the control plane whose member raised it.
 #[derive(Debug, Clone, PartialEq, Eq)]

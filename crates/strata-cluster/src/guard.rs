@@ -1,6 +1,5 @@
 //! The VMs of a cluster's nodes: what restarts or removes one waits for its turn, as everything else that disturbs a node.
 
-use crate::kinds;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -11,6 +10,7 @@ use strata_engine::{
 use strata_state::{Action, OpenEntry};
 
 use crate::cluster::Cluster;
+use crate::kinds;
 use crate::rolling::Disturbance;
 use crate::{moving, objections};
 
@@ -28,15 +28,11 @@ impl GuardedProvider {
 
     /// The cluster whose node a VM is, if the node feels the operation, and how.
     fn disturbed(&self, operation: &Operation) -> Option<(&Arc<Cluster>, Disturbance)> {
+        let rules = operation.address.kind().rules();
         let disturbance = match operation.action {
             Action::Update if operation.restart || operation.touches("power") => Disturbance::Restart,
             // Unplugged and plugged in elsewhere, moved to another hypervisor or storage: it should stay up, and may not.
-            Action::Update
-                if operation
-                    .changes
-                    .iter()
-                    .any(|change| operation.address.kind().rules().is_felt(&change.path)) =>
-            {
+            Action::Update if operation.changes.iter().any(|change| rules.is_felt(&change.path)) => {
                 Disturbance::Jolt
             }
             // Its machine has left the cluster before.

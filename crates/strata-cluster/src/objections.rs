@@ -1,7 +1,6 @@
 //! What is refused before anything is begun: lost majorities, even numbers, versions that do not follow each other, addresses that
 //! somebody has.
 
-use crate::kinds;
 use std::collections::BTreeSet;
 
 use strata_engine::{ErrorClass, Objection, Operation, ProviderError};
@@ -14,6 +13,7 @@ use crate::bootstrap::{lost, survived, unsure};
 use crate::cluster::Cluster;
 use crate::error::guard;
 use crate::etcd::no_majority;
+use crate::kinds;
 use crate::kubernetes::version_of;
 use crate::machine::keeps_keys;
 use crate::node::Contact;

@@ -1,6 +1,5 @@
 //! Looking at a cluster: each node once, Kubernetes once, and from that everything that is asked.
 
-use crate::kinds;
 use std::collections::{BTreeMap, BTreeSet};
 
 use sha2::{Digest, Sha256};
@@ -14,6 +13,7 @@ use crate::cluster::Cluster;
 use crate::error::{kube, talos};
 use crate::etcd::Membership;
 use crate::installer::Installed;
+use crate::kinds;
 use crate::node::{Contact, Running};
 use crate::rolling::{CORDONED_BY, REBOOT_DUE};
 use crate::{bootstrap, flux, kubernetes, secret};

@@ -1,6 +1,5 @@
 //! The provider of a cluster's own resources.
 
-use crate::kinds;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -8,10 +7,10 @@ use strata_engine::{
     ErrorClass, Forecast, Objection, Operation, OperationContext, Outcome, Provider, ProviderError, Sighting,
     Wanted,
 };
-
 use strata_state::{Action, OpenEntry};
 
 use crate::cluster::Cluster;
+use crate::kinds;
 use crate::{bootstrap, flux, forecast, kubernetes, machine, objections, observe, schematic, secret};
 
 pub struct ClusterProvider {

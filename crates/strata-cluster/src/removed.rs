@@ -1,12 +1,12 @@
 //! A cluster that left the source, and its keys with it: what runs in VMs goes with these, and nobody can ask it.
 
-use crate::kinds;
 use async_trait::async_trait;
 use strata_engine::{
     ErrorClass, Objection, Operation, OperationContext, Outcome, Provider, ProviderError, Sighting, Wanted,
 };
-
 use strata_state::{Action, OpenEntry};
+
+use crate::kinds;
 
 /// Stands for a cluster whose `cluster.yaml` is gone.
 pub struct RemovedCluster {

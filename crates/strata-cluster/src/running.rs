@@ -1,6 +1,5 @@
 //! What would break a node or a cluster that runs: refused in the plan, with the reason and the way (`strata_talos::running` has the table).
 
-use crate::kinds;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::PoisonError;
 
@@ -13,6 +12,7 @@ use strata_talos::running::{ARCHITECTURE, CLUSTER_NAME, ROLE, SECURE_BOOT, Scope
 use crate::cluster::Cluster;
 use crate::forecast::{tells, told};
 use crate::installer::Installer;
+use crate::kinds;
 
 pub(crate) fn objections(cluster: &Cluster, operations: &[Operation]) -> Vec<Objection> {
     let mut found = renamed(cluster, operations);

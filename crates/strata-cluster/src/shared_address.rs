@@ -1,16 +1,15 @@
 //! The address that control planes share: before it is used for the first time the network is asked whether somebody has it.
 
-use crate::kinds;
 use std::sync::PoisonError;
 use std::time::Duration;
 
 use strata_engine::{Objection, Operation, ProviderError};
-
 use strata_state::Action;
 
 use crate::cluster::Cluster;
 use crate::error::guard;
 use crate::forecast::tells;
+use crate::kinds;
 
 /// What machines usually listen on: SSH, DNS, web servers, Kubernetes, Proxmox, Talos.
 const PORTS: [u16; 9] = [22, 53, 80, 443, 3389, 6443, 8006, 8443, 50000];

@@ -146,7 +146,7 @@ impl Adoption {
         let mut changes = step.changes.clone();
         // The mark comes with the first change.
         let mark = step.address.kind().table().mark_field();
-        changes.retain(|change| !(change.path.first() == mark && mark.is_some() && change.before.is_none()));
+        changes.retain(|change| change.before.is_some() || mark.is_none() || change.path.first() != mark);
         for change in &step.changes {
             put(&mut record.spec, change.path.keys(), change.before.as_ref());
         }

@@ -115,6 +115,8 @@ struct Planner<'a> {
     remade: BTreeSet<Address>,
     /// Images whose volume gets another content under the same name.
     recast: BTreeSet<Address>,
+    /// What has nothing left to boot from: what runs on it was reset with its whole disk, and does not answer since then.
+    wiped: BTreeSet<&'a Address>,
     /// What does not answer because something that it needs is changed first.
     unseen: BTreeMap<Address, String>,
     /// What cannot be seen, and what is left alone because of it.
@@ -136,6 +138,7 @@ impl<'a> Planner<'a> {
             former: BTreeMap::new(),
             remade: BTreeSet::new(),
             recast: BTreeSet::new(),
+            wiped: silence::wiped(request),
             unseen: BTreeMap::new(),
             unknown: Vec::new(),
         }
@@ -236,7 +239,7 @@ impl<'a> Planner<'a> {
         if let Some(unmarked) = unmarked(resource, recorded, observed) {
             return self.unchanged(&unmarked, recorded, observed);
         }
-        let rules = resource.kind().rules();
+        let (rules, table) = (resource.kind().rules(), resource.kind().table());
         let mut diff = match recorded {
             Some(recorded) if recorded.partial => {
                 diff_unfinished(rules, &resource.spec, &recorded.spec, &observed.spec)
@@ -250,7 +253,7 @@ impl<'a> Planner<'a> {
         let recreate = resource.on_change == RestartPolicy::Recreate
             && recorded.is_some_and(|recorded| !recorded.partial)
             && diff.changes.iter().any(|change| is_read_at_boot(resource.kind(), change));
-        let wiped = self.is_wiped(resource);
+        let wiped = table.runs_others && self.wiped.contains(&resource.address);
         if effect(ChangeEffect::Replace) && recorded.is_none() && adopts(resource.kind(), &resource.spec) {
             return self.unlike(resource, &diff.changes);
         }
@@ -279,11 +282,9 @@ impl<'a> Planner<'a> {
         if self.refuse(resource, diff.refusals) && diff.changes.is_empty() {
             return;
         }
-        let power = |spec: &'_ Spec| {
-            resource.kind().table().field_for(Purpose::Power).and_then(|field| spec.get(field)).cloned()
-        };
-        let stays_running =
-            runs(power(&resource.spec).or_else(|| power(&observed.spec))) && runs(power(&observed.spec));
+        let runs_in = |spec: &Spec| Some(runs(table.value_for(Purpose::Power, spec)?));
+        let is_running = runs_in(&observed.spec) == Some(true);
+        let stays_running = is_running && runs_in(&resource.spec) != Some(false);
         if stays_running {
             // Sent again, it would wait for a restart: a server cannot see that it is the same.
             restart::drop_begun_alike(resource, recorded, observed, &mut diff.changes);
@@ -301,8 +302,7 @@ impl<'a> Planner<'a> {
             let pending = needs.waiting.join(", ");
             step.reasons.push(format!("it waits for a restart to take up: {pending}"));
         }
-        let table = resource.kind().table();
-        let is_marked = table.mark_field().is_some_and(|mark| observed.spec.contains_key(mark));
+        let is_marked = table.value_for(Purpose::Mark, &observed.spec).is_some();
         if recorded.is_none() && adopts(resource.kind(), &resource.spec) && !is_marked {
             step.reasons.push("it is there already and is taken over: `adopt` says so".to_owned());
         } else if recorded.is_none() && (is_marked || !table.is_adoptable()) {
@@ -396,16 +396,15 @@ fn replacement_reasons(
 
 /// The source says that what is there already is to be taken over.
 fn adopts(kind: Kind, spec: &Spec) -> bool {
-    let field = kind.table().field_for(Purpose::Adopt);
-    field.and_then(|field| spec.get(field)).and_then(Value::as_bool) == Some(true)
+    kind.table().value_for(Purpose::Adopt, spec).and_then(Value::as_bool) == Some(true)
 }
 
 fn is_complete(spec: &Spec) -> bool {
     spec.values().all(|value| value.unfilled().is_none())
 }
 
-fn runs(power: Option<Value>) -> bool {
-    power.as_ref().and_then(Value::as_text) == Some("running")
+fn runs(power: &Value) -> bool {
+    power.as_text() == Some("running")
 }
 
 /// Data that a guest reads only while it boots.

@@ -23,7 +23,6 @@ mod storage;
 mod token;
 mod visible;
 
-use crate::kinds;
 use std::collections::{BTreeMap, BTreeSet};
 
 use futures::stream::{self, StreamExt, TryStreamExt};
@@ -34,6 +33,7 @@ use self::family::{Family, LiveObject};
 use crate::absence;
 use crate::client::Client;
 use crate::execute::Work;
+use crate::kinds;
 
 pub(crate) use self::needs::{forbidden_passwords, needs_of};
 pub(crate) use self::notices::notices;

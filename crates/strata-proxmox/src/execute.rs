@@ -16,13 +16,12 @@ mod template;
 mod update;
 mod work;
 
-use crate::kinds;
 use strata_engine::{Operation, OperationContext, Outcome, ProviderError};
-
 use strata_state::Action;
 
 use crate::client::Client;
 use crate::datacenter;
+use crate::kinds;
 
 pub(crate) use self::patience::Patience;
 pub(crate) use self::work::{Call, StepError, Work, quiet};

@@ -23,6 +23,7 @@ pub mod timezone;
 pub mod token;
 pub mod user;
 pub mod vm;
+mod volume;
 
 pub use acl::KIND as ACL;
 pub use alias::KIND as ALIAS;

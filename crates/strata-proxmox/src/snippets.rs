@@ -1,13 +1,13 @@
 //! Documents of cloud-init that somebody else brought as snippets, by SSH. For a guest that was taken over they stand for the ISO that
 //! Strata would bring, until the documents change: another drive with the same in it would only restart the guest.
 
-use crate::kinds;
 use sha2::{Digest, Sha256};
 use strata_engine::{Action, ErrorClass, Observed, Operation, ProviderError, Sighting, Wanted};
 use strata_resource::{Address, Spec, Value};
 use strata_state::StateResource;
 
 use crate::codec::LiveConfig;
+use crate::kinds;
 
 /// The fact that names the ISO which snippets stand for. The guest has it, and the ISO that is not there.
 pub const SNIPPETS: &str = "snippets";

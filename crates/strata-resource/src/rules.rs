@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::{FieldPath, Value};
+use crate::{FieldPath, Spec, Value};
 
 /// What a change of a field asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -316,40 +316,41 @@ impl KindRules {
     }
 
     /// What a spec says that the kind has no field for, or that cannot stand there; for people.
-    pub fn unknown_in(&self, spec: &crate::Spec) -> Vec<String> {
+    pub fn unknown_in(&self, spec: &Spec) -> Vec<String> {
         let mut found = Vec::new();
-        self.walk(&FieldPath::root(), spec, &mut found);
+        self.walk(&mut Vec::new(), spec, &mut found);
         found
     }
 
-    fn walk(&self, above: &FieldPath, spec: &crate::Spec, found: &mut Vec<String>) {
+    fn walk<'s>(&self, path: &mut Vec<&'s str>, spec: &'s Spec, found: &mut Vec<String>) {
         for (key, value) in spec {
-            let path = above.child(key);
-            match (self.root.find(path.keys()), value) {
+            path.push(key);
+            match (self.root.find(path), value) {
                 (Some(rule), _) if !rule.kind.takes(value) => {
-                    found.push(format!("`{path}` takes {}", rule.kind.as_str()));
+                    found.push(format!("`{}` takes {}", path.join("."), rule.kind.as_str()));
                 }
-                (_, Value::Map(below)) if self.root.has_below(path.keys()) => self.walk(&path, below, found),
+                (_, Value::Map(below)) if self.root.has_below(path) => self.walk(path, below, found),
                 (Some(_), _) => {}
-                (None, _) => found.push(format!("there is no field `{path}`")),
+                (None, _) => found.push(format!("there is no field `{}`", path.join("."))),
             }
+            path.pop();
         }
     }
 }
 
 impl RuleNode {
-    fn find(&self, keys: &[String]) -> Option<&FieldRule> {
+    fn find<K: AsRef<str>>(&self, keys: &[K]) -> Option<&FieldRule> {
         let Some((key, rest)) = keys.split_first() else { return self.rule.as_ref() };
-        let named = self.named.get(key.as_str()).and_then(|node| node.find(rest));
+        let named = self.named.get(key.as_ref()).and_then(|node| node.find(rest));
         named.or_else(|| self.any.as_ref().and_then(|node| node.find(rest))).or(self.below.as_ref())
     }
 
     /// Whether fields are declared below one.
-    fn has_below(&self, keys: &[String]) -> bool {
+    fn has_below<K: AsRef<str>>(&self, keys: &[K]) -> bool {
         let Some((key, rest)) = keys.split_first() else {
             return !self.named.is_empty() || self.any.is_some();
         };
-        self.named.get(key.as_str()).is_some_and(|node| node.has_below(rest))
+        self.named.get(key.as_ref()).is_some_and(|node| node.has_below(rest))
             || self.any.as_ref().is_some_and(|node| node.has_below(rest))
     }
 }
@@ -359,7 +360,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::{KindTable, Spec, fields, register_kinds};
+    use crate::{KindTable, fields, register_kinds};
 
     static TABLE: KindTable = KindTable::new(
         "ruled",

@@ -1,6 +1,6 @@
 //! What a kind is like: one table, written where its provider is, from which rules, plans, views and the reference derive.
 
-use crate::rules::FieldRule;
+use crate::rules::{FieldRule, Purpose};
 use crate::{Address, Kind, Spec, Value};
 
 /// Everything about a kind that is not a call to its remote. Made by [`crate::kind!`].
@@ -197,20 +197,25 @@ impl KindTable {
 
     /// The field that holds the ownership mark.
     pub fn mark_field(&self) -> Option<&'static str> {
-        self.field_for(crate::rules::Purpose::Mark)
+        self.field_for(Purpose::Mark)
     }
 
     /// The field that serves a purpose, at the top of the spec.
-    pub fn field_for(&self, purpose: crate::rules::Purpose) -> Option<&'static str> {
+    pub fn field_for(&self, purpose: Purpose) -> Option<&'static str> {
         self.all_fields().find(|field| field.purpose == Some(purpose)).map(|field| field.path)
+    }
+
+    /// What a spec says in the field that serves a purpose.
+    pub fn value_for<'s>(&self, purpose: Purpose, spec: &'s Spec) -> Option<&'s Value> {
+        spec.get(self.field_for(purpose)?)
     }
 
     /// Whether what is there already can be taken over by the source.
     pub fn is_adoptable(&self) -> bool {
-        self.field_for(crate::rules::Purpose::Adopt).is_some()
+        self.field_for(Purpose::Adopt).is_some()
     }
 
-    /// Whether a record can be lost that only a mark proves: guests, which are found again by it.
+    /// Whether later looks tell by facts that an object is the same one, as of guests: it is taken over and kept with these.
     pub fn is_proven_by_facts(&self) -> bool {
         !self.proof_facts.is_empty()
     }

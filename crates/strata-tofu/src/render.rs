@@ -7,10 +7,9 @@ mod root;
 mod stack;
 
 use std::collections::BTreeMap;
-use strata_blueprint::kinds;
 
 use serde_json::{Map as JsonMap, Value as Json};
-use strata_blueprint::Blueprint;
+use strata_blueprint::{Blueprint, kinds};
 use strata_resource::{Kind, Resource, Spec, Value};
 use strata_source::settings::state::State;
 use strata_source::world::World;

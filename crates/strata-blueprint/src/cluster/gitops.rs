@@ -1,6 +1,5 @@
 //! The hand-over to Flux: its secrets, its controllers, and what it follows.
 
-use crate::kinds;
 use std::collections::BTreeSet;
 
 use strata_resource::{Address, Spec, Stage};
@@ -9,6 +8,7 @@ use strata_source::cluster::gitops::{Flux, KubernetesSecret};
 use strata_yaml::{Spanned, Value as Written};
 
 use crate::fields::{Fields, list};
+use crate::kinds;
 use crate::site::Draft;
 
 const NAMESPACE: &str = "flux-system";

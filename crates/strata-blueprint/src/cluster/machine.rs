@@ -1,6 +1,5 @@
 //! The Talos of each node, and what a cluster has once: its etcd and its Kubernetes.
 
-use crate::kinds;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
@@ -13,6 +12,7 @@ use strata_talos::{Contract, MachineConfig, config_spec};
 use super::config::{endpoint, installer, kubernetes_version};
 use super::{FACTORY, cluster_target, schematic, schematic_id, schematic_of};
 use crate::fields::{Fields, list};
+use crate::kinds;
 use crate::site::Draft;
 
 /// What the provider of a cluster works with, besides the resources.

@@ -1,6 +1,5 @@
 //! Pools, roles, groups, users, tokens, and who may do what where.
 
-use crate::kinds;
 use std::collections::{BTreeMap, BTreeSet};
 
 use strata_resource::{Address, Kind};
@@ -10,6 +9,7 @@ use strata_yaml::Spanned;
 
 use super::Part;
 use crate::fields::{Fields, int, list};
+use crate::kinds;
 use crate::site::Draft;
 
 impl Draft<'_> {

@@ -1,6 +1,5 @@
 //! The firewall of the datacenter: names for addresses, sets of them, groups of rules, and the rules themselves.
 
-use crate::kinds;
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 
@@ -12,6 +11,7 @@ use strata_source::value::address::Cidr;
 use super::Part;
 use crate::fields::{Fields, list};
 use crate::firewall::rule;
+use crate::kinds;
 use crate::site::Draft;
 
 impl Draft<'_> {

@@ -1,6 +1,5 @@
 //! Settings of hosts: name servers, time zone, network.
 
-use crate::kinds;
 use std::collections::BTreeMap;
 
 use strata_resource::{Spec, Value};
@@ -11,6 +10,7 @@ use strata_yaml::Spanned;
 use super::Part;
 use crate::fields::{Fields, int, list};
 use crate::guest::raw;
+use crate::kinds;
 use crate::site::Draft;
 
 impl Draft<'_> {

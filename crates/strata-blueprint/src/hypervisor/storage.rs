@@ -1,6 +1,5 @@
 //! Storages, and devices that guests refer to by name.
 
-use crate::kinds;
 use strata_diagnostics::Diagnostic;
 use strata_resource::{Spec, Value};
 use strata_source::hypervisor::storage::Storage;
@@ -10,6 +9,7 @@ use strata_yaml::Spanned;
 use super::Part;
 use crate::fields::{Fields, int, list};
 use crate::guest::raw;
+use crate::kinds;
 use crate::site::Draft;
 
 /// What Proxmox keeps apart and never tells.

@@ -67,9 +67,10 @@ impl Planner<'_> {
     pub(super) fn refuse_protected_removals(&mut self) {
         let removes = |step: &&Step| matches!(step.action, StepAction::Delete | StepAction::DeleteFormer);
         let flagged = |step: &&Step| {
-            let flag = step.address.kind().table().field_for(Purpose::Protection);
-            let live = step.observed.as_ref().and_then(|observed| observed.spec.get(flag?));
-            live.and_then(Value::as_bool) == Some(true)
+            let table = step.address.kind().table();
+            let live = step.observed.as_ref();
+            let flag = live.and_then(|live| table.value_for(Purpose::Protection, &live.spec));
+            flag.and_then(Value::as_bool) == Some(true)
         };
         let refused = self.steps.iter().filter(removes).filter(flagged).map(|step| Problem {
             kind: ProblemKind::Protected,

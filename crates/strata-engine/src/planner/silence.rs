@@ -1,14 +1,26 @@
 //! What does not answer: made, left for later, removed without its help, or a problem.
 
+use std::collections::BTreeSet;
+
 use strata_resource::{Address, ChangeEffect, FieldPath, Resource, Rollout, Value, fill};
 use strata_state::StateResource;
 
-use super::Planner;
+use super::{PlanRequest, Planner};
 use crate::plan::{Problem, ProblemKind, StepAction};
 use crate::{Observed, Sighting};
 
 /// Stands for the digest of what could not be looked at.
 pub(super) const SILENT: &str = "silent";
+
+/// What objects depend on that were wiped whole, by somebody who said so, and do not answer.
+pub(super) fn wiped<'a>(request: &PlanRequest<'a>) -> BTreeSet<&'a Address> {
+    let is_wiped = |(address, recorded): &(&Address, &StateResource)| {
+        let fact = address.kind().table().wiped_fact.and_then(|fact| recorded.facts.get(fact));
+        fact.and_then(Value::as_bool) == Some(true)
+            && matches!(request.live.current.get(address), Some(Sighting::Silent(_)))
+    };
+    request.state.resources.iter().filter(is_wiped).flat_map(|(_, recorded)| &recorded.depends_on).collect()
+}
 
 impl Planner<'_> {
     /// Nobody has made it yet, or what it runs on is made anew: then silence is what there should be.
@@ -36,18 +48,6 @@ impl Planner<'_> {
                 .to_owned(),
             origin: resource.origin.clone(),
         });
-    }
-
-    /// Whether it has nothing left to boot from: what runs on it was reset with its whole disk, and does not answer since then.
-    pub(super) fn is_wiped(&self, resource: &Resource) -> bool {
-        let (current, state) = (&self.request.live.current, &self.request.state.resources);
-        resource.kind().table().runs_others
-            && state.iter().any(|(address, recorded)| {
-                let wiped = address.kind().table().wiped_fact.and_then(|fact| recorded.facts.get(fact));
-                wiped.and_then(Value::as_bool) == Some(true)
-                    && recorded.depends_on.contains(&resource.address)
-                    && matches!(current.get(address), Some(Sighting::Silent(_)))
-            })
     }
 
     /// What it runs on is another object than the one that the state knows: an interrupted run made that anew.

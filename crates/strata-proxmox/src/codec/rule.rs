@@ -1,10 +1,10 @@
 //! The shape of the tables: which key says which field, how, and what a change of it needs.
 
-use crate::kinds;
 use strata_resource::{Kind, Value};
 
 use super::form::Form;
 use super::property::PropertyString;
+use crate::kinds;
 
 /// The two kinds of guests, which share most of the API.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

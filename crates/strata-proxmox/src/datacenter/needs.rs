@@ -1,12 +1,12 @@
 //! What an operation on the datacenter needs: privileges, and for one thing a ticket.
 
-use crate::kinds;
 use strata_engine::{ErrorClass, Operation, ProviderError};
 use strata_resource::{Spec, Value};
 use strata_state::Action;
 
 use super::family::spec_text;
 use crate::client::Client;
+use crate::kinds;
 
 /// Any of these privileges, on any of these paths, for a purpose that completes "it is needed to …"; or all of the others on one path.
 pub(crate) struct DatacenterNeed {

@@ -1,11 +1,10 @@
 //! What a plan has to say about an operation besides its changes.
 
-use crate::kinds;
 use strata_engine::Operation;
-
 use strata_state::Action;
 
 use super::{firewall, network, token};
+use crate::kinds;
 
 pub(crate) fn notices(operation: &Operation) -> Vec<String> {
     let mut notices: Vec<&str> = Vec::new();

@@ -2,7 +2,6 @@
 //!
 //! The next request after such an operation would be refused, and what is left could be neither finished nor taken back.
 
-use crate::kinds;
 use std::collections::BTreeSet;
 
 use strata_engine::{Objection, Operation};
@@ -12,6 +11,7 @@ use strata_state::Action;
 use super::family::spec_text;
 use super::standing_access::StandingAccess;
 use super::token;
+use crate::kinds;
 
 /// Who Strata is to the server, and by what it may do something.
 struct Own<'a> {

@@ -3,13 +3,13 @@
 //! A mark in its comment decides where there is one. Otherwise the state does, the source where it says `adopt`, and after an
 //! interrupted create the fact that the object is exactly what was begun.
 
-use crate::kinds;
 use strata_engine::{Observed, Sighting, Wanted};
 use strata_resource::{CommentMark, Kind, Spec, Value, diff_specs};
 
 use super::family::{Family, LiveObject};
 use super::rules::respell_macros;
 use crate::firewall::switched_off;
+use crate::kinds;
 
 pub(super) fn judge(family: &dyn Family, wanted: &Wanted<'_>, live: Option<&LiveObject>) -> Sighting {
     let Some(live) = live else { return Sighting::Absent };

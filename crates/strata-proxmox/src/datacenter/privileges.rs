@@ -1,6 +1,5 @@
 //! What roles give: privileges that this version of Proxmox knows, and what an entry of the access control hands on.
 
-use crate::kinds;
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Deserialize;
@@ -12,6 +11,7 @@ use super::family::spec_text;
 use super::needs::GRANTED;
 use crate::api::Params;
 use crate::client::{CallError, Client};
+use crate::kinds;
 
 /// The built-in role that has everything there is.
 const EVERYTHING: &str = "Administrator";

@@ -1,11 +1,12 @@
 //! What a lower layer of the same repository will have made: preflight must not miss it.
 
-use crate::kinds;
 use std::collections::BTreeSet;
 
 use strata_engine::Operation;
 use strata_resource::{Spec, Value};
 use strata_state::Action;
+
+use crate::kinds;
 
 /// Pools, storages and bridges that are planned and not there yet.
 #[derive(Debug, Clone, Default)]

@@ -1,6 +1,5 @@
 //! Who has which access, as the server says; and what of it would fall with an object that a plan deletes.
 
-use crate::kinds;
 use std::collections::{BTreeMap, BTreeSet};
 
 use strata_engine::{Objection, Operation, ProviderError, Sighting, Wanted};
@@ -11,6 +10,7 @@ use super::family::{Family, LiveObject, spec_text};
 use super::own_access::texts;
 use super::{access, acl, own_access, token};
 use crate::client::{CallError, Client};
+use crate::kinds;
 
 /// All of it, by key.
 pub(super) struct StandingAccess {

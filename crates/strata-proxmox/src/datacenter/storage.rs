@@ -1,6 +1,5 @@
 //! Definitions of storages, and devices that guests refer to by name.
 
-use crate::kinds;
 use std::collections::BTreeMap;
 
 use async_trait::async_trait;
@@ -12,6 +11,7 @@ use super::acl::ACL;
 use super::family::{Family, Job, LiveObject, NextCall, spec_text};
 use super::simple::{Field, Shape, Simple, Unset};
 use crate::client::{CallError, Client};
+use crate::kinds;
 
 pub(super) static STORAGE: Simple = Simple {
     word: "storage",

@@ -4,7 +4,6 @@
 //! making it anew; what it was allowed to do is given to the new one. Only what the source or the state knows is: a run that dies in
 //! between loses it, and the next one gives it again.
 
-use crate::kinds;
 use std::collections::{BTreeMap, BTreeSet};
 
 use async_trait::async_trait;
@@ -22,6 +21,7 @@ use super::{acl, converge};
 use crate::api::{Params, encode_path_part};
 use crate::client::{CallError, Client};
 use crate::execute::{StepError, Work};
+use crate::kinds;
 
 const ATTEMPTS: usize = 4;
 

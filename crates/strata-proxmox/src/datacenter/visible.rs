@@ -1,12 +1,12 @@
 //! Lists that show only what a login may see: what is not in them is absent only if the login would be shown it.
 
-use crate::kinds;
 use strata_engine::{ErrorClass, ProviderError, Sighting, Unseen, Wanted};
 use strata_resource::{Kind, Spec};
 
 use super::family::{Family, spec_text};
 use crate::api::ApiErrorKind;
 use crate::client::{CallError, Client};
+use crate::kinds;
 use crate::preflight::Permissions;
 
 /// Any of the privileges on the path, and an object there is listed.

@@ -1,20 +1,14 @@
 //! A NoCloud ISO for one VM. The hash of its content is part of its name, so a change is another volume. Every file is a secret here: the
 //! state holds a digest of it, never the text.
 
-use strata_resource::{Shape, Shown, kind};
+use strata_resource::kind;
+
+use super::volume::VOLUME;
 
 kind! {
     /// A NoCloud ISO that Strata makes and uploads, for one VM.
     "cidata" {
-        called: "{volume} on {node}",
-        identity: &["storage", "node", "volume"],
-        identity_if: Some(("shared", &["storage", "volume", "shared"])),
-        proof: "the state, or a name that only we give",
-        shown: Shown { shape: Shape::Volume, ..Shown::USUAL },
-        create_first: true,
-        lasting_facts: &["size"],
-        journal_fields: &["node"],
-        busy: super::guest::BUSY,
+        ..VOLUME
     }
     /// the volume
     "volume": Text => Replace [because("the cloud-init data changed")];

@@ -1,6 +1,6 @@
 //! An LXC container.
 
-use strata_resource::{MadeFrom, kind};
+use strata_resource::kind;
 
 use super::guest::{self, GUEST};
 
@@ -9,7 +9,6 @@ kind! {
     "container" {
         called: "container {vmid} on {node}",
         shares: &[guest::FIELDS],
-        made_from: Some(MadeFrom { fields: &["clone", "image"], in_slots: &[("disks", "import")], follows: None }),
         ..GUEST
     }
     /// its host name

@@ -1,12 +1,16 @@
 //! What VMs, templates and containers have in common.
 
-use strata_resource::{FieldRule, KindTable, Purpose, Shown, Spec, fields};
+use strata_resource::{FieldRule, KindTable, MadeFrom, Purpose, Shown, Spec, fields};
 
 pub(super) const BUSY: &str = "wait until its task has ended; `strata apply` waits for tasks of its own. If the task died with its hypervisor, `qm unlock VMID` (a container: `pct unlock VMID`) there takes the lock away";
 
 fn removal(_: &Spec, _: bool) -> &'static str {
     "destroyed with its disks"
 }
+
+/// What a guest was made from. It stays as it is when that changes.
+pub(super) const MADE_FROM: MadeFrom =
+    MadeFrom { fields: &["clone", "image"], in_slots: &[("disks", "import")], follows: None };
 
 /// What a guest is to the engine.
 pub(super) const GUEST: KindTable = KindTable {
@@ -19,6 +23,7 @@ pub(super) const GUEST: KindTable = KindTable {
     lasting_facts: &["uuid", "hwaddr", "size", "volumes"],
     journal_fields: &["node", "clone"],
     busy: BUSY,
+    made_from: Some(MADE_FROM),
     ..KindTable::new("", "", &[])
 };
 

@@ -1,20 +1,14 @@
 //! A volume that Proxmox downloads itself. Its name says what it is, so another content is another volume.
 
-use strata_resource::{Content, Shape, Shown, kind};
+use strata_resource::{Content, kind};
+
+use super::volume::VOLUME;
 
 kind! {
     /// An ISO, a cloud image or a container archive that Proxmox downloads.
     "image" {
-        called: "{volume} on {node}",
-        identity: &["storage", "node", "volume"],
-        identity_if: Some(("shared", &["storage", "volume", "shared"])),
-        proof: "the state, or a name that only we give",
-        shown: Shown { shape: Shape::Volume, ..Shown::USUAL },
-        create_first: true,
-        lasting_facts: &["size"],
-        journal_fields: &["node"],
-        busy: super::guest::BUSY,
         content: Some(Content { name: "volume", by: &["checksum", "url"] }),
+        ..VOLUME
     }
     /// the volume
     "volume": Text => Replace [because("another image is another volume")];

@@ -12,7 +12,7 @@ kind! {
         shares: &[vm::FIELDS, guest::FIELDS],
         made_from: Some(MadeFrom {
             follows: Some("its image changed: a template is what it was made from"),
-            ..vm::MADE_FROM
+            ..guest::MADE_FROM
         }),
         shown: Shown { shape: Shape::Template, ..GUEST.shown },
         ..GUEST

@@ -1,6 +1,6 @@
 //! A QEMU guest.
 
-use strata_resource::{FieldRule, MadeFrom, Rollout, fields, kind};
+use strata_resource::{FieldRule, Rollout, fields, kind};
 
 use super::guest::{self, GUEST};
 
@@ -9,16 +9,11 @@ kind! {
     "vm" {
         called: "VM {vmid} on {node}",
         shares: &[FIELDS, guest::FIELDS],
-        made_from: Some(MADE_FROM),
         rollout: Rollout::Member { always: false, follows: |_| false },
         runs_others: true,
         ..GUEST
     }
 }
-
-/// What a VM was made from.
-pub(super) const MADE_FROM: MadeFrom =
-    MadeFrom { fields: &["clone", "image"], in_slots: &[("disks", "import")], follows: None };
 
 /// Also those of a template.
 pub(super) static FIELDS: &[FieldRule] = fields! {

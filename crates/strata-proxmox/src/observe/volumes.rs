@@ -1,6 +1,5 @@
 //! Volumes: one listing for each storage that holds some of ours. They are ours by their names (docs/ownership.md, "Volumes").
 
-use crate::kinds;
 use std::collections::{BTreeMap, BTreeSet};
 
 use futures::stream::{self, StreamExt, TryStreamExt};
@@ -12,6 +11,7 @@ use crate::absence;
 use crate::api::{ApiErrorKind, ContentRow, NodeRow, Params};
 use crate::cidata;
 use crate::client::{CallError, Client};
+use crate::kinds;
 
 /// A storage, as seen from a node; from any node if it is shared.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]

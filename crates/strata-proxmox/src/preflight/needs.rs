@@ -1,12 +1,12 @@
 //! What each operation needs: a table of privileges by what is done, in terms of Proxmox VE 8.4 and 9.
 
-use crate::kinds;
 use strata_engine::Operation;
 use strata_resource::{Address, Spec, Value};
 use strata_state::Action;
 
 use crate::codec::{GuestKind, create_params, keys_of, privilege_of, storage_of};
 use crate::datacenter;
+use crate::kinds;
 
 /// One of `any_of`, on one of `paths`.
 #[derive(Debug, Clone, PartialEq, Eq)]

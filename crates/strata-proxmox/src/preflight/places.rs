@@ -1,6 +1,5 @@
 //! Whether the places that operations name are there: nodes, storages with the right content and space, bridges, pools.
 
-use crate::kinds;
 use std::collections::{BTreeMap, BTreeSet};
 
 use strata_engine::{ErrorClass, Operation, ProviderError};
@@ -12,6 +11,7 @@ use crate::api::{NetworkRow, NodeRow, Params, PoolRow, StorageRow};
 use crate::client::{CallError, Client};
 use crate::codec::{GuestKind, storage_of};
 use crate::datacenter::Promises;
+use crate::kinds;
 
 /// Storages that take the whole size at once; elsewhere a disk takes only what is written to it.
 const THICK: [&str; 3] = ["lvm", "iscsi", "iscsidirect"];

@@ -1,6 +1,5 @@
 //! A template with linked clones cannot be deleted: their disks are differences to its own.
 
-use crate::kinds;
 use std::collections::BTreeSet;
 
 use strata_engine::{Objection, Operation, ProviderError};
@@ -9,6 +8,7 @@ use strata_state::Action;
 
 use crate::api::{ContentRow, Params};
 use crate::client::{CallError, Client};
+use crate::kinds;
 
 pub(super) async fn objections(
     client: &Client,

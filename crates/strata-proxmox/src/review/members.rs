@@ -1,6 +1,5 @@
 //! A pool that others have members in cannot be deleted.
 
-use crate::kinds;
 use std::collections::BTreeSet;
 
 use serde::Deserialize;
@@ -12,6 +11,7 @@ use crate::api::Params;
 use crate::client::{CallError, Client};
 use crate::codec::GuestKind;
 use crate::guest::Guest;
+use crate::kinds;
 
 #[derive(Deserialize)]
 struct Pool {

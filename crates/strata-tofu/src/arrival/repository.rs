@@ -1,9 +1,9 @@
 //! A new repository for what OpenTofu built, where there is none: one stack for the machines of the state, a cluster for each Talos.
 
 use std::collections::BTreeMap;
-use strata_blueprint::kinds;
 
 use serde_json::{Value as Json, json};
+use strata_blueprint::kinds;
 use strata_secret::SecretString;
 
 use super::cluster::{BuiltCluster, BuiltNode};

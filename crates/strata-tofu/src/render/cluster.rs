@@ -1,10 +1,9 @@
 //! The families of clusters: machines by OpenTofu, Talos by talhelper (or by OpenTofu too, where that is wanted).
 
 use std::net::IpAddr;
+
 use strata_blueprint::kinds;
-
 use strata_diagnostics::Diagnostics;
-
 use strata_source::cluster::Cluster;
 use strata_source::cluster::topology::NodeRole;
 

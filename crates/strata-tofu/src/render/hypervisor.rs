@@ -3,6 +3,7 @@
 mod imports;
 
 use std::collections::BTreeMap;
+
 use strata_blueprint::kinds;
 
 use super::{Family, Project, modules_from, of_kind, root};

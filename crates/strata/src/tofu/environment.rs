@@ -6,7 +6,6 @@ use std::path::Path;
 use strata_secret::SecretString;
 use strata_source::settings::state::Backend;
 use strata_source::{EffectiveStack, Model, Reference};
-
 use strata_tofu::hcl::{Body, Expr};
 use strata_tofu::{HttpAddresses, Overview, state_name};
 
@@ -16,15 +15,17 @@ use crate::workspace::Workspace;
 
 pub(super) type Variables = BTreeMap<String, SecretString>;
 
-/// Everything for one stack.
+/// Everything for one stack, and whether secrets in it end up in a file in the clear: OpenTofu keeps what it was given in its state,
+/// which may be a file beside the code.
 pub(super) async fn variables(
     workspace: &Workspace<'_>,
     stack: &EffectiveStack,
     folder: &Path,
     is_tofu: bool,
     inputs: Inputs<'_>,
-) -> Result<Variables, CommandError> {
+) -> Result<(Variables, bool), CommandError> {
     let overview = Overview::read(folder);
+    let mut has_secrets = false;
     let mut variables = Variables::new();
     let mut set = |name: &str, value: &str| {
         variables.insert(name.to_owned(), SecretString::new(value.to_owned()));
@@ -38,9 +39,12 @@ pub(super) async fn variables(
         // A stack written by hand gets the secrets that it declares variables for, and what its stack.yaml says.
         for name in &overview.variables {
             if let Some(secret) = workspace.secret_if_any(name)? {
+                has_secrets = true;
                 variables.insert(format!("TF_VAR_{name}"), secret);
             }
         }
+        let given = stack.tofu().into_iter().flat_map(|given| given.variables.iter());
+        has_secrets |= given.filter_map(|(_, value)| value.reference()).any(Reference::is_secret);
         for (name, value) in workspace.tofu_inputs(stack, inputs).await? {
             variables.insert(format!("TF_VAR_{name}"), value);
         }
@@ -55,43 +59,19 @@ pub(super) async fn variables(
         Some("pg") => postgres(workspace, &mut variables)?,
         _ => {}
     }
+    let mut encrypted = is_tofu && overview.is_encrypted;
     if is_tofu && !overview.is_encrypted {
         let (passphrase, whole) = match workspace.state_passphrase()? {
             Some(passphrase) => (passphrase, true),
             None => (workspace.plan_passphrase()?, false),
         };
+        encrypted = whole;
         let settings = workspace.state_settings().and_then(|state| state.encryption.as_ref());
         let plain = settings.is_some_and(|settings| settings.previous.iter().any(|key| key.plain));
         variables.insert("TF_ENCRYPTION".to_owned(), encryption(&passphrase, whole, whole && plain));
     }
-    Ok(variables)
-}
-
-/// Whether secrets that a stack is given end up in a file in the clear: OpenTofu keeps what it was given in its state, and here that
-/// is a file beside the code.
-pub(super) fn leaves_secrets_in_a_file(
-    workspace: &Workspace<'_>,
-    stack: &EffectiveStack,
-    folder: &Path,
-    is_tofu: bool,
-) -> Result<bool, CommandError> {
-    let overview = Overview::read(folder);
     let is_file = matches!(overview.backend.as_deref(), None | Some("local"));
-    if !is_file || is_tofu && (overview.is_encrypted || workspace.state_passphrase()?.is_some()) {
-        return Ok(false);
-    }
-    let given = stack.tofu().map(|given| &given.variables);
-    let mut references =
-        given.into_iter().flat_map(|given| given.iter()).filter_map(|(_, it)| it.reference());
-    if references.any(Reference::is_secret) {
-        return Ok(true);
-    }
-    for name in &overview.variables {
-        if workspace.secret_if_any(name)?.is_some() {
-            return Ok(true);
-        }
-    }
-    Ok(false)
+    Ok((variables, has_secrets && is_file && !encrypted))
 }
 
 fn http(

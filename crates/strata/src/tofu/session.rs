@@ -63,9 +63,8 @@ impl<'w> Session<'w> {
             ))
             .hint("`strata sync` renders it"));
         }
-        let variables = environment::variables(workspace, stack, &folder, program.is_tofu, inputs).await?;
-        let leaves_secrets_in_a_file =
-            environment::leaves_secrets_in_a_file(workspace, stack, &folder, program.is_tofu)?;
+        let (variables, leaves_secrets_in_a_file) =
+            environment::variables(workspace, stack, &folder, program.is_tofu, inputs).await?;
         let environments: Vec<&str> = workspace.repository().environments();
         let own = if stack.is_default_environment { "" } else { stack.environment.as_str() };
         let others: Vec<&str> = environments.into_iter().filter(|name| *name != stack.environment).collect();

@@ -2,10 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use strata_blueprint::kinds;
 
 use serde_json::json;
-use strata_blueprint::Blueprint;
+use strata_blueprint::{Blueprint, kinds};
 use strata_diagnostics::Diagnostics;
 use strata_engine::Proofs;
 use strata_proxmox::{SNIPPETS, TAKEN_OVER};

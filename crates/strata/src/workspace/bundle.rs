@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use strata_blueprint::kinds;
 
+use strata_blueprint::kinds;
 use strata_cluster::Cluster;
 use strata_diagnostics::{Diagnostic, LARGEST_FILE, read_file, read_text_file};
 use strata_resource::{Spec, Value};

@@ -3,10 +3,9 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use strata_blueprint::kinds;
 
 use async_trait::async_trait;
-use strata_blueprint::{ClusterPlan, NodePlan, cluster_target};
+use strata_blueprint::{ClusterPlan, NodePlan, cluster_target, kinds};
 use strata_cluster::{
     Cluster, ClusterOptions, ClusterProvider, Deadlines, GuardedProvider, Lease, Media, NodePlace,
 };

@@ -1,12 +1,11 @@
 //! From a stack to its blueprint, with all that the repository knows of its surroundings.
 
 use std::collections::{BTreeMap, BTreeSet};
-use strata_blueprint::kinds;
 
 use serde_json::Value as Json;
 use sha2::{Digest, Sha256};
 use strata_blueprint::{
-    Blueprint, ForeignTemplate, Resolver, Site, draw_cluster, draw_hypervisor, draw_stack,
+    Blueprint, ForeignTemplate, Resolver, Site, draw_cluster, draw_hypervisor, draw_stack, kinds,
 };
 use strata_diagnostics::{Diagnostic, LARGEST_FILE, read_file};
 use strata_resource::{Spec, Value};

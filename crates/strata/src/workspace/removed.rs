@@ -1,10 +1,9 @@
 //! Stacks that left the source. Their states are still in the store, and so is what these states know: it is planned as a removal.
 
 use std::collections::BTreeSet;
-use strata_blueprint::kinds;
 
 use futures::stream::{self, StreamExt, TryStreamExt};
-use strata_blueprint::cluster_target;
+use strata_blueprint::{cluster_target, kinds};
 use strata_cluster::RemovedCluster;
 use strata_resource::{Address, Lineage};
 use strata_source::stack::Layer;

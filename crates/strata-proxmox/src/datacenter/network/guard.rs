@@ -1,6 +1,5 @@
 //! Changes that could cut off the host, or Strata from it: told in the plan, which then does not run.
 
-use crate::kinds;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
@@ -12,6 +11,7 @@ use super::super::family::{Row, row_text, spec_text};
 use super::{Host, interface, interfaces, is, only_configured, staged};
 use crate::api::Params;
 use crate::client::Client;
+use crate::kinds;
 
 pub(crate) async fn objections(
     client: &Client,

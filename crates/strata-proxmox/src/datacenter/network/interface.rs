@@ -1,12 +1,12 @@
 //! One interface: between a spec, the server's rows, and requests.
 
-use crate::kinds;
 use std::collections::BTreeMap;
 
 use strata_resource::{FieldChange, Spec, Value, diff_specs};
 
 use super::super::family::{Row, row_text, spec_text, text_of};
 use crate::api::Params;
+use crate::kinds;
 
 /// Keys that say what is so at the moment, or say again what others say.
 const NOISE: [&str; 17] = [

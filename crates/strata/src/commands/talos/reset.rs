@@ -1,10 +1,10 @@
 //! `strata talos reset`.
 
 use std::process::ExitCode;
-use strata_blueprint::kinds;
 
 use async_trait::async_trait;
 use serde_json::json;
+use strata_blueprint::kinds;
 use strata_cluster::kinds::machine::WIPED;
 use strata_cluster::{AfterReset, Cluster};
 use strata_engine::{ErrorClass, LockedRun, OperationContext, ProviderError};
