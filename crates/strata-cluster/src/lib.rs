@@ -7,7 +7,6 @@
 mod alarms;
 mod bootstrap;
 mod cluster;
-mod dataset;
 mod error;
 mod etcd;
 mod flux;
@@ -39,7 +38,6 @@ mod testing;
 mod wait;
 
 pub use cluster::{Cluster, ClusterOptions, Lease, Media, NodePlace};
-pub use dataset::DatasetProvider;
 pub use guard::GuardedProvider;
 pub use health::{ClusterHealth, MemberHealth, NodeHealth, etcd_members, health, member_addresses};
 pub use provider::ClusterProvider;

@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use rand::RngCore;
-use strata_cluster::DatasetProvider;
 use strata_diagnostics::{LARGEST_FILE, read_file, read_text_file};
 use strata_engine::{Provider, Providers};
 use strata_net::{DialMap, Exchange, Fingerprint, TlsTrust, TraceSink};
@@ -14,7 +13,7 @@ use strata_source::cluster::ClusterProxmox;
 use strata_source::cluster::flat::{TOKEN_ID, TOKEN_SECRET};
 use strata_source::settings::target::{ProxmoxTarget, Tls, TruenasTarget};
 use strata_source::{EffectiveStack, Value};
-use strata_truenas::{TrueNasClient, TrueNasOptions};
+use strata_truenas::{DatasetProvider, TrueNasClient, TrueNasOptions};
 
 use super::Workspace;
 use super::resolve::Outside;

@@ -10,7 +10,10 @@ use strata_engine::{
 };
 use strata_resource::{Address, Lineage, Spec, Value};
 use strata_state::{Action, OpenEntry};
-use strata_truenas::{Dataset, DatasetName, NewDataset, Trouble, TrueNasClient, TrueNasError, is_as_wanted};
+
+use crate::{
+    Dataset, DatasetName, InvalidDatasetName, NewDataset, Trouble, TrueNasClient, TrueNasError, is_as_wanted,
+};
 
 /// The user property that says whose a dataset is.
 const MARK: &str = "strata:mark";
@@ -149,7 +152,7 @@ fn mark(lineage: &Lineage, address: &Address) -> String {
 
 fn name_of(spec: &Spec) -> Result<DatasetName, ProviderError> {
     let name = spec.get("dataset").and_then(Value::as_text).unwrap_or_default();
-    name.parse().map_err(|error: strata_truenas::InvalidDatasetName| {
+    name.parse().map_err(|error: InvalidDatasetName| {
         ProviderError::new(ErrorClass::BadInput, error.to_string()).field("dataset")
     })
 }
