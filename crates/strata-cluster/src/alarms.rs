@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use strata_engine::{ErrorClass, Operation, ProviderError};
 use strata_state::Action;
-use strata_talos::api::{EtcdAlarm, EtcdAlarmKind};
+use strata_talos_client::{EtcdAlarm, EtcdAlarmKind};
 
 use crate::cluster::Cluster;
 use crate::error::guard;

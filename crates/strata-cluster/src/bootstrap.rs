@@ -101,8 +101,8 @@ async fn from_nothing(
 }
 
 /// The node has just booted and its services are not there yet.
-pub(crate) fn is_early(error: &strata_talos::api::TalosError) -> bool {
-    matches!(error.reason, strata_talos::api::TalosReason::FailedPrecondition(_))
+pub(crate) fn is_early(error: &strata_talos_client::TalosError) -> bool {
+    matches!(error.reason, strata_talos_client::TalosReason::FailedPrecondition(_))
 }
 
 fn first(cluster: &Cluster) -> Result<NodePlace, ProviderError> {

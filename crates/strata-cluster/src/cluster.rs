@@ -11,8 +11,8 @@ use strata_kubernetes::{KubeClient, KubeOptions};
 use strata_net::{DialMap, TlsTrust};
 use strata_secret::{DigestKey, Redactor};
 use strata_secrets::OsRandom;
-use strata_talos::api::{Credentials, SpkiPin, TalosClient, Timeouts};
 use strata_talos::{MachineConfig, SecretsBundle};
+use strata_talos_client::{Credentials, SpkiPin, TalosClient, Timeouts};
 
 use crate::error::{internal, talos};
 use crate::snapshot::SnapshotSink;

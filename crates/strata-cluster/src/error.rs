@@ -2,7 +2,7 @@
 
 use strata_engine::{ErrorClass, ProviderError};
 use strata_kubernetes::{Guarded, KubeError, Trouble};
-use strata_talos::api::{TalosError, TalosReason};
+use strata_talos_client::{TalosError, TalosReason};
 
 pub(crate) fn internal(message: impl Into<String>) -> ProviderError {
     ProviderError::new(ErrorClass::Internal, message)

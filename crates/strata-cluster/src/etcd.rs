@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use strata_engine::{ErrorClass, OperationContext, ProviderError};
-use strata_talos::api::EtcdMember;
+use strata_talos_client::EtcdMember;
 
 use crate::cluster::{Cluster, NodePlace};
 use crate::error::{guard, talos};

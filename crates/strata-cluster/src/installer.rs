@@ -1,7 +1,7 @@
 //! What a node was installed from: the schematic, whether it boots securely, and how that is written as the reference of an installer.
 
 use strata_engine::ProviderError;
-use strata_talos::api::{ResourceKind, TalosError, TalosReason};
+use strata_talos_client::{ResourceKind, TalosError, TalosReason};
 
 use crate::cluster::Cluster;
 use crate::error::talos;
@@ -80,7 +80,7 @@ impl Cluster {
             Err(error) if unknown(&error) => return Ok(Installed::default()),
             Err(error) => return Err(talos(error)),
         };
-        let named = |resource: &&strata_talos::api::Resource| {
+        let named = |resource: &&strata_talos_client::Resource| {
             resource.text(&["metadata", "name"]).as_deref() == Some("schematic")
         };
         let schematic = extensions.iter().find(named).and_then(|own| own.text(&["metadata", "version"]));

@@ -7,8 +7,8 @@ use strata_engine::{Operation, OperationContext, Outcome, ProviderError};
 use strata_kubernetes::{ApplyOptions, Object, ObjectRef};
 use strata_resource::Value;
 use strata_state::Action;
-use strata_talos::api::{ApplyMode, ImageStore, ResourceKind};
 use strata_talos::{Component, MachineConfig, Version};
+use strata_talos_client::{ApplyMode, ImageStore, ResourceKind};
 
 use crate::cluster::{Cluster, NodePlace};
 use crate::error::{internal, kube, talos};

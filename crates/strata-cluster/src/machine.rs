@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use strata_engine::{ErrorClass, Operation, OperationContext, Outcome, ProviderError};
 use strata_resource::{Spec, Value};
 use strata_state::Action;
-use strata_talos::api::{ApplyMode, MachineStage, Reset, TalosClient, TalosError, Wipe};
 use strata_talos::{Component, Contract, MachineConfig, RebootEffect};
+use strata_talos_client::{ApplyMode, MachineStage, Reset, TalosClient, TalosError, Wipe};
 
 use crate::cluster::{Cluster, NodePlace};
 use crate::error::{guard, internal, kube, talos};

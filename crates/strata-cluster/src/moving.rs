@@ -5,7 +5,7 @@
 
 use strata_engine::{ErrorClass, Operation, OperationContext, ProviderError};
 use strata_talos::RebootEffect;
-use strata_talos::api::ApplyMode;
+use strata_talos_client::ApplyMode;
 
 use crate::cluster::{Cluster, NodePlace};
 use crate::forecast::{differs, effect, told};

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use strata_engine::{OperationContext, ProviderError};
 use strata_talos::MachineConfig;
-use strata_talos::api::{ConfigSlot, MachineStage, TalosError, TalosReason, TlsProblem};
+use strata_talos_client::{ConfigSlot, MachineStage, TalosError, TalosReason, TlsProblem};
 
 use crate::cluster::{Cluster, NodePlace};
 use crate::error::{internal, talos};

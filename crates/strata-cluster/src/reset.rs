@@ -1,7 +1,7 @@
 //! A node taken out of the cluster and wiped, because somebody said so.
 
 use strata_engine::{ErrorClass, OperationContext, ProviderError};
-use strata_talos::api::Wipe;
+use strata_talos_client::Wipe;
 
 use crate::cluster::{Cluster, NodePlace};
 use crate::error::{guard, talos};

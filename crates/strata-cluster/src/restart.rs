@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use strata_engine::{ErrorClass, Operation, OperationContext, ProviderError};
 use strata_secret::SecretString;
-use strata_talos::api::{ApplyMode, MachineStage, RebootMode, TalosClient, Upgraded};
+use strata_talos_client::{ApplyMode, MachineStage, RebootMode, TalosClient, Upgraded};
 
 use crate::cluster::{Cluster, NodePlace};
 use crate::error::{internal, talos};

@@ -2,7 +2,7 @@
 
 use strata_engine::{ErrorClass, OperationContext, ProviderError};
 use strata_secret::SecretBytes;
-use strata_talos::api::{Wipe, is_intact_snapshot};
+use strata_talos_client::{Wipe, is_intact_snapshot};
 
 use crate::bootstrap::is_early;
 use crate::cluster::{Cluster, NodePlace};

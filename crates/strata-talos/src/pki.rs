@@ -5,6 +5,6 @@ mod der;
 mod key;
 mod pem;
 
-pub use authority::{Authority, CertificateRequest, Issued, PkiError};
-pub(crate) use authority::{certificate_der, self_signed};
+pub(crate) use authority::self_signed;
+pub use authority::{Authority, CertificateRequest, Issued, PkiError, certificate_der};
 pub(crate) use key::{KeyKind, PrivateKey};

@@ -6,6 +6,9 @@
 use indexmap::IndexMap;
 use zeroize::Zeroizing;
 
+use crate::document::plain_tree;
+use crate::yaml::{YamlError, read};
+
 /// Keys in the order they were added.
 pub type Map = IndexMap<String, Value>;
 
@@ -23,6 +26,11 @@ pub enum Value {
 }
 
 impl Value {
+    /// The first document of a text in YAML, its scalars as YAML means them; null where there is none.
+    pub fn from_yaml(text: &str) -> Result<Self, YamlError> {
+        Ok(read(text)?.first().map_or(Self::Null, plain_tree))
+    }
+
     pub fn text(text: impl Into<String>) -> Self {
         Self::Text(Zeroizing::new(text.into()))
     }

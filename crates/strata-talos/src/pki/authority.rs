@@ -32,6 +32,14 @@ pub struct Issued {
     pub key: SecretBytes,
 }
 
+impl Issued {
+    /// The key in PKCS #8, whatever the label of its PEM says.
+    pub fn key_in_pkcs8(&self) -> Result<SecretBytes, PkiError> {
+        let signer = PrivateKey::from_pem(self.key.expose())?.signer()?;
+        Ok(SecretBytes::new(signer.serialize_der()))
+    }
+}
+
 /// What a client's certificate says.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CertificateRequest {
@@ -177,7 +185,7 @@ fn certificate_pem(der: &[u8]) -> Vec<u8> {
 }
 
 /// The first certificate of a PEM text.
-pub(crate) fn certificate_der(text: &[u8]) -> Result<Vec<u8>, PkiError> {
+pub fn certificate_der(text: &[u8]) -> Result<Vec<u8>, PkiError> {
     let (label, der) = pem::decode(text).ok_or(PkiError::NotPem)?;
     if label != "CERTIFICATE" {
         return Err(PkiError::BadCertificate);

@@ -1,6 +1,5 @@
-//! What the real `talosctl` made, against what is made here; and the API client, against a node made for it.
+//! What the real `talosctl` made, against what is made here.
 
-mod api;
 mod golden;
 mod node;
 mod patches;

@@ -22,7 +22,7 @@ use strata_source::cluster::Cluster as Written;
 use strata_source::value::duration::Seconds;
 use strata_state::StateDocument;
 use strata_talos::SecretsBundle;
-use strata_talos::api::SpkiPin;
+use strata_talos_client::SpkiPin;
 
 use super::targets::Targets;
 use super::{Opening, Workspace};

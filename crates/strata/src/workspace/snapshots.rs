@@ -110,7 +110,7 @@ impl Workspace<'_> {
         };
         // A file of a member has no checksum at its end; then its structure has to speak for it.
         let sums = bytes.expose().len() % HEADER != 0;
-        if sums && !strata_talos::api::is_intact_snapshot(bytes.expose()) {
+        if sums && !strata_talos_client::is_intact_snapshot(bytes.expose()) {
             return Err(damaged());
         }
         let database = EtcdDatabase::read(bytes.expose()).ok_or_else(damaged)?;

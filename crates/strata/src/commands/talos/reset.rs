@@ -9,7 +9,7 @@ use strata_cluster::kinds::machine::WIPED;
 use strata_cluster::{AfterReset, Cluster};
 use strata_engine::{ErrorClass, LockedRun, OperationContext, ProviderError};
 use strata_resource::Address;
-use strata_talos::api::Wipe;
+use strata_talos_client::Wipe;
 
 use crate::command_error::CommandError;
 use crate::commands::CommandResult;
