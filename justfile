@@ -66,7 +66,7 @@ stores server:
 
 # What an import of a folder comes to, for whoever writes a fixture
 show-import folder:
-    STRATA_SHOW={{folder}} cargo test -p strata-tofu --test it -- --ignored --nocapture findings::show
+    STRATA_SHOW={{folder}} cargo test -p strata-import --test it -- --ignored --nocapture findings::show
 
 # The simulator beside recorded answers of a real server, which STRATA_TEST_RECORDINGS names or which stand beside the repository
 replay:

@@ -1,13 +1,11 @@
-//! OpenTofu, both ways: a repository's stacks as OpenTofu projects, and what others wrote for OpenTofu as a repository.
+//! OpenTofu: a repository's stacks as OpenTofu projects, the states that it keeps, what it says and plans, and rules for its code.
 //!
 //! Nothing here runs OpenTofu, reads secrets or writes files: text goes in, text comes out.
 
-pub mod arrival;
 mod backend;
 pub mod changes;
 mod data;
 pub mod hcl;
-pub mod import;
 mod inventory;
 mod message;
 mod module;
@@ -23,13 +21,13 @@ mod talconfig;
 mod tfstate;
 mod topf;
 mod variable;
-mod yaml;
 
 pub use backend::{HttpAddresses, state_name};
 pub use inventory::{Held, held};
 pub use message::{Diagnosis, Message, asked_for};
 pub use overview::Overview;
+pub use path::resolve as resolve_path;
 pub use project::{Files, Found, Gap, found};
 pub use provider::REQUIRED_VERSION;
 pub use render::{Connection, Family, Project, render, secret_variables};
-pub use tfstate::{TofuState, TofuStateError};
+pub use tfstate::{Attributes, TofuResource, TofuState, TofuStateError};

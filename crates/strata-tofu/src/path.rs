@@ -1,7 +1,7 @@
 //! Paths from the root of a repository.
 
 /// A relative path from a folder, with `..` and `.` resolved; `None` where it leaves the repository.
-pub(crate) fn resolve(folder: &str, relative: &str) -> Option<String> {
+pub fn resolve(folder: &str, relative: &str) -> Option<String> {
     let mut parts: Vec<&str> = folder.split('/').filter(|part| !part.is_empty()).collect();
     for part in relative.split('/') {
         match part {

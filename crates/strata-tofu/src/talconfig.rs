@@ -13,7 +13,7 @@ use strata_talos::{Contract, Factory, FactoryImage, Platform};
 use crate::project::Files;
 use crate::render::Project;
 use crate::render::cluster::endpoint;
-use crate::yaml;
+use strata_yaml::plain;
 
 /// The label that keeps control planes out of load balancers.
 const NOT_BALANCED: &str = "node.kubernetes.io/exclude-from-external-load-balancers";
@@ -153,14 +153,14 @@ fn besides(cluster: &Cluster, machine: &Machine<'_>, secure: bool) -> Option<Str
     if !mirrors.is_empty() {
         patch.insert("registries".into(), json!({"mirrors": mirrors}));
     }
-    (!patch.is_empty()).then(|| yaml::write(&json!({"machine": patch})))
+    (!patch.is_empty()).then(|| plain::write(&json!({"machine": patch})))
 }
 
 impl Node {
     /// What Talos is told of the machine besides patches of the user's own: talhelper and Talos have the same words for it.
     pub(crate) fn machine_patch(&self) -> Option<String> {
         let machine = self.machine_part();
-        (!machine.is_empty()).then(|| yaml::write(&json!({"machine": machine})))
+        (!machine.is_empty()).then(|| plain::write(&json!({"machine": machine})))
     }
 
     /// The same, as the part `machine` of a configuration.
@@ -258,7 +258,7 @@ fn text(project: &Project<'_>, document: &Document) -> Option<String> {
             let bytes = project.stack.read(path, project.world).ok()?;
             String::from_utf8(bytes).ok()
         }
-        Document::Mapping(node) => yaml::of_node(node).map(|json| yaml::write(&json)),
+        Document::Mapping(node) => plain::of_node(node).map(|json| plain::write(&json)),
         Document::Reference(_) => None,
     }
 }
@@ -297,7 +297,7 @@ pub(crate) fn render(project: &Project<'_>, cluster: &Cluster, nodes: &[Node]) -
     let nodes: Vec<&Json> = nodes.iter().map(|node| &node.json).collect();
     json.insert("nodes".into(), json!(nodes));
     // talhelper fills `$NAME` in wherever it stands: what is a dollar is written as two.
-    format!("---\n{}", yaml::write(&Json::Object(json)).replace('$', "$$"))
+    format!("---\n{}", plain::write(&Json::Object(json)).replace('$', "$$"))
 }
 
 /// The version of the source, or else the one that Strata takes: other tools would take one of their own.

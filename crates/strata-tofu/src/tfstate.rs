@@ -150,7 +150,8 @@ fn address(module: &str, is_data: bool, kind: &str, name: &str, key: Option<&(St
 
 impl TofuResource {
     /// All that the provider says of it, as JSON.
-    pub(crate) fn json(&self) -> String {
+    /// The attributes as text, for a reader that wants places in it.
+    pub fn json(&self) -> String {
         Json::Object(self.attributes.clone()).to_string()
     }
 

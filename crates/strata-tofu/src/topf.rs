@@ -8,7 +8,7 @@ use crate::project::{Files, Style};
 use crate::render::Project;
 use crate::render::cluster::endpoint;
 use crate::talconfig::{self, Node};
-use crate::yaml;
+use strata_yaml::plain;
 
 /// The folder of patches, beside the file.
 const PATCHES: &str = "topf";
@@ -62,9 +62,9 @@ pub(crate) fn render(
         .collect();
     topf.insert("nodes".into(), json!(list));
     let path = |file: &str| if folder.is_empty() { file.to_owned() } else { format!("{folder}/{file}") };
-    files.add(path("topf.yaml"), Style::Hash, yaml::write(&Json::Object(topf)));
+    files.add(path("topf.yaml"), Style::Hash, plain::write(&Json::Object(topf)));
     for (role, patch) in of_cluster(cluster) {
-        files.add(path(&format!("{PATCHES}/{role}/10-cluster.yaml")), Style::Hash, yaml::write(&patch));
+        files.add(path(&format!("{PATCHES}/{role}/10-cluster.yaml")), Style::Hash, plain::write(&patch));
     }
     for node in nodes {
         let own = |file: &str| path(&format!("{PATCHES}/node/{}/{file}", node.name));
@@ -133,11 +133,11 @@ fn of_node(node: &Node, contract: Option<Contract>) -> String {
     if contract.is_some_and(|contract| contract.minor() >= NAME_DOCUMENT) {
         let name =
             json!({"apiVersion": "v1alpha1", "kind": "HostnameConfig", "auto": "off", "hostname": node.name});
-        return format!("{}---\n{}", yaml::write(&json!({"machine": machine})), yaml::write(&name));
+        return format!("{}---\n{}", plain::write(&json!({"machine": machine})), plain::write(&name));
     }
     let network = machine.entry("network").or_insert_with(|| json!({}));
     if let Some(network) = network.as_object_mut() {
         network.insert("hostname".into(), json!(node.name));
     }
-    yaml::write(&json!({"machine": machine}))
+    plain::write(&json!({"machine": machine}))
 }

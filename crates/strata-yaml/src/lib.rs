@@ -4,6 +4,7 @@ mod decode;
 mod node;
 mod overlay;
 mod parse;
+pub mod plain;
 mod reference;
 mod scalar;
 mod schema;

@@ -1,10 +1,8 @@
 //! The crate as its users see it: files in, files out.
 #![allow(clippy::unwrap_used, clippy::print_stderr)]
 
-mod arrival;
 mod findings;
 mod golden;
-mod import;
 mod policy;
 mod speed;
 mod world;

@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use serde_json::json;
+use strata_import::{Imported, Note, STANDS_IN};
 use strata_secrets::vault;
 use strata_source::world::Disk;
-use strata_tofu::import::{Imported, Note, STANDS_IN};
 
 use super::CommandResult;
 use crate::command_error::CommandError;
@@ -72,7 +72,7 @@ fn from_folder(context: &Context, args: &Args, folder: &Path) -> Result<(), Comm
         let opened = vault::open(content, access.passwords()).map_err(|error| error.to_string())?;
         Ok(opened.plaintext().expose().to_vec())
     };
-    let imported = strata_tofu::import::import(&disk, &random_hex(5), Some(&open));
+    let imported = strata_import::import(&disk, &random_hex(5), Some(&open));
     if imported.found.is_empty() {
         tell(context, &imported.notes);
         return Err(CommandError::failed(format!("nothing in `{}` is known to Strata", folder.display()))

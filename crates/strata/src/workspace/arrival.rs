@@ -7,12 +7,12 @@ use serde_json::json;
 use strata_blueprint::{Blueprint, kinds};
 use strata_diagnostics::Diagnostics;
 use strata_engine::Proofs;
+use strata_import::arrival::{Arrival, BuiltCluster, BuiltGuest, BuiltVolume, Snippet, StateNote};
 use strata_proxmox::{SNIPPETS, TAKEN_OVER};
 use strata_resource::{Address, Resource, ResourceGraph, Spec, Value};
 use strata_source::EffectiveStack;
 use strata_state::StateDocument;
 use strata_talos::{PatchesBetween, SecretsBundle};
-use strata_tofu::arrival::{Arrival, BuiltCluster, BuiltGuest, BuiltVolume, Snippet, StateNote};
 
 use super::bundle::known_cluster;
 use super::targets::Targets;
@@ -334,7 +334,7 @@ impl Workspace<'_> {
             Ok(text) => beside(folder, &path, &text, &nodes),
             Err(_) => {
                 let nodes = nodes.iter().map(|(name, patches)| (name.clone(), json!({"patches": patches})));
-                Some(vec![(path, strata_tofu::arrival::nodes_file(nodes.collect()))])
+                Some(vec![(path, strata_import::arrival::nodes_file(nodes.collect()))])
             }
         };
         let Some(files) = files.filter(|files| self.are_new(files)) else {
@@ -383,7 +383,7 @@ fn beside(
             named.entry(name.clone()).or_default().push(file);
         }
     }
-    files.push((path.to_owned(), strata_tofu::arrival::with_patches(text, &named)?));
+    files.push((path.to_owned(), strata_import::arrival::with_patches(text, &named)?));
     Some(files)
 }
 

@@ -258,7 +258,7 @@ fn filled_in(
         let message = format!("`{}` stands in for an endpoint that no file said", endpoint.value);
         return Err(CommandError::failed(message).origin(origin).hint("write the real one here"));
     }
-    if token.is_some_and(|token| token.expose() == strata_tofu::import::NO_TOKEN) {
+    if token.is_some_and(|token| token.expose() == strata_import::NO_TOKEN) {
         let message = format!("the API token of `{}` is not set yet", endpoint.value);
         let hint = "write it as `user@realm!name=secret` with `strata secrets edit secrets.sops.yaml`";
         return Err(CommandError::failed(message).origin(origin).hint(hint));

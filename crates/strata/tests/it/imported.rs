@@ -8,7 +8,7 @@ use crate::world::BINARY;
 
 /// The repositories that the importers are tried on.
 fn fixture(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../strata-tofu/tests/it/fixtures").join(name)
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../strata-import/tests/it/fixtures").join(name)
 }
 
 /// Imports a fixture into `new`.

@@ -6,10 +6,10 @@ use std::process::ExitCode;
 
 use serde_json::json;
 use strata_engine::Adoption;
+use strata_import::arrival::{Arrival, Connection, Repository, StateNote, write_repository};
 use strata_secret::{SecretBytes, SecretString};
 use strata_secrets::{OsRandom, sops};
 use strata_tofu::TofuState;
-use strata_tofu::arrival::{Arrival, Connection, Repository, StateNote, write_repository};
 
 use super::Args;
 use crate::command_error::CommandError;

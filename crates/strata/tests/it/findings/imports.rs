@@ -1,4 +1,4 @@
-//! What import and sync lost without a word, as a user meets it; each value of it is tested in `strata-tofu`.
+//! What import and sync lost without a word, as a user meets it; each value of it is tested in `strata-import`.
 
 use std::path::{Path, PathBuf};
 
@@ -7,7 +7,7 @@ use strata_testkit::{Repo, Strata};
 use crate::world::BINARY;
 
 fn checkout(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../strata-tofu/tests/it/fixtures/checkouts").join(name)
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../strata-import/tests/it/fixtures/checkouts").join(name)
 }
 
 /// Every checkout becomes a repository that validates and that `strata sync` renders.

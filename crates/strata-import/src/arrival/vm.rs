@@ -1,0 +1,356 @@
+//! A virtual machine of a state, as a stack says it.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value as Json, json};
+use strata_source::machine::hardware::Hotplug;
+use strata_yaml::Choice;
+
+use super::guest::{addresses, common, number};
+use super::repository::Writing;
+use super::{StateNote, vm_id};
+use crate::output::{Object, Put};
+use strata_tofu::{Attributes, TofuResource};
+
+/// Blocks that Strata has neither a field nor a raw key for.
+const WITHOUT_PLACE: [&str; 4] = ["amd_sev", "numa", "smbios", "virtiofs"];
+
+/// The fields of a machine, and whether it is a template that Strata can make anew.
+pub(super) struct WrittenVm {
+    pub(super) fields: Object,
+    pub(super) is_template: bool,
+}
+
+pub(super) fn write(writing: &mut Writing<'_>, resource: &TofuResource) -> Option<WrittenVm> {
+    let attributes = resource.attributes();
+    let vm_id = vm_id(attributes)?;
+    let node = attributes.text("node_name").unwrap_or_default();
+    let mut vm = Object::new();
+    vm.insert("vmId".into(), json!(vm_id));
+    vm.extend(common(attributes, writing.node, "on_boot", writing.pools.get(&vm_id).map(String::as_str)));
+    let template = attributes.flag("template") == Some(true);
+    let clone = attributes.block("clone");
+    let source = clone.and_then(|clone| clone.positive("vm_id").or_else(|| clone.positive("source_vm_id")));
+    let own_template = source.and_then(|source| writing.templates.get(&source)).cloned();
+    let inherits = own_template.is_some() && !template;
+    if inherits {
+        vm.put("template", own_template);
+        vm.put("clone", clone.and_then(|clone| clone.flag("full")).filter(|full| !*full));
+    } else if let Some(source) = source.filter(|_| !template) {
+        let message = format!(
+            "the template {source} that it was cloned from is not in the state: Strata could not clone it again"
+        );
+        writing.notes.push(StateNote::new(&resource.address, message));
+    }
+    if !template {
+        vm.insert("started".into(), json!(attributes.flag("started").unwrap_or(true)));
+    }
+    hardware(&mut vm, attributes, inherits);
+    let (disks, image) = disks(writing, attributes, node, inherits);
+    let is_template = template && image.is_some();
+    if is_template {
+        vm.put("image", image);
+        // A template never starts, and a source has no words for when it would.
+        vm.retain(|key, _| !matches!(key.as_str(), "onboot" | "startup"));
+    } else if template {
+        vm.insert("started".into(), json!(false));
+        let message =
+            "it is a template of no known image: Strata keeps it as a machine that does not run".to_owned();
+        writing.notes.push(StateNote::new(&resource.address, message));
+    }
+    vm.put_full("disks", Json::Object(disks));
+    vm.put_full("network", networks(attributes));
+    devices(&mut vm, attributes);
+    cloud_init(writing, &mut vm, attributes, resource, vm_id);
+    if let Some(firewall) = super::firewall::of_guest(writing.state, vm_id).filter(|_| !is_template) {
+        vm.insert("firewall".into(), firewall);
+    }
+    vm.put_full("options", Json::Object(options(attributes)));
+    for block in WITHOUT_PLACE.iter().filter(|block| attributes.block(block).is_some()) {
+        let message = format!("`{block}` has no field in Strata: what is set stays as it is");
+        writing.notes.push(StateNote::new(&resource.address, message));
+    }
+    Some(WrittenVm { fields: vm, is_template })
+}
+
+/// Everything that is no slot. A clone has what it does not say from its template; any other machine has Proxmox' defaults, which are
+/// written down where Strata would choose otherwise.
+fn hardware(vm: &mut Object, attributes: Attributes<'_>, inherits: bool) {
+    let processor = attributes.block("cpu");
+    let mut cpu = Object::new();
+    if let Some(processor) = processor {
+        vm.put("cores", processor.positive("cores"));
+        vm.put("sockets", processor.positive("sockets").filter(|sockets| *sockets > 1));
+        cpu.put("type", processor.text("type"));
+        cpu.put_full("flags", json!(processor.texts("flags")));
+        cpu.put("units", processor.positive("units"));
+        cpu.put("limit", processor.number("limit").map(number));
+        cpu.put("numa", processor.flag("numa").filter(|numa| *numa));
+        cpu.put("affinity", processor.text("affinity"));
+    }
+    // What the provider chooses where a machine says nothing.
+    if !inherits && !cpu.contains_key("type") {
+        cpu.insert("type".into(), json!("qemu64"));
+    }
+    vm.put_full("cpu", Json::Object(cpu));
+    let memory = attributes.block("memory");
+    let size = memory.and_then(|memory| memory.positive("dedicated").or_else(|| memory.positive("size")));
+    vm.put("memory", size.or((!inherits).then_some(512)));
+    vm.put("balloon", memory.and_then(|memory| memory.int("floating").or_else(|| memory.int("balloon"))));
+    vm.put("bios", attributes.text("bios").filter(|bios| *bios != "seabios" || inherits));
+    vm.put("machine", attributes.text("machine"));
+    vm.put("scsiController", attributes.text("scsi_hardware").or((!inherits).then_some("virtio-scsi-pci")));
+    let system = attributes.block("operating_system").and_then(|system| system.text("type"));
+    vm.put("osType", system.or((!inherits).then_some("other")));
+    vm.put("tablet", attributes.flag("tablet_device").filter(|tablet| !*tablet));
+    let hotplug: Vec<&str> =
+        attributes.text("hotplug").unwrap_or_default().split(',').filter(|word| !word.is_empty()).collect();
+    if hotplug.iter().all(|word| Hotplug::WORDS.contains(word)) {
+        vm.put_full("hotplug", json!(hotplug));
+    }
+    vm.put_full("bootOrder", json!(attributes.texts("boot_order")));
+    if let Some(agent) = attributes.block("agent").filter(|agent| agent.flag("enabled") == Some(true)) {
+        let mut own = Object::new();
+        own.insert("enabled".into(), json!(true));
+        own.put("trim", agent.flag("trim").filter(|trim| *trim));
+        own.put("type", agent.text("type").filter(|kind| *kind != "virtio"));
+        vm.insert("agent".into(), Json::Object(own));
+    }
+    if let Some(efi) = attributes.block("efi_disk") {
+        let mut own = Object::new();
+        own.put("storage", efi.text("datastore_id"));
+        own.put("type", efi.text("type"));
+        own.put("preEnrolledKeys", efi.flag("pre_enrolled_keys"));
+        vm.insert("efi".into(), Json::Object(own));
+    }
+    if let Some(tpm) = attributes.block("tpm_state") {
+        let mut own = Object::new();
+        own.put("storage", tpm.text("datastore_id"));
+        own.put("version", tpm.text("version"));
+        vm.insert("tpm".into(), Json::Object(own));
+    }
+}
+
+/// Disks and CD drives by slot, and the image that the first disk began as.
+fn disks(
+    writing: &mut Writing<'_>,
+    attributes: Attributes<'_>,
+    node: &str,
+    inherits: bool,
+) -> (Object, Option<String>) {
+    let (mut disks, mut image) = (Object::new(), None);
+    let listed =
+        attributes.blocks("disk").into_iter().filter_map(|disk| Some((disk.text("interface")?, disk)));
+    let by_slot = attributes
+        .entries("disk")
+        .into_iter()
+        .filter(|(slot, _)| slot.ends_with(|last: char| last.is_ascii_digit()));
+    let found: BTreeMap<&str, Attributes<'_>> = by_slot.chain(listed).collect();
+    for (slot, disk) in found {
+        let mut own = Object::new();
+        own.put("storage", disk.text("datastore_id"));
+        own.put("size", disk.positive("size").or_else(|| disk.positive("size_gb")));
+        for (key, field) in [("ssd", "ssd"), ("iothread", "iothread")] {
+            own.put(key, disk.flag(field).filter(|on| *on));
+        }
+        own.put("discard", (disk.text("discard") == Some("on")).then_some(true));
+        for (key, field) in [("backup", "backup"), ("replicate", "replicate")] {
+            own.put(key, disk.flag(field).filter(|on| !*on));
+        }
+        own.put("cache", disk.text("cache").filter(|cache| *cache != "none"));
+        own.put("aio", disk.text("aio").filter(|aio| *aio != "io_uring"));
+        own.put("format", disk.text("file_format").filter(|format| *format != "raw"));
+        own.put("serial", disk.text("serial"));
+        own.put_full("options", Json::Object(limits(disk)));
+        let from = disk.text("import_from").or_else(|| disk.text("file_id")).filter(|_| !inherits);
+        if let Some(from) = from {
+            let reference = writing.images.reference(from, node);
+            if image.is_none() && slot == "scsi0" {
+                image = Some(reference);
+            } else {
+                own.insert("import".into(), json!(reference));
+            }
+        }
+        disks.insert(slot.to_owned(), Json::Object(own));
+    }
+    // A machine takes its image where a template does.
+    if attributes.flag("template") != Some(true)
+        && let Some(image) = image.take()
+        && let Some(Json::Object(first)) = disks.get_mut("scsi0")
+    {
+        first.insert("import".into(), json!(image));
+    }
+    if let Some(cdrom) = attributes.block("cdrom")
+        && let Some(volume) = cdrom.text("file_id").filter(|volume| volume.contains(':'))
+    {
+        let slot = cdrom.text("interface").unwrap_or("ide3");
+        disks.insert(slot.to_owned(), json!({"iso": writing.images.reference(volume, node)}));
+    }
+    (disks, image)
+}
+
+fn limits(disk: Attributes<'_>) -> Object {
+    let mut options = Object::new();
+    if let Some(speed) = disk.block("speed") {
+        for (key, field) in [
+            ("iops_rd", "iops_read"),
+            ("iops_rd_max", "iops_read_burstable"),
+            ("iops_wr", "iops_write"),
+            ("iops_wr_max", "iops_write_burstable"),
+            ("mbps_rd", "read"),
+            ("mbps_rd_max", "read_burstable"),
+            ("mbps_wr", "write"),
+            ("mbps_wr_max", "write_burstable"),
+        ] {
+            options.put(key, speed.positive(field));
+        }
+    }
+    options.put("queues", disk.positive("queues"));
+    options
+}
+
+fn networks(attributes: Attributes<'_>) -> Json {
+    let configs =
+        attributes.block("initialization").map(|inner| inner.blocks("ip_config")).unwrap_or_default();
+    let listed = attributes.blocks("network_device").into_iter().enumerate();
+    let listed = listed.map(|(index, device)| (format!("net{index}"), device));
+    let by_slot = attributes.entries("network").into_iter().map(|(slot, device)| (slot.to_owned(), device));
+    let mut devices = Object::new();
+    for (slot, device) in listed.chain(by_slot).filter(|(_, device)| device.flag("enabled") != Some(false)) {
+        let mut own = Object::new();
+        own.put("bridge", device.text("bridge"));
+        own.put("model", device.text("model").filter(|model| *model != "virtio"));
+        own.put("mac", device.text("mac_address").map(str::to_ascii_uppercase));
+        own.put("vlan", device.positive("vlan_id").or_else(|| device.positive("tag")));
+        let trunks = device.text("trunks").unwrap_or_default().split([';', ',']);
+        let trunks: Vec<u16> = trunks.filter_map(|vlan| vlan.trim().parse().ok()).collect();
+        own.put_full("trunks", json!(trunks));
+        own.put("mtu", device.positive("mtu"));
+        own.put("queues", device.positive("queues"));
+        // Written in any case: a firewall with rules would switch it on.
+        own.put("firewall", device.flag("firewall"));
+        own.put("rate", device.number("rate_limit").map(number));
+        own.put(
+            "linkDown",
+            device.flag("disconnected").or_else(|| device.flag("link_down")).filter(|down| *down),
+        );
+        let index: Option<usize> = slot.trim_start_matches("net").parse().ok();
+        addresses(&mut own, index.and_then(|index| configs.get(index)).copied());
+        devices.insert(slot, Json::Object(own));
+    }
+    Json::Object(devices)
+}
+
+fn devices(vm: &mut Object, attributes: Attributes<'_>) {
+    let mut pci = Object::new();
+    for (index, device) in attributes.blocks("hostpci").into_iter().enumerate() {
+        let mut own = Object::new();
+        match device.text("mapping") {
+            Some(mapping) => own.put("mapping", Some(mapping)),
+            None => own.put("device", device.text("id")),
+        }
+        own.put("pcie", device.flag("pcie").filter(|on| *on));
+        own.put("rombar", device.flag("rombar").filter(|on| !*on));
+        own.put("xvga", device.flag("xvga").filter(|on| *on));
+        own.put("mdev", device.text("mdev"));
+        own.put_full(
+            "options",
+            device.text("rom_file").map(|file| json!({"romfile": file})).unwrap_or_default(),
+        );
+        let slot = device.text("device").map_or_else(|| format!("hostpci{index}"), str::to_owned);
+        pci.insert(slot, Json::Object(own));
+    }
+    vm.put_full("pci", Json::Object(pci));
+    let usb = attributes.blocks("usb").into_iter().map(|device| {
+        let mut own = Object::new();
+        match device.text("mapping") {
+            Some(mapping) => own.put("mapping", Some(mapping)),
+            None => own.put("device", device.text("host")),
+        }
+        own.put("usb3", device.flag("usb3").filter(|on| *on));
+        Json::Object(own)
+    });
+    vm.put_full("usb", Json::Array(usb.collect()));
+    let serial = attributes
+        .blocks("serial_device")
+        .into_iter()
+        .map(|device| json!(device.text("device").unwrap_or("socket")));
+    vm.put_full("serial", Json::Array(serial.collect()));
+    if let Some(vga) = attributes.block("vga") {
+        let mut own = Object::new();
+        own.put("type", vga.text("type"));
+        own.put("memory", vga.positive("memory").filter(|memory| *memory >= 4));
+        vm.put_full("vga", Json::Object(own));
+    }
+}
+
+fn cloud_init(
+    writing: &mut Writing<'_>,
+    vm: &mut Object,
+    attributes: Attributes<'_>,
+    resource: &TofuResource,
+    vm_id: u32,
+) {
+    let Some(initialization) = attributes.block("initialization") else { return };
+    let mut own = Object::new();
+    own.put("storage", initialization.text("datastore_id"));
+    own.put("slot", initialization.text("interface"));
+    own.put("type", initialization.text("type"));
+    own.put("upgrade", initialization.flag("upgrade").filter(|upgrade| !*upgrade));
+    if let Some(dns) = initialization.block("dns") {
+        own.put_full("nameservers", json!(dns.texts("servers")));
+        own.put("searchDomain", dns.text("domain"));
+    }
+    if let Some(account) = initialization.block("user_account") {
+        own.put("user", account.text("username"));
+        let keys: Vec<&str> = account.texts("keys").into_iter().map(str::trim).collect();
+        own.put_full("sshKeys", json!(keys));
+        // Proxmox shows stars for a password, and so does a state that was refreshed.
+        match account.text("password") {
+            Some(stars) if stars.bytes().all(|byte| byte == b'*') => {
+                let message =
+                    "the state does not know its password any more: the one that is set stays".to_owned();
+                writing.notes.push(StateNote::new(&resource.address, message));
+            }
+            Some(password) => {
+                own.insert("password".into(), writing.secret(&format!("password_{vm_id}"), password));
+            }
+            None => {}
+        }
+    }
+    vm.insert("cloudInit".into(), Json::Object(own));
+    let documents: Vec<&str> = ["meta", "network", "user", "vendor"]
+        .into_iter()
+        .filter(|part| initialization.text(&format!("{part}_data_file_id")).is_some())
+        .collect();
+    if !documents.is_empty() {
+        let message = "its documents of cloud-init are snippets: they are named as they are; as `userData` in the stack Strata would bring them without SSH";
+        writing.notes.push(StateNote::new(&resource.address, message));
+    }
+}
+
+/// Keys of Proxmox that Strata has no field for.
+fn options(attributes: Attributes<'_>) -> Object {
+    let mut options = Object::new();
+    options.put("acpi", (attributes.flag("acpi") == Some(false)).then_some(0));
+    options.put("args", attributes.text("kvm_arguments"));
+    options.put("hookscript", attributes.text("hook_script_file_id"));
+    options.put("keyboard", attributes.text("keyboard_layout").filter(|layout| *layout != "en-us"));
+    let processor = attributes.block("cpu");
+    options
+        .put("vcpus", processor.and_then(|cpu| cpu.positive("hotplugged").or_else(|| cpu.positive("vcpus"))));
+    if let Some(memory) = attributes.block("memory") {
+        options.put("hugepages", memory.text("hugepages"));
+        options.put("shares", memory.positive("shared").or_else(|| memory.positive("shares")));
+    }
+    if let Some(initialization) = attributes.block("initialization") {
+        let documents: Vec<String> = ["meta", "network", "user", "vendor"]
+            .into_iter()
+            .filter_map(|part| {
+                Some(format!("{part}={}", initialization.text(&format!("{part}_data_file_id"))?))
+            })
+            .collect();
+        options.put("cicustom", (!documents.is_empty()).then(|| documents.join(",")));
+    }
+    options
+}

@@ -1,0 +1,6 @@
+//! The crate as its users see it: what others wrote goes in, a repository comes out.
+#![allow(clippy::unwrap_used, clippy::print_stderr)]
+
+mod arrival;
+mod import;
+mod world;
