@@ -6,9 +6,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_trait::async_trait;
 use jiff::Timestamp;
-use strata_engine::ProviderError;
+use strata_engine::{OperationContext, ProviderError};
 use strata_kubernetes::{KubeClient, KubeOptions};
 use strata_net::{DialMap, TlsTrust};
+use strata_resource::Address;
 use strata_secret::{DigestKey, Redactor};
 use strata_secrets::OsRandom;
 use strata_talos::{MachineConfig, SecretsBundle};
@@ -107,19 +108,13 @@ pub struct Cluster {
     credentials: Credentials,
     kube: KubeClient,
     clients: Mutex<BTreeMap<String, TalosClient>>,
-    /// One node is disturbed at a time.
+    /// The rollout lock: one node is disturbed at a time.
     pub(crate) turn: tokio::sync::Mutex<()>,
-    /// Etcd runs: by the state, or because this run began it.
+    /// Under the rollout lock: etcd runs, by the state, by the plan, or because this run bootstrapped it.
     alive: AtomicBool,
-    /// A copy of etcd was made in this run.
+    /// Under the rollout lock: a snapshot of etcd was made in this run.
     pub(crate) copied: AtomicBool,
-    /// What each node had when it was last looked at, by name: what a forecast is made from.
-    pub(crate) seen: Mutex<BTreeMap<String, MachineConfig>>,
-    /// Nodes that this run could not bring up, or does not come to.
-    given_up: Mutex<BTreeSet<String>>,
-    /// Nodes whose reboot an interrupted run still owes.
-    pub(crate) due: Mutex<BTreeSet<String>>,
-    /// Where nodes answer that were there before, by name: one that moves is not at its address yet.
+    /// With the connections: where nodes answer that were there before, by name; one that moves is not at its address yet.
     elsewhere: Mutex<BTreeMap<String, String>>,
 }
 
@@ -141,9 +136,6 @@ impl Cluster {
             turn: tokio::sync::Mutex::new(()),
             alive,
             copied: AtomicBool::new(false),
-            seen: Mutex::default(),
-            given_up: Mutex::default(),
-            due: Mutex::default(),
             elsewhere,
         })
     }
@@ -161,14 +153,10 @@ impl Cluster {
         self.alive.store(true, Ordering::SeqCst);
     }
 
-    pub(crate) fn gave_up(&self, name: &str) {
-        self.given_up.lock().unwrap_or_else(std::sync::PoisonError::into_inner).insert(name.to_owned());
-    }
-
     /// No control plane comes up in this run: it failed with each of them, or does not come to it.
-    pub(crate) fn has_no_control_plane(&self) -> bool {
-        let given_up = self.given_up.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        self.control_planes().iter().all(|node| given_up.contains(&node.name))
+    pub(crate) fn has_no_control_plane(&self, machine: &Address, context: &dyn OperationContext) -> bool {
+        let given_up = |node: &NodePlace| context.given_up(&machine.named(&node.name));
+        self.control_planes().iter().all(given_up)
     }
 
     /// The user said that etcd is begun again where it was lost.

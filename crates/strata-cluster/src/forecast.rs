@@ -1,12 +1,12 @@
 //! Whether a change reboots a node: said in the plan, and kept to when it is applied.
 
-use std::sync::PoisonError;
-
-use strata_engine::{Forecast, Operation};
+use strata_engine::{FindingKind, Operation};
 use strata_resource::Value;
+use strata_state::Action;
 use strata_talos::{Contract, MachineConfig, RebootEffect, forecast};
 
-use crate::cluster::Cluster;
+use crate::evidence::ClusterReview;
+use crate::kinds;
 
 /// What a node is to be told: the wanted configuration with the versions of Kubernetes that the node has. Those are changed in an
 /// order of their own.
@@ -32,36 +32,32 @@ pub(crate) fn effect(version: &str, live: &MachineConfig, told: &MachineConfig) 
     }
 }
 
-/// For the plan: by the version that the node will have when it is told.
-pub(crate) fn of(cluster: &Cluster, operation: &Operation) -> Option<Forecast> {
-    let due =
-        || cluster.due.lock().unwrap_or_else(PoisonError::into_inner).contains(operation.address.name());
-    if operation.touches("version")
-        || operation.touches("left_etcd")
-        || operation.touches("installer")
-        || (operation.touches("cordoned") && due())
-    {
-        return Some(Forecast::Restarts);
+/// For the plan: by the version that the node will have when it is told. None if it stays up.
+pub(crate) fn of(review: ClusterReview<'_>, operation: &Operation) -> Option<FindingKind> {
+    if operation.address.kind() != kinds::MACHINE || operation.action != Action::Update {
+        return None;
     }
-    let moves = || {
-        let node = cluster.options.nodes.iter().find(|node| node.name == operation.address.name());
-        node.is_some_and(|node| node.lease.is_some())
-    };
-    if operation.touches("address") && moves() {
-        return Some(Forecast::Restarts);
+    let name = operation.address.name();
+    let due = || review.seen(name).is_some_and(|seen| seen.reboot_due);
+    let nodes = &review.cluster.options.nodes;
+    let leased = || nodes.iter().any(|node| node.name == name && node.lease.is_some());
+    if ["version", "left_etcd", "installer"].iter().any(|field| operation.touches(field))
+        || (operation.touches("cordoned") && due())
+        || (operation.touches("address") && leased())
+    {
+        return Some(FindingKind::Restarts);
     }
     if !tells(operation) {
-        return Some(Forecast::StaysUp);
+        return None;
     }
-    let seen = cluster.seen.lock().unwrap_or_else(PoisonError::into_inner);
-    let live = seen.get(operation.address.name())?;
-    let wanted = cluster.options.configs.get(operation.address.name())?;
+    let live = &review.seen(name)?.config;
+    let wanted = review.cluster.options.configs.get(name)?;
     let version = operation.spec.get("version").and_then(Value::as_text).unwrap_or_default();
-    Some(match effect(version, live, &told(wanted, live)) {
-        RebootEffect::NoReboot => Forecast::StaysUp,
-        RebootEffect::MayReboot => Forecast::MayRestart,
-        RebootEffect::Reboot => Forecast::Restarts,
-    })
+    match effect(version, live, &told(wanted, live)) {
+        RebootEffect::NoReboot => None,
+        RebootEffect::MayReboot => Some(FindingKind::MayRestart),
+        RebootEffect::Reboot => Some(FindingKind::Restarts),
+    }
 }
 
 #[cfg(test)]

@@ -4,15 +4,15 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use strata_engine::{
-    Consequence, Forecast, Objection, Operation, OperationContext, Outcome, Provider, ProviderError,
-    Sighting, Wanted,
+    Finding, Operation, OperationContext, Outcome, Provider, ProviderError, Review, Sighting, Wanted,
 };
 use strata_state::{Action, OpenEntry};
 
 use crate::cluster::Cluster;
+use crate::evidence::{ClusterReview, PlannedStep};
 use crate::kinds;
 use crate::rolling::Disturbance;
-use crate::{moving, objections};
+use crate::{moving, preconditions, review};
 
 /// A provider of VMs that knows which of them are nodes.
 pub struct GuardedProvider {
@@ -57,33 +57,26 @@ impl Provider for GuardedProvider {
         self.inner.observe_all(wanted).await
     }
 
-    async fn objections(&self, operations: &[Operation]) -> Result<Vec<Objection>, ProviderError> {
-        let mut found = self.inner.objections(operations).await?;
-        for (stack, cluster) in &self.clusters {
-            let nodes = operations.iter().filter(|one| one.address.stack() == stack);
-            let nodes = nodes.filter(|one| cluster.place(one.address.name()).is_some() && !is_stopped(one));
-            let nodes: Vec<Operation> = nodes.cloned().collect();
-            if !cluster.options.ending {
-                found.extend(objections::alarmed(cluster, &nodes).await?);
-            }
+    async fn review(&self, review: Review<'_>) -> Result<Vec<Finding>, ProviderError> {
+        let mut found = self.inner.review(review).await?;
+        for (stack, cluster) in self.clusters.iter().filter(|(_, cluster)| !cluster.options.ending) {
+            let of_stack = review.operations.iter().filter(|one| one.address.stack() == stack);
+            let operations: Vec<Operation> = of_stack.cloned().collect();
+            let review = ClusterReview::new(cluster, review.of(&operations));
+            found.extend(review::of_vms(review));
+            let nodes = operations.iter().filter(|one| cluster.place(one.address.name()).is_some());
+            let nodes: Vec<Operation> = nodes.filter(|one| !is_stopped(one)).cloned().collect();
+            found.extend(preconditions::alarmed(review.of(&nodes)).await?);
         }
         Ok(found)
     }
 
-    async fn consequences(&self, operations: &[Operation]) -> Result<Vec<Consequence>, ProviderError> {
-        self.inner.consequences(operations).await
-    }
-
-    fn notices(&self, operation: &Operation) -> Vec<String> {
-        self.inner.notices(operation)
-    }
-
-    fn promise(&self, operations: &[Operation]) {
-        self.inner.promise(operations);
-    }
-
-    async fn preflight(&self, operations: &[Operation]) -> Result<Vec<ProviderError>, ProviderError> {
-        self.inner.preflight(operations).await
+    async fn preflight(
+        &self,
+        operations: &[Operation],
+        earlier: &[Operation],
+    ) -> Result<Vec<ProviderError>, ProviderError> {
+        self.inner.preflight(operations, earlier).await
     }
 
     async fn execute(
@@ -94,9 +87,13 @@ impl Provider for GuardedProvider {
         let place = self
             .disturbed(operation)
             .and_then(|(cluster, what)| Some((cluster, what, cluster.place(operation.address.name())?)));
-        let Some((cluster, disturbance, node)) = place.filter(|(cluster, ..)| cluster.is_alive()) else {
+        let planned = PlannedStep::of(operation);
+        let etcd_runs =
+            |cluster: &Cluster| cluster.is_alive() || planned.is_some_and(|planned| planned.etcd_runs);
+        let Some((cluster, disturbance, node)) = place.filter(|(cluster, ..)| etcd_runs(cluster)) else {
             return self.inner.execute(operation, context).await;
         };
+        cluster.now_alive();
         let wanted = cluster.wanted(&node);
         if is_stopped(operation) {
             // What is down disturbs nobody by coming back, and may be what etcd waits for.
@@ -105,22 +102,14 @@ impl Provider for GuardedProvider {
             return Ok(outcome);
         }
         let turn = cluster.begin_turn(&node, disturbance, context).await?;
-        if moving::rewrites_drive(operation) {
-            moving::tell_ahead(cluster, &wanted, context).await?;
+        if let Some(config) = planned.and_then(|planned| planned.config.as_ref()) {
+            moving::configure_ahead(cluster, &wanted, config, context).await?;
         }
         let outcome = self.inner.execute(operation, context).await?;
         let node = moving::comes_up(cluster, &wanted, context).await?;
         cluster.end_turn(&node, context).await?;
         drop(turn);
         Ok(outcome)
-    }
-
-    fn skipped(&self, operation: &Operation) {
-        self.inner.skipped(operation);
-    }
-
-    fn forecast(&self, operation: &Operation) -> Option<Forecast> {
-        self.inner.forecast(operation)
     }
 
     async fn settle(&self, entry: &OpenEntry, context: &dyn OperationContext) -> Result<(), ProviderError> {

@@ -1,18 +1,17 @@
 //! The life of a node's Talos: told what it is, changed, upgraded, taken out.
 
-use std::sync::PoisonError;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use strata_engine::{ErrorClass, Operation, OperationContext, Outcome, ProviderError};
 use strata_resource::{Spec, Value};
 use strata_state::Action;
-use strata_talos::{Component, Contract, MachineConfig, RebootEffect};
+use strata_talos::{Contract, MachineConfig, RebootEffect};
 use strata_talos_client::{ApplyMode, MachineStage, Reset, TalosClient, TalosError, Wipe};
 
 use crate::cluster::{Cluster, NodePlace};
 use crate::error::{guard, internal, kube, talos};
-use crate::forecast::{effect, tells, told};
-use crate::kubernetes::version_of;
+use crate::evidence::planned_config;
+use crate::forecast::{differs, effect, tells, told};
 use crate::moving;
 use crate::node::{Contact, Running, stage};
 use crate::restart::{self, Ways};
@@ -63,32 +62,6 @@ fn place(cluster: &Cluster, operation: &Operation) -> Result<NodePlace, Provider
     })
 }
 
-pub(crate) fn config<'c>(cluster: &'c Cluster, node: &NodePlace) -> Result<&'c MachineConfig, ProviderError> {
-    cluster
-        .options
-        .configs
-        .get(&node.name)
-        .ok_or_else(|| internal(format!("`{}` has no configuration", node.name)))
-}
-
-/// What a node that joins is told: with the Kubernetes that the cluster has by now, since a kubelet must not be newer than the API
-/// servers. It becomes newer together with all others.
-fn joining(cluster: &Cluster, node: &NodePlace) -> Result<MachineConfig, ProviderError> {
-    let mut joining = config(cluster, node)?.clone();
-    if !cluster.is_alive() {
-        return Ok(joining);
-    }
-    let seen = cluster.seen.lock().unwrap_or_else(PoisonError::into_inner);
-    let others = seen.iter().filter(|(name, _)| **name != node.name).map(|(_, config)| config);
-    let Some(version) = version_of(others) else { return Ok(joining) };
-    for component in
-        Component::ALL.into_iter().filter(|component| joining.runs(*component)).collect::<Vec<_>>()
-    {
-        joining.set_component_version(component, &version).map_err(|error| internal(error.to_string()))?;
-    }
-    Ok(joining)
-}
-
 async fn create(
     cluster: &Cluster,
     operation: &Operation,
@@ -100,7 +73,7 @@ async fn create(
         true => Some(cluster.begin_turn(node, Disturbance::Join, context).await?),
         false => None,
     };
-    let wanted = joining(cluster, node)?.to_yaml();
+    let wanted = planned_config(operation)?.to_yaml();
     let answered = AtomicBool::new(false);
     let waiting_for = format!("Talos at {}", node.address);
     let told = until_done(context, &waiting_for, cluster.options.deadlines.boot, || async {
@@ -128,7 +101,9 @@ async fn create(
             Contact::Stranger(who) => {
                 Err(guard(who, "give the node another address, or reset that machine by hand"))
             }
-            Contact::Silent(_) if !node.control_plane && cluster.has_no_control_plane() => {
+            Contact::Silent(_)
+                if !node.control_plane && cluster.has_no_control_plane(&operation.address, context) =>
+            {
                 // After a stop none is begun any more, which is no failure.
                 go_on(context, &waiting_for)?;
                 let message =
@@ -140,11 +115,6 @@ async fn create(
         }
     })
     .await;
-    // Whoever said stop did not give the node up: those that wait for it stop too, and have not failed.
-    let failed = told.as_ref().is_err_and(|error| error.class != ErrorClass::Stopped);
-    if failed && node.control_plane {
-        cluster.gave_up(&node.name);
-    }
     told.map_err(|error| match error.class {
         ErrorClass::Unreachable if !answered.into_inner() => unreachable(node, error),
         _ => error,
@@ -242,7 +212,7 @@ async fn update(
     let upgrades = operation.touches("version") || operation.touches("installer");
     let tells = tells(operation);
     let reboot = match tells {
-        true => effect(&running.version, &running.config, &told(config(cluster, node)?, &running.config)),
+        true => effect(&running.version, &running.config, planned_config(operation)?),
         false => RebootEffect::NoReboot,
     };
     // A run that died may have told it, and not rebooted it.
@@ -255,14 +225,14 @@ async fn update(
         restart::upgrade(cluster, operation, &reached, context).await?;
     }
     if tells {
-        tell(cluster, node, &reached, context).await?;
+        configure(cluster, operation, node, &reached, context).await?;
     }
     if asks_again && let Some((at, _)) = cluster.locate(node).await? {
         let boot = cluster.talos(&at.address)?.boot_id().await.map_err(talos)?;
         Ways { node, reached: &at, boot: &boot }.rebooted(cluster, context).await?;
     }
     if moves {
-        moving::arrives(cluster, node, &reached, context).await?;
+        moving::arrives(cluster, operation, node, &reached, context).await?;
     }
     // What left etcd joins again when it boots; one that rebooted for another reason has done so.
     if rejoins && cluster.etcd().await?.of(&node.name).is_none() {
@@ -286,9 +256,11 @@ fn silent(node: &NodePlace) -> ProviderError {
     .hint("`strata talos health` shows every node")
 }
 
-/// The configuration, with the versions of Kubernetes that the node has: those are changed in an order of their own.
-async fn tell(
+/// Sends the configuration that was planned. It has the versions of Kubernetes that the node had then: those are changed in an order of
+/// their own.
+async fn configure(
     cluster: &Cluster,
+    operation: &Operation,
     node: &NodePlace,
     reached: &NodePlace,
     context: &dyn OperationContext,
@@ -297,8 +269,9 @@ async fn tell(
         return Err(silent(reached));
     };
     let Running { version, config: live } = *running;
-    let wanted = told(config(cluster, node)?, &live);
-    let reboot = effect(&version, &live, &wanted);
+    let wanted = planned_config(operation)?;
+    refuse_moved(&node.name, wanted, &live)?;
+    let reboot = effect(&version, &live, wanted);
     let client = cluster.talos(&reached.address)?;
     let minor = version.parse::<Contract>().map_err(|error| internal(error.to_string()))?;
     context.progress("is told its new configuration");
@@ -319,6 +292,20 @@ async fn tell(
     context.before_write()?;
     client.apply_configuration(&text, ApplyMode::NoReboot, false).await.map_err(talos)?;
     ways.rebooted(cluster, context).await
+}
+
+/// Somebody gave the node another Kubernetes since the plan was made: what was planned would take that back.
+pub(crate) fn refuse_moved(
+    name: &str,
+    wanted: &MachineConfig,
+    live: &MachineConfig,
+) -> Result<(), ProviderError> {
+    if !differs(&told(wanted, live), wanted) {
+        return Ok(());
+    }
+    let message = format!("the versions of Kubernetes on `{name}` changed since the plan was made");
+    Err(ProviderError { nothing_done: true, ..ProviderError::new(ErrorClass::Conflict, message) }
+        .hint("plan again"))
 }
 
 /// The node is up again, and it is another boot than before.

@@ -4,12 +4,13 @@
 //! starts. While the two differ a node has both, so both are written before the one restart that takes them up.
 
 use strata_engine::{ErrorClass, Operation, OperationContext, ProviderError};
-use strata_talos::RebootEffect;
+use strata_talos::{MachineConfig, RebootEffect};
 use strata_talos_client::ApplyMode;
 
 use crate::cluster::{Cluster, NodePlace};
-use crate::forecast::{differs, effect, told};
-use crate::machine::{config, sent};
+use crate::evidence::planned_config;
+use crate::forecast::{differs, effect};
+use crate::machine::{refuse_moved, sent};
 use crate::node::{Contact, Running};
 use crate::wait::{Seen, cut, until, until_done};
 
@@ -42,19 +43,20 @@ impl Cluster {
     }
 }
 
-/// Tells a node its new address before its VM restarts with the new drive, so that it comes up with the new one only. What needs
+/// Gives a node its new address before its VM restarts with the new drive, so that it comes up with the new one only. What needs
 /// a reboot of its own is left to the step of the machine.
-pub(crate) async fn tell_ahead(
+pub(crate) async fn configure_ahead(
     cluster: &Cluster,
     node: &NodePlace,
+    wanted: &MachineConfig,
     context: &dyn OperationContext,
 ) -> Result<(), ProviderError> {
     let Some((reached, running)) = cluster.locate(node).await? else { return Ok(()) };
-    let wanted = told(config(cluster, node)?, &running.config);
-    let reboots = effect(&running.version, &running.config, &wanted) != RebootEffect::NoReboot;
-    if reboots || !differs(&running.config, &wanted) {
+    let reboots = effect(&running.version, &running.config, wanted) != RebootEffect::NoReboot;
+    if reboots || !differs(&running.config, wanted) {
         return Ok(());
     }
+    refuse_moved(&node.name, wanted, &running.config)?;
     context.before_write()?;
     context.progress("is told its new configuration");
     let client = cluster.talos(&reached.address)?;
@@ -82,6 +84,7 @@ pub(crate) async fn comes_up(
 /// Waits until a node that was told to has come to its address. Where a request got lost it is told again.
 pub(crate) async fn arrives(
     cluster: &Cluster,
+    operation: &Operation,
     node: &NodePlace,
     from: &NodePlace,
     context: &dyn OperationContext,
@@ -96,7 +99,7 @@ pub(crate) async fn arrives(
             }
             Contact::Silent(why) => match cut(context, &waiting_for, cluster.contact(&from.address)).await? {
                 Contact::Running(running) => {
-                    tell_again(cluster, node, from, &running, context).await?;
+                    configure_again(cluster, operation, from, &running, context).await?;
                     Ok(Seen::NotYet(format!("it still answers at {}", from.address)))
                 }
                 _ => Ok(Seen::NotYet(why)),
@@ -115,15 +118,15 @@ pub(crate) async fn arrives(
     })
 }
 
-async fn tell_again(
+async fn configure_again(
     cluster: &Cluster,
-    node: &NodePlace,
+    operation: &Operation,
     from: &NodePlace,
     running: &Running,
     context: &dyn OperationContext,
 ) -> Result<(), ProviderError> {
-    let wanted = told(config(cluster, node)?, &running.config);
-    if !differs(&running.config, &wanted) {
+    let wanted = planned_config(operation)?;
+    if !differs(&running.config, wanted) {
         return Ok(());
     }
     context.before_write()?;

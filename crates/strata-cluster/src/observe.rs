@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use sha2::{Digest, Sha256};
-use strata_engine::{ErrorClass, Observed, ProviderError, Sighting, Wanted};
+use strata_engine::{ErrorClass, Evidence, Observed, ProviderError, Sighting, Wanted};
 use strata_kubernetes::flux::LiveFlux;
 use strata_kubernetes::{Object, Selector};
 use strata_resource::{FieldPath, Kind, Spec, Value, secret_like};
@@ -12,6 +12,7 @@ use strata_talos::{Shown, config_spec, is_hidden_id};
 use crate::cluster::Cluster;
 use crate::error::{kube, talos};
 use crate::etcd::Membership;
+use crate::evidence::MachineEvidence;
 use crate::installer::Installed;
 use crate::kinds;
 use crate::node::{Contact, Running};
@@ -39,10 +40,8 @@ pub(crate) async fn observe_all(
         true => cluster.membership().await?,
         false => None,
     };
-    if etcd.is_some() {
-        cluster.now_alive();
-    }
-    let api = api(cluster).await?;
+    let alive = cluster.is_alive() || etcd.is_some();
+    let api = if alive { api(cluster).await? } else { Api::None };
     let left = LeftInKubernetes::seen(cluster, &api, &contacts).await?;
     let flux = match (&api, asks(&[kinds::FLUX, kinds::SYNC])) {
         (Api::Seen, true) => cluster.kube().observe_flux().await.map_err(kube)?,
@@ -84,7 +83,14 @@ fn with_facts(spec: Spec, facts: Spec) -> Sighting {
 fn ours(spec: Spec) -> Sighting {
     let digest =
         hex::encode(Sha256::digest(serde_json::Value::from(Value::Map(spec.clone()).stored()).to_string()));
-    Sighting::Ours(Observed { spec, facts: Spec::new(), digest, pending: Vec::new(), running: None })
+    Sighting::Ours(Observed {
+        spec,
+        facts: Spec::new(),
+        digest,
+        pending: Vec::new(),
+        running: None,
+        evidence: Evidence::default(),
+    })
 }
 
 /// What is live is compared by its digests: the live values themselves go nowhere.
@@ -147,9 +153,6 @@ async fn contacts(
 }
 
 async fn api(cluster: &Cluster) -> Result<Api, ProviderError> {
-    if !cluster.is_alive() {
-        return Ok(Api::None);
-    }
     match cluster.kube().ready().await {
         Ok(()) => Ok(Api::Seen),
         Err(error) if error.is_transient() => Ok(Api::Silent(error.to_string())),
@@ -207,16 +210,14 @@ async fn machine(
         Some(Contact::Silent(why)) => Sighting::Silent(why.clone()),
         Some(Contact::Running(running)) => {
             let media = media(cluster, wanted).await?;
-            if cordoned {
-                note_due(cluster, name).await?;
-            }
+            let reboot_due = cordoned && is_reboot_due(cluster, name).await?;
             let left_etcd = left_etcd(cluster, name, running, etcd).await?;
             let unregistered = in_kubernetes.unregistered.contains(name);
             let installed = match cluster.place(name) {
                 Some(node) => cluster.installed(&node.address).await?,
                 None => Installed::default(),
             };
-            let left = Left { cordoned, unregistered, left_etcd };
+            let left = Left { cordoned, unregistered, left_etcd, reboot_due };
             observed_machine(cluster, wanted, running, media, &installed, left)
         }
     })
@@ -246,12 +247,11 @@ async fn left_etcd(
 }
 
 /// Whether a run that died owes the node a reboot: for the forecast.
-async fn note_due(cluster: &Cluster, name: &str) -> Result<(), ProviderError> {
-    let Some(node) = cluster.place(name) else { return Ok(()) };
-    if cluster.due_reboot(&node).await?.is_some() {
-        cluster.due.lock().unwrap_or_else(std::sync::PoisonError::into_inner).insert(name.to_owned());
+async fn is_reboot_due(cluster: &Cluster, name: &str) -> Result<bool, ProviderError> {
+    match cluster.place(name) {
+        Some(node) => Ok(cluster.due_reboot(&node).await?.is_some()),
+        None => Ok(false),
     }
-    Ok(())
 }
 
 /// Whether the drive is empty is asked only until it is known.
@@ -268,6 +268,7 @@ struct Left {
     cordoned: bool,
     unregistered: bool,
     left_etcd: bool,
+    reboot_due: bool,
 }
 
 fn observed_machine(
@@ -278,8 +279,6 @@ fn observed_machine(
     installed: &Installed,
     left: Left,
 ) -> Sighting {
-    let mut seen = cluster.seen.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-    seen.insert(wanted.address.name().to_owned(), running.config.clone());
     let recorded = wanted.recorded.map(|recorded| &recorded.spec);
     let is_secret = |text: &str| cluster.options.redactor.redact(text) != text;
     let begun = wanted.begun.and_then(|spec| spec.get("config"));
@@ -325,7 +324,13 @@ fn observed_machine(
     }
     put("foreign", Value::List(foreign.into_iter().map(Value::Text).collect()));
     put("config", Value::Map(config));
-    sealed(cluster, wanted, spec)
+    let evidence = MachineEvidence { config: running.config.clone(), reboot_due: left.reboot_due };
+    match sealed(cluster, wanted, spec) {
+        Sighting::Ours(observed) => {
+            Sighting::Ours(Observed { evidence: Evidence::new(evidence), ..observed })
+        }
+        other => other,
+    }
 }
 
 /// A live document whose name is a secret of the source stands where ours does, under no name.

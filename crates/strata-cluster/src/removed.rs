@@ -2,7 +2,8 @@
 
 use async_trait::async_trait;
 use strata_engine::{
-    ErrorClass, Objection, Operation, OperationContext, Outcome, Provider, ProviderError, Sighting, Wanted,
+    ErrorClass, Finding, Operation, OperationContext, Outcome, Provider, ProviderError, Review, Sighting,
+    Wanted,
 };
 use strata_state::{Action, OpenEntry};
 
@@ -27,26 +28,22 @@ impl Provider for RemovedCluster {
     }
 
     /// A machine without a VM would go on running with the keys of a cluster that is gone.
-    async fn objections(&self, operations: &[Operation]) -> Result<Vec<Objection>, ProviderError> {
+    async fn review(&self, review: Review<'_>) -> Result<Vec<Finding>, ProviderError> {
         let stack = &self.stack;
-        let bare_metal = operations.iter().filter(|operation| {
+        let bare_metal = review.operations.iter().filter(|operation| {
             operation.address.kind() == kinds::MACHINE && !operation.spec.contains_key("vm")
         });
         Ok(bare_metal
-            .map(|operation| Objection {
-                address: operation.address.clone(),
-                message: format!(
+            .map(|operation| Finding::precondition(operation, format!(
                     "it is bare metal and runs with the keys of cluster `{stack}`, which left the source: it cannot be reset"
-                ),
-                hint: format!(
+                ), format!(
                     "put the cluster's folder back and run `strata destroy {stack}`; or reset the machine by hand, then `strata state rm {}`",
                     operation.address
-                ),
-            })
+                )))
             .collect())
     }
 
-    async fn preflight(&self, _: &[Operation]) -> Result<Vec<ProviderError>, ProviderError> {
+    async fn preflight(&self, _: &[Operation], _: &[Operation]) -> Result<Vec<ProviderError>, ProviderError> {
         Ok(Vec::new())
     }
 

@@ -1,26 +1,26 @@
 //! What would break a node or a cluster that runs: refused in the plan, with the reason and the way (`strata_talos::running` has the table).
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::PoisonError;
+use std::collections::BTreeSet;
 
-use strata_engine::{Objection, Operation};
+use strata_engine::{Finding, Operation};
 use strata_resource::{Spec, Value};
 use strata_state::Action;
 use strata_talos::MachineConfig;
 use strata_talos::running::{ARCHITECTURE, CLUSTER_NAME, ROLE, SECURE_BOOT, Scope, Setting, broken_by};
 
 use crate::cluster::Cluster;
+use crate::evidence::{ClusterReview, MachineEvidence};
 use crate::forecast::{tells, told};
 use crate::installer::Installer;
 use crate::kinds;
 
-pub(crate) fn objections(cluster: &Cluster, operations: &[Operation]) -> Vec<Objection> {
+pub(crate) fn preconditions(review: ClusterReview<'_>) -> Vec<Finding> {
+    let ClusterReview { cluster, operations, .. } = review;
     let mut found = renamed(cluster, operations);
-    let seen = cluster.seen.lock().unwrap_or_else(PoisonError::into_inner);
     let mut told_of = BTreeSet::new();
     for operation in operations.iter().filter(|one| one.address.kind() == kinds::MACHINE) {
         let name = operation.address.name();
-        for setting in of_machine(cluster, operation, operations, &seen) {
+        for setting in of_machine(review, operation) {
             let subject = match setting.scope {
                 Scope::Cluster => cluster.name(),
                 Scope::Node => name,
@@ -33,16 +33,16 @@ pub(crate) fn objections(cluster: &Cluster, operations: &[Operation]) -> Vec<Obj
     found
 }
 
-fn refused(cluster: &Cluster, operation: &Operation, setting: &Setting, subject: &str) -> Objection {
-    Objection {
-        address: operation.address.clone(),
-        message: format!("{} of `{subject}` cannot change while it runs: {}", setting.name, setting.reason),
-        hint: setting.way(&cluster.options.stack, operation.address.name()),
-    }
+fn refused(cluster: &Cluster, operation: &Operation, setting: &Setting, subject: &str) -> Finding {
+    Finding::precondition(
+        operation,
+        format!("{} of `{subject}` cannot change while it runs: {}", setting.name, setting.reason),
+        setting.way(&cluster.options.stack, operation.address.name()),
+    )
 }
 
 /// A cluster that has another name in the state is that one, and not the one that the source asks for.
-fn renamed(cluster: &Cluster, operations: &[Operation]) -> Vec<Objection> {
+fn renamed(cluster: &Cluster, operations: &[Operation]) -> Vec<Finding> {
     let former = |one: &&Operation| one.address.kind() == kinds::BOOTSTRAP && one.action == Action::Delete;
     let gone = operations.iter().find(former).filter(|gone| gone.address.name() != cluster.name());
     // What an earlier version left of a name that nobody uses any more is only forgotten.
@@ -50,12 +50,8 @@ fn renamed(cluster: &Cluster, operations: &[Operation]) -> Vec<Objection> {
     gone.map(|gone| refused(cluster, gone, &CLUSTER_NAME, gone.address.name())).into_iter().collect()
 }
 
-fn of_machine(
-    cluster: &Cluster,
-    operation: &Operation,
-    operations: &[Operation],
-    seen: &BTreeMap<String, MachineConfig>,
-) -> Vec<&'static Setting> {
+fn of_machine(review: ClusterReview<'_>, operation: &Operation) -> Vec<&'static Setting> {
+    let ClusterReview { cluster, operations, .. } = review;
     let name = operation.address.name();
     match operation.action {
         Action::Update => {}
@@ -72,7 +68,7 @@ fn of_machine(
         Action::Create => return Vec::new(),
     }
     let mut found = Vec::new();
-    if let Some(live) = seen.get(name)
+    if let Some(MachineEvidence { config: live, .. }) = review.seen(name)
         && let Some(wanted) = cluster.options.configs.get(name)
         && tells(operation)
         && !only_drifted(operation)
@@ -80,7 +76,7 @@ fn of_machine(
         let wanted = told(wanted, live);
         let mut broken = broken_by(live, &wanted);
         broken.retain(|setting| match setting.scope {
-            Scope::Cluster => cluster.is_alive() && !most_have(setting, &wanted, seen),
+            Scope::Cluster => review.etcd_runs && !most_have(setting, &wanted, review),
             Scope::Node => true,
         });
         found.extend(broken);
@@ -117,8 +113,9 @@ fn only_drifted(operation: &Operation) -> bool {
 }
 
 /// Most nodes have it already: the others are brought back to what the cluster is.
-fn most_have(setting: &Setting, wanted: &MachineConfig, seen: &BTreeMap<String, MachineConfig>) -> bool {
-    let alike = seen.values().filter(|config| config.is_control_plane() == wanted.is_control_plane());
+fn most_have(setting: &Setting, wanted: &MachineConfig, review: ClusterReview<'_>) -> bool {
+    let seen = review.running().map(|(_, seen)| &seen.config);
+    let alike = seen.filter(|config| config.is_control_plane() == wanted.is_control_plane());
     let (same, other): (Vec<_>, Vec<_>) = alike.partition(|config| setting.is_same(config, wanted));
     same.len() > other.len()
 }

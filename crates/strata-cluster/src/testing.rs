@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use strata_engine::{Observed, Operation};
+use strata_engine::{Evidence, Observed, Operation, Review, Sighting};
 use strata_resource::{FieldChange, FieldPath, Lineage, Spec, Stage, Value};
 use strata_secret::SecretString;
 use strata_secrets::OsRandom;
@@ -12,6 +12,7 @@ use strata_state::{Action, StateResource};
 use strata_talos::{MachineConfig, SecretsBundle, ServiceAccountKey};
 
 use crate::cluster::{Cluster, ClusterOptions, NodePlace};
+use crate::evidence::{ClusterReview, MachineEvidence};
 use crate::wait::Deadlines;
 
 /// Three control planes `cp-1` to `cp-3` at 192.0.2.1 to .3 and the worker `w-1` at .11, which the source asks for and the state knows.
@@ -82,6 +83,7 @@ pub(crate) fn operation(action: Action, at: &str, fields: &[(&str, &str)]) -> Op
         changes: Vec::new(),
         restart: false,
         replacement: false,
+        payload: None,
     }
 }
 
@@ -93,7 +95,14 @@ pub(crate) fn change(at: &str, path: &str) -> Operation {
 
 pub(crate) fn observed(fields: &[(&str, &str)]) -> Observed {
     let digest = "digest".to_owned();
-    Observed { spec: spec(fields), facts: Spec::new(), digest, pending: Vec::new(), running: None }
+    Observed {
+        spec: spec(fields),
+        facts: Spec::new(),
+        digest,
+        pending: Vec::new(),
+        running: None,
+        evidence: Default::default(),
+    }
 }
 
 pub(crate) fn recorded(spec: Spec, partial: bool) -> StateResource {
@@ -113,4 +122,29 @@ fn address(at: &str) -> strata_resource::Address {
     crate::kinds::register();
     strata_proxmox::kinds::register();
     at.parse().unwrap_or_else(|error| panic!("{at}: {error}"))
+}
+
+/// What a look showed: nodes that run, with their configurations.
+pub(crate) struct Nodes(BTreeMap<strata_resource::Address, Sighting>);
+
+impl Nodes {
+    pub(crate) fn none() -> Self {
+        Self(BTreeMap::new())
+    }
+
+    #[must_use]
+    pub(crate) fn with(mut self, name: &str, config: MachineConfig, reboot_due: bool) -> Self {
+        let evidence = Evidence::new(MachineEvidence { config, reboot_due });
+        let observed = Observed { evidence, ..observed(&[]) };
+        self.0.insert(address(&format!("lab/machine/{name}")), Sighting::Ours(observed));
+        self
+    }
+
+    pub(crate) fn review<'a>(
+        &'a self,
+        cluster: &'a Cluster,
+        operations: &'a [Operation],
+    ) -> ClusterReview<'a> {
+        ClusterReview::new(cluster, Review { operations, live: &self.0 })
+    }
 }

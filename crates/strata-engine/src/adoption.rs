@@ -52,7 +52,7 @@ impl Run {
             unfolded: false,
             uncleared: false,
         };
-        let plan = self.plan_from(stack, &replayed).await?;
+        let plan = self.plan_from(stack, &replayed, &BTreeMap::new(), None).await?;
         adoption.judge(&plan, &replayed.document, state, proofs);
         Ok(adoption)
     }

@@ -2,6 +2,9 @@
 
 mod step;
 
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, PoisonError};
+
 use futures::stream::{FuturesUnordered, StreamExt};
 use serde::Serialize;
 use strata_resource::{Address, Value, stored_spec};
@@ -49,6 +52,20 @@ impl ApplyReport {
     }
 }
 
+/// What does not come up in this run: its step failed, or was skipped. Others may wait for it.
+#[derive(Clone, Default)]
+struct GivenUp(Arc<Mutex<BTreeSet<Address>>>);
+
+impl GivenUp {
+    fn insert(&self, address: Address) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(address);
+    }
+
+    fn contains(&self, address: &Address) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).contains(address)
+    }
+}
+
 impl LockedRun {
     /// Runs the plan. The state is saved whatever happens to single steps.
     pub async fn apply(&mut self, plan: &Plan, options: &ApplyOptions) -> Result<ApplyReport, EngineError> {
@@ -79,7 +96,7 @@ impl LockedRun {
         if plan.key != document.key || plan.lineage != document.lineage {
             return unfit(format!("it is for `{}`, and the lock is on `{}`", plan.key, document.key));
         }
-        if plan.serial != document.serial {
+        if plan.serial + self.edits != document.serial {
             let (then, now) = (plan.serial, document.serial);
             return unfit(format!("the state went from serial {then} to {now} since it was made"));
         }
@@ -94,6 +111,7 @@ impl LockedRun {
         let journal = JournalWriter::new(self.lock.clone(), self.tally.clone());
         let mut schedule = Schedule::new(&plan.steps, options.limits.clone());
         let mut report = ApplyReport::default();
+        let given_up = GivenUp::default();
         let mut running = FuturesUnordered::new();
         let mut told_stopping = false;
         let mut broken = None;
@@ -114,6 +132,7 @@ impl LockedRun {
                         stop: stop.clone(),
                         operation,
                         writes: step::Writes::default(),
+                        given_up: given_up.clone(),
                         document: step::document_of(&self.state.document, &step.address),
                     };
                     running.push(worker.work());
@@ -130,7 +149,7 @@ impl LockedRun {
                 finished = running.next() => finished,
             };
             match finished {
-                Some(Ok(finished)) => self.finish(plan, &mut schedule, &mut report, finished),
+                Some(Ok(finished)) => self.finish(plan, &mut schedule, &mut report, &given_up, finished),
                 // The store is gone: nothing new, but requests that are under way end before the lock does.
                 Some(Err(error)) => broken = broken.or(Some(error)),
                 None => break,
@@ -178,6 +197,7 @@ impl LockedRun {
         plan: &Plan,
         schedule: &mut Schedule,
         report: &mut ApplyReport,
+        given_up: &GivenUp,
         finished: step::Finished,
     ) {
         let step = &plan.steps[finished.index];
@@ -209,14 +229,11 @@ impl LockedRun {
                     action,
                     error: error.clone(),
                 });
+                given_up.insert(address.clone());
                 for skipped in schedule.failed(index) {
                     let step = &plan.steps[skipped];
                     let skipped_address = step.address.clone();
-                    if let Ok(provider) = self.run.providers.get(&step.target) {
-                        let operation =
-                            step.operation(step.action.action(), step.spec.clone(), &plan.lineage);
-                        provider.skipped(&operation);
-                    }
+                    given_up.insert(skipped_address.clone());
                     report.skipped.push(skipped_address.clone());
                     self.run.events.emit(Event::StepSkipped {
                         step: skipped,

@@ -18,6 +18,7 @@ mod planner;
 mod provider;
 mod recovery;
 mod refresh;
+mod review;
 mod run;
 mod schedule;
 mod stop;
@@ -27,14 +28,15 @@ pub use apply::{ApplyOptions, ApplyReport, StepFailure};
 pub use binding::{DrivenPlan, PlanFile, PlannedStack, StalePlan};
 pub use drift::{Drift, DriftKind};
 pub use events::{Event, EventSink};
-pub use plan::{Plan, Problem, ProblemKind, Step, StepAction, Summary};
-pub use planner::{PlanRequest, make_plan};
+pub use plan::{Plan, PlanContent, Problem, ProblemKind, Step, StepAction, Summary};
+pub use planner::{Draft, PlanRequest, draft_plan, make_plan};
 pub use provider::{
-    Consequence, ErrorClass, Forecast, Objection, Observed, Operation, OperationContext, Outcome, Provider,
-    ProviderError, Sighting, Unseen, Wanted,
+    ErrorClass, Observed, Operation, OperationContext, Outcome, Provider, ProviderError, Sighting, Unseen,
+    Wanted,
 };
 pub use recovery::{Resolution, ResolvedEntry};
 pub use refresh::{Live, refresh};
+pub use review::{Evidence, Finding, FindingKind, Payload, Review};
 pub use run::{Clock, EngineError, LockedRun, Providers, Run, StackView};
 pub use schedule::Limits;
 pub use stop::StopSignal;

@@ -1,13 +1,14 @@
 //! A plan: the steps, what stands in the way, and what it all rests on.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Deref;
 
 use serde::{Deserialize, Serialize};
 use strata_resource::{Address, FieldChange, Lineage, RestartPolicy, Spec, Stage};
 use strata_state::{Action, OpenEntry, StateResource};
 
 use crate::place::Place;
-use crate::{Observed, Operation};
+use crate::{Observed, Operation, Payload};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -79,6 +80,9 @@ pub struct Step {
     pub becomes: Option<StateResource>,
     #[serde(default)]
     pub on_change: RestartPolicy,
+    /// What is sent, where the review found it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub payload: Option<Payload>,
 }
 
 impl Step {
@@ -105,6 +109,7 @@ impl Step {
             changes: self.changes.clone(),
             restart: self.restart,
             replacement: self.replacement,
+            payload: self.payload.clone(),
         }
     }
 }
@@ -124,8 +129,9 @@ pub enum ProblemKind {
     Silent,
     /// It was begun once and cannot be begun again: it must be restored.
     Lost,
-    /// It would do harm, by what its provider sees.
-    Harmful,
+    /// A precondition of an operation does not hold, by what its provider sees.
+    #[serde(rename = "harmful")]
+    Precondition,
     /// Whether it is there cannot be seen. It is left as it is, and the rest is planned.
     Unknown,
 }
@@ -141,8 +147,21 @@ pub struct Problem {
     pub origin: Option<String>,
 }
 
+/// A plan. Its author is the planner: it can be read, and not changed.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Plan {
+#[serde(transparent)]
+pub struct Plan(PlanContent);
+
+impl Deref for Plan {
+    type Target = PlanContent;
+
+    fn deref(&self) -> &PlanContent {
+        &self.0
+    }
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct PlanContent {
     pub key: String,
     pub lineage: Lineage,
     /// The serial of the state that it was made from.
@@ -197,6 +216,10 @@ impl std::ops::AddAssign for Summary {
 }
 
 impl Plan {
+    pub(crate) fn new(content: PlanContent) -> Self {
+        Self(content)
+    }
+
     /// Whether anything remote would change.
     pub fn has_changes(&self) -> bool {
         self.steps.iter().any(|step| step.action.is_remote())
@@ -204,12 +227,7 @@ impl Plan {
 
     /// What the providers are asked to do, by target.
     pub fn operations(&self) -> BTreeMap<&str, Vec<Operation>> {
-        let mut by_target: BTreeMap<&str, Vec<Operation>> = BTreeMap::new();
-        for step in self.steps.iter().filter(|step| step.action.is_remote()) {
-            let operation = step.operation(step.action.action(), step.spec.clone(), &self.lineage);
-            by_target.entry(&step.target).or_default().push(operation);
-        }
-        by_target
+        operations(&self.steps, &self.lineage)
     }
 
     pub fn summary(&self) -> Summary {
@@ -272,6 +290,16 @@ impl Plan {
         }
         found
     }
+}
+
+/// What the providers are asked to do by the steps, by target.
+pub(crate) fn operations<'s>(steps: &'s [Step], lineage: &Lineage) -> BTreeMap<&'s str, Vec<Operation>> {
+    let mut by_target: BTreeMap<&str, Vec<Operation>> = BTreeMap::new();
+    for step in steps.iter().filter(|step| step.action.is_remote()) {
+        let operation = step.operation(step.action.action(), step.spec.clone(), lineage);
+        by_target.entry(&step.target).or_default().push(operation);
+    }
+    by_target
 }
 
 #[cfg(test)]

@@ -2,6 +2,8 @@
 //!
 //! Synchronous and deterministic: the same question gets the same answer, to the byte.
 
+mod findings;
+mod left_source;
 mod made_from;
 mod order;
 mod problems;
@@ -25,8 +27,8 @@ pub(crate) use self::made_from::keep_sources;
 pub(crate) use self::problems::busy_hint;
 use self::steps::same_record;
 use crate::place::Place;
-use crate::plan::{Plan, Problem, Step, StepAction};
-use crate::{Live, Observed, Sighting};
+use crate::plan::{Plan, PlanContent, Problem, Step, StepAction, operations};
+use crate::{Finding, Live, Observed, Operation, Sighting, Unseen};
 
 /// All that a plan is made from.
 pub struct PlanRequest<'a> {
@@ -36,9 +38,24 @@ pub struct PlanRequest<'a> {
     pub open: &'a [OpenEntry],
     pub lineage: &'a Lineage,
     pub live: &'a Live,
+    /// Open entries of which nobody can see what came of them, and why.
+    pub deferred: &'a BTreeMap<u64, Unseen>,
+    /// Who works on the state while it is planned.
+    pub at_work: Option<String>,
+    /// What the source protects, also where nothing of it is wanted any more.
+    pub protected: &'a BTreeSet<Address>,
+    /// The name of the stack, where it is not in the source any more.
+    pub removed_stack: Option<&'a str>,
 }
 
-pub fn make_plan(request: &PlanRequest<'_>) -> Plan {
+/// The steps before their review.
+pub struct Draft<'a> {
+    request: &'a PlanRequest<'a>,
+    content: PlanContent,
+}
+
+/// Drafts the steps.
+pub fn draft_plan<'a>(request: &'a PlanRequest<'a>) -> Draft<'a> {
     let mut planner = Planner::new(request);
     for (address, recorded) in &request.state.resources {
         planner.deposed(address, recorded);
@@ -54,15 +71,17 @@ pub fn make_plan(request: &PlanRequest<'_>) -> Plan {
     }
     planner.leave_what_hangs_on_the_unknown();
     planner.refuse_protected_removals();
+    planner.keep_deferred();
+    planner.explain_removed_stack();
     let Planner { steps, problems, unchanged, unseen, unknown, .. } = planner;
-    Plan {
+    let content = PlanContent {
         key: request.state.key.clone(),
         lineage: request.lineage.clone(),
         serial: request.state.serial,
         steps: order::ordered(steps, request.graph, request.state),
         problems,
         open: request.open.to_vec(),
-        at_work: None,
+        at_work: request.at_work.clone(),
         live: request
             .live
             .current
@@ -73,6 +92,32 @@ pub fn make_plan(request: &PlanRequest<'_>) -> Plan {
         unchanged,
         unseen,
         unknown,
+    };
+    Draft { request, content }
+}
+
+/// The plan: the draft, with what its review found. From here on nothing changes it.
+pub fn make_plan(draft: Draft<'_>, findings: Vec<Finding>) -> Plan {
+    let Draft { mut content, .. } = draft;
+    for finding in findings {
+        findings::take_in(&mut content, finding);
+    }
+    Plan::new(content)
+}
+
+impl Draft<'_> {
+    /// What the providers would be asked to do, by target.
+    pub(crate) fn operations(&self) -> BTreeMap<&str, Vec<Operation>> {
+        operations(&self.content.steps, &self.content.lineage)
+    }
+
+    pub(crate) fn live(&self) -> &BTreeMap<Address, Sighting> {
+        &self.request.live.current
+    }
+
+    /// Whether it cannot run already.
+    pub(crate) fn is_blocked(&self) -> bool {
+        !self.content.problems.is_empty()
     }
 }
 
@@ -410,6 +455,27 @@ fn runs(power: &Value) -> bool {
 /// Data that a guest reads only while it boots.
 fn is_read_at_boot(kind: Kind, change: &FieldChange) -> bool {
     kind.rules().is_below(&change.path, |rule| rule.read_at_boot)
+}
+
+#[cfg(test)]
+impl<'a> PlanRequest<'a> {
+    /// A question without anything special.
+    pub(crate) fn of(
+        graph: &'a ResourceGraph,
+        state: &'a StateDocument,
+        lineage: &'a Lineage,
+        live: &'a Live,
+    ) -> Self {
+        static NOTHING: BTreeSet<Address> = BTreeSet::new();
+        static NONE: BTreeMap<u64, Unseen> = BTreeMap::new();
+        let (open, deferred, protected): (&[OpenEntry], _, _) = (&[], &NONE, &NOTHING);
+        let (at_work, removed_stack) = (None, None);
+        Self { graph, state, open, lineage, live, deferred, at_work, protected, removed_stack }
+    }
+
+    pub(crate) fn plan(&self) -> Plan {
+        make_plan(draft_plan(self), Vec::new())
+    }
 }
 
 #[cfg(test)]

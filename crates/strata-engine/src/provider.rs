@@ -8,6 +8,8 @@ use serde::{Deserialize, Serialize};
 use strata_resource::{Address, FieldChange, Lineage, Spec};
 use strata_state::{Action, OpenEntry, StateResource};
 
+use crate::{Evidence, Finding, Payload, Review};
+
 /// An object to look at: the spec says its identity (VMID, volume id), the state what proves it ours.
 #[derive(Debug, Clone)]
 pub struct Wanted<'a> {
@@ -63,6 +65,9 @@ pub struct Observed {
     /// Where something waits for a restart: the fields as they are until then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub running: Option<Spec>,
+    /// What else was found, for the review and the execution of an operation on it.
+    #[serde(skip)]
+    pub evidence: Evidence,
 }
 
 /// One piece of work, complete: nothing is left to decide.
@@ -84,6 +89,8 @@ pub struct Operation {
     pub restart: bool,
     /// Half of a replacement: what a delete ends is made again right after it, under the same identity or another.
     pub replacement: bool,
+    /// What is sent, where the review found it.
+    pub payload: Option<Payload>,
 }
 
 impl Operation {
@@ -91,33 +98,6 @@ impl Operation {
     pub fn touches(&self, field: &str) -> bool {
         self.changes.iter().any(|change| change.path.first() == Some(field))
     }
-}
-
-/// What an update does to the object besides changing it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Forecast {
-    StaysUp,
-    Restarts,
-    /// Nobody can say before it is tried.
-    MayRestart,
-}
-
-/// What must not be done, whoever asks for it. The plan tells it, and does not run.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Objection {
-    /// The object of one of the operations.
-    pub address: Address,
-    pub message: String,
-    pub hint: String,
-}
-
-/// What an operation does besides what its changes say: what goes with an object, and what stays. The plan tells it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Consequence {
-    /// The object of one of the operations.
-    pub address: Address,
-    pub note: String,
 }
 
 /// What an operation made: recorded in the state beside the spec.
@@ -146,6 +126,10 @@ pub trait OperationContext: Send + Sync {
     async fn task_started(&self, task: &str) -> Result<(), ProviderError>;
     /// What it does at the moment, for people.
     fn progress(&self, doing: &str);
+    /// Whether an object of the same plan does not come up in this run: its step failed, or was skipped.
+    fn given_up(&self, _address: &Address) -> bool {
+        false
+    }
     /// Whether the user said stop: what is being written is finished, and nobody waits for anything any more.
     fn stopping(&self) -> bool {
         false
@@ -161,40 +145,24 @@ pub trait Provider: Send + Sync {
     /// Looks at all of them, bulk first; the answers stand in the order of the questions.
     async fn observe_all(&self, wanted: &[Wanted<'_>]) -> Result<Vec<Sighting>, ProviderError>;
 
-    /// What of the operations would do harm: told in the plan, before anybody agrees to it. Only looks.
-    async fn objections(&self, _operations: &[Operation]) -> Result<Vec<Objection>, ProviderError> {
+    /// Reviews what a plan would do, before anybody agrees to it: preconditions that do not hold, planned effects, remarks. Only looks.
+    async fn review(&self, _review: Review<'_>) -> Result<Vec<Finding>, ProviderError> {
         Ok(Vec::new())
     }
 
-    /// What the plan has to say about an operation besides its changes: what stays, what else is touched.
-    fn notices(&self, _operation: &Operation) -> Vec<String> {
-        Vec::new()
-    }
-
-    /// What goes with what the operations delete, and what stays. Only looks; asked once for a plan.
-    async fn consequences(&self, _operations: &[Operation]) -> Result<Vec<Consequence>, ProviderError> {
-        Ok(Vec::new())
-    }
-
-    /// What a lower layer will have done by the time that anything else runs: preflight takes it as there.
-    fn promise(&self, _operations: &[Operation]) {}
-
-    /// Whether this run can do the operations: privileges, storages, bridges. Everything that is wrong, not only the first.
-    async fn preflight(&self, operations: &[Operation]) -> Result<Vec<ProviderError>, ProviderError>;
+    /// Whether this run can do the operations: privileges, storages, bridges. Everything that is wrong, not only the first. What
+    /// `earlier` operations of other stacks make counts as there.
+    async fn preflight(
+        &self,
+        operations: &[Operation],
+        earlier: &[Operation],
+    ) -> Result<Vec<ProviderError>, ProviderError>;
 
     async fn execute(
         &self,
         operation: &Operation,
         context: &dyn OperationContext,
     ) -> Result<Outcome, ProviderError>;
-
-    /// An operation that this run does not come to, because what it needs failed. Others may wait for what it would have done.
-    fn skipped(&self, _operation: &Operation) {}
-
-    /// Whether an update restarts the object, where only the provider can know that. None leaves it to the rules of the kind.
-    fn forecast(&self, _operation: &Operation) -> Option<Forecast> {
-        None
-    }
 
     /// Waits until no task of an interrupted operation runs any more, so that what is live can be judged.
     async fn settle(&self, entry: &OpenEntry, context: &dyn OperationContext) -> Result<(), ProviderError>;

@@ -1,20 +1,20 @@
 //! One run on one stack: look and plan without a lock; recover, apply and save under it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use strata_resource::{Lineage, Resource, ResourceGraph};
+use strata_resource::{Address, Lineage, Resource, ResourceGraph};
 use strata_secret::DigestKey;
 use strata_state::{
-    Action, JournalTally, LockOwner, LockedState, ReplayedState, StateDocument, Store, StoreError, replay,
+    JournalTally, LockOwner, LockedState, ReplayedState, StateDocument, Store, StoreError, replay,
 };
 
 use crate::events::{Event, EventSink};
 use crate::journal::SharedTally;
-use crate::plan::{Plan, Problem, ProblemKind, Step, StepAction};
-use crate::planner::{PlanRequest, make_plan};
+use crate::plan::Plan;
+use crate::planner::{Draft, PlanRequest, draft_plan, make_plan};
 use crate::refresh::{Live, refresh};
-use crate::{Consequence, Drift, Forecast, Objection, Provider, ProviderError, ResolvedEntry, Unseen};
+use crate::{Drift, Finding, Operation, Provider, ProviderError, ResolvedEntry, Review, Unseen};
 
 /// The time, passed in.
 pub trait Clock: Send + Sync {
@@ -79,9 +79,18 @@ pub struct StackView {
     pub key: String,
     pub lineage: Lineage,
     pub graph: ResourceGraph,
+    /// What the source protects, also where nothing of it is wanted any more.
+    pub protected: BTreeSet<Address>,
+    /// Its name, if it is not in the source any more.
+    pub removed: Option<String>,
 }
 
 impl StackView {
+    /// A stack of which nothing is wanted.
+    pub fn empty(key: String, lineage: Lineage) -> Self {
+        Self { key, lineage, graph: ResourceGraph::default(), protected: BTreeSet::new(), removed: None }
+    }
+
     /// Gives every secret of the graph its digest, so that it can be compared with the state.
     pub fn seal(&mut self, key: &DigestKey) {
         for resource in self.graph.iter_mut() {
@@ -112,7 +121,12 @@ impl Run {
     /// Plans without a lock: shows what an interrupted run left open and resolves none of it.
     pub async fn plan(&self, stack: &StackView) -> Result<Plan, EngineError> {
         let state = self.read_state(stack).await?;
-        self.plan_from(stack, &state).await
+        let at_work = match state.open.is_empty() {
+            true => None,
+            false => self.store.holder(&stack.key).await?,
+        };
+        let at_work = at_work.filter(|holder| !holder.is_gone()).map(|holder| holder.to_string());
+        self.plan_from(stack, &state, &BTreeMap::new(), at_work).await
     }
 
     pub async fn drift(&self, stack: &StackView) -> Result<Vec<Drift>, EngineError> {
@@ -122,112 +136,65 @@ impl Run {
         Ok(crate::drift::compare(&state, &live))
     }
 
-    /// Asks the providers whether this run can do what the plan says. Gives everything that stands in its way. What the plan makes
-    /// counts as there for the plans that are asked about after it: those of higher layers.
-    pub async fn preflight(&self, plan: &Plan) -> Result<Vec<ProviderError>, EngineError> {
+    /// Asks the providers whether this run can do what the plan says. Gives everything that stands in its way. What `earlier` plans
+    /// make, those of lower layers, counts as there.
+    pub async fn preflight(&self, plan: &Plan, earlier: &[&Plan]) -> Result<Vec<ProviderError>, EngineError> {
         let mut found = Vec::new();
         for (target, operations) in plan.operations() {
-            let checked = self.providers.get(target)?.preflight(&operations).await;
+            let made = earlier.iter().filter_map(|plan| plan.operations().remove(target)).flatten();
+            let made: Vec<Operation> = made.collect();
+            let checked = self.providers.get(target)?.preflight(&operations, &made).await;
             found.extend(checked.map_err(|error| EngineError::Observe {
                 target: target.to_owned(),
                 error: Box::new(error),
             })?);
-            self.providers.get(target)?.promise(&operations);
         }
         Ok(found)
     }
 
-    /// Restarts that no table foretells, and what else there is to say: the providers are asked.
-    fn forecast(&self, plan: &mut Plan) -> Result<(), EngineError> {
-        let lineage = plan.lineage.clone();
-        for step in plan.steps.iter_mut().filter(|step| step.action.is_remote()) {
-            let operation = step.operation(step.action.action(), step.spec.clone(), &lineage);
-            step.reasons.extend(self.providers.get(&step.target)?.notices(&operation));
-        }
-        for step in plan.steps.iter_mut().filter(|step| step.action == StepAction::Update) {
-            let operation = step.operation(Action::Update, step.spec.clone(), &lineage);
-            match self.providers.get(&step.target)?.forecast(&operation) {
-                None | Some(Forecast::StaysUp) => {}
-                Some(Forecast::Restarts) => step.restart = true,
-                Some(Forecast::MayRestart) => {
-                    step.reasons.push("it may need a restart: nobody knows before it is tried".to_owned());
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// What goes with what is deleted stands beside the step that people see.
-    async fn tell_consequences(&self, plan: &mut Plan) -> Result<(), EngineError> {
+    /// What the providers find about a draft, target by target.
+    async fn review(&self, draft: &Draft<'_>) -> Result<Vec<Finding>, EngineError> {
         let mut found = Vec::new();
-        for (target, operations) in plan.operations() {
-            match self.providers.get(target)?.consequences(&operations).await {
-                Ok(consequences) => found.extend(consequences),
-                Err(_) if !plan.problems.is_empty() => {}
-                Err(error) => {
-                    let (target, error) = (target.to_owned(), Box::new(error));
-                    return Err(EngineError::Observe { target, error });
-                }
-            }
-        }
-        for Consequence { address, note } in found {
-            // The delete of a replacement is shown with the create that belongs to it.
-            let shown = |step: &&mut Step| {
-                step.address == address
-                    && match step.action {
-                        StepAction::Create => step.replacement,
-                        StepAction::Delete | StepAction::DeleteFormer => !step.replacement,
-                        StepAction::Update | StepAction::Record | StepAction::Forget => false,
-                    }
-            };
-            if let Some(step) = plan.steps.iter_mut().find(shown) {
-                step.reasons.push(note);
-            }
-        }
-        Ok(())
-    }
-
-    /// What would do harm becomes a problem of the plan.
-    async fn object(&self, plan: &mut Plan) -> Result<(), EngineError> {
-        let mut found = Vec::new();
-        for (target, operations) in plan.operations() {
-            match self.providers.get(target)?.objections(&operations).await {
-                Ok(objections) => found.extend(objections),
+        for (target, operations) in draft.operations() {
+            let review = Review { operations: &operations, live: draft.live() };
+            match self.providers.get(target)?.review(review).await {
+                Ok(findings) => found.extend(findings),
                 // What does not answer is a problem of the plan already.
-                Err(_) if !plan.problems.is_empty() => {}
+                Err(_) if draft.is_blocked() => {}
                 Err(error) => {
                     let (target, error) = (target.to_owned(), Box::new(error));
                     return Err(EngineError::Observe { target, error });
                 }
             }
         }
-        for Objection { address, message, hint } in found {
-            let step = plan.steps.iter().find(|step| step.address == address);
-            let origin = step.and_then(|step| step.origin.clone());
-            plan.problems.push(Problem { kind: ProblemKind::Harmful, address, message, hint, origin });
-        }
-        Ok(())
+        Ok(found)
     }
 
     pub(crate) async fn plan_from(
         &self,
         stack: &StackView,
         state: &ReplayedState,
+        deferred: &BTreeMap<u64, Unseen>,
+        at_work: Option<String>,
     ) -> Result<Plan, EngineError> {
         if let Some(defect) = stack.graph.iter().find_map(not_of_its_kind) {
             return Err(EngineError::Lint(defect));
         }
         let live = self.look(&stack.graph, state, &stack.lineage).await?;
-        let mut plan = make_plan(&PlanRequest {
+        let request = PlanRequest {
             graph: &stack.graph,
             state: &state.document,
             open: &state.open,
             lineage: &stack.lineage,
             live: &live,
-        });
-        self.forecast(&mut plan)?;
-        self.tell_consequences(&mut plan).await?;
-        self.object(&mut plan).await?;
+            deferred,
+            at_work,
+            protected: &stack.protected,
+            removed_stack: stack.removed.as_deref(),
+        };
+        let draft = draft_plan(&request);
+        let findings = self.review(&draft).await?;
+        let plan = make_plan(draft, findings);
         match plan.lint().first() {
             Some(defect) => Err(EngineError::Lint(defect.clone())),
             None => Ok(plan),
@@ -260,7 +227,7 @@ impl Run {
                     tokio::time::sleep(wait).await;
                 }
                 let (tally, deferred) = (SharedTally::new(tally), BTreeMap::new());
-                Ok(LockedRun { run: self.clone(), lock, state, tally, deferred })
+                Ok(LockedRun { run: self.clone(), lock, state, tally, deferred, edits: 0 })
             }
             Err(error) => {
                 // The first error is the one to tell; an OS lock ends with the process at the latest.
@@ -307,6 +274,8 @@ pub struct LockedRun {
     pub(crate) tally: SharedTally,
     /// Open entries of which nobody can see what came of them, and why.
     pub(crate) deferred: BTreeMap<u64, Unseen>,
+    /// Edits of the document since the last plan: under the lock nobody else makes any.
+    pub(crate) edits: u64,
 }
 
 impl LockedRun {
@@ -325,19 +294,9 @@ impl LockedRun {
         Ok(resolved)
     }
 
-    pub async fn plan(&self, stack: &StackView) -> Result<Plan, EngineError> {
-        let mut plan = self.run.plan_from(stack, &self.state).await?;
-        for (entry, unseen) in
-            self.state.open.iter().filter_map(|entry| Some((entry, self.deferred.get(&entry.id)?)))
-        {
-            if plan.unknown.iter().all(|known| known.address != entry.address) {
-                let message =
-                    format!("an interrupted run began to {} it: {}", entry.action.as_str(), unseen.what);
-                let (kind, address) = (ProblemKind::Unknown, entry.address.clone());
-                let hint = unseen.hint.clone();
-                plan.unknown.push(Problem { kind, address, message, hint, origin: None });
-            }
-        }
+    pub async fn plan(&mut self, stack: &StackView) -> Result<Plan, EngineError> {
+        let plan = self.run.plan_from(stack, &self.state, &self.deferred, None).await?;
+        self.edits = 0;
         Ok(plan)
     }
 
@@ -351,7 +310,9 @@ impl LockedRun {
         change(&mut self.state.document);
         self.state.document.serial = serial;
         self.state.unfolded = true;
-        self.save().await
+        self.save().await?;
+        self.edits += 1;
+        Ok(())
     }
 
     /// Has the document keep this key of its digests from its next write on.

@@ -201,6 +201,7 @@ mod tests {
             origin: None,
             becomes: None,
             on_change: RestartPolicy::default(),
+            payload: None,
         }
     }
 

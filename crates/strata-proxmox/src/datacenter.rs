@@ -11,11 +11,12 @@ mod firewall;
 mod host;
 mod needs;
 mod network;
-mod notices;
+
 mod own_access;
 mod ownership;
+mod planned;
 mod privileges;
-mod promises;
+mod remarks;
 mod rules;
 mod simple;
 mod standing_access;
@@ -23,10 +24,10 @@ mod storage;
 mod token;
 mod visible;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use futures::stream::{self, StreamExt, TryStreamExt};
-use strata_engine::{Objection, Operation, Outcome, ProviderError, Sighting, Wanted};
+use strata_engine::{Finding, Outcome, ProviderError, Review, Sighting, Wanted};
 use strata_resource::{Kind, Spec};
 
 use self::family::{Family, LiveObject};
@@ -36,10 +37,9 @@ use crate::execute::Work;
 use crate::kinds;
 
 pub(crate) use self::needs::{forbidden_passwords, needs_of};
-pub(crate) use self::notices::notices;
+pub(crate) use self::planned::PlannedPlaces;
 pub(crate) use self::privileges::with_granted;
-pub(crate) use self::promises::Promises;
-pub(crate) use self::standing_access::known_entries;
+pub(crate) use self::remarks::remarks;
 pub use self::token::TokenKeeper;
 pub(crate) use self::token::unready_keepers;
 
@@ -64,16 +64,16 @@ fn family_of(kind: Kind) -> Option<&'static dyn Family> {
     })
 }
 
-/// What would do harm that nobody can make good. `known` are the entries of the access control that are ours.
-pub(crate) async fn objections(
+/// What must hold, since nobody could make good what follows.
+pub(crate) async fn preconditions(
     client: &Client,
-    operations: &[Operation],
-    known: &BTreeSet<String>,
-) -> Result<Vec<Objection>, ProviderError> {
-    let mut found = network::objections(client, operations).await?;
-    found.extend(storage::objections(client, operations).await?);
-    found.extend(standing_access::objections(client, operations, known).await?);
-    found.extend(privileges::objections(client, operations).await?);
+    review: Review<'_>,
+) -> Result<Vec<Finding>, ProviderError> {
+    let operations = review.operations;
+    let mut found = network::preconditions(client, operations).await?;
+    found.extend(storage::preconditions(client, operations).await?);
+    found.extend(standing_access::preconditions(client, review).await?);
+    found.extend(privileges::preconditions(client, operations).await?);
     Ok(found)
 }
 

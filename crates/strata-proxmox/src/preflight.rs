@@ -13,7 +13,7 @@ use strata_engine::{ErrorClass, Operation, ProviderError};
 use self::needs::{Need, needs_of};
 pub(crate) use self::permissions::Permissions;
 use crate::client::Client;
-use crate::datacenter::{self, Promises};
+use crate::datacenter::{self, PlannedPlaces};
 
 /// A privilege of Proxmox, such as `VM.Allocate`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -51,7 +51,7 @@ pub fn required_role(operations: &[Operation]) -> BTreeSet<Privilege> {
 pub(crate) async fn preflight(
     client: &Client,
     operations: &[Operation],
-    promises: &Promises,
+    earlier: &[Operation],
 ) -> Result<Vec<ProviderError>, ProviderError> {
     if operations.is_empty() {
         return Ok(Vec::new());
@@ -68,7 +68,7 @@ pub(crate) async fn preflight(
     let blind = |path: &str| {
         needs.iter().any(|need| need.paths.iter().any(|own| own == path) && !permissions.meet(need))
     };
-    wrong.extend(places::check(client, operations, promises, &blind).await?);
+    wrong.extend(places::check(client, operations, &PlannedPlaces::of(earlier), &blind).await?);
     Ok(wrong)
 }
 

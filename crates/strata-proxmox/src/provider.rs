@@ -1,32 +1,26 @@
 //! The provider: looks, acts and settles, by way of the modules of those names.
 
 use std::collections::BTreeSet;
-use std::sync::{Mutex, PoisonError};
 
 use async_trait::async_trait;
 use strata_engine::{
-    Consequence, Objection, Operation, OperationContext, Outcome, Provider, ProviderError, Sighting, Wanted,
+    Finding, Operation, OperationContext, Outcome, Provider, ProviderError, Review, Sighting, Wanted,
 };
 use strata_state::OpenEntry;
 
 use crate::client::{Client, ConnectError};
-use crate::datacenter::{self, Promises};
 use crate::marked::{self, MarkedGuests};
 use crate::{ProxmoxOptions, execute, media, observe, preflight, review, settle, storages};
 
 /// A Proxmox cluster, as the engine sees it.
 pub struct ProxmoxProvider {
     client: Client,
-    /// What lower layers will have made.
-    promises: Mutex<Promises>,
-    /// Entries of the access control that a look showed to be ours.
-    known: Mutex<BTreeSet<String>>,
 }
 
 impl ProxmoxProvider {
     /// Checks the settings. Nothing is sent yet.
     pub fn connect(options: ProxmoxOptions) -> Result<Self, ConnectError> {
-        Ok(Self { client: Client::new(options)?, promises: Mutex::default(), known: Mutex::default() })
+        Ok(Self { client: Client::new(options)? })
     }
 
     /// The storages that every node sees the same content of. One request.
@@ -66,34 +60,19 @@ impl ProxmoxProvider {
 #[async_trait]
 impl Provider for ProxmoxProvider {
     async fn observe_all(&self, wanted: &[Wanted<'_>]) -> Result<Vec<Sighting>, ProviderError> {
-        let sightings = observe::observe_all(&self.client, wanted).await?;
-        let known = datacenter::known_entries(wanted, &sightings);
-        self.known.lock().unwrap_or_else(PoisonError::into_inner).extend(known);
-        Ok(sightings)
+        observe::observe_all(&self.client, wanted).await
     }
 
-    async fn objections(&self, operations: &[Operation]) -> Result<Vec<Objection>, ProviderError> {
-        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let mut found = datacenter::objections(&self.client, operations, &known).await?;
-        found.extend(review::objections(&self.client, operations).await?);
-        Ok(found)
+    async fn review(&self, review: Review<'_>) -> Result<Vec<Finding>, ProviderError> {
+        review::review(&self.client, review).await
     }
 
-    async fn consequences(&self, operations: &[Operation]) -> Result<Vec<Consequence>, ProviderError> {
-        review::consequences(&self.client, operations).await
-    }
-
-    async fn preflight(&self, operations: &[Operation]) -> Result<Vec<ProviderError>, ProviderError> {
-        let promises = self.promises.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        preflight::preflight(&self.client, operations, &promises).await
-    }
-
-    fn notices(&self, operation: &Operation) -> Vec<String> {
-        datacenter::notices(operation).into_iter().chain(review::notices(operation)).collect()
-    }
-
-    fn promise(&self, operations: &[Operation]) {
-        self.promises.lock().unwrap_or_else(PoisonError::into_inner).extend(operations);
+    async fn preflight(
+        &self,
+        operations: &[Operation],
+        earlier: &[Operation],
+    ) -> Result<Vec<ProviderError>, ProviderError> {
+        preflight::preflight(&self.client, operations, earlier).await
     }
 
     async fn execute(

@@ -6,26 +6,23 @@ mod linked;
 mod members;
 mod removal;
 
-use strata_engine::{Consequence, Objection, Operation, ProviderError};
+use strata_engine::{Finding, ProviderError, Review};
 
 use crate::client::Client;
+use crate::datacenter;
 
-pub(crate) use self::detached::{notices, reattached};
+pub(crate) use self::detached::reattached;
 
-pub(crate) async fn objections(
-    client: &Client,
-    operations: &[Operation],
-) -> Result<Vec<Objection>, ProviderError> {
-    let mut found = detached::objections(operations);
-    found.extend(linked::objections(client, operations).await?);
-    found.extend(members::objections(client, operations).await?);
-    found.extend(removal::objections(client, operations).await?);
+/// Everything that a plan has to say about the operations at a datacenter.
+pub(crate) async fn review(client: &Client, review: Review<'_>) -> Result<Vec<Finding>, ProviderError> {
+    let operations = review.operations;
+    let mut found: Vec<Finding> = operations.iter().flat_map(datacenter::remarks).collect();
+    found.extend(operations.iter().flat_map(detached::remarks));
+    found.extend(removal::remarks(client, operations).await?);
+    found.extend(datacenter::preconditions(client, review).await?);
+    found.extend(detached::preconditions(operations));
+    found.extend(linked::preconditions(client, operations).await?);
+    found.extend(members::preconditions(client, operations).await?);
+    found.extend(removal::preconditions(client, operations).await?);
     Ok(found)
-}
-
-pub(crate) async fn consequences(
-    client: &Client,
-    operations: &[Operation],
-) -> Result<Vec<Consequence>, ProviderError> {
-    removal::consequences(client, operations).await
 }

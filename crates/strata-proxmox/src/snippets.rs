@@ -74,6 +74,7 @@ fn in_place(asked: &Wanted<'_>, volume: &str) -> Observed {
         digest: hex::encode(Sha256::digest(format!("snippets for {volume}"))),
         pending: Vec::new(),
         running: None,
+        evidence: Default::default(),
     }
 }
 
@@ -130,6 +131,7 @@ mod tests {
                 digest: String::new(),
                 pending: Vec::new(),
                 running: None,
+                evidence: Default::default(),
             };
             stand_in(&mut observed, Some(&known), &live(config));
             observed

@@ -53,6 +53,12 @@ impl Address {
     pub fn name(&self) -> &str {
         &self.name
     }
+
+    /// A neighbour: the same but for its name.
+    #[must_use]
+    pub fn named(&self, name: &str) -> Self {
+        Self { name: name.to_owned(), ..self.clone() }
+    }
 }
 
 impl fmt::Display for Address {

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use async_trait::async_trait;
 use sha2::{Digest, Sha256};
 use strata_engine::{
-    ErrorClass, Objection, Observed, Operation, OperationContext, Outcome, Provider, ProviderError, Sighting,
-    Wanted,
+    ErrorClass, Finding, Observed, Operation, OperationContext, Outcome, Provider, ProviderError, Review,
+    Sighting, Wanted,
 };
 use strata_resource::{Address, Lineage, Spec, Value};
 use strata_state::{Action, OpenEntry};
@@ -93,24 +93,27 @@ impl Provider for DatasetProvider {
         futures::future::try_join_all(wanted.iter().map(|one| self.sight(one))).await
     }
 
-    async fn objections(&self, operations: &[Operation]) -> Result<Vec<Objection>, ProviderError> {
+    async fn review(&self, review: Review<'_>) -> Result<Vec<Finding>, ProviderError> {
         let mut found = Vec::new();
-        for operation in operations.iter().filter(|one| one.action == Action::Delete) {
+        for operation in review.operations.iter().filter(|one| one.action == Action::Delete) {
             let name = name_of(&operation.spec)?;
             let Some(dataset) = self.client.dataset(&name).await.map_err(explained)? else { continue };
             if let Some(contents) = self.client.contents(&dataset, &name).await.map_err(explained)? {
-                found.push(Objection {
-                    address: operation.address.clone(),
-                    message: format!("dataset `{name}` would be deleted, and it is not empty: {contents}"),
-                    hint: "move or remove what is in it; `strata state rm` forgets it and leaves it alone"
-                        .to_owned(),
-                });
+                found.push(Finding::precondition(
+                    operation,
+                    format!("dataset `{name}` would be deleted, and it is not empty: {contents}"),
+                    "move or remove what is in it; `strata state rm` forgets it and leaves it alone",
+                ));
             }
         }
         Ok(found)
     }
 
-    async fn preflight(&self, operations: &[Operation]) -> Result<Vec<ProviderError>, ProviderError> {
+    async fn preflight(
+        &self,
+        operations: &[Operation],
+        _: &[Operation],
+    ) -> Result<Vec<ProviderError>, ProviderError> {
         let mut found = Vec::new();
         for operation in operations.iter().filter(|one| one.action == Action::Create) {
             let name = name_of(&operation.spec)?;
@@ -193,6 +196,7 @@ fn observed<'s>(found: &Dataset, name: &DatasetName, asked: impl Iterator<Item =
         digest: hex::encode(hash.finalize()),
         pending: Vec::new(),
         running: None,
+        evidence: Default::default(),
     }
 }
 

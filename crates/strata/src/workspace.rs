@@ -22,12 +22,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use strata_diagnostics::{Color, Diagnostic, Diagnostics, SourceMap, Span};
-use strata_engine::{
-    Action, Limits, LockedRun, Operation, Plan, PlanFile, Problem, ProblemKind, Run, StackView, Step,
-    StepAction,
-};
+use strata_engine::{Action, Limits, LockedRun, Operation, PlanFile, Run, StackView};
 use strata_proxmox::ProxmoxProvider;
-use strata_resource::{Address, Layer, Lineage, Resource, ResourceGraph, Value};
+use strata_resource::{Layer, Lineage, Resource, Value};
 use strata_secret::{DigestKey, Redactor, SecretBytes, SecretString};
 use strata_secrets::{Access, SecretStore};
 use strata_source::settings::state::State;
@@ -82,8 +79,6 @@ pub(crate) struct StackSession {
     pub(crate) run: Run,
     pub(crate) source_digest: String,
     pub(crate) outputs: BTreeMap<String, Value>,
-    /// What the source protects, also where that was never applied.
-    protected: BTreeSet<Address>,
     /// The key of the digests for the state to keep, where it keeps none yet.
     pub(crate) wrapped_key: Option<String>,
     /// It is not in the source any more.
@@ -111,46 +106,6 @@ impl Opening {
 }
 
 impl StackSession {
-    /// A destroy wants nothing of the source, but what the source protects stays protected.
-    pub(crate) fn guard(&self, plan: &mut Plan) {
-        if self.removed {
-            return self.explain_removal(plan);
-        }
-        let removes = |step: &&Step| step.action == StepAction::Delete && !step.replacement;
-        let refused: Vec<Problem> = plan
-            .steps
-            .iter()
-            .filter(removes)
-            .filter(|step| self.protected.contains(&step.address))
-            .map(|step| Problem {
-                kind: ProblemKind::Protected,
-                address: step.address.clone(),
-                message: "it is protected, and the plan would destroy it".to_owned(),
-                hint: "set `protect: false`, apply that, then plan again".to_owned(),
-                origin: step.origin.clone(),
-            })
-            .collect();
-        plan.problems.extend(refused);
-    }
-
-    /// Why everything of a stack goes that only its state knows.
-    fn explain_removal(&self, plan: &mut Plan) {
-        let goes = |step: &&mut Step| {
-            matches!(step.action, StepAction::Delete | StepAction::DeleteFormer | StepAction::Forget)
-        };
-        for step in plan.steps.iter_mut().filter(goes) {
-            step.reasons.insert(0, format!("stack `{}` is not in the source any more", self.name));
-        }
-        for problem in plan.problems.iter_mut().filter(|problem| problem.kind == ProblemKind::Protected) {
-            problem.message = format!(
-                "stack `{}` is not in the source any more, and the plan would destroy it: {}",
-                self.name, problem.message
-            );
-            problem.hint = "put the stack back to keep it; or put it back without the protection, apply that, then remove it again"
-                .to_owned();
-        }
-    }
-
     /// Everything that Proxmox can be asked for its resources: made from nothing, changed, destroyed.
     pub(crate) fn whole_life(&self) -> Vec<Operation> {
         let actions = [Action::Create, Action::Update, Action::Delete];
@@ -165,6 +120,7 @@ impl StackSession {
             changes: Vec::new(),
             restart: true,
             replacement: false,
+            payload: None,
         };
         self.view
             .graph
@@ -358,15 +314,6 @@ impl<'c> Workspace<'c> {
         Ok(locked)
     }
 
-    /// Who works on a state right now, where a plan found operations open.
-    pub(crate) async fn at_work(&self, key: &str, plan: &Plan) -> Result<Option<String>, CommandError> {
-        if plan.open.is_empty() {
-            return Ok(None);
-        }
-        let holder = self.store()?.holder(key).await?;
-        Ok(holder.filter(|holder| !holder.is_gone()).map(|holder| holder.to_string()))
-    }
-
     /// The stacks that the arguments select and that Strata makes itself, ready to be planned.
     pub(crate) async fn open(
         &self,
@@ -424,7 +371,7 @@ impl<'c> Workspace<'c> {
             let mut blueprint = self.draw(stack, targets.shared_storages(), bundle.as_ref())?;
             let planned = blueprint.cluster.take().zip(bundle).zip(stack.cluster());
             let resources = blueprint.graph.iter().filter(|resource| destroy && resource.protect);
-            let protected = resources.map(|resource| resource.address.clone()).collect();
+            view.protected = resources.map(|resource| resource.address.clone()).collect();
             let mut outputs = BTreeMap::new();
             let keyed = blueprint.graph.iter().any(|resource| resource.spec.values().any(Value::has_secret));
             let (key, wrapped_key) = match keyed {
@@ -466,7 +413,6 @@ impl<'c> Workspace<'c> {
                 run: self.run(own_targets, key)?,
                 source_digest: self.source_digest(stack),
                 outputs,
-                protected,
                 wrapped_key,
                 removed: false,
                 cluster,
@@ -559,7 +505,7 @@ impl<'c> Workspace<'c> {
     }
 
     fn empty_view(&self, stack: &EffectiveStack) -> Result<StackView, CommandError> {
-        Ok(StackView { key: key(stack), lineage: self.lineage(stack)?, graph: ResourceGraph::default() })
+        Ok(StackView::empty(key(stack), self.lineage(stack)?))
     }
 
     fn run(&self, targets: Targets, key: Option<DigestKey>) -> Result<Run, CommandError> {

@@ -1,4 +1,31 @@
-use crate::testing::{cluster, node};
+use std::collections::BTreeSet;
+
+use async_trait::async_trait;
+use strata_engine::{OperationContext, ProviderError};
+use strata_resource::Address;
+use strata_state::Action;
+
+use crate::testing::{cluster, node, operation};
+
+/// A run in which these did not come up.
+struct GivenUp(BTreeSet<Address>);
+
+#[async_trait]
+impl OperationContext for GivenUp {
+    fn before_write(&self) -> Result<(), ProviderError> {
+        Ok(())
+    }
+
+    async fn task_started(&self, _: &str) -> Result<(), ProviderError> {
+        Ok(())
+    }
+
+    fn progress(&self, _: &str) {}
+
+    fn given_up(&self, address: &Address) -> bool {
+        self.0.contains(address)
+    }
+}
 
 fn addresses(nodes: &[super::NodePlace]) -> Vec<(&str, &str)> {
     nodes.iter().map(|node| (node.name.as_str(), node.address.as_str())).collect()
@@ -26,12 +53,13 @@ fn nodes_are_those_of_the_source_and_of_the_state_where_they_answer() {
 #[test]
 fn there_is_no_control_plane_when_each_was_given_up() {
     let lab = cluster(|_| {});
-    for name in ["cp-1", "w-1", "cp-2"] {
-        lab.gave_up(name);
-        assert!(!lab.has_no_control_plane());
-    }
-    lab.gave_up("cp-3");
-    assert!(lab.has_no_control_plane());
+    let machine = operation(Action::Create, "lab/machine/w-2", &[]).address;
+    let without = |names: &[&str]| {
+        let given_up = names.iter().map(|name| machine.named(name)).collect();
+        lab.has_no_control_plane(&machine, &GivenUp(given_up))
+    };
+    assert!(!without(&["cp-1", "w-1", "cp-2"]));
+    assert!(without(&["cp-1", "w-1", "cp-2", "cp-3"]));
 }
 
 /// Where somebody said that etcd begins again, there is none to look after until one is seen.

@@ -10,7 +10,8 @@ async fn only_what_has_a_vm_goes_without_its_keys() {
         operation(Action::Delete, "lab/machine/metal", &[]),
         operation(Action::Delete, "lab/bootstrap/lab", &[]),
     ];
-    let found = gone.objections(&operations).await.unwrap_or_default();
+    let live = std::collections::BTreeMap::new();
+    let found = gone.review(Review { operations: &operations, live: &live }).await.unwrap_or_default();
     let found: Vec<String> = found.iter().map(|one| one.address.to_string()).collect();
     assert_eq!(found, ["lab/machine/metal"]);
 }

@@ -1,7 +1,7 @@
 use strata_engine::Observed;
 
 use super::*;
-use crate::testing::{change, cluster, config, observed, operation, recorded, spec};
+use crate::testing::{Nodes, change, cluster, config, observed, operation, recorded, spec};
 
 const LIVE: &str = "machine: {type: controlplane}
 cluster:
@@ -10,11 +10,13 @@ cluster:
 
 /// What is refused when `nodes` have what is live and are asked for the wanted configuration.
 fn refused(cluster: &Cluster, live: &[(&str, &str)], operations: &[Operation]) -> Vec<(String, String)> {
-    let seen = live.iter().map(|(name, text)| ((*name).to_owned(), config(text))).collect();
-    *cluster.seen.lock().unwrap_or_else(PoisonError::into_inner) = seen;
-    let found = objections(cluster, operations).into_iter();
+    let seen = live.iter().fold(Nodes::none(), |seen, (name, text)| seen.with(name, config(text), false));
+    let found = preconditions(seen.review(cluster, operations)).into_iter();
     found
-        .map(|one| (one.address.to_string(), one.message.split(" cannot").next().unwrap_or("").to_owned()))
+        .map(|one| {
+            let message = one.refusal().unwrap_or_default();
+            (one.address.to_string(), message.split(" cannot").next().unwrap_or_default().to_owned())
+        })
         .collect()
 }
 

@@ -2,7 +2,7 @@ use serde_json::{Value as Json, json};
 use strata_resource::{Lineage, ResourceGraph, RestartPolicy, Stage};
 
 use super::*;
-use crate::planner::{PlanRequest, make_plan};
+use crate::planner::PlanRequest;
 use crate::{Live, Observed, Sighting};
 
 fn spec(json: Json) -> Spec {
@@ -29,7 +29,14 @@ fn resource(name: &str, json: Json) -> Resource {
 
 fn seen(json: Json, facts: Json) -> Sighting {
     let (digest, pending) = ("d".to_owned(), Vec::new());
-    Sighting::Ours(Observed { spec: spec(json), facts: spec(facts), digest, pending, running: None })
+    Sighting::Ours(Observed {
+        spec: spec(json),
+        facts: spec(facts),
+        digest,
+        pending,
+        running: None,
+        evidence: Default::default(),
+    })
 }
 
 /// A repository of VMs `vmid` 1 to 7 with `notes: wanted`, all of them promised by somebody who built them, at what is live.
@@ -64,8 +71,7 @@ fn surveyed() -> Adoption {
     for resource in graph.iter().filter(|resource| !state.resources.contains_key(&resource.address)) {
         trial.resources.insert(resource.address.clone(), on_trial(resource, &proofs[&resource.address]));
     }
-    let plan =
-        make_plan(&PlanRequest { graph: &graph, state: &trial, open: &[], lineage: &lineage, live: &live });
+    let plan = PlanRequest::of(&graph, &trial, &lineage, &live).plan();
     let mut adoption = Adoption::default();
     adoption.judge(&plan, &trial, &state, &proofs);
     adoption

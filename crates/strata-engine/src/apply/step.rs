@@ -10,7 +10,7 @@ use strata_state::{
     Action, Effect, JournalRecord, LockedState, OpenEntry, StateDocument, StateResource, StoreError,
 };
 
-use super::StepEffect;
+use super::{GivenUp, StepEffect};
 use crate::events::Event;
 use crate::journal::{Batch, JournalWriter};
 use crate::plan::{Step, StepAction};
@@ -65,6 +65,7 @@ pub(super) struct Worker<'a> {
     pub(super) stop: StopSignal,
     pub(super) operation: Operation,
     pub(super) writes: Writes,
+    pub(super) given_up: GivenUp,
     /// The state of this address alone, as it was when the step began. Steps of one address never run side by side.
     pub(super) document: StateDocument,
 }
@@ -197,6 +198,10 @@ impl OperationContext for Worker<'_> {
     async fn task_started(&self, task: &str) -> Result<(), ProviderError> {
         let record = JournalRecord::Task { id: self.entry.id, task: task.to_owned() };
         self.journal.append(record).await.map_err(journal_failed)
+    }
+
+    fn given_up(&self, address: &Address) -> bool {
+        self.given_up.contains(address)
     }
 
     fn stopping(&self) -> bool {

@@ -1,14 +1,18 @@
 use strata_resource::{Address, Lineage};
 
 use super::*;
-use crate::plan::{Problem, ProblemKind};
+use crate::plan::{PlanContent, Problem, ProblemKind};
 
 fn address() -> Address {
     crate::test_kinds::address("s/vm/web")
 }
 
 fn plan(live: Option<&str>, unknown: Vec<Problem>) -> Plan {
-    Plan {
+    Plan::new(content(live, unknown))
+}
+
+fn content(live: Option<&str>, unknown: Vec<Problem>) -> PlanContent {
+    PlanContent {
         key: "dev/s".to_owned(),
         lineage: Lineage::derive("r", "dev/s"),
         serial: 1,
@@ -46,6 +50,6 @@ fn a_plan_is_stale_when_anything_that_it_saw_moved() {
     assert_eq!(same, [""; 0], "it was told when the plan was reviewed");
     let new = moved(plan(None, vec![hidden("x")]), &plan(None, vec![hidden("y")]));
     assert_eq!(new, ["`s/vm/web`: y"]);
-    let other = Plan { unchanged: 1, ..plan(None, Vec::new()) };
+    let other = Plan::new(PlanContent { unchanged: 1, ..content(None, Vec::new()) });
     assert_eq!(moved(plan(None, Vec::new()), &other), ["the same source now gives another plan"]);
 }

@@ -82,7 +82,7 @@ mod tests {
     use strata_state::{StateDocument, StateResource};
 
     use crate::plan::{Plan, ProblemKind, StepAction};
-    use crate::planner::{PlanRequest, make_plan};
+    use crate::planner::PlanRequest;
     use crate::{Live, Observed, Sighting};
 
     fn address(text: &str) -> Address {
@@ -145,7 +145,7 @@ mod tests {
         fn plan(&self) -> Plan {
             let lineage = Lineage::derive("r", "dev/lab");
             let (graph, state, live) = (&self.graph, &self.state, &self.live);
-            let plan = make_plan(&PlanRequest { graph, state, open: &[], lineage: &lineage, live });
+            let plan = PlanRequest::of(graph, state, &lineage, live).plan();
             assert_eq!(plan.lint(), Vec::<String>::new());
             plan
         }
@@ -159,6 +159,7 @@ mod tests {
             digest: String::new(),
             pending: Vec::new(),
             running: None,
+            evidence: Default::default(),
         })
     }
 

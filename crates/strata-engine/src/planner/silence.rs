@@ -7,7 +7,7 @@ use strata_state::StateResource;
 
 use super::{PlanRequest, Planner};
 use crate::plan::{Problem, ProblemKind, StepAction};
-use crate::{Observed, Sighting};
+use crate::{Evidence, Observed, Sighting};
 
 /// Stands for the digest of what could not be looked at.
 pub(super) const SILENT: &str = "silent";
@@ -107,6 +107,7 @@ impl Planner<'_> {
             digest: SILENT.to_owned(),
             pending: Vec::new(),
             running: None,
+            evidence: Evidence::default(),
         };
         let mut step = self.removal(address, recorded, last_known, StepAction::Delete);
         step.reasons.push(format!("{what}: it is removed without its help"));

@@ -37,6 +37,7 @@ impl Planner<'_> {
             origin: resource.origin.clone(),
             becomes: Some(becomes),
             on_change: resource.on_change,
+            payload: None,
         }
     }
 
@@ -59,6 +60,7 @@ impl Planner<'_> {
             origin: None,
             becomes: None,
             on_change: RestartPolicy::default(),
+            payload: None,
         }
     }
 

@@ -12,7 +12,7 @@ use serde_json::{Value as Json, json};
 use strata_resource::{Address, Lineage, Resource, ResourceGraph, RestartPolicy, Spec, Stage};
 use strata_state::{StateDocument, StateResource};
 
-use super::{PlanRequest, make_plan};
+use super::PlanRequest;
 use crate::plan::{Plan, ProblemKind, Step, StepAction};
 use crate::{Live, Observed, Sighting, Unseen};
 
@@ -32,7 +32,14 @@ fn spec(json: Json) -> Spec {
 
 fn observed(json: Json) -> Observed {
     let digest = "digest".to_owned();
-    Observed { spec: spec(json), facts: Spec::new(), digest, pending: Vec::new(), running: None }
+    Observed {
+        spec: spec(json),
+        facts: Spec::new(),
+        digest,
+        pending: Vec::new(),
+        running: None,
+        evidence: Default::default(),
+    }
 }
 
 fn seen(json: Json) -> Sighting {
@@ -103,7 +110,7 @@ impl Table {
     fn plan(&self) -> Plan {
         let lineage = Lineage::derive("r", "dev/s");
         let (graph, state, live) = (&self.graph, &self.state, &self.live);
-        let plan = make_plan(&PlanRequest { graph, state, open: &[], lineage: &lineage, live });
+        let plan = PlanRequest::of(graph, state, &lineage, live).plan();
         assert_eq!(plan.lint(), Vec::<String>::new());
         plan
     }

@@ -38,7 +38,14 @@ fn state(known: &[(&str, StateResource)]) -> StateDocument {
 
 fn ours(facts: Json) -> Sighting {
     let (digest, pending) = (String::new(), Vec::new());
-    Sighting::Ours(Observed { spec: Spec::new(), facts: spec(facts), digest, pending, running: None })
+    Sighting::Ours(Observed {
+        spec: Spec::new(),
+        facts: spec(facts),
+        digest,
+        pending,
+        running: None,
+        evidence: Default::default(),
+    })
 }
 
 fn decided(entry: &OpenEntry, sighting: Sighting, document: &StateDocument) -> (Effect, Resolution) {

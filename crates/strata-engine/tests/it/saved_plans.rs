@@ -132,9 +132,9 @@ async fn a_file_that_was_changed_is_refused() {
     }
     // Whoever also mends the digest is found out by the plan of now.
     let mut forged: PlanFile = serde_json::from_str(&text).unwrap();
-    let mut plan = forged.stacks.remove(0).plan;
-    plan.steps[0].reasons.push("forged".into());
-    forged.push("web", DIGEST, plan);
+    let mut plan = serde_json::to_value(forged.stacks.remove(0).plan).unwrap();
+    plan["steps"][0]["reasons"] = json!(["forged"]);
+    forged.push("web", DIGEST, serde_json::from_value(plan).unwrap());
     let forged = PlanFile::parse(&serde_json::to_vec(&forged).unwrap()).unwrap();
     assert_eq!(moved(&world, &forged, &changed()).await, ["the same source now gives another plan"]);
 }

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use strata_engine::{
-    Action, ApplyOptions, ErrorClass, Event, Objection, OpenEntry, Operation, OperationContext, Outcome,
-    ProblemKind, Provider, ProviderError, Run, Sighting, StopSignal, Wanted,
+    Action, ApplyOptions, ErrorClass, Event, Finding, OpenEntry, Operation, OperationContext, Outcome,
+    ProblemKind, Provider, ProviderError, Review, Run, Sighting, StopSignal, Wanted,
 };
 
 use crate::world::{Process, Source, World, owner};
@@ -23,18 +23,12 @@ impl Provider for Waiter {
         Ok(wanted.iter().map(|_| Sighting::Absent).collect())
     }
 
-    async fn objections(&self, operations: &[Operation]) -> Result<Vec<Objection>, ProviderError> {
-        let made = operations.iter().filter(|one| self.objects && one.action == Action::Create);
-        Ok(made
-            .map(|one| Objection {
-                address: one.address.clone(),
-                message: "it would do harm".to_owned(),
-                hint: "leave it".to_owned(),
-            })
-            .collect())
+    async fn review(&self, review: Review<'_>) -> Result<Vec<Finding>, ProviderError> {
+        let made = review.operations.iter().filter(|one| self.objects && one.action == Action::Create);
+        Ok(made.map(|one| Finding::precondition(one, "it would do harm", "leave it")).collect())
     }
 
-    async fn preflight(&self, _: &[Operation]) -> Result<Vec<ProviderError>, ProviderError> {
+    async fn preflight(&self, _: &[Operation], _: &[Operation]) -> Result<Vec<ProviderError>, ProviderError> {
         Ok(Vec::new())
     }
 
@@ -102,7 +96,7 @@ async fn an_objection_is_a_problem_of_the_plan() {
     let plan = run(&world, Waiter { first: false, objects: true }).plan(&two().stack()).await.unwrap();
     let problems: Vec<_> =
         plan.problems.iter().map(|problem| (problem.kind, problem.address.name())).collect();
-    assert_eq!(problems, [(ProblemKind::Harmful, "debian"), (ProblemKind::Harmful, "fedora")]);
+    assert_eq!(problems, [(ProblemKind::Precondition, "debian"), (ProblemKind::Precondition, "fedora")]);
     assert_eq!(
         (plan.problems[0].message.as_str(), plan.problems[0].hint.as_str()),
         ("it would do harm", "leave it")

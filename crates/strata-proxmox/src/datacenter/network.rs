@@ -24,8 +24,8 @@ use crate::api::{Params, encode_path_part};
 use crate::client::{CallError, Client};
 use crate::execute::{Call, StepError, Work};
 
-pub(super) use self::guard::notice;
-pub(crate) use self::guard::objections;
+pub(crate) use self::guard::preconditions;
+pub(super) use self::guard::remark;
 
 pub(super) struct Networks;
 pub(super) static NETWORK: Networks = Networks;
@@ -452,6 +452,7 @@ pub(super) fn judge(wanted: &Wanted<'_>, live: Option<&LiveObject>) -> Sighting 
         digest: live.digest.clone(),
         pending: Vec::new(),
         running: None,
+        evidence: Default::default(),
     })
 }
 

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use strata_engine::{Objection, Operation};
+use strata_engine::{Finding, Operation};
 use strata_resource::{Spec, Value};
 use strata_state::Action;
 
@@ -23,18 +23,20 @@ struct Own<'a> {
     roles: BTreeSet<&'a str>,
 }
 
-pub(super) fn objections(
+pub(super) fn preconditions(
     identity: &str,
     standing: &StandingAccess,
     operations: &[Operation],
-) -> Vec<Objection> {
+) -> Vec<Finding> {
     let own = Own::new(identity, standing);
     let harmful = operations.iter().filter_map(|operation| Some((operation, own.harm(operation)?)));
     harmful
-        .map(|(operation, harm)| Objection {
-            address: operation.address.clone(),
-            message: format!("this run works with `{identity}`, and the plan would {harm}"),
-            hint: "give the target another `token` for this run, or leave this out of it".to_owned(),
+        .map(|(operation, harm)| {
+            Finding::precondition(
+                operation,
+                format!("this run works with `{identity}`, and the plan would {harm}"),
+                "give the target another `token` for this run, or leave this out of it",
+            )
         })
         .collect()
 }
@@ -195,16 +197,18 @@ mod tests {
                 digest: String::new(),
                 pending: Vec::new(),
                 running: None,
+                evidence: Default::default(),
             }),
             changes: if action == Action::Update { vec![change] } else { Vec::new() },
             restart: false,
             replacement: false,
+            payload: None,
         }
     }
 
     fn told(action: Action, address: &str, wanted: serde_json::Value, field: &str) -> Option<String> {
-        let found = objections(OWN, &standing(), &[operation(action, address, wanted, field)]);
-        found.into_iter().next().map(|objection| objection.message)
+        let found = preconditions(OWN, &standing(), &[operation(action, address, wanted, field)]);
+        found.first().and_then(Finding::refusal).map(str::to_owned)
     }
 
     #[test]

@@ -23,6 +23,7 @@ pub(super) fn judge(family: &dyn Family, wanted: &Wanted<'_>, live: Option<&Live
         digest: live.digest.clone(),
         pending: Vec::new(),
         running: None,
+        evidence: Default::default(),
     })
 }
 

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Deserialize;
-use strata_engine::{Objection, Operation, ProviderError};
+use strata_engine::{Finding, Operation, ProviderError};
 use strata_resource::{Spec, Value};
 use strata_state::Action;
 
@@ -40,10 +40,10 @@ fn wanted(spec: &Spec) -> BTreeSet<String> {
 }
 
 /// Privileges that this version does not know: an apply would be refused.
-pub(super) async fn objections(
+pub(super) async fn preconditions(
     client: &Client,
     operations: &[Operation],
-) -> Result<Vec<Objection>, ProviderError> {
+) -> Result<Vec<Finding>, ProviderError> {
     let is_role = |operation: &&Operation| {
         operation.address.kind() == kinds::ROLE && operation.action != Action::Delete
     };
@@ -64,14 +64,11 @@ pub(super) async fn objections(
                 return None;
             }
             let named: Vec<String> = unknown.iter().map(|privilege| format!("`{privilege}`")).collect();
-            Some(Objection {
-                address: operation.address.clone(),
-                message: format!(
-                    "this version of Proxmox VE does not know the privilege {}",
-                    named.join(", ")
-                ),
-                hint: "take it out of the role; `pveum role list` shows those that there are".to_owned(),
-            })
+            Some(Finding::precondition(
+                operation,
+                format!("this version of Proxmox VE does not know the privilege {}", named.join(", ")),
+                "take it out of the role; `pveum role list` shows those that there are",
+            ))
         })
         .collect())
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use strata_engine::{Objection, Operation, ProviderError, Sighting, Wanted};
+use strata_engine::{Finding, Operation, ProviderError, Review};
 use strata_resource::{Kind, Spec};
 use strata_state::Action;
 
@@ -39,22 +39,18 @@ impl StandingAccess {
     }
 }
 
-/// The entries of the access control that the source or a state knows, as a look at them showed.
-pub(crate) fn known_entries(wanted: &[Wanted<'_>], sightings: &[Sighting]) -> Vec<String> {
-    let both = wanted.iter().zip(sightings);
-    both.filter(|(wanted, sighting)| {
-        wanted.address.kind() == kinds::ACL && matches!(sighting, Sighting::Ours(_))
-    })
-    .filter_map(|(wanted, _)| acl::ACL.key(wanted.spec))
-    .collect()
+/// The entries of the access control that the source or the state knows, as a look at them showed.
+fn known_entries(review: Review<'_>) -> BTreeSet<String> {
+    let entries = review.observed().filter(|(address, _)| address.kind() == kinds::ACL);
+    entries.filter_map(|(_, observed)| acl::ACL.key(&observed.spec)).collect()
 }
 
 /// What of the operations would take access from somebody who was not meant.
-pub(super) async fn objections(
+pub(super) async fn preconditions(
     client: &Client,
-    operations: &[Operation],
-    known: &BTreeSet<String>,
-) -> Result<Vec<Objection>, ProviderError> {
+    review: Review<'_>,
+) -> Result<Vec<Finding>, ProviderError> {
+    let operations = review.operations;
     let concerns = |operation: &Operation| {
         let kind = operation.address.kind();
         matches!(kind, kinds::ROLE | kinds::GROUP | kinds::USER | kinds::TOKEN | kinds::ACL)
@@ -65,9 +61,9 @@ pub(super) async fn objections(
     }
     let standing = StandingAccess::read(client).await;
     let standing = standing.map_err(|error| error.explain("look who has which access"))?;
-    let mut found = own_access::objections(client.identity(), &standing, operations);
+    let mut found = own_access::preconditions(client.identity(), &standing, operations);
     found.extend(fallen(&standing, operations));
-    found.extend(token::objections(&standing, operations, known));
+    found.extend(token::preconditions(&standing, operations, &known_entries(review)));
     Ok(found)
 }
 
@@ -100,7 +96,7 @@ impl Going<'_> {
 }
 
 /// Proxmox deletes with an object whatever refers to it, without a word.
-fn fallen(standing: &StandingAccess, operations: &[Operation]) -> Vec<Objection> {
+fn fallen(standing: &StandingAccess, operations: &[Operation]) -> Vec<Finding> {
     let going = &Going { operations };
     let deletes = operations.iter().filter(|operation| operation.action == Action::Delete);
     deletes
@@ -138,13 +134,15 @@ fn fallen(standing: &StandingAccess, operations: &[Operation]) -> Vec<Objection>
                 }
                 _ => return None,
             };
-            (!falls.is_empty()).then(|| Objection {
-                address: operation.address.clone(),
-                message: format!(
-                    "with the {what} Proxmox would drop what the plan says nothing of: {}",
-                    falls.join(", ")
-                ),
-                hint: "take that away first, or leave this in the source".to_owned(),
+            (!falls.is_empty()).then(|| {
+                Finding::precondition(
+                    operation,
+                    format!(
+                        "with the {what} Proxmox would drop what the plan says nothing of: {}",
+                        falls.join(", ")
+                    ),
+                    "take that away first, or leave this in the source",
+                )
             })
         })
         .collect()

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use async_trait::async_trait;
-use strata_engine::{Objection, Operation, ProviderError};
+use strata_engine::{Finding, Operation, ProviderError};
 use strata_resource::{Kind, Spec, Value};
 use strata_state::Action;
 
@@ -49,10 +49,10 @@ pub(super) static STORAGE: Simple = Simple {
 };
 
 /// A definition takes along what nobody can give back: keys that only Proxmox has, and what others may do there.
-pub(super) async fn objections(
+pub(super) async fn preconditions(
     client: &Client,
     operations: &[Operation],
-) -> Result<Vec<Objection>, ProviderError> {
+) -> Result<Vec<Finding>, ProviderError> {
     let of = |kind: Kind| {
         let goes = move |operation: &&Operation| {
             operation.action == Action::Delete && operation.address.kind() == kind
@@ -69,7 +69,7 @@ pub(super) async fn objections(
     for operation in of(kinds::STORAGE) {
         let name = spec_text(&operation.spec, "storage");
         let mut object = |message: String, hint: &str| {
-            found.push(Objection { address: operation.address.clone(), message, hint: hint.to_owned() });
+            found.push(Finding::precondition(operation, message, hint));
         };
         if let Some(key) = storages.get(name).and_then(key_of) {
             object(

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use async_trait::async_trait;
 use http::Method;
 use serde::Deserialize;
-use strata_engine::{ErrorClass, Objection, Operation, Outcome, ProviderError};
+use strata_engine::{ErrorClass, Finding, Operation, Outcome, ProviderError};
 use strata_resource::{Spec, Value};
 use strata_secret::SecretString;
 use strata_state::Action;
@@ -236,11 +236,11 @@ async fn grant_again(work: &Work<'_>, entry: &Spec) -> Result<(), ProviderError>
 }
 
 /// Tokens that are not made anew: somebody else's, and those with permissions that nobody could give again after a dead run.
-pub(super) fn objections(
+pub(super) fn preconditions(
     standing: &StandingAccess,
     operations: &[Operation],
     known: &BTreeSet<String>,
-) -> Vec<Objection> {
+) -> Vec<Finding> {
     let remade = operations
         .iter()
         .filter(|operation| operation.address.kind() == kinds::TOKEN && is_remade(operation));
@@ -267,7 +267,7 @@ pub(super) fn objections(
                 );
                 (message, "put that into `acl` with `adopt: true`, or take it away in Proxmox")
             };
-            Some(Objection { address: operation.address.clone(), message, hint: hint.to_owned() })
+            Some(Finding::precondition(operation, message, hint))
         })
         .collect()
 }

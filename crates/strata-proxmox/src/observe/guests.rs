@@ -250,7 +250,7 @@ pub(crate) fn observed_guest(
         facts.insert("firewall_digest".to_owned(), Value::Text(firewall.digest()));
         spec.insert("firewall".to_owned(), firewall.into_spec());
     }
-    Observed { spec, facts, digest, pending: decoded.pending, running: live }
+    Observed { spec, facts, digest, pending: decoded.pending, running: live, evidence: Default::default() }
 }
 
 /// What the server made up about a guest.

@@ -252,7 +252,14 @@ fn observed(wanted: &Wanted<'_>, row: &ContentRow, size: i64) -> Observed {
         spec.insert("vmid".to_owned(), vmid.clone());
     }
     let digest = hex::encode(Sha256::digest(format!("{} {size}", row.volid)));
-    Observed { spec, facts: volume_facts(size), digest, pending: Vec::new(), running: None }
+    Observed {
+        spec,
+        facts: volume_facts(size),
+        digest,
+        pending: Vec::new(),
+        running: None,
+        evidence: Default::default(),
+    }
 }
 
 pub(crate) fn volume_facts(size: i64) -> Spec {

@@ -295,6 +295,7 @@ mod tests {
             changes: Vec::new(),
             restart: false,
             replacement: false,
+            payload: None,
         }
     }
 

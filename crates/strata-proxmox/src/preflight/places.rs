@@ -10,7 +10,7 @@ use super::needs::bridges_in;
 use crate::api::{NetworkRow, NodeRow, Params, PoolRow, StorageRow};
 use crate::client::{CallError, Client};
 use crate::codec::{GuestKind, storage_of};
-use crate::datacenter::Promises;
+use crate::datacenter::PlannedPlaces;
 use crate::kinds;
 
 /// Storages that take the whole size at once; elsewhere a disk takes only what is written to it.
@@ -35,7 +35,7 @@ struct Places<'a> {
 pub(super) async fn check(
     client: &Client,
     operations: &[Operation],
-    promises: &Promises,
+    planned: &PlannedPlaces,
     blind: &(dyn Fn(&str) -> bool + Sync),
 ) -> Result<Vec<ProviderError>, ProviderError> {
     let places = Places::of(operations);
@@ -68,13 +68,13 @@ pub(super) async fn check(
         }
     }
     for node in online {
-        wrong.extend(check_storages(client, &places, node, promises, blind).await?);
-        wrong.extend(check_bridges(client, &places, node, promises, blind).await?);
+        wrong.extend(check_storages(client, &places, node, planned, blind).await?);
+        wrong.extend(check_bridges(client, &places, node, planned, blind).await?);
     }
     if !places.pools.is_empty() {
         let rows: Vec<PoolRow> = client.get("/pools", Params::new()).await.map_err(failed)?;
         for (pool, address) in &places.pools {
-            let there = rows.iter().any(|row| row.poolid == *pool) || promises.has_pool(pool);
+            let there = rows.iter().any(|row| row.poolid == *pool) || planned.has_pool(pool);
             if !there && !blind(&format!("/pool/{pool}")) {
                 let text = format!("there is no pool `{pool}`, or we may not see it");
                 wrong.push(missing(address, "pool", text, &names(&rows, |row| &row.poolid)));
@@ -88,7 +88,7 @@ async fn check_storages(
     client: &Client,
     places: &Places<'_>,
     node: &str,
-    promises: &Promises,
+    planned: &PlannedPlaces,
     blind: &(dyn Fn(&str) -> bool + Sync),
 ) -> Result<Vec<ProviderError>, ProviderError> {
     let asked: Vec<_> = places.storages.iter().filter(|((on, _), _)| *on == node).collect();
@@ -105,14 +105,14 @@ async fn check_storages(
         }
         let Some((_, address)) = asked.contents.first_key_value() else { continue };
         let Some(row) = rows.iter().find(|row| row.storage == *storage) else {
-            if promises.has_storage(storage) {
+            if planned.has_storage(storage) {
                 continue;
             }
             let text = format!("there is no storage `{storage}` on `{node}`, or we may not see it");
             wrong.push(missing(address, "storage", text, &names(&rows, |row| &row.storage)));
             continue;
         };
-        wrong.extend(check_storage(row, node, asked, promises, address));
+        wrong.extend(check_storage(row, node, asked, planned, address));
     }
     Ok(wrong)
 }
@@ -121,12 +121,12 @@ fn check_storage(
     row: &StorageRow,
     node: &str,
     asked: &Asked<'_>,
-    promises: &Promises,
+    planned: &PlannedPlaces,
     address: &Address,
 ) -> Vec<ProviderError> {
     let storage = &row.storage;
     let refuse = |address: &Address, text: String| error(ErrorClass::Missing, address, "storage", text);
-    if promises.has_storage(storage) && !(row.enabled && row.active) {
+    if planned.has_storage(storage) && !(row.enabled && row.active) {
         // It is about to be switched on.
         return Vec::new();
     }
@@ -138,7 +138,7 @@ fn check_storage(
     }
     let mut wrong = Vec::new();
     for (content, address) in &asked.contents {
-        if !row.content.split(',').any(|has| has == *content) && !promises.takes(storage, content) {
+        if !row.content.split(',').any(|has| has == *content) && !planned.takes(storage, content) {
             let text = format!("the storage `{storage}` on `{node}` does not take {}", spoken(content));
             wrong.push(refuse(address, text).hint(format!(
                 "it takes {}; add `{content}` to its content, or choose another storage",
@@ -178,7 +178,7 @@ async fn check_bridges(
     client: &Client,
     places: &Places<'_>,
     node: &str,
-    promises: &Promises,
+    planned: &PlannedPlaces,
     blind: &(dyn Fn(&str) -> bool + Sync),
 ) -> Result<Vec<ProviderError>, ProviderError> {
     let asked: Vec<_> = places.bridges.iter().filter(|((on, _), _)| *on == node).collect();
@@ -190,7 +190,7 @@ async fn check_bridges(
     let rows = rows.map_err(|error| error.explain(&format!("list the bridges of `{node}`")))?;
     let missing_ones = asked.into_iter().filter(|((_, bridge), _)| {
         !rows.iter().any(|row| row.iface == *bridge)
-            && !promises.has_interface(node, bridge)
+            && !planned.has_interface(node, bridge)
             && !blind(&format!("/sdn/zones/localnetwork/{bridge}"))
     });
     Ok(missing_ones

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use strata_engine::{Objection, Operation};
+use strata_engine::{Finding, Operation};
 use strata_resource::{FieldChange, Spec, Value};
 use strata_state::{Action, StateResource};
 
@@ -71,11 +71,11 @@ pub(crate) fn reattached(recorded: Option<&StateResource>, live: &LiveConfig) ->
         .collect()
 }
 
-pub(super) fn objections(operations: &[Operation]) -> Vec<Objection> {
+pub(super) fn preconditions(operations: &[Operation]) -> Vec<Finding> {
     operations.iter().flat_map(|operation| lost(operation).into_iter().chain(renamed(operation))).collect()
 }
 
-fn lost(operation: &Operation) -> Vec<Objection> {
+fn lost(operation: &Operation) -> Vec<Finding> {
     let observed = operation.observed.as_ref().map(|observed| &observed.facts);
     let (unused, attached) = (texts(observed, "unused"), text_map(observed, "volumes"));
     let known = known_volumes(operation.recorded.as_ref());
@@ -105,13 +105,13 @@ fn lost(operation: &Operation) -> Vec<Objection> {
                 format!("attach it as `{key}` by hand; {anew}"),
             ),
         };
-        Some(Objection { address: operation.address.clone(), message, hint })
+        Some(Finding::precondition(operation, message, hint))
     };
     missing(operation).into_iter().filter_map(object).collect()
 }
 
 /// A disk that leaves one slot and one of the same size that comes in another look like one disk that was renamed.
-fn renamed(operation: &Operation) -> Vec<Objection> {
+fn renamed(operation: &Operation) -> Vec<Finding> {
     let size = |value: &Option<Value>| value.as_ref()?.as_map()?.get("size")?.as_int();
     let leaves = |change: &&FieldChange| change.after.is_none() && volume_key(&change.path).is_some();
     let Some(recorded) = operation.recorded.as_ref() else { return Vec::new() };
@@ -123,36 +123,32 @@ fn renamed(operation: &Operation) -> Vec<Objection> {
                 let same = size(&former.before) == size(&change.after);
                 same && size(&change.after).is_some()
             })?;
-            Some(Objection {
-                address: operation.address.clone(),
-                message: format!(
+            Some(Finding::precondition(operation, format!(
                     "`{}` leaves and `{}` of the same size comes: renamed in the source, its data would stay behind and an empty disk take its place",
                     former.path, change.path
-                ),
-                hint: format!(
+                ), format!(
                     "to keep the data, attach the volume as `{key}` by hand, then plan again; for an empty disk, apply the one change and then the other"
-                ),
-            })
+                )))
         })
         .collect()
 }
 
 /// What a plan says about the disks of an update.
-pub(crate) fn notices(operation: &Operation) -> Vec<String> {
+pub(super) fn remarks(operation: &Operation) -> Vec<Finding> {
     if operation.action != Action::Update {
         return Vec::new();
     }
     let observed = operation.observed.as_ref().map(|observed| &observed.facts);
     let unused = texts(observed, "unused");
     let known = known_volumes(operation.recorded.as_ref());
-    let mut notices = Vec::new();
+    let mut remarks = Vec::new();
     for (key, change) in added(operation) {
         match known.get(key).filter(|volume| unused.contains(volume)) {
-            Some(volume) => notices.push(format!(
+            Some(volume) => remarks.push(format!(
                 "`{}` was detached by somebody else: its volume `{volume}` is attached again, with its data",
                 change.path
             )),
-            None if !unused.is_empty() => notices.push(format!(
+            None if !unused.is_empty() => remarks.push(format!(
                 "`{}` is a new, empty disk; detached volumes of the guest stay: {}",
                 change.path,
                 unused.join(", ")
@@ -160,5 +156,5 @@ pub(crate) fn notices(operation: &Operation) -> Vec<String> {
             None => {}
         }
     }
-    notices
+    remarks.into_iter().map(|remark| Finding::remark(operation, remark)).collect()
 }

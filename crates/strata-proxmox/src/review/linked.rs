@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use strata_engine::{Objection, Operation, ProviderError};
+use strata_engine::{Finding, Operation, ProviderError};
 use strata_resource::{Spec, Value};
 use strata_state::Action;
 
@@ -10,10 +10,10 @@ use crate::api::{ContentRow, Params};
 use crate::client::{CallError, Client};
 use crate::kinds;
 
-pub(super) async fn objections(
+pub(super) async fn preconditions(
     client: &Client,
     operations: &[Operation],
-) -> Result<Vec<Objection>, ProviderError> {
+) -> Result<Vec<Finding>, ProviderError> {
     let deleted: BTreeSet<i64> = operations
         .iter()
         .filter(|operation| operation.action == Action::Delete && kinds::is_guest(operation.address.kind()))
@@ -32,15 +32,10 @@ pub(super) async fn objections(
         let vmid = template.spec.get("vmid").and_then(Value::as_int).unwrap_or_default();
         let named: Vec<String> = clones.iter().map(i64::to_string).collect();
         let doing = if template.replacement { "recreated" } else { "deleted" };
-        found.push(Objection {
-            address: template.address.clone(),
-            message: format!(
+        found.push(Finding::precondition(template, format!(
                 "template {vmid} has linked clones and cannot be {doing}: VMID {}",
                 named.join(", ")
-            ),
-            hint: "give the new template a name and a VMID of its own, and move the clones to it one after the other; or make them full clones first"
-                .to_owned(),
-        });
+            ), "give the new template a name and a VMID of its own, and move the clones to it one after the other; or make them full clones first"));
     }
     Ok(found)
 }

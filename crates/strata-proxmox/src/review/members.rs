@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use serde::Deserialize;
-use strata_engine::{Objection, Operation, ProviderError};
+use strata_engine::{Finding, Operation, ProviderError};
 use strata_resource::{Kind, Mark, Value};
 use strata_state::Action;
 
@@ -33,10 +33,10 @@ struct Member {
     name: Option<String>,
 }
 
-pub(super) async fn objections(
+pub(super) async fn preconditions(
     client: &Client,
     operations: &[Operation],
-) -> Result<Vec<Objection>, ProviderError> {
+) -> Result<Vec<Finding>, ProviderError> {
     let is_delete = |operation: &&Operation| operation.action == Action::Delete;
     let gone = |kind: Kind, field: &'static str| -> BTreeSet<String> {
         let deletes =
@@ -65,14 +65,14 @@ pub(super) async fn objections(
             }
         }
         if !unmanaged.is_empty() {
-            found.push(Objection {
-                address: operation.address.clone(),
-                message: format!(
+            found.push(Finding::precondition(
+                operation,
+                format!(
                     "pool `{name}` has members that Strata does not manage, and cannot be deleted: {}",
                     unmanaged.join(", ")
                 ),
-                hint: "move them to another pool, then plan again".to_owned(),
-            });
+                "move them to another pool, then plan again",
+            ));
         }
     }
     Ok(found)

@@ -4,7 +4,7 @@
 //! also leave backup jobs, HA and replication: a destroy purges, a replacement does not.
 
 use serde::Deserialize;
-use strata_engine::{Consequence, Objection, Operation, ProviderError};
+use strata_engine::{Finding, Operation, ProviderError};
 use strata_resource::{Spec, Unit, Value};
 use strata_state::Action;
 
@@ -90,10 +90,10 @@ fn deletes(operations: &[Operation]) -> impl Iterator<Item = (&Operation, GuestK
 }
 
 /// Without `purge` Proxmox refuses to delete what HA or a replication job names: told before anything is begun.
-pub(super) async fn objections(
+pub(super) async fn preconditions(
     client: &Client,
     operations: &[Operation],
-) -> Result<Vec<Objection>, ProviderError> {
+) -> Result<Vec<Finding>, ProviderError> {
     let replaced: Vec<_> = deletes(operations).filter(|(operation, ..)| operation.replacement).collect();
     if replaced.is_empty() {
         return Ok(Vec::new());
@@ -103,7 +103,7 @@ pub(super) async fn objections(
     for (operation, kind, vmid) in replaced {
         let sid = sid(kind, vmid);
         let mut object = |message: String, hint: String| {
-            found.push(Objection { address: operation.address.clone(), message, hint });
+            found.push(Finding::precondition(operation, message, hint));
         };
         if around.services.iter().flatten().any(|service| service.sid == sid) {
             object(
@@ -124,10 +124,11 @@ pub(super) async fn objections(
     Ok(found)
 }
 
-pub(super) async fn consequences(
+/// What goes with what is deleted, and what stays.
+pub(super) async fn remarks(
     client: &Client,
     operations: &[Operation],
-) -> Result<Vec<Consequence>, ProviderError> {
+) -> Result<Vec<Finding>, ProviderError> {
     if deletes(operations).next().is_none() {
         return Ok(Vec::new());
     }
@@ -157,8 +158,7 @@ pub(super) async fn consequences(
         if let Some(pool) = pool.filter(|pool| Some(*pool) != kept) {
             notes.push(format!("it leaves pool `{pool}`"));
         }
-        let address = &operation.address;
-        found.extend(notes.into_iter().map(|note| Consequence { address: address.clone(), note }));
+        found.extend(notes.into_iter().map(|note| Finding::remark(operation, note)));
     }
     Ok(found)
 }

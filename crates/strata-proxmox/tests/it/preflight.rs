@@ -21,7 +21,7 @@ fn operations(world: &World) -> Vec<Operation> {
 }
 
 async fn wrong(world: &World, operations: &[Operation]) -> Vec<String> {
-    let wrong = world.provider.preflight(operations).await.unwrap();
+    let wrong = world.provider.preflight(operations, &[]).await.unwrap();
     wrong.iter().map(ToString::to_string).collect()
 }
 
@@ -90,7 +90,7 @@ async fn a_computed_role_is_enough_and_every_privilege_of_it_is_needed() {
             .map(Privilege::as_str)
             .collect();
         let limited = limited(&world, &left, token).await;
-        let wrong = limited.preflight(&operations).await.unwrap();
+        let wrong = limited.preflight(&operations, &[]).await.unwrap();
         match missing {
             None => {
                 assert_eq!(wrong, []);

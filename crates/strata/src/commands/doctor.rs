@@ -2,6 +2,8 @@
 
 use std::process::ExitCode;
 
+use strata_engine::Plan;
+
 use serde_json::json;
 
 use super::CommandResult;
@@ -107,6 +109,7 @@ async fn check(workspace: &Workspace<'_>, stacks: &[String]) -> CommandResult {
             Vec::new()
         }
     };
+    let mut plans: Vec<Plan> = Vec::new();
     for session in &sessions {
         let state = session.run.read_state(&session.view).await;
         let problem = match state {
@@ -129,8 +132,7 @@ async fn check(workspace: &Workspace<'_>, stacks: &[String]) -> CommandResult {
         };
         tell(format!("the state of `{}`", session.name), problem);
         let missing = match session.run.plan(&session.view).await {
-            Ok(mut plan) => {
-                session.guard(&mut plan);
+            Ok(plan) => {
                 // What apply would refuse is said here in the same words.
                 let refused = plan.problems.iter().map(|problem| {
                     CommandError::refused(format!("`{}`: {}", problem.address, problem.message))
@@ -138,7 +140,9 @@ async fn check(workspace: &Workspace<'_>, stacks: &[String]) -> CommandResult {
                         .hint(problem.hint.clone())
                 });
                 let refused: Vec<CommandError> = refused.collect();
-                let missing = session.run.preflight(&plan).await;
+                let earlier: Vec<&Plan> = plans.iter().collect();
+                let missing = session.run.preflight(&plan, &earlier).await;
+                plans.push(plan);
                 let missing = missing.map(|missing| missing.into_iter().map(CommandError::from));
                 missing
                     .map(|missing| refused.into_iter().chain(missing).collect::<Vec<_>>())

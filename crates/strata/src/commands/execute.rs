@@ -132,12 +132,9 @@ async fn prepare(
     }
     let Some(saved) = saved else {
         run.recover().await?;
-        let mut plan = run.plan(&session.view).await?;
-        session.guard(&mut plan);
-        return Ok(plan);
+        return Ok(run.plan(&session.view).await?);
     };
-    let mut plan = run.plan(&session.view).await?;
-    session.guard(&mut plan);
+    let plan = run.plan(&session.view).await?;
     let planned = saved
         .stacks
         .iter()
@@ -158,9 +155,11 @@ async fn check(
         return Err(CommandError::silent(ErrorKind::Refused));
     }
     let mut missing = Vec::new();
+    let mut earlier: Vec<&Plan> = Vec::new();
     for one in planned {
         if let Planned::Native(session, plan) = one {
-            missing.extend(session.run.preflight(plan).await?);
+            missing.extend(session.run.preflight(plan, &earlier).await?);
+            earlier.push(plan);
         }
     }
     if !missing.is_empty() {
@@ -349,14 +348,12 @@ impl Report {
 /// A stack that Strata makes itself.
 async fn apply(
     session: &StackSession,
-    plan: &mut Plan,
+    plan: &Plan,
     run: &mut LockedRun,
     options: &ApplyOptions,
 ) -> Result<ApplyReport, CommandError> {
     keep_key(session, run).await?;
     keep_cluster(session, run).await?;
-    // Under the lock nobody else has changed anything since the plan was made.
-    plan.serial = run.state().serial;
     let report = run.apply(plan, options).await?;
     // With an entry open the journal would be replayed over the change.
     if report.is_success() && run.open_entries() == 0 {

@@ -55,9 +55,7 @@ pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
                     planned.push(deferred);
                     continue;
                 }
-                let mut plan = session.run.plan(&session.view).await?;
-                session.guard(&mut plan);
-                plan.at_work = workspace.at_work(&session.view.key, &plan).await?;
+                let plan = session.run.plan(&session.view).await?;
                 file.push(&session.name, &session.source_digest, plan.clone());
                 Planned::Native(session, plan)
             }

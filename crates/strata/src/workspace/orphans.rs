@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::json;
 use strata_engine::{Sighting, StackView, Wanted};
 use strata_proxmox::MarkedGuest;
-use strata_resource::{Address, Lineage, ResourceGraph, Spec, Stage, Value};
+use strata_resource::{Address, Lineage, Spec, Stage, Value};
 use strata_state::{ReplayedState, StateDocument, StateResource, replay};
 
 use super::Workspace;
@@ -160,7 +160,7 @@ impl Workspace<'_> {
                     orphan.guest.described
                 )));
             };
-            let view = StackView { key: orphan.key.clone(), lineage, graph: ResourceGraph::default() };
+            let view = StackView::empty(orphan.key.clone(), lineage);
             let owner = self.context.lock_owner("state recover");
             let mut locked = self.run(Targets::default(), None)?.lock(&view, owner).await?;
             let record = StateResource {

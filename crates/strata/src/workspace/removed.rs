@@ -233,7 +233,8 @@ impl<'c> Workspace<'c> {
         mut targets: Targets,
     ) -> Result<StackSession, CommandError> {
         let own = cluster_target(&stack.name);
-        let view = self.empty_view(stack)?;
+        let mut view = self.empty_view(stack)?;
+        view.removed = Some(stack.name.clone());
         targets.insert(&own, std::sync::Arc::new(RemovedCluster::new(&stack.name)));
         Ok(StackSession {
             name: stack.name.clone(),
@@ -242,7 +243,6 @@ impl<'c> Workspace<'c> {
             run: self.run(targets, None)?,
             source_digest: self.source_digest(stack),
             outputs: std::collections::BTreeMap::new(),
-            protected: BTreeSet::new(),
             wrapped_key: None,
             removed: true,
             cluster: None,

@@ -1,6 +1,7 @@
 use serde_json::json;
 
 use super::*;
+use crate::plan::{Plan, PlanContent};
 use crate::planner::steps::same_record;
 
 #[test]
@@ -156,9 +157,9 @@ fn a_plan_that_would_do_harm_is_seen_before_it_runs() {
     table.wants("vm/db", json!({"vmid": 2, "notes": "b"}), &[]).knows("vm/db", json!({"vmid": 2}), &[]);
     table.sees("vm/db", seen(json!({"vmid": 2})));
     let found = |edit: &dyn Fn(&mut Step)| {
-        let mut plan = table.plan();
-        plan.steps.iter_mut().for_each(edit);
-        plan.lint()
+        let mut content = PlanContent::clone(&table.plan());
+        content.steps.iter_mut().for_each(edit);
+        Plan::new(content).lint()
     };
     let delete = |step: &Step| step.action == StepAction::Delete;
     assert_eq!(found(&|_| {}), [""; 0]);

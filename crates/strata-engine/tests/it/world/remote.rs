@@ -207,6 +207,7 @@ impl Inner {
             digest,
             pending: guest.pending.iter().cloned().collect(),
             running: None,
+            evidence: Default::default(),
         }
     }
 
@@ -218,6 +219,7 @@ impl Inner {
             digest: digest(&json!(fields)),
             pending: Vec::new(),
             running: None,
+            evidence: Default::default(),
         }
     }
 

@@ -168,7 +168,7 @@ impl Source {
         for resource in &self.resources {
             graph.insert(resource.clone()).unwrap();
         }
-        let mut stack = StackView { key: KEY.to_owned(), lineage: lineage(), graph };
+        let mut stack = StackView { graph, ..StackView::empty(KEY.to_owned(), lineage()) };
         stack.seal(&DigestKey::from_bytes(&[7; 32]).unwrap());
         stack
     }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
-use strata_engine::{Objection, Operation, ProviderError};
+use strata_engine::{Finding, Operation, ProviderError};
 use strata_resource::{FieldChange, Spec, Value};
 use strata_state::Action;
 
@@ -13,10 +13,10 @@ use crate::api::Params;
 use crate::client::Client;
 use crate::kinds;
 
-pub(crate) async fn objections(
+pub(crate) async fn preconditions(
     client: &Client,
     operations: &[Operation],
-) -> Result<Vec<Objection>, ProviderError> {
+) -> Result<Vec<Finding>, ProviderError> {
     let networks: Vec<&Operation> =
         operations.iter().filter(|operation| operation.address.kind() == kinds::NETWORK).collect();
     if networks.is_empty() {
@@ -64,17 +64,19 @@ impl Known {
     }
 }
 
-fn missing_hardware(operation: &Operation, host: &Host) -> Vec<Objection> {
+fn missing_hardware(operation: &Operation, host: &Host) -> Vec<Finding> {
     let wanted = interfaces(&operation.spec);
     let absent = wanted
         .iter()
         .filter(|(name, own)| spec_text(own, "type") == "eth" && !host.rows.contains_key(**name));
     absent
         .filter(|_| operation.action != Action::Delete)
-        .map(|(name, _)| Objection {
-            address: operation.address.clone(),
-            message: format!("there is no interface `{name}`: an `eth` is hardware, and cannot be made"),
-            hint: "name one that the host has".to_owned(),
+        .map(|(name, _)| {
+            Finding::precondition(
+                operation,
+                format!("there is no interface `{name}`: an `eth` is hardware, and cannot be made"),
+                "name one that the host has",
+            )
         })
         .collect()
 }
@@ -85,7 +87,7 @@ fn asks_server(row: &Row, family: &str) -> bool {
 }
 
 /// Interfaces that get their address from a server: Proxmox takes any change of one for a change to a fixed address, or to none.
-fn loses_dhcp(operation: &Operation, host: &Host) -> Vec<Objection> {
+fn loses_dhcp(operation: &Operation, host: &Host) -> Vec<Finding> {
     let wanted = interfaces(&operation.spec);
     let mut found = Vec::new();
     for name in changed(operation) {
@@ -110,7 +112,7 @@ fn loses_dhcp(operation: &Operation, host: &Host) -> Vec<Objection> {
                 ),
             )
         };
-        found.push(Objection { address: operation.address.clone(), message, hint });
+        found.push(Finding::precondition(operation, message, hint));
     }
     found
 }
@@ -198,7 +200,7 @@ fn carriers(host: &Host, node: &str, known: &Known) -> BTreeMap<String, String> 
     carriers
 }
 
-fn cuts(operation: &Operation, host: &Host, known: &Known) -> Vec<Objection> {
+fn cuts(operation: &Operation, host: &Host, known: &Known) -> Vec<Finding> {
     let carriers = carriers(host, spec_text(&operation.spec, "network"), known);
     let wanted = interfaces(&operation.spec);
     let recorded = operation.recorded.as_ref().map(|recorded| interfaces(&recorded.spec)).unwrap_or_default();
@@ -208,17 +210,17 @@ fn cuts(operation: &Operation, host: &Host, known: &Known) -> Vec<Objection> {
         .filter(|name| !allowed(name))
         .filter_map(|name| {
             let why = carriers.get(&name)?;
-            Some(Objection {
-                address: operation.address.clone(),
-                message: format!("`{name}` {why}, and the plan would change it"),
-                hint: format!("with a console of the host at hand, set `mayCutConnection: true` on `{name}`"),
-            })
+            Some(Finding::precondition(
+                operation,
+                format!("`{name}` {why}, and the plan would change it"),
+                format!("with a console of the host at hand, set `mayCutConnection: true` on `{name}`"),
+            ))
         })
         .collect()
 }
 
 /// Interfaces that would take an address by which a host is reached, this one or another.
-fn takes_over(operation: &Operation, host: &Host, known: &Known) -> Vec<Objection> {
+fn takes_over(operation: &Operation, host: &Host, known: &Known) -> Vec<Finding> {
     if operation.action == Action::Delete {
         return Vec::new();
     }
@@ -250,18 +252,18 @@ fn takes_over(operation: &Operation, host: &Host, known: &Known) -> Vec<Objectio
                 None if on.is_empty() => "it is that of the endpoint".to_owned(),
                 None => format!("it is that of `{on}`"),
             };
-            found.push(Objection {
-                address: operation.address.clone(),
-                message: format!("`{name}` would take `{ip}`, by which a host is reached: {whose}"),
-                hint: format!("give `{name}` another `address`"),
-            });
+            found.push(Finding::precondition(
+                operation,
+                format!("`{name}` would take `{ip}`, by which a host is reached: {whose}"),
+                format!("give `{name}` another `address`"),
+            ));
         }
     }
     found
 }
 
 /// What a plan says about a network besides its changes.
-pub(in crate::datacenter) fn notice(operation: &Operation) -> String {
+pub(in crate::datacenter) fn remark(operation: &Operation) -> String {
     let node = operation.spec.get("network").and_then(Value::as_text).unwrap_or_default();
     format!("the network of `{node}` is reloaded")
 }
@@ -310,6 +312,7 @@ mod tests {
             }],
             restart: false,
             replacement: false,
+            payload: None,
         }
     }
 
@@ -340,7 +343,10 @@ mod tests {
         let host = with(host(), "vmbr7", row);
         for name in ["vmbr7", "eno3", "mgmt"] {
             let told = cuts(&change(name, json!({"type": "x"}), "mtu"), &host, &known());
-            assert!(told.len() == 1 && told[0].message.contains("gateway"), "{name}: {told:?}");
+            assert!(
+                told.len() == 1 && told[0].refusal().is_some_and(|text| text.contains("gateway")),
+                "{name}: {told:?}"
+            );
         }
     }
 
@@ -363,7 +369,10 @@ mod tests {
         host.changes = Some("@@ -1,4 +1,4 @@\n auto vmbr0\n iface vmbr0 inet static\n-\taddress 192.0.2.11/24\n+\taddress 192.0.2.66/24\n".to_owned());
         host.rows.get_mut("vmbr0").unwrap().insert("cidr".to_owned(), json!("192.0.2.66/24"));
         let told = cuts(&change("vmbr1", json!({"type": "bridge"}), "mtu"), &host, &known());
-        assert!(told.len() == 1 && told[0].message.contains("`vmbr0`"), "{told:?}");
+        assert!(
+            told.len() == 1 && told[0].refusal().is_some_and(|text| text.contains("`vmbr0`")),
+            "{told:?}"
+        );
     }
 
     #[test]

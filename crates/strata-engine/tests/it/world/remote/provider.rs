@@ -148,7 +148,7 @@ impl Provider for FakeProvider {
         .await
     }
 
-    async fn preflight(&self, _operations: &[Operation]) -> Result<Vec<ProviderError>, ProviderError> {
+    async fn preflight(&self, _: &[Operation], _: &[Operation]) -> Result<Vec<ProviderError>, ProviderError> {
         Ok(Vec::new())
     }
 

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use strata_engine::{ErrorClass, Objection, Operation, ProviderError};
+use strata_engine::{ErrorClass, Finding, Operation, ProviderError};
 use strata_resource::{Kind, Value};
 use strata_state::Action;
 use strata_talos::{Version, check_kubernetes_upgrade, check_pair, check_talos_upgrade};
@@ -13,42 +13,39 @@ use crate::bootstrap::{lost, survived, unsure};
 use crate::cluster::Cluster;
 use crate::error::guard;
 use crate::etcd::no_majority;
+use crate::evidence::ClusterReview;
 use crate::kinds;
 use crate::kubernetes::version_of;
 use crate::machine::keeps_keys;
 use crate::node::Contact;
 use crate::{running, shared_address};
 
-pub(crate) async fn objections(
-    cluster: &Cluster,
-    operations: &[Operation],
-) -> Result<Vec<Objection>, ProviderError> {
+pub(crate) async fn preconditions(review: ClusterReview<'_>) -> Result<Vec<Finding>, ProviderError> {
+    let ClusterReview { cluster, operations, .. } = review;
     let mut found = metal(cluster, operations).await?;
     if cluster.options.ending {
         return Ok(found);
     }
-    found.extend(running::objections(cluster, operations));
-    found.extend(shared_address::objection(cluster, operations).await);
+    found.extend(running::preconditions(review));
+    found.extend(shared_address::precondition(review).await);
     found.extend(versions(cluster, operations));
     found.extend(majority(cluster, operations));
     found.extend(addresses(cluster, operations).await?);
-    found.extend(leaving(cluster, operations).await?);
+    found.extend(leaving(review).await?);
     found.extend(rebuilding(cluster, operations).await?);
-    found.extend(disturbing(cluster, operations).await?);
-    found.extend(alarmed(cluster, operations).await?);
+    found.extend(disturbing(review).await?);
+    found.extend(alarmed(review).await?);
     Ok(found)
 }
 
 /// No node is disturbed while etcd has raised an alarm.
-pub(crate) async fn alarmed(
-    cluster: &Cluster,
-    operations: &[Operation],
-) -> Result<Option<Objection>, ProviderError> {
+pub(crate) async fn alarmed(review: ClusterReview<'_>) -> Result<Option<Finding>, ProviderError> {
+    let cluster = review.cluster;
     let mut disturbing: Vec<(&Operation, bool)> = Vec::new();
-    for one in operations {
+    for one in review.operations {
         disturbing.extend(disturbs(one).map(|leaves| (one, leaves)));
     }
-    if disturbing.is_empty() || !cluster.is_alive() || cluster.membership().await?.is_none() {
+    if disturbing.is_empty() || !review.etcd_runs || cluster.membership().await?.is_none() {
         return Ok(None);
     }
     for (one, leaves) in disturbing {
@@ -61,9 +58,8 @@ pub(crate) async fn alarmed(
     Ok(None)
 }
 
-fn against(operation: &Operation, error: ProviderError) -> Objection {
-    let (message, hint) = (error.message, error.hint.unwrap_or_default());
-    Objection { address: operation.address.clone(), message, hint }
+fn against(operation: &Operation, error: ProviderError) -> Finding {
+    Finding::precondition(operation, error.message, error.hint.unwrap_or_default())
 }
 
 fn text<'o>(operation: &'o Operation, field: &str) -> Option<&'o str> {
@@ -82,7 +78,7 @@ fn is_control_plane(operation: &&Operation) -> bool {
     operation.address.kind() == kinds::MACHINE && text(operation, "role") == Some("controlplane")
 }
 
-fn versions(cluster: &Cluster, operations: &[Operation]) -> Vec<Objection> {
+fn versions(cluster: &Cluster, operations: &[Operation]) -> Vec<Finding> {
     let mut found = Vec::new();
     let of = |kind: Kind| operations.iter().filter(move |one| one.address.kind() == kind);
     let wanted_talos = read(Some(&cluster.options.talos_version));
@@ -127,7 +123,7 @@ fn versions(cluster: &Cluster, operations: &[Operation]) -> Vec<Objection> {
 const FITTING: &str = "choose versions that fit, one minor version after the other";
 
 /// An even number survives no more losses than the odd one below it, and is easier to lose.
-fn majority(cluster: &Cluster, operations: &[Operation]) -> Option<Objection> {
+fn majority(cluster: &Cluster, operations: &[Operation]) -> Option<Finding> {
     let count = cluster.options.nodes.iter().filter(|node| node.control_plane).count();
     let changing = |one: &&Operation| one.address.kind() == kinds::MACHINE && one.action != Action::Update;
     let of_control_plane = operations.iter().filter(changing).find(is_control_plane);
@@ -143,7 +139,7 @@ fn majority(cluster: &Cluster, operations: &[Operation]) -> Option<Objection> {
 }
 
 /// A node cannot go to an address that somebody has.
-async fn addresses(cluster: &Cluster, operations: &[Operation]) -> Result<Vec<Objection>, ProviderError> {
+async fn addresses(cluster: &Cluster, operations: &[Operation]) -> Result<Vec<Finding>, ProviderError> {
     let mut found = Vec::new();
     let machines = || operations.iter().filter(|one| one.address.kind() == kinds::MACHINE);
     let made_anew =
@@ -171,7 +167,7 @@ async fn addresses(cluster: &Cluster, operations: &[Operation]) -> Result<Vec<Ob
 }
 
 /// Machines of metal leave only while they can be reset.
-async fn metal(cluster: &Cluster, operations: &[Operation]) -> Result<Vec<Objection>, ProviderError> {
+async fn metal(cluster: &Cluster, operations: &[Operation]) -> Result<Vec<Finding>, ProviderError> {
     let goes = |one: &&Operation| {
         one.address.kind() == kinds::MACHINE && one.action == Action::Delete && !one.spec.contains_key("vm")
     };
@@ -188,10 +184,11 @@ async fn metal(cluster: &Cluster, operations: &[Operation]) -> Result<Vec<Object
 }
 
 /// What is left of etcd when all who are to go have gone.
-async fn leaving(cluster: &Cluster, operations: &[Operation]) -> Result<Option<Objection>, ProviderError> {
+async fn leaving(review: ClusterReview<'_>) -> Result<Option<Finding>, ProviderError> {
+    let ClusterReview { cluster, operations, .. } = review;
     let goes = |one: &&Operation| one.action == Action::Delete && is_control_plane(one);
     let going: Vec<&Operation> = operations.iter().filter(goes).collect();
-    let Some(first) = going.first().filter(|_| cluster.is_alive()) else { return Ok(None) };
+    let Some(first) = going.first().filter(|_| review.etcd_runs) else { return Ok(None) };
     let names: Vec<&str> = going.iter().map(|one| one.address.name()).collect();
     let etcd = cluster.etcd().await?;
     let unwell: Vec<&str> = etcd.unwell().into_iter().filter(|name| !names.contains(name)).collect();
@@ -216,7 +213,7 @@ async fn leaving(cluster: &Cluster, operations: &[Operation]) -> Result<Option<O
 
 /// Etcd is bootstrapped only where nobody holds data of it, and machines of control planes are made again only into an etcd that can
 /// take them.
-async fn rebuilding(cluster: &Cluster, operations: &[Operation]) -> Result<Option<Objection>, ProviderError> {
+async fn rebuilding(cluster: &Cluster, operations: &[Operation]) -> Result<Option<Finding>, ProviderError> {
     if cluster.may_begin_again() {
         return Ok(None);
     }
@@ -275,16 +272,16 @@ fn too_many(replaced: &[&str], why: &str) -> ProviderError {
 
 /// Control planes go down only while the others can do without them. Members whose machines this plan brings back are not waited
 /// for here, but when it is applied.
-async fn disturbing(cluster: &Cluster, operations: &[Operation]) -> Result<Option<Objection>, ProviderError> {
+async fn disturbing(review: ClusterReview<'_>) -> Result<Option<Finding>, ProviderError> {
+    let ClusterReview { cluster, operations, .. } = review;
     let own: BTreeSet<&str> = operations.iter().map(|one| one.address.name()).collect();
     let restarted: Vec<&Operation> =
         operations.iter().filter(|one| one.restart).filter(is_control_plane).collect();
-    if restarted.is_empty() || !cluster.is_alive() {
+    if restarted.is_empty() || !review.etcd_runs {
         return Ok(None);
     }
     let Some(etcd) = cluster.membership().await? else { return Ok(None) };
-    let seen = cluster.seen.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-    let stays_unwell = |name: &str| seen.contains_key(name) && !own.contains(name);
+    let stays_unwell = |name: &str| review.seen(name).is_some() && !own.contains(name);
     if etcd.unwell().into_iter().any(|name| !stays_unwell(name)) {
         return Ok(None);
     }

@@ -10,7 +10,7 @@ use crate::kinds;
 
 /// Pools, storages and bridges that are planned and not there yet.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Promises {
+pub(crate) struct PlannedPlaces {
     pools: BTreeSet<String>,
     /// Storage, and its content.
     storages: BTreeSet<(String, String)>,
@@ -18,22 +18,24 @@ pub(crate) struct Promises {
     interfaces: BTreeSet<(String, String)>,
 }
 
-impl Promises {
-    pub(crate) fn extend(&mut self, operations: &[Operation]) {
+impl PlannedPlaces {
+    pub(crate) fn of(operations: &[Operation]) -> Self {
+        let mut planned = Self::default();
         for operation in operations.iter().filter(|operation| operation.action != Action::Delete) {
             let (spec, text) = (&operation.spec, |field: &str| text(&operation.spec, field));
             match operation.address.kind() {
-                kinds::POOL => self.pools.extend(text("pool")),
-                kinds::STORAGE => self.storages.extend(contents(spec)),
+                kinds::POOL => planned.pools.extend(text("pool")),
+                kinds::STORAGE => planned.storages.extend(contents(spec)),
                 kinds::NETWORK => {
                     let names =
                         spec.get("interfaces").and_then(Value::as_map).into_iter().flat_map(Spec::keys);
                     let node = text("network").unwrap_or_default();
-                    self.interfaces.extend(names.map(|name| (node.clone(), name.clone())));
+                    planned.interfaces.extend(names.map(|name| (node.clone(), name.clone())));
                 }
                 _ => {}
             }
         }
+        planned
     }
 
     pub(crate) fn has_pool(&self, pool: &str) -> bool {
