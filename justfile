@@ -76,7 +76,7 @@ replay:
 etcd-disasters:
     cargo test --release -p strata --test it -- --ignored --nocapture disasters_from_a_seed
 
-# Changes one decision at a time and runs the tests of its crate (needs cargo-mutants). All of it takes a day: `just mutants -f crates/strata-server/src/rules.rs`,
+# Changes one decision at a time and runs the tests of its crate (needs cargo-mutants). All of it takes a day: `just mutants -f crates/strata-storage/src/rules.rs`,
 # `just mutants --in-diff my.diff` or `just mutants --shard 1/20` do a part
 mutants *options:
     cargo mutants {{options}}

@@ -8,7 +8,7 @@ mod token;
 
 use serde::{Deserialize, Serialize};
 
-use crate::name::StateName;
+use strata_storage::StateName;
 
 pub use file::{AccessError, AccessFile};
 pub use keeper::{AccessKeeper, Denied};

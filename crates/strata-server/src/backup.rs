@@ -17,10 +17,10 @@ use futures::StreamExt as _;
 use md5::{Digest as _, Md5};
 use serde::{Deserialize, Serialize};
 
-use crate::head::{Head, Version};
-use crate::name::StateName;
-use crate::rules::Content;
-use crate::storage::{CHUNK, Storage, StorageError, Which};
+use strata_storage::Content;
+use strata_storage::StateName;
+use strata_storage::{CHUNK, Storage, StorageError, Which};
+use strata_storage::{Head, Version};
 
 const FORMAT: u32 = 1;
 /// A state that is written all the time is not the same twice; after this many looks it is taken as it is.

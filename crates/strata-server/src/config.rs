@@ -7,8 +7,8 @@ use strata_yaml::{Context, Decode as _, Map, NoOutside, Parsed, choice, parse, r
 
 use crate::access::{Action, Rule, Token, User};
 use crate::proxies::{BadNetwork, ForwardedHeader, Proxies};
-use crate::storage::Retention;
 use crate::tls::TlsFiles;
+use strata_storage::Retention;
 
 choice! {
     /// What a user may do.

@@ -24,10 +24,10 @@ use crate::audit::{Audit, AuditEntry};
 use crate::denials::{Denial, Denials};
 use crate::metrics::Metrics;
 use crate::service::StateService;
-use crate::storage::embedded::CommitStats;
 use answer::{Answer, Problem};
 use call::Call;
 use route::Target;
+use strata_storage::embedded::CommitStats;
 pub(crate) use versions::rfc3339;
 
 /// What all requests share.

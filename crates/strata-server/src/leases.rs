@@ -7,8 +7,8 @@ use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use crate::lock::{Beat, Lock};
-use crate::name::StateName;
+use strata_storage::StateName;
+use strata_storage::{Beat, Lock};
 
 #[derive(Default)]
 pub(crate) struct Leases(Mutex<HashMap<StateName, Seen>>);
@@ -52,7 +52,7 @@ impl Leases {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lock::LockKind;
+    use strata_storage::LockKind;
 
     fn lease(beat: u64) -> Lock {
         let (id, user) = ("a".to_owned(), "ci".to_owned());

@@ -3,10 +3,10 @@
 use bytes::{Bytes, BytesMut};
 use md5::{Digest, Md5};
 
-use crate::name::StateName;
-use crate::rules::Content;
 use crate::scan::{NotAState, Outline, Scanner};
-use crate::storage::{CHUNK, Staging, Storage, StorageError};
+use strata_storage::Content;
+use strata_storage::StateName;
+use strata_storage::{CHUNK, Staging, Storage, StorageError};
 
 pub(crate) struct Receiving<'s> {
     storage: &'s dyn Storage,

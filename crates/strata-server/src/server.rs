@@ -22,9 +22,9 @@ use crate::denials::Denials;
 use crate::http::{self, Shared};
 use crate::metrics::Metrics;
 use crate::service::StateService;
-use crate::storage::embedded::CommitStats;
-use crate::storage::{Storage, StorageError};
 use crate::tls::{Tls, TlsError, TlsFiles};
+use strata_storage::embedded::CommitStats;
+use strata_storage::{Storage, StorageError};
 
 const MAX_CONNECTIONS: usize = 4096;
 /// How long a client may take for its handshake, and for the head of a request.

@@ -6,10 +6,10 @@ use std::time::Duration;
 use strata_net::Clock;
 
 use crate::leases::Leases;
-use crate::lock::Lock;
-use crate::name::StateName;
-use crate::rules::{Command, Outcome, Refusal};
-use crate::storage::{Storage, StorageError};
+use strata_storage::Lock;
+use strata_storage::StateName;
+use strata_storage::{Command, Outcome, Refusal};
+use strata_storage::{Storage, StorageError};
 
 pub(crate) struct StateService {
     pub(crate) storage: Arc<dyn Storage>,

@@ -24,14 +24,10 @@ pub use journal::{
 pub use lease::{LeaseTerms, MonotonicClock, system_clock};
 pub use local::LocalStore;
 pub use owner::{Holder, Lease, LockOwner, ProcessMark};
-pub use postgres::{
-    Connection as DatabaseConnection, Connections as DatabaseConnections, DatabaseError, DatabaseOptions,
-    PostgresStore, PostgresStoreOptions,
-};
-pub use s3::{
-    AwsCredentials, Found, Listed, LockTable, Objects, S3Store, S3StoreOptions, conditional_objects,
-};
+pub use postgres::{PostgresStore, PostgresStoreOptions};
+pub use s3::{LockTable, S3Store, S3StoreOptions};
 pub use store::{LockedState, Store, StoreError, Version};
+pub use strata_storage::s3::AwsCredentials;
 
 #[cfg(test)]
 mod test_kinds {

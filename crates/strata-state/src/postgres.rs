@@ -1,11 +1,8 @@
 //! States in PostgreSQL: tables for documents, versions, journal and locks. Every write is one transaction that checks the lock, by
 //! the clock of the database, and the serial it replaces.
 
-mod connections;
-mod database;
 mod locked;
 mod schema;
-mod words;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -14,6 +11,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use strata_net::TlsTrust;
 use strata_secret::SecretString;
+use strata_storage::postgres::{Connection, Connections, DatabaseError, DatabaseOptions};
 use tokio::sync::OnceCell;
 use tokio_postgres::{Client, Row};
 
@@ -23,9 +21,6 @@ use crate::{
     StoreError, Version,
 };
 use locked::PostgresLock;
-
-pub use connections::{Connection, Connections, DatabaseError};
-pub use database::DatabaseOptions;
 
 pub struct PostgresStoreOptions {
     /// As [`DatabaseOptions`] has it.
@@ -293,11 +288,11 @@ fn failed(what: &str, error: DatabaseError) -> StoreError {
         }
         DatabaseError::Failed(_) | DatabaseError::Silent(_) => None,
     };
-    let (what, reason) = match error {
-        DatabaseError::Unusable(reason) => ("the connection to PostgreSQL cannot be used".to_owned(), reason),
-        error => (format!("cannot {what} in PostgreSQL"), error.to_string()),
+    let what = match error {
+        DatabaseError::Unusable(_) => "the connection to PostgreSQL cannot be used".to_owned(),
+        _ => format!("cannot {what} in PostgreSQL"),
     };
-    StoreError::Remote { what, reason, hint: hint.map(str::to_owned) }
+    StoreError::remote_error(what, error).with_hint(hint.map(str::to_owned))
 }
 
 /// The database counts in signed numbers.

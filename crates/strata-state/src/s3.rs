@@ -7,13 +7,10 @@
 //!                                history/00000001.json
 //! ```
 
-mod connector;
 mod journal;
 mod lock;
 mod lock_table;
 mod locked;
-mod objects;
-mod probe;
 mod signature;
 
 use std::sync::Arc;
@@ -21,6 +18,8 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use strata_net::HttpOptions;
 use strata_secret::SecretString;
+use strata_storage::s3::{AwsCredentials, BucketOptions, Objects, respects_conditions};
+use strata_storage::{Failure, FailureKind};
 use tokio::sync::OnceCell;
 
 use crate::store::KEPT_VERSIONS;
@@ -31,15 +30,6 @@ use crate::{
 use lock::LockObject;
 use lock_table::Table;
 use locked::S3Lock;
-
-pub use objects::{Found, Listed, Objects};
-
-/// Who asks.
-#[derive(Clone)]
-pub struct AwsCredentials {
-    pub access_key_id: String,
-    pub secret_access_key: SecretString,
-}
 
 /// A DynamoDB table in which a team keeps its locks.
 #[derive(Clone)]
@@ -104,17 +94,49 @@ struct Shared {
     kept: usize,
 }
 
-/// The objects of a bucket whose server was found to respect conditions; for others that keep something there.
-pub async fn conditional_objects(options: &S3StoreOptions) -> Result<Objects, StoreError> {
-    let objects = Objects::new(options)?;
-    probe::respects_conditions(&objects).await?;
-    Ok(objects)
+impl S3StoreOptions {
+    fn bucket(&self) -> BucketOptions {
+        BucketOptions {
+            bucket: self.bucket.clone(),
+            prefix: self.prefix.clone(),
+            region: self.region.clone(),
+            endpoint: self.endpoint.clone(),
+            path_style: self.path_style,
+            credentials: self.credentials.clone(),
+            environment: self.environment.clone(),
+            timeout: self.lease.request_timeout(),
+            http: self.http.clone(),
+        }
+    }
+}
+
+/// What a bucket said no to, with what to do about it.
+fn failed(failure: Failure) -> StoreError {
+    let hint = match failure.kind {
+        FailureKind::Unauthenticated => Some(
+            "give `accessKeyId` and `secretAccessKey` in `state`, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
+        ),
+        FailureKind::Forbidden => {
+            Some("the key needs s3:GetObject, s3:PutObject, s3:DeleteObject and s3:ListBucket")
+        }
+        FailureKind::Conditions => Some(
+            "it needs conditional writes, as Amazon S3, MinIO, R2 and Ceph have them; or use another backend",
+        ),
+        _ => None,
+    };
+    StoreError::failure(failure).with_hint(hint.map(str::to_owned))
+}
+
+impl From<Failure> for StoreError {
+    fn from(failure: Failure) -> Self {
+        failed(failure)
+    }
 }
 
 impl S3Store {
     /// Connects at the first question.
     pub fn new(options: S3StoreOptions) -> Result<Self, StoreError> {
-        let objects = Objects::new(&options)?;
+        let objects = Objects::new(&options.bucket())?;
         let table =
             options.lock_table.as_ref().map(|table| Table::new(table, &options, &objects)).transpose()?;
         let prefix = options.prefix.trim_matches('/');
@@ -218,7 +240,7 @@ impl Store for S3Store {
     }
 
     async fn lock(&self, key: &str, owner: LockOwner) -> Result<Box<dyn LockedState>, StoreError> {
-        self.probed.get_or_try_init(|| probe::respects_conditions(&self.shared.objects)).await?;
+        self.probed.get_or_try_init(|| respects_conditions(&self.shared.objects)).await?;
         Ok(Box::new(S3Lock::acquire(self.shared.clone(), key, owner).await?))
     }
 

@@ -1,9 +1,12 @@
 //! What every store of states can do. One conformance suite runs over all of them.
 
+use std::error::Error;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
+
+use strata_storage::{Failure, Source};
 
 use crate::{DamagedJournal, Holder, JournalRecord, LockOwner, StateDocument};
 
@@ -76,13 +79,47 @@ pub enum StoreError {
     Sealed { key: String, reason: String },
     /// A server said no, or nothing.
     #[error("{what}: {reason}")]
-    Remote { what: String, reason: String, hint: Option<String> },
+    Remote { what: String, reason: String, hint: Option<String>, source: Option<Source> },
     #[error("{what}: {source}")]
     Io {
         what: String,
         #[source]
         source: std::io::Error,
     },
+}
+
+impl StoreError {
+    pub fn remote(what: impl Into<String>, reason: impl Into<String>) -> Self {
+        Self::Remote { what: what.into(), reason: reason.into(), hint: None, source: None }
+    }
+
+    /// Of an error, which stays behind it.
+    pub fn remote_error(what: impl Into<String>, error: impl Error + Send + Sync + 'static) -> Self {
+        Self::Remote {
+            what: what.into(),
+            reason: error.to_string(),
+            hint: None,
+            source: Some(std::sync::Arc::new(error)),
+        }
+    }
+
+    /// What a storage could not do.
+    pub(crate) fn failure(failure: Failure) -> Self {
+        let (what, reason) = match failure.reason() {
+            Some(reason) if !failure.what().is_empty() => (failure.what().to_owned(), reason),
+            _ => ("the states cannot be reached".to_owned(), failure.to_string()),
+        };
+        Self::Remote { what, reason, hint: None, source: Some(std::sync::Arc::new(failure)) }
+    }
+
+    /// Only what a server said no to takes one.
+    #[must_use]
+    pub(crate) fn with_hint(self, hint: Option<String>) -> Self {
+        match self {
+            Self::Remote { what, reason, source, .. } => Self::Remote { what, reason, hint, source },
+            other => other,
+        }
+    }
 }
 
 /// A place where states are kept.

@@ -9,10 +9,10 @@ use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt as _, Full};
 use serde_json::{Map, Value, json};
 
-use crate::lock::Lock;
 use crate::receive::ReceiveError;
-use crate::rules::Refusal;
-use crate::storage::StorageError;
+use strata_storage::Lock;
+use strata_storage::Refusal;
+use strata_storage::StorageError;
 
 pub(crate) type Body = UnsyncBoxBody<Bytes, StorageError>;
 pub(crate) type Answer = Response<Body>;
@@ -144,7 +144,7 @@ impl Problem {
 impl From<StorageError> for Problem {
     fn from(error: StorageError) -> Self {
         let status = match &error {
-            StorageError::Full => StatusCode::INSUFFICIENT_STORAGE,
+            StorageError::Full(_) => StatusCode::INSUFFICIENT_STORAGE,
             StorageError::Broken(_) | StorageError::Busy => StatusCode::SERVICE_UNAVAILABLE,
             StorageError::Failed(_) | StorageError::Damaged(_) => StatusCode::INTERNAL_SERVER_ERROR,
         };

@@ -14,7 +14,7 @@ use super::answer::{Answer, Problem};
 use super::route::{Target, Verb};
 use crate::access::{Action, User};
 use crate::audit::AuditDetails;
-use crate::name::StateName;
+use strata_storage::StateName;
 
 pub(super) struct Call<'s> {
     pub(super) shared: &'s Shared,

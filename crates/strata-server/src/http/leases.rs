@@ -9,9 +9,9 @@ use super::body;
 use super::call::Call;
 use super::tofu::check_id;
 use crate::access::Action;
-use crate::lock::{Lock, LockKind};
-use crate::name::StateName;
-use crate::rules::{Command, Outcome};
+use strata_storage::StateName;
+use strata_storage::{Command, Outcome};
+use strata_storage::{Lock, LockKind};
 
 const DEFAULT_TTL: u32 = 60;
 const TTL: std::ops::RangeInclusive<u32> = 10..=3600;

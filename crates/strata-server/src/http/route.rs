@@ -3,7 +3,7 @@
 use http::{Method, StatusCode};
 
 use super::answer::Problem;
-use crate::name::StateName;
+use strata_storage::StateName;
 
 /// What an address stands for.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -17,12 +17,12 @@ use super::answer::{self, Answer, Problem};
 use super::body;
 use super::call::Call;
 use crate::access::Action;
-use crate::head::Version;
-use crate::lock::Lock;
-use crate::name::StateName;
 use crate::receive::{Received, Receiving};
-use crate::rules::{Command, Outcome, Refusal, Replaces, Write};
-use crate::storage::{CHUNK, ContentStream, Which};
+use strata_storage::Lock;
+use strata_storage::StateName;
+use strata_storage::Version;
+use strata_storage::{CHUNK, ContentStream, Which};
+use strata_storage::{Command, Outcome, Refusal, Replaces, Write};
 
 const CONTENT_MD5: &str = "content-md5";
 

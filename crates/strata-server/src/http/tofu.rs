@@ -7,9 +7,9 @@ use super::answer::{self, Answer, Problem};
 use super::body;
 use super::call::Call;
 use crate::access::Action;
-use crate::lock::{Lock, LockKind};
-use crate::name::StateName;
-use crate::rules::{Command, Outcome, Replaces};
+use strata_storage::StateName;
+use strata_storage::{Command, Outcome, Replaces};
+use strata_storage::{Lock, LockKind};
 
 /// A LockInfo is a few hundred bytes.
 const MAX_INFO: usize = 16 * 1024;

@@ -9,12 +9,12 @@ use super::answer::{self, Answer, Problem};
 use super::call::Call;
 use crate::access::Action;
 use crate::diff::Inventory;
-use crate::head::Version;
-use crate::name::StateName;
 use crate::receive::{Received, Receiving};
-use crate::rules::Replaces;
 use crate::scan::{Outline, Scanner};
-use crate::storage::{ContentStream, Which};
+use strata_storage::Replaces;
+use strata_storage::StateName;
+use strata_storage::Version;
+use strata_storage::{ContentStream, Which};
 
 pub(crate) fn rfc3339(unix: i64) -> String {
     jiff::Timestamp::from_second(unix).map(|time| time.to_string()).unwrap_or_default()

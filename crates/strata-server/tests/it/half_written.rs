@@ -5,9 +5,8 @@ use std::net::TcpStream;
 use std::time::Duration;
 
 use bytes::Bytes;
-use strata_server::storage::s3::S3Storage;
+use strata_server::storage::s3::{S3Storage, conditional_objects};
 use strata_server::storage::{Retention, Storage as _};
-use strata_state::conditional_objects;
 
 use crate::client::Client;
 use crate::process::ServerProcess;

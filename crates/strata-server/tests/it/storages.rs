@@ -8,10 +8,9 @@ use std::time::Duration;
 use strata_net::TlsTrust;
 use strata_secret::SecretString;
 use strata_server::storage::embedded::{EmbeddedOptions, EmbeddedStorage, FILE};
-use strata_server::storage::postgres::PostgresStorage;
-use strata_server::storage::s3::S3Storage;
+use strata_server::storage::postgres::{DatabaseOptions, PostgresStorage};
+use strata_server::storage::s3::{BucketOptions, S3Storage};
 use strata_server::storage::{Retention, Storage};
-use strata_state::{DatabaseOptions, S3StoreOptions};
 
 fn named() -> String {
     std::env::var("STRATA_TEST_STORAGE").unwrap_or_default()
@@ -39,7 +38,7 @@ pub(crate) async fn open(data: &Path, options: &EmbeddedOptions) -> Arc<dyn Stor
 }
 
 /// The bucket, if it is one.
-pub(crate) fn bucket(data: &Path) -> Option<S3StoreOptions> {
+pub(crate) fn bucket(data: &Path) -> Option<BucketOptions> {
     let named = named();
     let (bucket, endpoint) = named.strip_prefix("s3:")?.split_once('@')?;
     Some(s3(bucket, endpoint, own(data)))
@@ -58,8 +57,8 @@ async fn postgres(connection: &str, schema: String, retention: Retention) -> Pos
     PostgresStorage::open(&options, retention).await.unwrap()
 }
 
-fn s3(bucket: &str, endpoint: &str, prefix: String) -> S3StoreOptions {
-    let mut options = S3StoreOptions::new(bucket);
+fn s3(bucket: &str, endpoint: &str, prefix: String) -> BucketOptions {
+    let mut options = BucketOptions::new(bucket);
     options.endpoint = Some(endpoint.to_owned());
     options.prefix = prefix;
     options.region = Some("us-east-1".to_owned());

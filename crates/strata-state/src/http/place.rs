@@ -64,11 +64,9 @@ pub(super) fn segments(key: &str) -> String {
 }
 
 fn wrong(url: &str, reason: &str) -> StoreError {
-    StoreError::Remote {
-        what: format!("the state's address `{url}` cannot be used"),
-        reason: reason.to_owned(),
-        hint: Some("`state.url` is `https://host:port`, or an address with `{state}` in it".to_owned()),
-    }
+    let hint = "`state.url` is `https://host:port`, or an address with `{state}` in it";
+    StoreError::remote(format!("the state's address `{url}` cannot be used"), reason)
+        .with_hint(Some(hint.to_owned()))
 }
 
 impl Place {

@@ -107,10 +107,8 @@ impl StrataServer {
     }
 
     fn parse<T: serde::de::DeserializeOwned>(&self, answer: &Response) -> Result<T, StoreError> {
-        serde_json::from_slice(&answer.body).map_err(|error| StoreError::Remote {
-            what: format!("`{}` gave an answer that cannot be read", self.url),
-            reason: error.to_string(),
-            hint: None,
+        serde_json::from_slice(&answer.body).map_err(|error| {
+            StoreError::remote_error(format!("`{}` gave an answer that cannot be read", self.url), error)
         })
     }
 

@@ -68,11 +68,8 @@ impl Wire {
         headers: &[(String, SecretString)],
         timeout: Duration,
     ) -> Result<Self, StoreError> {
-        let failed = |reason: String| StoreError::Remote {
-            what: "the state's server cannot be used".to_owned(),
-            reason,
-            hint: None,
-        };
+        const UNUSABLE: &str = "the state's server cannot be used";
+        let failed = |reason: String| StoreError::remote(UNUSABLE, reason);
         let mut own = Vec::new();
         for (name, value) in headers {
             let header = HeaderName::try_from(name.as_str())
@@ -82,7 +79,7 @@ impl Wire {
             value.set_sensitive(true);
             own.push((header, value));
         }
-        let client = HttpClient::new(options).map_err(|error| failed(error.to_string()))?;
+        let client = HttpClient::new(options).map_err(|error| StoreError::remote_error(UNUSABLE, error))?;
         Ok(Self { client, headers: own, timeout })
     }
 
@@ -111,10 +108,9 @@ impl Wire {
                     Err(error) => error.is_transient(),
                 };
             if !again {
-                return answer.map_err(|error| StoreError::Remote {
-                    what: "the state's server does not answer".to_owned(),
-                    hint: error.hint(),
-                    reason: error.to_string(),
+                return answer.map_err(|error| {
+                    let hint = error.hint();
+                    StoreError::remote_error("the state's server does not answer", error).with_hint(hint)
                 });
             }
             self.client.clock().sleep(PAUSE * 2_u32.pow(attempt)).await;
@@ -145,10 +141,7 @@ impl Wire {
         if let Some(told) = &told {
             reason = format!("{reason}: {}", told.error);
         }
-        StoreError::Remote {
-            what: format!("the state's server refused {} {}", call.method, call.path),
-            reason,
-            hint: told.and_then(|told| told.hint).or(hint),
-        }
+        StoreError::remote(format!("the state's server refused {} {}", call.method, call.path), reason)
+            .with_hint(told.and_then(|told| told.hint).or(hint))
     }
 }

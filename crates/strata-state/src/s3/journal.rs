@@ -2,7 +2,8 @@
 
 use bytes::{Bytes, BytesMut};
 
-use super::objects::Objects;
+use strata_storage::s3::Objects;
+
 use crate::StoreError;
 
 /// A piece that is larger than this is not added to.

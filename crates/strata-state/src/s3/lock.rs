@@ -5,7 +5,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
-use super::objects::Objects;
+use strata_storage::s3::Objects;
+
 use crate::{Holder, Lease, LeaseTerms, LockOwner, StoreError};
 
 /// The server tells times in whole seconds, of its answer and of the object.

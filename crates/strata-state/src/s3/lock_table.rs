@@ -7,9 +7,10 @@ use http::Method;
 use serde_json::{Value, json};
 use strata_net::{Body, HttpClient, Request};
 
-use super::objects::Objects;
+use strata_storage::s3::Objects;
+
 use super::signature::Signature;
-use super::{LockTable, S3StoreOptions};
+use super::{LockTable, S3StoreOptions, failed};
 use crate::http::LockInfo;
 use crate::{Holder, LockOwner, StoreError};
 
@@ -30,11 +31,7 @@ impl Table {
         options: &S3StoreOptions,
         objects: &Objects,
     ) -> Result<Self, StoreError> {
-        let failed = |reason: String| StoreError::Remote {
-            what: format!("the lock table `{}` cannot be used", table.name),
-            reason,
-            hint: None,
-        };
+        let what = || format!("the lock table `{}` cannot be used", table.name);
         let said = |name: &str| {
             let found = options.environment.iter().find(|(known, _)| known == name);
             found.map(|(_, value)| value.expose().to_owned())
@@ -44,10 +41,11 @@ impl Table {
         let region = region.unwrap_or_else(|| "us-east-1".to_owned());
         let endpoint = table.endpoint.clone();
         let endpoint = endpoint.unwrap_or_else(|| format!("https://dynamodb.{region}.amazonaws.com"));
-        let url = url::Url::parse(&endpoint).map_err(|error| failed(error.to_string()))?;
+        let url = url::Url::parse(&endpoint).map_err(|error| StoreError::remote_error(what(), error))?;
         let host = url.host_str().unwrap_or_default();
         let host = url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"));
-        let client = objects.connector().client(&url.origin().ascii_serialization()).map_err(failed)?;
+        let client = objects.client(&url.origin().ascii_serialization());
+        let client = client.map_err(|error| StoreError::remote_error(what(), error))?;
         let prefix = options.prefix.trim_matches('/');
         let slash = if prefix.is_empty() { "" } else { "/" };
         let place = format!("{}{slash}{prefix}", options.bucket);
@@ -60,12 +58,8 @@ impl Table {
 
     /// None if the condition of the request does not hold.
     async fn call(&self, action: &str, body: &Value) -> Result<Option<Value>, StoreError> {
-        let failed = |reason: String| StoreError::Remote {
-            what: format!("the lock table `{}` does not answer", self.name),
-            reason,
-            hint: None,
-        };
-        let credential = self.objects.credential().await?;
+        let what = || format!("the lock table `{}` does not answer", self.name);
+        let credential = self.objects.credential().await.map_err(failed)?;
         let body = serde_json::to_vec(body).expect("a JSON value can be written");
         let signature = Signature {
             key_id: &credential.key_id,
@@ -83,12 +77,14 @@ impl Table {
             signature.headers(&[("content-type", content_type), ("x-amz-target", &target)], &body)
         {
             if name != "content-type" {
-                let value = http::HeaderValue::try_from(value).map_err(|error| failed(error.to_string()))?;
+                let value = http::HeaderValue::try_from(value)
+                    .map_err(|error| StoreError::remote_error(what(), error))?;
                 request.headers.push((http::HeaderName::from_static(name), value));
             }
         }
         request.body = Body::Bytes { content_type: content_type.to_owned(), bytes: body.into() };
-        let answer = self.client.send(&request).await.map_err(|error| failed(error.to_string()))?;
+        let answer = self.client.send(&request).await;
+        let answer = answer.map_err(|error| StoreError::remote_error(what(), error))?;
         let value: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
         let kind = value["__type"].as_str().unwrap_or_default();
         match answer.status {
@@ -96,7 +92,7 @@ impl Table {
             400 if kind.ends_with("ConditionalCheckFailedException") => Ok(None),
             status => {
                 let message = value["message"].as_str().or_else(|| value["Message"].as_str()).unwrap_or(kind);
-                Err(failed(format!("it answered {status}: {message}")))
+                Err(StoreError::remote(what(), format!("it answered {status}: {message}")))
             }
         }
     }

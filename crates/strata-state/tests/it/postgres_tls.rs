@@ -6,9 +6,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use strata_net::TlsTrust;
-use strata_state::{
-    DatabaseConnections, DatabaseError, DatabaseOptions, PostgresStore, PostgresStoreOptions,
-};
+use strata_state::{PostgresStore, PostgresStoreOptions};
+use strata_storage::postgres::{Connections as DatabaseConnections, DatabaseError, DatabaseOptions};
 
 use crate::conformance;
 

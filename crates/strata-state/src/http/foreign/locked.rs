@@ -62,11 +62,10 @@ impl ForeignLock {
             }
             Ok(there) => match sent {
                 Err(error) => Err(error),
-                Ok(()) if there.as_ref() == Some(&*last) => Err(StoreError::Remote {
-                    what: format!("the state `{}` was not written", self.key),
-                    reason: "the server accepted it and still has the former one".to_owned(),
-                    hint: None,
-                }),
+                Ok(()) if there.as_ref() == Some(&*last) => Err(StoreError::remote(
+                    format!("the state `{}` was not written", self.key),
+                    "the server accepted it and still has the former one",
+                )),
                 Ok(()) => Err(self.lose()),
             },
             Err(error) => Err(sent.err().unwrap_or(error)),

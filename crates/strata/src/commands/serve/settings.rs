@@ -9,10 +9,9 @@ use strata_net::TlsTrust;
 use strata_secret::SecretString;
 use strata_server::storage::Storage;
 use strata_server::storage::embedded::CommitStats;
-use strata_server::storage::postgres::{DEFAULT_SCHEMA, PostgresStorage};
-use strata_server::storage::s3::S3Storage;
+use strata_server::storage::postgres::{DEFAULT_SCHEMA, DatabaseOptions, PostgresStorage};
+use strata_server::storage::s3::{BucketOptions, S3Storage};
 use strata_server::{Config, PostgresSettings, S3Settings, TlsFiles, read_config};
-use strata_state::{DatabaseOptions, S3StoreOptions};
 
 use super::{ServerArgs, open_embedded};
 use crate::command_error::{CommandError, ErrorKind};
@@ -127,8 +126,8 @@ impl Settings {
 }
 
 /// Credentials come from the variables `AWS_…`.
-fn bucket(context: &Context, settings: &S3Settings) -> S3StoreOptions {
-    let mut options = S3StoreOptions::new(&settings.bucket);
+fn bucket(context: &Context, settings: &S3Settings) -> BucketOptions {
+    let mut options = BucketOptions::new(&settings.bucket);
     options.prefix = settings.prefix.clone().unwrap_or_default();
     options.region = settings.region.clone();
     options.endpoint = settings.endpoint.clone();

@@ -123,6 +123,7 @@ async fn copy(
                 what: format!("the state `{key}` cannot be moved"),
                 reason: "an interrupted run left work open in it".to_owned(),
                 hint: Some("`strata apply` finishes it".to_owned()),
+                source: None,
             });
         }
         let to = new.lock(key, context.lock_owner("state migrate")).await?;

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::head::{Head, Version};
 use crate::name::StateName;
-use crate::storage::{StorageError, Which};
+use crate::{Failure, StorageError, Which};
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Record {
@@ -35,8 +35,8 @@ pub(super) fn head_path(name: &StateName) -> String {
     path
 }
 
-fn damaged(path: &str, error: impl std::fmt::Display) -> StorageError {
-    StorageError::Damaged(format!("`{path}` cannot be read: {error}"))
+fn damaged(path: &str, error: impl std::error::Error + Send + Sync + 'static) -> StorageError {
+    StorageError::Damaged(Failure::of(format!("`{path}` cannot be read"), error))
 }
 
 impl Record {
@@ -65,7 +65,7 @@ impl Record {
     }
 
     pub(super) fn to_bytes(&self) -> Result<Bytes, StorageError> {
-        serde_json::to_vec(self).map(Bytes::from).map_err(|error| StorageError::Failed(error.to_string()))
+        serde_json::to_vec(self).map(Bytes::from).map_err(|error| Failure::from_error(error).into())
     }
 
     /// As the newest version; as the current one, or the state has none.

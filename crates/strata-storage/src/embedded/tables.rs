@@ -4,10 +4,10 @@ use bytes::{Bytes, BytesMut};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::schema::PIECE_BITS;
+use crate::Which;
 use crate::head::{Head, Version};
 use crate::lock::Lock;
 use crate::name::StateName;
-use crate::storage::Which;
 
 /// A state with its row.
 pub(super) struct Found {

@@ -8,8 +8,8 @@ use std::time::Duration;
 use rusqlite::{Connection, OpenFlags};
 use rustix::fs::{FlockOperation, flock};
 
-use super::failed;
-use crate::storage::StorageError;
+use super::{RESTORE, failed};
+use crate::{Failure, StorageError};
 
 /// The newest layout that this program understands.
 const LAYOUT: i64 = 1;
@@ -50,24 +50,23 @@ pub(super) fn only_one(path: &Path) -> Result<File, StorageError> {
         make_private(folder)?;
     }
     let lock = path.with_extension("lock");
-    let said =
-        |error: std::io::Error| StorageError::Failed(format!("cannot lock `{}`: {error}", lock.display()));
+    let said = |error: std::io::Error| Failure::of(format!("cannot lock `{}`", lock.display()), error);
     let file = File::options().create(true).truncate(false).write(true).open(&lock).map_err(said)?;
     match flock(&file, FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => Ok(file),
         Err(rustix::io::Errno::WOULDBLOCK) => {
-            Err(StorageError::Failed(format!("`{}` is in use by another server", path.display())))
+            Err(Failure::new(format!("`{}` is in use by another server", path.display())).into())
         }
-        Err(error) => Err(said(error.into())),
+        Err(error) => Err(said(error.into()).into()),
     }
 }
 
 pub(super) fn open_for_writing(path: &Path, max_bytes: Option<u64>) -> Result<Connection, StorageError> {
     // States hold secrets; what SQLite makes beside the file takes over its mode.
     let private = File::options().create(true).append(true).mode(0o600).open(path);
-    private.map_err(|error| StorageError::Failed(format!("cannot open `{}`: {error}", path.display())))?;
-    let db = Connection::open(path)
-        .map_err(|error| StorageError::Failed(format!("cannot open `{}`: {error}", path.display())))?;
+    let what = || format!("cannot open `{}`", path.display());
+    private.map_err(|error| Failure::of(what(), error))?;
+    let db = Connection::open(path).map_err(|error| Failure::of(what(), error))?;
     prepare(&db, max_bytes).map_err(failed)?;
     check(&db, path)?;
     Ok(db)
@@ -78,7 +77,7 @@ fn make_private(folder: &Path) -> Result<(), StorageError> {
         .recursive(true)
         .mode(0o700)
         .create(folder)
-        .map_err(|error| StorageError::Failed(format!("cannot make `{}`: {error}", folder.display())))
+        .map_err(|error| Failure::of(format!("cannot make `{}`", folder.display()), error).into())
 }
 
 fn prepare(db: &Connection, max_bytes: Option<u64>) -> rusqlite::Result<()> {
@@ -105,10 +104,11 @@ fn check(db: &Connection, path: &Path) -> Result<(), StorageError> {
             db.execute_batch(&make).map_err(failed)
         }
         LAYOUT => verify(db),
-        other => Err(StorageError::Failed(format!(
+        other => Err(Failure::new(format!(
             "`{}` was written by a newer Strata: its layout is {other}, this one knows up to {LAYOUT}",
             path.display()
-        ))),
+        ))
+        .into()),
     }
 }
 
@@ -121,9 +121,7 @@ fn verify(db: &Connection) -> Result<(), StorageError> {
     let check = if small { "PRAGMA quick_check(1)" } else { "SELECT count(*) || '' FROM states" };
     let found: String = db.query_row(check, [], |row| row.get(0)).map_err(failed)?;
     if small && found != "ok" {
-        return Err(StorageError::Damaged(format!(
-            "{found}; restore it from a backup with `strata serve restore`"
-        )));
+        return Err(StorageError::damaged(format!("{found}; {RESTORE}")));
     }
     Ok(())
 }

@@ -7,7 +7,7 @@ use crate::head::{Head, Version};
 use crate::lock::Lock;
 use crate::name::StateName;
 use crate::rules::Content;
-use crate::storage::{CHUNK, Retention, Which};
+use crate::{CHUNK, Retention, Which};
 
 const VERSION: &str = "version, serial, lineage, size, md5, written, by, forced, content";
 

@@ -14,7 +14,7 @@ use super::{failed, tables};
 use crate::head::{Head, Version};
 use crate::name::StateName;
 use crate::rules::{Command, Content, Effect, Outcome, Refusal, decide};
-use crate::storage::{CHUNK, Retention, StorageError};
+use crate::{CHUNK, Failure, Retention, StorageError};
 
 /// Requests that wait for the writer; more wait at their connection.
 const QUEUE: usize = 1024;
@@ -70,7 +70,7 @@ impl Writer {
         std::thread::Builder::new()
             .name("states-writer".to_owned())
             .spawn(move || worker.run(queue))
-            .map_err(|error| StorageError::Failed(format!("cannot start the writer: {error}")))?;
+            .map_err(|error| Failure::of("cannot start the writer", error))?;
         Ok(Self { jobs, stats })
     }
 
@@ -85,7 +85,7 @@ impl Writer {
 
     pub(super) async fn ask<T>(&self, job: impl FnOnce(Done<T>) -> Job) -> Result<T, StorageError> {
         let (done, answer) = oneshot::channel();
-        let stopped = || StorageError::Broken("nobody writes".to_owned());
+        let stopped = || StorageError::Broken(Failure::new("nobody writes"));
         self.jobs.send(job(done)).await.map_err(|_| stopped())?;
         answer.await.map_err(|_| stopped())?
     }
@@ -106,7 +106,7 @@ struct Worker {
     /// Commits do not wait for the disk now.
     lazy: bool,
     /// After a failed sync nobody knows what is on the disk.
-    broken: Option<String>,
+    broken: Option<Failure>,
     stats: Arc<CommitStats>,
 }
 
@@ -134,11 +134,11 @@ impl Worker {
     fn commit(&mut self, batch: Vec<Job>) {
         match self.attempt(&batch) {
             Ok(answers) => answers.into_iter().zip(batch).for_each(|(answer, job)| answer.give(job)),
-            Err(Failure::Unknown(reason)) => self.stop(batch, reason),
-            Err(Failure::Undone(error)) if batch.len() == 1 => {
+            Err(Attempt::Unknown(reason)) => self.stop(batch, reason),
+            Err(Attempt::Undone(error)) if batch.len() == 1 => {
                 batch.into_iter().for_each(|job| refuse(job, &error));
             }
-            Err(Failure::Undone(_)) => {
+            Err(Attempt::Undone(_)) => {
                 for job in batch {
                     self.commit(vec![job]);
                 }
@@ -146,13 +146,13 @@ impl Worker {
         }
     }
 
-    fn stop(&mut self, batch: Vec<Job>, reason: String) {
+    fn stop(&mut self, batch: Vec<Job>, reason: Failure) {
         let error = StorageError::Broken(reason.clone());
         self.broken = Some(reason);
         batch.into_iter().for_each(|job| refuse(job, &error));
     }
 
-    fn attempt(&mut self, batch: &[Job]) -> Result<Vec<Given>, Failure> {
+    fn attempt(&mut self, batch: &[Job]) -> Result<Vec<Given>, Attempt> {
         // Pieces of a content promise nothing until a version names them. A synced commit syncs the whole log, so what was lazy before
         // is durable with it.
         let durable = batch.iter().any(|job| match job {
@@ -185,21 +185,21 @@ impl Worker {
             Err(error) => {
                 self.next_content = next_content;
                 match failed(error) {
-                    error @ (StorageError::Full | StorageError::Busy) => Err(self.roll_back(error)),
-                    error => Err(Failure::Unknown(error.to_string())),
+                    error @ (StorageError::Full(_) | StorageError::Busy) => Err(self.roll_back(error)),
+                    error => Err(Attempt::Unknown(Failure::from_error(error))),
                 }
             }
         }
     }
 
-    fn roll_back(&self, error: StorageError) -> Failure {
+    fn roll_back(&self, error: StorageError) -> Attempt {
         // Some errors have rolled back by themselves.
         if !self.db.is_autocommit()
             && let Err(problem) = self.db.execute_batch("ROLLBACK")
         {
-            return Failure::Unknown(problem.to_string());
+            return Attempt::Unknown(Failure::from_error(problem));
         }
-        Failure::Undone(error)
+        Attempt::Undone(error)
     }
 
     fn apply(&mut self, job: &Job) -> rusqlite::Result<Given> {
@@ -349,14 +349,15 @@ impl Worker {
     }
 }
 
-enum Failure {
+/// How an attempt failed.
+enum Attempt {
     /// Nothing was changed.
     Undone(StorageError),
-    Unknown(String),
+    Unknown(Failure),
 }
 
-fn undone(error: rusqlite::Error) -> Failure {
-    Failure::Undone(failed(error))
+fn undone(error: rusqlite::Error) -> Attempt {
+    Attempt::Undone(failed(error))
 }
 
 /// What a job is answered with once the transaction is committed.

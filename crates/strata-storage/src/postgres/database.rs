@@ -10,6 +10,7 @@ use tokio_postgres::{Client, Config, NoTls};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::words::{TlsMode, TlsWords};
+use crate::{Failure, FailureKind};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -39,15 +40,14 @@ pub(super) struct Database {
 }
 
 impl Database {
-    /// An error is a text that says what is wrong.
-    pub(super) fn new(options: &DatabaseOptions) -> Result<Self, String> {
+    pub(super) fn new(options: &DatabaseOptions) -> Result<Self, Failure> {
         let schema = &options.schema;
         let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
         if schema.is_empty() || schema.len() > 63 || !schema.bytes().all(plain) {
-            return Err(format!("`{schema}` is not a schema of lower-case letters, digits and `_`"));
+            return Err(wrong(format!("`{schema}` is not a schema of lower-case letters, digits and `_`")));
         }
-        let (words, rest) = TlsWords::split(&options.connection)?;
-        let mut config: Config = rest.parse().map_err(|error| chain(&error))?;
+        let (words, rest) = TlsWords::split(&options.connection).map_err(wrong)?;
+        let mut config: Config = rest.parse().map_err(Failure::from_error)?;
         if let Some(password) = &options.password {
             config.password(password.expose());
         }
@@ -85,12 +85,11 @@ impl Database {
         format!("{host}/{} ({})", self.config.get_dbname().unwrap_or("?"), self.schema)
     }
 
-    /// An error is a text that says what is wrong.
-    pub(super) async fn open(&self) -> Result<Client, String> {
+    pub(super) async fn open(&self) -> Result<Client, Failure> {
         // A server that takes the connection and then says nothing is not waited for either.
         match tokio::time::timeout(CONNECT_TIMEOUT.min(self.timeout), self.connect()).await {
-            Ok(connected) => connected.map_err(|error| chain(&error)),
-            Err(_) => Err("it does not answer".to_owned()),
+            Ok(connected) => connected.map_err(Failure::from_error),
+            Err(_) => Err(Failure::new("it does not answer")),
         }
     }
 
@@ -152,12 +151,12 @@ fn usual_mode(config: &Config, trust: Option<&TlsTrust>) -> TlsMode {
 }
 
 /// Whom to trust; none where nobody said.
-fn trust(words: &TlsWords, given: &TlsTrust, folder: &Path) -> Result<Option<TlsTrust>, String> {
+fn trust(words: &TlsWords, given: &TlsTrust, folder: &Path) -> Result<Option<TlsTrust>, Failure> {
     let Some(root) = &words.root else {
         return Ok((!matches!(given, TlsTrust::System)).then(|| given.clone()));
     };
     if !matches!(given, TlsTrust::System) {
-        return Err("`sslrootcert` and `tls` both say whom to trust".to_owned());
+        return Err(wrong("`sslrootcert` and `tls` both say whom to trust"));
     }
     if root == "system" {
         return Ok(Some(TlsTrust::System));
@@ -169,10 +168,10 @@ fn tls(
     mode: TlsMode,
     trust: Option<TlsTrust>,
     identity: Option<&ClientIdentity>,
-) -> Result<MakeRustlsConnect, String> {
+) -> Result<MakeRustlsConnect, Failure> {
     let trust = match (trust, mode) {
         (Some(TlsTrust::Insecure), TlsMode::VerifyCa | TlsMode::VerifyFull) => {
-            return Err("`sslmode` wants a certificate verified that `insecure` does not look at".to_owned());
+            return Err(wrong("`sslmode` wants a certificate verified that `insecure` does not look at"));
         }
         (Some(trust), _) => trust,
         // Who would go on without TLS gains nothing from a certificate.
@@ -180,38 +179,30 @@ fn tls(
         (None, _) => TlsTrust::System,
     };
     let names = if mode == TlsMode::VerifyCa { ServerNames::Any } else { ServerNames::Checked };
-    let config = strata_net::client_config(&trust, names, identity).map_err(|error| error.to_string())?;
+    let config = strata_net::client_config(&trust, names, identity).map_err(Failure::from_error)?;
     Ok(MakeRustlsConnect::new(config))
 }
 
-fn identity(words: &TlsWords, folder: &Path) -> Result<Option<ClientIdentity>, String> {
+fn identity(words: &TlsWords, folder: &Path) -> Result<Option<ClientIdentity>, Failure> {
     match (&words.certificate, &words.key) {
         (None, None) => Ok(None),
         (Some(certificate), Some(key)) => {
-            let key = String::from_utf8(read(folder, key)?).map_err(|_| format!("`{key}` is not PEM"))?;
+            let key =
+                String::from_utf8(read(folder, key)?).map_err(|_| wrong(format!("`{key}` is not PEM")))?;
             Ok(Some(ClientIdentity::new(read(folder, certificate)?, SecretString::new(key))))
         }
-        _ => Err("`sslcert` and `sslkey` go together".to_owned()),
+        _ => Err(wrong("`sslcert` and `sslkey` go together")),
     }
 }
 
-fn read(folder: &Path, name: &str) -> Result<Vec<u8>, String> {
+fn read(folder: &Path, name: &str) -> Result<Vec<u8>, Failure> {
     let path = folder.join(name);
-    std::fs::read(&path).map_err(|error| format!("cannot read `{}`: {error}", path.display()))
+    std::fs::read(&path).map_err(|error| Failure::of(format!("cannot read `{}`", path.display()), error))
 }
 
-/// The library's own text says only that the database said no; what it said is behind it.
-pub(super) fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(inner) = source {
-        let inner_text = inner.to_string();
-        if !text.contains(&inner_text) {
-            text = format!("{text}: {inner_text}");
-        }
-        source = inner.source();
-    }
-    text
+/// Something about the connection that was set and cannot be.
+fn wrong(reason: impl Into<String>) -> Failure {
+    Failure::new(reason).kind(FailureKind::Settings)
 }
 
 #[cfg(test)]
@@ -251,7 +242,8 @@ mod tests {
 
     #[test]
     fn what_contradicts_itself_is_refused() {
-        let refused = |options: &DatabaseOptions| Database::new(options).err().expect("it was taken");
+        let refused =
+            |options: &DatabaseOptions| Database::new(options).err().expect("it was taken").to_string();
         let lax = |text: &str| DatabaseOptions { tls: TlsTrust::Insecure, ..options(text) };
         assert!(refused(&lax("postgres://a@b/c?sslmode=verify-ca")).contains("insecure"));
         assert!(refused(&lax("postgres://a@b/c?sslrootcert=x")).contains("both say"));

@@ -11,7 +11,7 @@ use tokio::sync::Semaphore;
 use super::{failed, schema, tables};
 use crate::head::Version;
 use crate::name::StateName;
-use crate::storage::{CHUNK, ContentStream, StorageError, Which};
+use crate::{CHUNK, ContentStream, Failure, StorageError, Which};
 
 /// Reads at the same time.
 const READERS: usize = 4;
@@ -79,7 +79,7 @@ impl Readers {
         });
         let result = worked.await;
         drop(permit);
-        result.map_err(|error| StorageError::Failed(error.to_string()))?.map_err(failed)
+        result.map_err(|error| StorageError::Failed(Failure::from_error(error)))?.map_err(failed)
     }
 
     /// A version and its bytes. The first piece is read in the same transaction as the version; the others follow one by one. What is
@@ -102,7 +102,7 @@ impl Readers {
             })
             .await?;
         let Some((version, content, pin, first)) = found else { return Ok(None) };
-        let missing = || StorageError::Damaged("a part of a state is missing".to_owned());
+        let missing = || StorageError::damaged("a part of a state is missing");
         let Some(first) = first else {
             if version.size == 0 {
                 return Ok(Some((version, futures::stream::empty().boxed())));

@@ -1,37 +1,16 @@
-//! Where the server keeps states. A storage knows nothing of HTTP, users or clocks; all of them run one conformance suite.
-
-pub mod embedded;
-pub mod postgres;
-pub mod s3;
+//! What every storage can do. All of them run one conformance suite.
 
 use async_trait::async_trait;
 use bytes::Bytes;
 use futures::stream::BoxStream;
 
+use crate::error::StorageError;
 use crate::head::{Head, Version};
 use crate::name::StateName;
 use crate::rules::{Command, Outcome, Refusal};
 
 /// A content up to this size goes with its command; a larger one is staged in pieces of this size, so memory stays flat.
 pub const CHUNK: usize = 256 * 1024;
-
-#[derive(Debug, Clone, thiserror::Error)]
-pub enum StorageError {
-    /// Nothing was changed.
-    #[error("there is no space left for the states")]
-    Full,
-    /// Nothing was changed.
-    #[error("{0}")]
-    Failed(String),
-    /// Whether it was changed is not known; nothing more is accepted until somebody looked.
-    #[error("the storage stopped: {0}")]
-    Broken(String),
-    #[error("the storage is damaged: {0}")]
-    Damaged(String),
-    /// Nothing was changed; it may go better in a moment.
-    #[error("the storage is busy")]
-    Busy,
-}
 
 /// Which version of a state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

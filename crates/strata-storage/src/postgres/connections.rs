@@ -6,7 +6,9 @@ use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_postgres::Client;
 
-use super::database::{Database, DatabaseOptions, chain};
+use super::database::{Database, DatabaseOptions};
+use crate::error::chain;
+use crate::{Failure, FailureKind, StorageError};
 
 /// At once; who wants one more waits.
 const MAX_CONNECTIONS: usize = 16;
@@ -14,14 +16,35 @@ const MAX_CONNECTIONS: usize = 16;
 #[derive(Debug, thiserror::Error)]
 pub enum DatabaseError {
     #[error("the connection to PostgreSQL cannot be used: {0}")]
-    Unusable(String),
-    #[error("cannot connect to PostgreSQL at {place}: {reason}")]
-    Unreachable { place: String, reason: String },
+    Unusable(#[source] Failure),
+    #[error("cannot connect to PostgreSQL at {place}: {source}")]
+    Unreachable { place: String, source: Failure },
     /// The database said no, or the connection broke.
     #[error("PostgreSQL: {}", chain(.0))]
-    Failed(tokio_postgres::Error),
+    Failed(#[source] tokio_postgres::Error),
     #[error("PostgreSQL did not answer within {0} s")]
     Silent(u64),
+}
+
+impl From<DatabaseError> for StorageError {
+    fn from(error: DatabaseError) -> Self {
+        let (code, kind) = match &error {
+            DatabaseError::Failed(error) => {
+                (error.code().map(|code| code.code().to_owned()), FailureKind::Other)
+            }
+            DatabaseError::Unusable(_) => (None, FailureKind::Settings),
+            DatabaseError::Unreachable { .. } | DatabaseError::Silent(_) => (None, FailureKind::Unreachable),
+        };
+        let failure = Failure::from_error(error).kind(kind);
+        match code.as_deref() {
+            Some("53100") => Self::Full(failure),
+            // Another transaction was in the way.
+            Some("40001" | "40P01" | "55P03") => Self::Busy,
+            // A page or an index is not what was written.
+            Some("XX001" | "XX002") => Self::Damaged(failure),
+            _ => Self::Failed(failure),
+        }
+    }
 }
 
 pub struct Connections {
@@ -69,7 +92,7 @@ impl Connections {
                 .database
                 .open()
                 .await
-                .map_err(|reason| DatabaseError::Unreachable { place: self.place(), reason })?,
+                .map_err(|source| DatabaseError::Unreachable { place: self.place(), source })?,
         };
         Ok(Connection {
             client: Some(client),
@@ -88,7 +111,7 @@ impl Connection {
         work: impl AsyncFnOnce(&mut Client) -> Result<T, tokio_postgres::Error>,
     ) -> Result<T, DatabaseError> {
         let Some(mut client) = self.client.take() else {
-            return Err(DatabaseError::Unusable("it failed before".to_owned()));
+            return Err(DatabaseError::Unusable(Failure::new("it failed before")));
         };
         match tokio::time::timeout(self.timeout, work(&mut client)).await {
             Ok(Ok(value)) => {

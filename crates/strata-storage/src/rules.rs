@@ -107,7 +107,7 @@ pub enum Refusal {
 
 /// What a storage does, all of it or nothing.
 #[derive(Debug, Clone)]
-pub(crate) enum Effect {
+pub enum Effect {
     SetLock(Option<Lock>),
     /// Joins the history, with the content of the command. It becomes the current version, or the state has none before and after.
     PutVersion {
@@ -120,9 +120,9 @@ pub(crate) enum Effect {
 }
 
 #[derive(Debug, Clone)]
-pub(crate) struct Decision {
-    pub(crate) outcome: Outcome,
-    pub(crate) effect: Option<Effect>,
+pub struct Decision {
+    pub outcome: Outcome,
+    pub effect: Option<Effect>,
 }
 
 impl Command {
@@ -143,7 +143,7 @@ impl Decision {
     }
 }
 
-pub(crate) fn decide(head: &Head, command: &Command) -> Result<Decision, Refusal> {
+pub fn decide(head: &Head, command: &Command) -> Result<Decision, Refusal> {
     match command {
         Command::Lock { lock, lapsed } => take_lock(head, lock, lapsed.as_ref()),
         Command::Heartbeat { id, user } => {

@@ -15,7 +15,7 @@ use rusqlite::ErrorCode;
 use crate::head::{Head, Version};
 use crate::name::StateName;
 use crate::rules::{Command, Content, Outcome, Refusal};
-use crate::storage::{ContentStream, Retention, Staging, Storage, StorageError, Which};
+use crate::{ContentStream, Failure, Retention, Staging, Storage, StorageError, Which};
 use reader::{Pin, Readers};
 use writer::{Job, Writer};
 
@@ -60,15 +60,18 @@ impl EmbeddedStorage {
     }
 }
 
-/// What went wrong, in words that say what to do.
+/// What to do about a file that is not whole.
+const RESTORE: &str = "restore it from a backup with `strata serve restore`";
+
+/// What went wrong, by kind.
 pub(super) fn failed(error: rusqlite::Error) -> StorageError {
     match error.sqlite_error_code() {
-        Some(ErrorCode::DiskFull) => StorageError::Full,
+        Some(ErrorCode::DiskFull) => StorageError::Full(Failure::from_error(error)),
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => StorageError::Busy,
         Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
-            StorageError::Damaged(format!("{error}; restore it from a backup with `strata serve restore`"))
+            StorageError::Damaged(Failure::of(RESTORE, error))
         }
-        _ => StorageError::Failed(error.to_string()),
+        _ => StorageError::Failed(Failure::from_error(error)),
     }
 }
 

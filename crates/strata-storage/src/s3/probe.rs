@@ -3,20 +3,18 @@
 use bytes::Bytes;
 
 use super::objects::Objects;
-use crate::StoreError;
+use crate::{Failure, FailureKind};
 
 /// Is there once the server has been found to respect conditions.
 const MARK: &str = "conditional-writes";
 
-pub(super) async fn respects_conditions(objects: &Objects) -> Result<(), StoreError> {
+/// Fails if it does not.
+pub async fn respects_conditions(objects: &Objects) -> Result<(), Failure> {
     if objects.get(MARK).await?.is_some() {
         return Ok(());
     }
     let mut name = [0; 8];
-    getrandom::fill(&mut name).map_err(|error| StoreError::Io {
-        what: "no random numbers".to_owned(),
-        source: std::io::Error::other(error.to_string()),
-    })?;
+    getrandom::fill(&mut name).map_err(|error| Failure::new(format!("no random numbers: {error}")))?;
     let path = format!("probe-{}", hex::encode(name));
     let verdict = try_conditions(objects, &path).await;
     // Nothing is known under this name, so it can be deleted without a condition.
@@ -25,14 +23,10 @@ pub(super) async fn respects_conditions(objects: &Objects) -> Result<(), StoreEr
     objects.put(MARK, Bytes::from_static(b"this server respects If-Match and If-None-Match\n")).await
 }
 
-async fn try_conditions(objects: &Objects, path: &str) -> Result<(), StoreError> {
-    let refused = |reason: &str| StoreError::Remote {
-        what: "states cannot be kept safely on this server".to_owned(),
-        reason: reason.to_owned(),
-        hint: Some(
-            "it needs conditional writes, as Amazon S3, MinIO, R2 and Ceph have them; or use another backend"
-                .to_owned(),
-        ),
+async fn try_conditions(objects: &Objects, path: &str) -> Result<(), Failure> {
+    let refused = |reason: &str| {
+        Failure::new(format!("states cannot be kept safely on this server: {reason}"))
+            .kind(FailureKind::Conditions)
     };
     let Some(first) = objects.create(path, Bytes::from_static(b"1")).await? else {
         return Err(refused("it says that an object exists which nobody has written"));

@@ -7,7 +7,10 @@
 //! journals/<id>              lines of a journal, never changed
 //! ```
 
+mod connector;
 mod leftovers;
+mod objects;
+mod probe;
 mod record;
 
 use std::collections::HashSet;
@@ -17,14 +20,16 @@ use std::time::{Duration, Instant};
 use async_trait::async_trait;
 use bytes::{Bytes, BytesMut};
 use futures::StreamExt as _;
-use strata_state::{Objects, S3StoreOptions, StoreError, conditional_objects};
 
 use crate::head::{Head, Version};
 use crate::name::StateName;
 use crate::rules::{Command, Content, Decision, Effect, Outcome, Refusal, decide};
-use crate::storage::{ContentStream, Retention, Staging, Storage, StorageError, Which};
+use crate::{ContentStream, Failure, FailureKind, Retention, Staging, Storage, StorageError, Which};
 use leftovers::Leftovers;
 use record::{Kept, Record, head_path};
+
+pub use objects::{AwsCredentials, BucketOptions, Found, Listed, Objects};
+pub use probe::respects_conditions;
 
 /// A part of a content. Larger than a piece, since every request to a bucket takes its time.
 const PART: usize = 4 * 1024 * 1024;
@@ -35,6 +40,13 @@ const MAX_PARTS: usize = 32;
 /// What nothing has named for this long goes.
 const LEFT_OVER_AFTER: Duration = Duration::from_secs(2 * 3600);
 
+/// The objects of a bucket whose server was found to respect conditions.
+pub async fn conditional_objects(options: &BucketOptions) -> Result<Objects, Failure> {
+    let objects = Objects::new(options)?;
+    probe::respects_conditions(&objects).await?;
+    Ok(objects)
+}
+
 pub struct S3Storage {
     objects: Objects,
     place: String,
@@ -42,18 +54,16 @@ pub struct S3Storage {
     leftovers: Arc<Leftovers>,
 }
 
-fn failed(error: StoreError) -> StorageError {
-    let text = error.to_string();
-    // MinIO and Ceph have no room, or no more of it for this bucket; Amazon's is endless.
-    match ["XMinioStorageFull", "QuotaExceeded", "507 Insufficient"].iter().any(|sign| text.contains(sign)) {
-        true => StorageError::Full,
-        false => StorageError::Failed(text),
+fn failed(error: Failure) -> StorageError {
+    match error.kind {
+        FailureKind::Full => StorageError::Full(error),
+        _ => StorageError::Failed(error),
     }
 }
 
 fn new_id() -> Result<String, StorageError> {
     let mut bits = [0; 16];
-    getrandom::fill(&mut bits).map_err(|error| StorageError::Failed(error.to_string()))?;
+    getrandom::fill(&mut bits).map_err(|error| Failure::new(format!("no random numbers: {error}")))?;
     Ok(hex::encode(bits))
 }
 
@@ -79,7 +89,7 @@ struct Litter {
 
 impl S3Storage {
     /// Fails if the server does not honour the conditions of a write.
-    pub async fn open(options: &S3StoreOptions, retention: Retention) -> Result<Self, StorageError> {
+    pub async fn open(options: &BucketOptions, retention: Retention) -> Result<Self, StorageError> {
         let objects = conditional_objects(options).await.map_err(failed)?;
         let place = format!("s3://{}/{}", options.bucket, options.prefix);
         Ok(Self { objects, place, retention, leftovers: Arc::new(Leftovers::after(LEFT_OVER_AFTER)) })
@@ -210,8 +220,7 @@ impl S3Storage {
         let mut lines = BytesMut::new();
         for part in parts {
             let found = self.objects.get(&journal_part(part)).await.map_err(failed)?;
-            let found =
-                found.ok_or_else(|| StorageError::Damaged("a part of a journal is missing".to_owned()))?;
+            let found = found.ok_or_else(|| StorageError::damaged("a part of a journal is missing"))?;
             lines.extend_from_slice(&found.bytes);
         }
         Ok(lines)
@@ -434,11 +443,11 @@ async fn part(objects: &Objects, path: &str, expected: u64) -> Result<Bytes, Sto
         Some(found) if found.bytes.len() as u64 == expected => Ok(found.bytes),
         Some(found) => {
             let length = found.bytes.len();
-            Err(StorageError::Damaged(format!(
+            Err(StorageError::damaged(format!(
                 "`{path}` has {length} bytes, not {expected}: it was not written whole"
             )))
         }
-        None => Err(StorageError::Damaged(format!("`{path}` is missing"))),
+        None => Err(StorageError::damaged(format!("`{path}` is missing"))),
     }
 }
 
@@ -454,7 +463,7 @@ struct Staged {
 impl Staged {
     fn in_time(&self) -> Result<(), StorageError> {
         match Instant::now() > self.until {
-            true => Err(StorageError::Failed("the state took too long to arrive".to_owned())),
+            true => Err(Failure::new("the state took too long to arrive").into()),
             false => Ok(()),
         }
     }

@@ -11,7 +11,7 @@ use object_store::client::{
     HttpClient as S3Client, HttpConnector, HttpError, HttpErrorKind, HttpRequest, HttpResponse,
     HttpResponseBody, HttpService,
 };
-use strata_net::{Body, HttpClient, HttpOptions, NetError, Request};
+use strata_net::{Body, HttpClient, HttpOptions, NetError, Request, Response, TlsSetupError};
 
 /// The time of the server that gave an answer, in seconds since 1970.
 #[derive(Debug, Clone, Copy)]
@@ -34,18 +34,48 @@ impl fmt::Debug for Connector {
 #[error("{0}")]
 struct Unusable(String);
 
+/// The server has no room, or no more of it for this bucket; Amazon's is endless.
+#[derive(Debug, thiserror::Error)]
+#[error("the server has no space left: {0}")]
+pub(super) struct NoSpace(String);
+
+impl NoSpace {
+    /// As MinIO and Ceph say it.
+    const CODES: [&str; 2] = ["XMinioStorageFull", "QuotaExceeded"];
+
+    fn told(answer: &Response) -> Option<Self> {
+        let body = || String::from_utf8_lossy(&answer.body).into_owned();
+        match answer.status {
+            ..400 => None,
+            507 => Some(Self(body())),
+            _ => error_code(&body())
+                .filter(|code| Self::CODES.contains(code))
+                .map(|code| Self(code.to_owned())),
+        }
+    }
+
+    pub(super) fn is_behind(error: &(dyn std::error::Error + 'static)) -> bool {
+        std::iter::successors(Some(error), |error| error.source()).any(|error| error.is::<Self>())
+    }
+}
+
+/// `<Code>` of an answer that says no.
+fn error_code(body: &str) -> Option<&str> {
+    body.split_once("<Code>")?.1.split_once("</Code>").map(|(code, _)| code.trim())
+}
+
 impl Connector {
     pub(super) fn new(options: HttpOptions) -> Self {
         Self { options, clients: Arc::default() }
     }
 
-    pub(super) fn client(&self, origin: &str) -> Result<HttpClient, String> {
+    pub(super) fn client(&self, origin: &str) -> Result<HttpClient, TlsSetupError> {
         let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(client) = clients.get(origin) {
             return Ok(client.clone());
         }
         let options = HttpOptions { endpoint: origin.to_owned(), ..self.options.clone() };
-        let client = HttpClient::new(options).map_err(|error| error.to_string())?;
+        let client = HttpClient::new(options)?;
         clients.insert(origin.to_owned(), client.clone());
         Ok(client)
     }
@@ -75,7 +105,9 @@ impl HttpService for Connector {
         let (Some(scheme), Some(authority)) = (head.uri.scheme_str(), head.uri.authority()) else {
             return Err(unusable(format!("`{}` is not a whole address", head.uri)));
         };
-        let client = self.client(&format!("{scheme}://{authority}")).map_err(unusable)?;
+        let client = self
+            .client(&format!("{scheme}://{authority}"))
+            .map_err(|error| HttpError::new(HttpErrorKind::Unknown, error))?;
         let mut own = Request::new(head.method, head.uri.path());
         own.query = head.uri.query().unwrap_or_default().to_owned();
         let mut content_type = "application/octet-stream".to_owned();
@@ -91,6 +123,9 @@ impl HttpService for Connector {
             own.body = Body::Bytes { content_type, bytes };
         }
         let answer = client.send(&own).await.map_err(|error| HttpError::new(kind(&error), error))?;
+        if let Some(full) = NoSpace::told(&answer) {
+            return Err(HttpError::new(HttpErrorKind::Unknown, full));
+        }
         let time = answer.headers.get("date").and_then(|date| date.to_str().ok()).and_then(time_of);
         let mut response = http::Response::builder().status(answer.status);
         if let Some(headers) = response.headers_mut() {
@@ -101,7 +136,7 @@ impl HttpService for Connector {
         }
         response
             .body(HttpResponseBody::from(answer.body))
-            .map_err(|error| unusable(format!("the answer cannot be used: {error}")))
+            .map_err(|error| HttpError::new(HttpErrorKind::Decode, error))
     }
 }
 
@@ -111,6 +146,13 @@ fn time_of(date: &str) -> Option<i64> {
 
 #[cfg(test)]
 mod tests {
+    #[test]
+    fn a_full_server_is_known_by_its_code() {
+        let body = "<Error><Code> QuotaExceeded </Code><Message>no</Message></Error>";
+        assert_eq!(super::error_code(body), Some("QuotaExceeded"));
+        assert_eq!(super::error_code("<html>"), None);
+    }
+
     #[test]
     fn a_server_tells_the_time() {
         assert_eq!(super::time_of("Thu, 01 Jan 1970 00:01:00 GMT"), Some(60));

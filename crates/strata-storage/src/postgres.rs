@@ -1,20 +1,25 @@
 //! States in PostgreSQL, for teams that outgrow one machine: several servers may share it. A state's row is locked while it is decided.
 
+mod connections;
+mod database;
 mod rows;
 mod schema;
+mod words;
 
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use bytes::Bytes;
 use futures::StreamExt as _;
-use strata_state::{DatabaseConnections, DatabaseError, DatabaseOptions};
 use tokio_postgres::Client;
 
 use crate::head::{Head, Version};
 use crate::name::StateName;
 use crate::rules::{Command, Content, Effect, Outcome, Refusal, decide};
-use crate::storage::{CHUNK, ContentStream, Retention, Staging, Storage, StorageError, Which};
+use crate::{CHUNK, ContentStream, Retention, Staging, Storage, StorageError, Which};
+
+pub use connections::{Connection, Connections, DatabaseError};
+pub use database::DatabaseOptions;
 
 /// Where the tables are unless said otherwise.
 pub const DEFAULT_SCHEMA: &str = "strata_server";
@@ -25,7 +30,7 @@ pub struct PostgresStorage {
 }
 
 /// The database, with errors as storages have them.
-struct Database(DatabaseConnections);
+struct Database(Connections);
 
 impl Database {
     /// Does one piece of work. Whoever asked may ask again if it fails: a write that is there already is answered like the first time.
@@ -33,29 +38,14 @@ impl Database {
         &self,
         work: impl AsyncFnOnce(&mut Client) -> Result<T, tokio_postgres::Error>,
     ) -> Result<T, StorageError> {
-        self.0.get().await.map_err(failed)?.run(work).await.map_err(failed)
-    }
-}
-
-fn failed(error: DatabaseError) -> StorageError {
-    let code = match &error {
-        DatabaseError::Failed(error) => error.code().map(tokio_postgres::error::SqlState::code),
-        _ => None,
-    };
-    match code {
-        Some("53100") => StorageError::Full,
-        // Another transaction was in the way.
-        Some("40001" | "40P01" | "55P03") => StorageError::Busy,
-        // A page or an index is not what was written.
-        Some("XX001" | "XX002") => StorageError::Damaged(error.to_string()),
-        _ => StorageError::Failed(error.to_string()),
+        Ok(self.0.get().await?.run(work).await?)
     }
 }
 
 impl PostgresStorage {
     /// Makes the tables if need be.
     pub async fn open(options: &DatabaseOptions, retention: Retention) -> Result<Self, StorageError> {
-        let database = Database(DatabaseConnections::new(options).map_err(failed)?);
+        let database = Database(Connections::new(options)?);
         database.run(async |db| schema::make_tables(db, &options.schema).await).await?;
         Ok(Self { database: Arc::new(database), retention })
     }
@@ -204,7 +194,7 @@ impl Storage for PostgresStorage {
 
 async fn piece(database: &Database, content: i64, part: i32) -> Result<Bytes, StorageError> {
     let piece = database.run(async |db| rows::piece(db, content, part).await).await?;
-    piece.ok_or_else(|| StorageError::Damaged("a part of a state is missing".to_owned()))
+    piece.ok_or_else(|| StorageError::damaged("a part of a state is missing"))
 }
 
 /// Pieces that no version names are swept after a while, so nothing need be done if this is dropped.

@@ -5,17 +5,61 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures::TryStreamExt;
-use object_store::aws::{AmazonS3, AmazonS3Builder, AmazonS3ConfigKey};
+use object_store::aws::{AmazonS3, AmazonS3Builder, AmazonS3ConfigKey, AwsCredential};
 use object_store::path::Path;
 use object_store::{
     BackoffConfig, Error, GetOptions, ObjectStore, PutMode, PutOptions, PutPayload, RetryConfig,
     UpdateVersion,
 };
-use strata_net::HttpOptions;
+use strata_net::{HttpClient, HttpOptions};
+use strata_secret::SecretString;
 
-use super::S3StoreOptions;
-use super::connector::{Connector, ServerTime};
-use crate::StoreError;
+use super::connector::{Connector, NoSpace, ServerTime};
+use crate::{Failure, FailureKind};
+
+/// Who asks.
+#[derive(Clone)]
+pub struct AwsCredentials {
+    pub access_key_id: String,
+    pub secret_access_key: SecretString,
+}
+
+/// A bucket, and how it is reached.
+#[derive(Clone)]
+pub struct BucketOptions {
+    pub bucket: String,
+    /// What the names of the objects begin with.
+    pub prefix: String,
+    pub region: Option<String>,
+    /// The server, where it is not Amazon's.
+    pub endpoint: Option<String>,
+    /// Whether the bucket is part of the path and not of the host; for other servers it is unless said otherwise.
+    pub path_style: Option<bool>,
+    /// Without them, as the variables say.
+    pub credentials: Option<AwsCredentials>,
+    /// The variables `AWS_…`.
+    pub environment: Vec<(String, SecretString)>,
+    /// How long one request may take.
+    pub timeout: Duration,
+    /// TLS, dialling, tracing; its endpoint is not used.
+    pub http: HttpOptions,
+}
+
+impl BucketOptions {
+    pub fn new(bucket: impl Into<String>) -> Self {
+        Self {
+            bucket: bucket.into(),
+            prefix: String::new(),
+            region: None,
+            endpoint: None,
+            path_style: None,
+            credentials: None,
+            environment: Vec::new(),
+            timeout: Duration::from_secs(15),
+            http: HttpOptions::new("https://s3.amazonaws.com"),
+        }
+    }
+}
 
 #[derive(Clone)]
 pub struct Objects {
@@ -42,8 +86,9 @@ pub struct Listed {
 }
 
 impl Objects {
-    pub(super) fn new(options: &S3StoreOptions) -> Result<Self, StoreError> {
-        let timeout = options.lease.request_timeout();
+    /// Connects at the first question.
+    pub fn new(options: &BucketOptions) -> Result<Self, Failure> {
+        let timeout = options.timeout;
         let http = HttpOptions { request_timeout: timeout, ..options.http.clone() };
         let connector = Connector::new(http);
         let mut builder = AmazonS3Builder::new();
@@ -76,22 +121,22 @@ impl Objects {
                 .with_access_key_id(&credentials.access_key_id)
                 .with_secret_access_key(credentials.secret_access_key.expose());
         }
-        let store = builder.build().map_err(|error| StoreError::Remote {
-            what: format!("the bucket `{}` cannot be used", options.bucket),
-            reason: error.to_string(),
-            hint: None,
+        let store = builder.build().map_err(|error| {
+            Failure::of(format!("the bucket `{}` cannot be used", options.bucket), error)
+                .kind(FailureKind::Settings)
         })?;
         let prefix = options.prefix.trim_matches('/').to_owned();
         let place = format!("s3://{}/{prefix}", options.bucket);
         Ok(Self { store: Arc::new(store), place, prefix, timeout, connector })
     }
 
-    pub(super) fn connector(&self) -> &Connector {
-        &self.connector
+    /// A client for another service of the same owner.
+    pub fn client(&self, origin: &str) -> Result<HttpClient, Failure> {
+        self.connector.client(origin).map_err(Failure::from_error)
     }
 
     /// Who asks, as the S3 client knows it.
-    pub(super) async fn credential(&self) -> Result<Arc<object_store::aws::AwsCredential>, StoreError> {
+    pub async fn credential(&self) -> Result<Arc<AwsCredential>, Failure> {
         self.within("get credentials for", "", self.store.credentials().get_credential()).await
     }
 
@@ -104,44 +149,39 @@ impl Objects {
         what: &str,
         path: &str,
         work: impl Future<Output = Result<T, Error>>,
-    ) -> Result<T, StoreError> {
+    ) -> Result<T, Failure> {
         match tokio::time::timeout(self.timeout, work).await {
             Ok(Ok(value)) => Ok(value),
-            Ok(Err(error)) => Err(self.failed(what, path, &error)),
-            Err(_) => Err(StoreError::Remote {
-                what: format!("cannot {what} `{}/{path}`", self.place),
-                reason: format!("no answer within {} s", self.timeout.as_secs()),
-                hint: None,
-            }),
-        }
-    }
-
-    fn failed(&self, what: &str, path: &str, error: &Error) -> StoreError {
-        let hint = match error {
-            Error::Unauthenticated { .. } => Some(
-                "give `accessKeyId` and `secretAccessKey` in `state`, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
-            ),
-            Error::PermissionDenied { .. } => {
-                Some("the key needs s3:GetObject, s3:PutObject, s3:DeleteObject and s3:ListBucket")
+            Ok(Err(error)) => Err(self.failed(what, path, error)),
+            Err(elapsed) => {
+                let what = format!(
+                    "cannot {what} `{}/{path}`: no answer within {} s",
+                    self.place,
+                    self.timeout.as_secs()
+                );
+                Err(Failure::of(what, elapsed).kind(FailureKind::Unreachable))
             }
-            _ => None,
-        };
-        StoreError::Remote {
-            what: format!("cannot {what} `{}/{path}`", self.place),
-            reason: error.to_string(),
-            hint: hint.map(str::to_owned),
         }
     }
 
-    fn tag(&self, path: &str, tag: Option<String>) -> Result<String, StoreError> {
-        tag.ok_or_else(|| StoreError::Remote {
-            what: format!("`{}/{path}` cannot be kept there", self.place),
-            reason: "the server gives no ETag".to_owned(),
-            hint: None,
+    fn failed(&self, what: &str, path: &str, error: Error) -> Failure {
+        let kind = match &error {
+            Error::Unauthenticated { .. } => FailureKind::Unauthenticated,
+            Error::PermissionDenied { .. } => FailureKind::Forbidden,
+            error if NoSpace::is_behind(error) => FailureKind::Full,
+            _ => FailureKind::Other,
+        };
+        Failure::of(format!("cannot {what} `{}/{path}`", self.place), error).kind(kind)
+    }
+
+    fn tag(&self, path: &str, tag: Option<String>) -> Result<String, Failure> {
+        tag.ok_or_else(|| {
+            Failure::new(format!("`{}/{path}` cannot be kept there: the server gives no ETag", self.place))
+                .kind(FailureKind::Conditions)
         })
     }
 
-    pub async fn get(&self, path: &str) -> Result<Option<Found>, StoreError> {
+    pub async fn get(&self, path: &str) -> Result<Option<Found>, Failure> {
         let read = async {
             let result = match self.store.get_opts(&self.path(path), GetOptions::default()).await {
                 Err(Error::NotFound { .. }) => return Ok(None),
@@ -159,7 +199,7 @@ impl Objects {
         }
     }
 
-    async fn put_if(&self, path: &str, bytes: Bytes, mode: PutMode) -> Result<Option<String>, StoreError> {
+    async fn put_if(&self, path: &str, bytes: Bytes, mode: PutMode) -> Result<Option<String>, Failure> {
         let write = async {
             let options = PutOptions { mode, ..PutOptions::default() };
             match self.store.put_opts(&self.path(path), PutPayload::from(bytes), options).await {
@@ -176,13 +216,13 @@ impl Objects {
     }
 
     /// Only if there is none; none if there is one. An answer that was lost is asked for again: what is there may be ours.
-    pub async fn create(&self, path: &str, bytes: Bytes) -> Result<Option<String>, StoreError> {
+    pub async fn create(&self, path: &str, bytes: Bytes) -> Result<Option<String>, Failure> {
         let created = self.put_if(path, bytes.clone(), PutMode::Create).await;
         self.or_there(path, &bytes, created).await
     }
 
     /// Only if it is still the one with this tag; none if not.
-    pub async fn replace(&self, path: &str, bytes: Bytes, tag: &str) -> Result<Option<String>, StoreError> {
+    pub async fn replace(&self, path: &str, bytes: Bytes, tag: &str) -> Result<Option<String>, Failure> {
         let version = UpdateVersion { e_tag: Some(tag.to_owned()), version: None };
         let replaced = self.put_if(path, bytes.clone(), PutMode::Update(version)).await;
         self.or_there(path, &bytes, replaced).await
@@ -193,8 +233,8 @@ impl Objects {
         &self,
         path: &str,
         bytes: &Bytes,
-        written: Result<Option<String>, StoreError>,
-    ) -> Result<Option<String>, StoreError> {
+        written: Result<Option<String>, Failure>,
+    ) -> Result<Option<String>, Failure> {
         if let Ok(Some(tag)) = written {
             return Ok(Some(tag));
         }
@@ -205,7 +245,7 @@ impl Objects {
     }
 
     /// Whatever is there. Only for what nobody else writes.
-    pub async fn put(&self, path: &str, bytes: Bytes) -> Result<(), StoreError> {
+    pub async fn put(&self, path: &str, bytes: Bytes) -> Result<(), Failure> {
         self.put_if(path, bytes, PutMode::Overwrite).await.map(|_| ())
     }
 
@@ -215,7 +255,7 @@ impl Objects {
         path: &str,
         bytes: Bytes,
         tag: Option<&str>,
-    ) -> Result<bool, StoreError> {
+    ) -> Result<bool, Failure> {
         let mode = match tag {
             Some(tag) => PutMode::Update(UpdateVersion { e_tag: Some(tag.to_owned()), version: None }),
             None => PutMode::Create,
@@ -223,7 +263,7 @@ impl Objects {
         Ok(self.put_if(path, bytes, mode).await?.is_some())
     }
 
-    pub async fn delete(&self, path: &str) -> Result<(), StoreError> {
+    pub async fn delete(&self, path: &str) -> Result<(), Failure> {
         use object_store::ObjectStoreExt as _;
         let delete = async {
             match self.store.delete(&self.path(path)).await {
@@ -234,7 +274,7 @@ impl Objects {
         self.within("delete", path, delete).await
     }
 
-    pub async fn list(&self, folder: &str) -> Result<Vec<Listed>, StoreError> {
+    pub async fn list(&self, folder: &str) -> Result<Vec<Listed>, Failure> {
         let below = self.path(folder);
         let below = (!below.as_ref().is_empty()).then_some(&below);
         let objects = self.within("list", folder, self.store.list(below).try_collect::<Vec<_>>()).await?;
