@@ -6,6 +6,7 @@ mod scalar;
 mod tree;
 
 use serde_json::Value;
+use strata_yaml::build::Error as YamlError;
 
 use crate::{NotAnObject, Object};
 
@@ -14,18 +15,8 @@ use crate::{NotAnObject, Object};
 pub enum ManifestError {
     #[error("the manifest is not text in UTF-8")]
     NotText,
-    #[error("the manifest has {bytes} bytes; the limit is {most}")]
-    TooLarge { bytes: usize, most: usize },
-    #[error("line {line}: {reason}")]
-    Syntax { line: usize, reason: String },
-    #[error("line {line}: nested more than {deepest} levels deep")]
-    TooDeep { line: usize, deepest: usize },
-    #[error("more than {most} values, those that aliases repeat included")]
-    TooManyValues { most: usize },
-    #[error("line {line}: the key `{key}` is there twice")]
-    DuplicateKey { line: usize, key: String },
-    #[error("line {line}: the tag `{tag}` has no meaning in a manifest")]
-    Tag { line: usize, tag: String },
+    #[error(transparent)]
+    Yaml(#[from] YamlError),
     #[error("document {document}, line {line}: {problem}")]
     Object { document: usize, line: usize, problem: NotAnObject },
 }
@@ -191,7 +182,7 @@ list: [*base, {d: *also}]
     fn says_where_it_is_wrong() {
         for (text, message) in [
             ("a: 1\na: 2\n", "line 2: the key `a` is there twice"),
-            ("a: !!binary aGk=\n", "line 1: the tag `!!binary` has no meaning in a manifest"),
+            ("a: !!binary aGk=\n", "line 1: the tag `!!binary` has no meaning here"),
             ("a: *x\n", "line 1: "),
             ("a: [1\n", "line "),
             ("---\nkind: A\n", "document 1, line 2: not a Kubernetes object: it has no `apiVersion`"),
@@ -208,7 +199,10 @@ list: [*base, {d: *also}]
     #[test]
     fn hostile_files_end() {
         let nested: String = (0..200).map(|level| format!("{}a:\n", " ".repeat(level))).collect();
-        assert!(matches!(read_manifest(nested.as_bytes()), Err(ManifestError::TooDeep { .. })));
+        assert!(matches!(
+            read_manifest(nested.as_bytes()),
+            Err(ManifestError::Yaml(YamlError::TooDeep { .. }))
+        ));
         let brackets = format!("a: {}", "[".repeat(50_000));
         assert!(read_manifest(brackets.as_bytes()).is_err());
         let mut laughs = String::from("a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n");
@@ -217,6 +211,9 @@ list: [*base, {d: *also}]
             let ten = [before.as_str(); 10].join(", ");
             laughs.push_str(&format!("a{n}: &a{n} [{ten}]\n"));
         }
-        assert!(matches!(read_manifest(laughs.as_bytes()), Err(ManifestError::TooManyValues { .. })));
+        assert!(matches!(
+            read_manifest(laughs.as_bytes()),
+            Err(ManifestError::Yaml(YamlError::TooManyValues { .. }))
+        ));
     }
 }

@@ -144,22 +144,6 @@ pub(crate) fn decimal(number: f64) -> String {
     }
 }
 
-/// The shortest digits that give the same number, with an exponent of at least two digits below 1e-4 and from
-/// `large` on, as Go writes floats into YAML (`large` = 6).
-pub(crate) fn scientific_from(number: f64, large: i32) -> String {
-    if number == 0.0 || !number.is_finite() {
-        return decimal(number);
-    }
-    let shortest = format!("{number:e}");
-    let (digits, exponent) = shortest.split_once('e').expect("`{:e}` always writes an exponent");
-    let exponent: i32 = exponent.parse().expect("`{:e}` writes a decimal exponent");
-    if (-4..large).contains(&exponent) {
-        return decimal(number);
-    }
-    let sign = if exponent < 0 { '-' } else { '+' };
-    format!("{digits}e{sign}{:02}", exponent.abs())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -178,7 +162,7 @@ mod tests {
             (5e-324, &format!("0.{}5", "0".repeat(323)), "5e-324"),
         ] {
             assert_eq!(decimal(number), plain);
-            assert_eq!(scientific_from(number, 6), yaml);
+            assert_eq!(strata_yaml::go::float_text(number), yaml);
         }
         assert_eq!(decimal(f64::NEG_INFINITY), "-Inf");
     }

@@ -1,6 +1,8 @@
 //! Parser events → spanned tree; a decoder that gathers all errors; overlays; JSON Schema from the same description.
 
+pub mod build;
 mod decode;
+pub mod go;
 mod node;
 mod overlay;
 mod parse;

@@ -1,14 +1,12 @@
-//! Parser events become a spanned tree; what a hostile or careless file can do here is bounded.
+//! A file of the repository as a spanned tree, by the YAML 1.2 core schema.
 
-mod builder;
 mod syntax;
+mod tree;
 
-use saphyr_parser::{Event, Parser, ScalarStyle, Tag};
 use strata_diagnostics::{Diagnostic, Diagnostics, FileId, SourceMap, Span};
 
 use crate::Node;
-use crate::parse::builder::Builder;
-use crate::scalar::{Scalar, Style};
+use crate::build::{Limits, build};
 
 /// Deeper nesting than any file of ours needs. Everything after the parser may recurse because of this limit.
 pub const MAX_DEPTH: usize = 64;
@@ -18,6 +16,8 @@ pub const MAX_NODES: usize = 1_000_000;
 pub const MAX_ALIASED: usize = 100_000;
 /// Bytes in one file.
 pub const MAX_BYTES: usize = 32 << 20;
+
+const LIMITS: Limits = Limits { bytes: MAX_BYTES, depth: MAX_DEPTH, values: MAX_NODES, aliased: MAX_ALIASED };
 
 /// What a file turned out to hold.
 #[derive(Debug, Clone, PartialEq)]
@@ -47,83 +47,26 @@ impl Parsed {
 /// Reads the one document of a file.
 pub fn parse(sources: &SourceMap, file: FileId, diagnostics: &mut Diagnostics) -> Parsed {
     let text = sources.text_of(file);
-    if let Some(problem) = unreadable(&text, file) {
+    if let Some(problem) = unprintable(&text, file) {
         diagnostics.push(problem);
         return Parsed::Broken;
     }
-    let offsets = Offsets::new(&text);
-    let mut builder = Builder::new(diagnostics);
-    for event in Parser::new_from_str(&text) {
-        let (event, span) = match event {
-            Ok(event) => event,
-            Err(error) => {
-                let at = offsets.byte(error.marker().index());
-                let problem =
-                    syntax::explain(&text, Span::new(file, at, at), error.info(), builder.bracket());
-                diagnostics.push(problem);
-                return Parsed::Broken;
-            }
-        };
-        let start = offsets.byte(span.start.index());
-        let span = Span::new(file, start, offsets.byte(span.end.index()));
-        if !take(&mut builder, event, span) {
-            return Parsed::Broken;
+    let mut tree = tree::SourceTree { text: &text, file, diagnostics };
+    match build(&text, &LIMITS, &mut tree) {
+        Ok(documents) => {
+            documents.into_iter().next().map_or(Parsed::Empty, |(_, node)| Parsed::Document(node))
         }
-        if builder.ended() {
-            break;
+        Err(problem) => {
+            diagnostics.push(problem);
+            Parsed::Broken
         }
-    }
-    builder.finish().map_or(Parsed::Empty, Parsed::Document)
-}
-
-/// Hands one event on; false stops the parse, which the builder has then reported.
-fn take(builder: &mut Builder<'_>, event: Event<'_>, span: Span) -> bool {
-    match event {
-        Event::Nothing | Event::StreamStart | Event::StreamEnd | Event::DocumentEnd => true,
-        Event::DocumentStart(_) => builder.document(span),
-        Event::Alias(anchor) => builder.alias(anchor, span),
-        Event::Scalar(text, style, anchor, tag) => {
-            let style = match style {
-                ScalarStyle::Plain => Style::Plain,
-                _ => Style::Quoted,
-            };
-            let tag = tag.as_deref();
-            let scalar = Scalar { text: text.into_owned(), style: tagged(style, tag) };
-            builder.tag(tag.map(Tag::to_string), known_tag(tag), span);
-            builder.scalar(scalar, anchor, span)
-        }
-        Event::SequenceStart(anchor, tag) => {
-            builder.tag(tag.as_ref().map(|tag| tag.to_string()), tag.is_none(), span);
-            builder.open(false, anchor, span)
-        }
-        Event::MappingStart(anchor, tag) => {
-            builder.tag(tag.as_ref().map(|tag| tag.to_string()), tag.is_none(), span);
-            builder.open(true, anchor, span)
-        }
-        Event::SequenceEnd | Event::MappingEnd => builder.close(span),
     }
 }
 
-/// `!!str 5` is text; the other core tags say what the text says by itself.
-fn tagged(style: Style, tag: Option<&Tag>) -> Style {
-    match tag {
-        Some(tag) if tag.is_yaml_core_schema() && tag.suffix == "str" => Style::Quoted,
-        _ => style,
-    }
-}
-
-fn known_tag(tag: Option<&Tag>) -> bool {
-    tag.is_none_or(|tag| {
-        tag.is_yaml_core_schema() && matches!(tag.suffix.as_str(), "str" | "int" | "bool" | "float" | "null")
-    })
-}
-
-/// What no YAML reader should be given.
-fn unreadable(text: &str, file: FileId) -> Option<Diagnostic> {
-    if text.len() > MAX_BYTES {
-        let message = format!("the file has {} bytes; the limit is {MAX_BYTES}", text.len());
-        return Some(Diagnostic::error("too-large", message));
-    }
+/// A character that no YAML reader should be given.
+fn unprintable(text: &str, file: FileId) -> Option<Diagnostic> {
+    // What is too large is refused without a look at it.
+    let text = text.get(..MAX_BYTES).unwrap_or(text);
     let printable = |c: char| !c.is_control() || matches!(c, '\t' | '\n' | '\r' | '\u{85}');
     let (at, found) = text.char_indices().find(|(_, c)| !printable(*c))?;
     let code = found as u32;
@@ -134,21 +77,4 @@ fn unreadable(text: &str, file: FileId) -> Option<Diagnostic> {
             .at(span)
             .hint(format!("write it as \"\\u{code:04x}\" in quotes")),
     )
-}
-
-/// From the parser's character numbers to bytes.
-struct Offsets(Option<Vec<u32>>, usize);
-
-impl Offsets {
-    fn new(text: &str) -> Self {
-        let table = (!text.is_ascii()).then(|| text.char_indices().map(|(byte, _)| byte as u32).collect());
-        Self(table, text.len())
-    }
-
-    fn byte(&self, index: usize) -> usize {
-        match &self.0 {
-            None => index.min(self.1),
-            Some(table) => table.get(index).map_or(self.1, |byte| *byte as usize),
-        }
-    }
 }

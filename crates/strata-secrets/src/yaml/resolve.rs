@@ -5,6 +5,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use strata_yaml::go;
 
 use crate::time;
 use crate::value::Value;
@@ -15,24 +16,23 @@ pub(crate) struct Unresolvable;
 
 /// The value of an unquoted scalar without a tag.
 pub(crate) fn resolve_plain(text: &str) -> Result<Value, Unresolvable> {
-    match text {
-        "" | "~" | "null" | "Null" | "NULL" => return Ok(Value::Null),
-        "true" | "True" | "TRUE" => return Ok(Value::Bool(true)),
-        "false" | "False" | "FALSE" => return Ok(Value::Bool(false)),
-        ".nan" | ".NaN" | ".NAN" => return Ok(Value::Float(f64::NAN)),
-        ".inf" | ".Inf" | ".INF" | "+.inf" | "+.Inf" | "+.INF" => return Ok(Value::Float(f64::INFINITY)),
-        "-.inf" | "-.Inf" | "-.INF" => return Ok(Value::Float(f64::NEG_INFINITY)),
-        _ => {}
+    if go::is_null(text) {
+        return Ok(Value::Null);
     }
-    match text.as_bytes()[0] {
-        b'.' => Ok(point_float(text).map_or_else(|| Value::text(text), Value::Float)),
-        b'0'..=b'9' | b'+' | b'-' => {
-            if let Some(time) = time::parse_yaml_timestamp(text) {
-                return Ok(Value::Time(time));
-            }
-            number(text)
-        }
-        _ => Ok(Value::text(text)),
+    if let Some(truth) = go::boolean(text) {
+        return Ok(Value::Bool(truth));
+    }
+    if let Some(float) = go::special_float(text) {
+        return Ok(Value::Float(float));
+    }
+    if let Some(time) = time::parse_yaml_timestamp(text) {
+        return Ok(Value::Time(time));
+    }
+    match go::number(text) {
+        // It is a number for the library, but perhaps one that `sops` has no type for.
+        Some(go::Number::Int(number)) => i64::try_from(number).map(Value::Int).map_err(|_| Unresolvable),
+        Some(go::Number::Float(number)) => Ok(Value::Float(number)),
+        None => Ok(Value::text(text)),
     }
 }
 
@@ -59,78 +59,6 @@ pub(crate) fn resolve_tagged(tag: &str, text: &str) -> Result<Value, Unresolvabl
         }
         _ => Ok(Value::text(text)),
     }
-}
-
-/// Starts with a point: a float as Go reads it, where an underscore may stand between two digits, or text.
-fn point_float(text: &str) -> Option<f64> {
-    let bytes = text.as_bytes();
-    let digit = |index: usize| bytes.get(index).is_some_and(u8::is_ascii_digit);
-    let separates = |index: usize| digit(index - 1) && digit(index + 1);
-    let good = (1..bytes.len()).all(|index| bytes[index] != b'_' || separates(index));
-    if good { float(&text.replace('_', "")) } else { None }
-}
-
-fn number(text: &str) -> Result<Value, Unresolvable> {
-    let plain = text.replace('_', "");
-    if let Some(number) = integer(&plain) {
-        return match i64::try_from(number) {
-            Ok(number) => Ok(Value::Int(number)),
-            // It is a number for the library, but one that `sops` has no type for.
-            Err(_) if number > 0 && u64::try_from(number).is_ok() => Err(Unresolvable),
-            Err(_) => Ok(float(&plain).map_or_else(|| Value::text(text), Value::Float)),
-        };
-    }
-    Ok(float(&plain).map_or_else(|| Value::text(text), Value::Float))
-}
-
-fn float(plain: &str) -> Option<f64> {
-    is_decimal(plain).then(|| plain.parse::<f64>().ok()).flatten().filter(|number| number.is_finite())
-}
-
-/// An integer in base 2, 8, 10 or 16; a leading zero means base 8.
-fn integer(plain: &str) -> Option<i128> {
-    let (negative, digits) = match plain.as_bytes().first()? {
-        b'-' => (true, &plain[1..]),
-        b'+' => (false, &plain[1..]),
-        _ => (false, plain),
-    };
-    let lower = digits.to_ascii_lowercase();
-    let (radix, digits) = if let Some(rest) = lower.strip_prefix("0x") {
-        (16, rest)
-    } else if let Some(rest) = lower.strip_prefix("0b") {
-        (2, rest)
-    } else if let Some(rest) = lower.strip_prefix("0o") {
-        (8, rest)
-    } else if lower.len() > 1 && lower.starts_with('0') {
-        (8, &lower[1..])
-    } else {
-        (10, lower.as_str())
-    };
-    if digits.is_empty() || !digits.bytes().all(|byte| (byte as char).is_digit(radix)) {
-        return None;
-    }
-    let magnitude = i128::from_str_radix(digits, radix).ok()?;
-    Some(if negative { -magnitude } else { magnitude })
-}
-
-/// `[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?`
-fn is_decimal(text: &str) -> bool {
-    let digits = |text: &str| text.bytes().take_while(u8::is_ascii_digit).count();
-    let mut rest = text.strip_prefix(['-', '+']).unwrap_or(text);
-    let whole = digits(rest);
-    rest = &rest[whole..];
-    if let Some(fraction) = rest.strip_prefix('.') {
-        let length = digits(fraction);
-        if whole == 0 && length == 0 {
-            return false;
-        }
-        rest = &fraction[length..];
-    } else if whole == 0 {
-        return false;
-    }
-    let Some(exponent) = rest.strip_prefix(['e', 'E']) else { return rest.is_empty() };
-    let exponent = exponent.strip_prefix(['-', '+']).unwrap_or(exponent);
-    !exponent.is_empty() && digits(exponent) == exponent.len()
 }
 
 #[cfg(test)]

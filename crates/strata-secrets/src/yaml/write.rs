@@ -2,9 +2,10 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use strata_yaml::go::{self, Fits};
 
 use super::resolve::resolve_plain;
-use crate::value::{Value, scientific_from};
+use crate::value::Value;
 
 /// How far `sops` indents.
 pub(crate) const STEP: usize = 4;
@@ -55,16 +56,16 @@ fn float(number: f64) -> String {
     } else if number.is_infinite() {
         if number > 0.0 { ".inf".to_owned() } else { "-.inf".to_owned() }
     } else {
-        let text = scientific_from(number, 6);
+        let text = go::float_text(number);
         // `sops` writes 1.0 as `1`, and so turns it into an integer. The type matters more than that.
         if text.contains(['.', 'e']) { text } else { format!("{text}.0") }
     }
 }
 
 pub(crate) fn write_text(text: &str, spot: Spot, blocks: bool) -> Written {
-    let shape = Shape::of(text);
+    let fits = Fits::of(text);
     if text.contains('\n') {
-        return match content_column(spot).filter(|_| blocks && shape.fits_block) {
+        return match content_column(spot).filter(|_| blocks && fits.block) {
             Some(column) if !text.starts_with([' ', '\n']) => literal(text, column, ""),
             // The hint counts from the column of the mapping. In a list `sops` gets it wrong, so quote there.
             Some(column) if spot == Spot::Value(column.saturating_sub(STEP)) => {
@@ -73,14 +74,14 @@ pub(crate) fn write_text(text: &str, spot: Spot, blocks: bool) -> Written {
             _ => Written::inline(double_quoted(text)),
         };
     }
-    let plain_fits = if spot == Spot::Flow { shape.fits_flow } else { shape.fits_plain };
+    let plain_fits = if spot == Spot::Flow { fits.flow } else { fits.plain };
     let is_text = resolve_plain(text).is_ok_and(|value| value == Value::text(text))
-        && !is_sexagesimal(text)
-        && !is_old_bool(text)
+        && !go::is_base_60(text)
+        && go::old_boolean(text).is_none()
         && text != "<<";
-    Written::inline(match (is_text, plain_fits, shape.fits_single_quotes) {
+    Written::inline(match (is_text, plain_fits, fits.single_quotes) {
         (true, true, _) => text.to_owned(),
-        (true, false, true) => format!("'{}'", text.replace('\'', "''")),
+        (true, false, true) => single_quoted(text),
         _ => double_quoted(text),
     })
 }
@@ -95,11 +96,7 @@ fn content_column(spot: Spot) -> Option<usize> {
 }
 
 fn literal(text: &str, column: usize, hint: &str) -> Written {
-    let chomp = match text.strip_suffix('\n') {
-        None => "-",
-        Some(rest) if rest.is_empty() || rest.ends_with('\n') => "+",
-        Some(_) => "",
-    };
+    let chomp = go::block_header(text);
     let lines = text.strip_suffix('\n').unwrap_or(text).split('\n');
     let indent = " ".repeat(column);
     let block = lines
@@ -110,122 +107,14 @@ fn literal(text: &str, column: usize, hint: &str) -> Written {
 
 pub(crate) fn double_quoted(text: &str) -> String {
     let mut quoted = String::with_capacity(text.len() + 2);
-    quoted.push('"');
-    for character in text.chars() {
-        match character {
-            '"' => quoted.push_str("\\\""),
-            '\\' => quoted.push_str("\\\\"),
-            '\0' => quoted.push_str("\\0"),
-            '\x07' => quoted.push_str("\\a"),
-            '\x08' => quoted.push_str("\\b"),
-            '\t' => quoted.push_str("\\t"),
-            '\n' => quoted.push_str("\\n"),
-            '\x0b' => quoted.push_str("\\v"),
-            '\x0c' => quoted.push_str("\\f"),
-            '\r' => quoted.push_str("\\r"),
-            '\x1b' => quoted.push_str("\\e"),
-            '\u{85}' => quoted.push_str("\\N"),
-            '\u{2028}' => quoted.push_str("\\L"),
-            '\u{2029}' => quoted.push_str("\\P"),
-            other if is_printable(other) => quoted.push(other),
-            other if (other as u32) <= 0xff => quoted.push_str(&format!("\\x{:02X}", other as u32)),
-            other if (other as u32) <= 0xffff => quoted.push_str(&format!("\\u{:04X}", other as u32)),
-            other => quoted.push_str(&format!("\\U{:08X}", other as u32)),
-        }
-    }
-    quoted.push('"');
+    go::double_quoted(text, &mut quoted);
     quoted
 }
 
-/// What can stand unescaped. Characters beyond the first plane cannot, for the library of `sops`.
-fn is_printable(character: char) -> bool {
-    matches!(character, '\n' | ' '..='~' | '\u{a0}'..='\u{d7ff}' | '\u{e000}'..='\u{fefe}' | '\u{ff00}'..='\u{fffd}')
-}
-
-/// What the characters of a text allow.
-struct Shape {
-    fits_plain: bool,
-    fits_flow: bool,
-    fits_single_quotes: bool,
-    fits_block: bool,
-}
-
-impl Shape {
-    fn of(text: &str) -> Self {
-        let blank = |character: Option<char>| character.is_none_or(|c| c == ' ' || c == '\t');
-        let dashes = text.starts_with("---") || text.starts_with("...");
-        let (mut block_indicator, mut flow_indicator) =
-            (dashes || text.is_empty(), dashes || text.is_empty());
-        let (mut special, mut tab) = (false, false);
-        let mut previous = None;
-        let mut characters = text.chars().peekable();
-        while let Some(character) = characters.next() {
-            let blank_follows = blank(characters.peek().copied());
-            match (previous, character) {
-                (
-                    None,
-                    '#' | ',' | '[' | ']' | '{' | '}' | '&' | '*' | '!' | '|' | '>' | '\'' | '"' | '%' | '@'
-                    | '`',
-                ) => {
-                    (block_indicator, flow_indicator) = (true, true);
-                }
-                (_, ':') | (None, '?') => {
-                    flow_indicator = true;
-                    block_indicator |= blank_follows;
-                }
-                (None, '-') if blank_follows => (block_indicator, flow_indicator) = (true, true),
-                (Some(_), ',' | '?' | '[' | ']' | '{' | '}') => flow_indicator = true,
-                (Some(before), '#') if before == ' ' || before == '\t' || before == '\n' => {
-                    (block_indicator, flow_indicator) = (true, true);
-                }
-                _ => {}
-            }
-            tab |= character == '\t';
-            // Line separators of Unicode are line breaks to some libraries and not to others.
-            special |=
-                character != '\t' && !is_printable(character) || matches!(character, '\u{2028}' | '\u{2029}');
-            previous = Some(character);
-        }
-        let edges = text.starts_with([' ', '\n']) || text.ends_with([' ', '\n']);
-        let one_line = !text.contains('\n');
-        let space_before_break = text.contains(" \n");
-        let plain = !edges && one_line && !tab && !special;
-        Shape {
-            fits_plain: plain && !block_indicator,
-            fits_flow: plain && !flow_indicator,
-            fits_single_quotes: one_line && !tab && !special,
-            fits_block: !text.is_empty() && !text.ends_with(' ') && !space_before_break && !special,
-        }
-    }
-}
-
-/// YAML 1.1 takes these for truth values.
-fn is_old_bool(text: &str) -> bool {
-    #[rustfmt::skip]
-    let words = [
-        "y", "Y", "yes", "Yes", "YES", "on", "On", "ON", "n", "N", "no", "No", "NO", "off", "Off", "OFF",
-    ];
-    words.contains(&text)
-}
-
-/// YAML 1.1 takes `1:30` for a number in base 60.
-fn is_sexagesimal(text: &str) -> bool {
-    let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
-    let mut parts = digits.split(':');
-    let first = parts.next().unwrap_or_default();
-    let head = first.starts_with(|c: char| c.is_ascii_digit())
-        && first.bytes().all(|b| b.is_ascii_digit() || b == b'_');
-    let rest: Vec<&str> = parts.collect();
-    let Some((last, middle)) = rest.split_last() else { return false };
-    let sixty = |part: &str| match part.as_bytes() {
-        [one] => one.is_ascii_digit(),
-        [ten, one] => (b'0'..=b'5').contains(ten) && one.is_ascii_digit(),
-        _ => false,
-    };
-    let (whole, fraction) = last.split_once('.').unwrap_or((last, ""));
-    head && middle.iter().all(|part| sixty(part))
-        && sixty(whole)
-        && fraction.bytes().all(|byte| byte.is_ascii_digit() || byte == b'_')
+fn single_quoted(text: &str) -> String {
+    let mut quoted = String::with_capacity(text.len() + 2);
+    go::single_quoted(text, &mut quoted);
+    quoted
 }
 
 #[cfg(test)]

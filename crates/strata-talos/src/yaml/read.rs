@@ -1,18 +1,12 @@
-//! Parser events become nodes that know their line; aliases and merge keys are written out.
+//! Nodes that know their line, and scalars that stay as they are written.
 
-use std::collections::HashMap;
-
-use saphyr_parser::{Event, Parser, ScalarStyle};
+use strata_yaml::build::{Key, Limits, Parts, Place, Problem, Tree, Written, build};
 use zeroize::Zeroizing;
 
 use super::YamlError;
 use super::scalar::Scalar;
 
-/// Everything after the reader may recurse because of this limit.
-const DEEPEST: usize = 64;
-/// A few lines of aliases of aliases could otherwise fill the memory.
-const MOST_VALUES: usize = 200_000;
-const MOST_BYTES: usize = 16 << 20;
+const LIMITS: Limits = Limits { bytes: 16 << 20, depth: 64, values: 200_000, aliased: 200_000 };
 
 /// A value and the line where it begins, counted from one.
 #[derive(Clone)]
@@ -62,162 +56,46 @@ impl Node {
 
 /// The documents of a stream that hold something.
 pub(crate) fn read(text: &str) -> Result<Vec<Node>, YamlError> {
-    if text.len() > MOST_BYTES {
-        return Err(YamlError::TooLarge { bytes: text.len(), most: MOST_BYTES });
+    let documents = build(text, &LIMITS, &mut TalosTree)?;
+    Ok(documents.into_iter().map(|(_, node)| node).filter(|node| !node.is_null()).collect())
+}
+
+struct TalosTree;
+
+impl Tree for TalosTree {
+    type Node = Node;
+    type Error = YamlError;
+
+    fn scalar(&mut self, scalar: Written<'_>, at: Place) -> Node {
+        let text = Zeroizing::new(scalar.text.into_owned());
+        Node { line: at.line, kind: NodeKind::Scalar(Scalar { text, plain: scalar.plain }) }
     }
-    let mut reader = Reader::default();
-    for event in Parser::new_from_str(text) {
-        let (event, span) = event.map_err(|error| YamlError::Syntax {
-            line: error.marker().line().max(1),
-            reason: error.info().to_owned(),
-        })?;
-        reader.take(event, span.start.line().max(1))?;
+
+    fn list(&mut self, items: Vec<Node>, at: Place) -> Node {
+        Node { line: at.line, kind: NodeKind::List(items) }
     }
-    reader.documents.retain(|document| !document.is_null());
-    Ok(reader.documents)
-}
 
-#[derive(Default)]
-struct Reader {
-    documents: Vec<Node>,
-    open: Vec<Open>,
-    anchors: HashMap<usize, Node>,
-    values: usize,
-}
+    fn mapping(&mut self, entries: Vec<(Key, Node)>, at: Place) -> Node {
+        let entries = entries.into_iter().map(|(key, node)| (key.text, node)).collect();
+        Node { line: at.line, kind: NodeKind::Map(entries) }
+    }
 
-/// A list or mapping whose end has not come yet.
-struct Open {
-    line: usize,
-    anchor: usize,
-    kind: OpenKind,
-}
+    fn key(&self, node: &Node) -> Option<String> {
+        node.as_scalar().map(|scalar| scalar.text.to_string())
+    }
 
-enum OpenKind {
-    List(Vec<Node>),
-    Map { entries: Vec<(String, Node)>, key: Option<String>, merged: Vec<Node> },
-}
-
-impl Reader {
-    fn take(&mut self, event: Event<'_>, line: usize) -> Result<(), YamlError> {
-        match event {
-            Event::Nothing | Event::StreamStart | Event::StreamEnd | Event::DocumentEnd => Ok(()),
-            Event::DocumentStart(_) => {
-                self.anchors.clear();
-                Ok(())
+    fn parts(&self, node: Node, at: Place) -> Parts<Node> {
+        match node.kind {
+            NodeKind::Scalar(_) => Parts::Scalar(node),
+            NodeKind::List(items) => Parts::List(items),
+            NodeKind::Map(entries) => {
+                Parts::Mapping(entries.into_iter().map(|(text, node)| (Key { text, at }, node)).collect())
             }
-            Event::Alias(anchor) => match self.anchors.get(&anchor) {
-                Some(node) => {
-                    let node = node.clone();
-                    self.add(node)
-                }
-                None => Err(YamlError::Syntax {
-                    line,
-                    reason: "an alias of something that is not there".to_owned(),
-                }),
-            },
-            Event::Scalar(text, style, anchor, tag) => {
-                let forced = tag.is_some_and(|tag| tag.is_yaml_core_schema() && tag.suffix == "str");
-                let plain = style == ScalarStyle::Plain && !forced;
-                let scalar = Scalar { text: Zeroizing::new(text.into_owned()), plain };
-                self.done(Node { line, kind: NodeKind::Scalar(scalar) }, anchor)
-            }
-            Event::SequenceStart(anchor, _) => self.start(line, anchor, OpenKind::List(Vec::new())),
-            Event::MappingStart(anchor, _) => {
-                let kind = OpenKind::Map { entries: Vec::new(), key: None, merged: Vec::new() };
-                self.start(line, anchor, kind)
-            }
-            Event::SequenceEnd | Event::MappingEnd => self.end(line),
         }
     }
 
-    fn start(&mut self, line: usize, anchor: usize, kind: OpenKind) -> Result<(), YamlError> {
-        if self.open.len() >= DEEPEST {
-            return Err(YamlError::TooDeep { line, deepest: DEEPEST });
-        }
-        if self.expects_key() {
-            return Err(YamlError::KeyNotText { line });
-        }
-        self.open.push(Open { line, anchor, kind });
-        Ok(())
-    }
-
-    fn end(&mut self, line: usize) -> Result<(), YamlError> {
-        let Some(open) = self.open.pop() else {
-            return Err(YamlError::Syntax { line, reason: "an end without a beginning".to_owned() });
-        };
-        let kind = match open.kind {
-            OpenKind::List(items) => NodeKind::List(items),
-            OpenKind::Map { mut entries, merged, .. } => {
-                // What a merge key brings never wins over what is written out, and an earlier source wins over a later.
-                for source in merged {
-                    for (key, node) in entries_of(source) {
-                        if entries.iter().all(|(known, _)| *known != key) {
-                            entries.push((key, node));
-                        }
-                    }
-                }
-                NodeKind::Map(entries)
-            }
-        };
-        self.done(Node { line: open.line, kind }, open.anchor)
-    }
-
-    fn expects_key(&self) -> bool {
-        matches!(self.open.last(), Some(Open { kind: OpenKind::Map { key: None, .. }, .. }))
-    }
-
-    fn done(&mut self, node: Node, anchor: usize) -> Result<(), YamlError> {
-        if anchor != 0 {
-            self.anchors.insert(anchor, node.clone());
-        }
-        self.add(node)
-    }
-
-    fn add(&mut self, node: Node) -> Result<(), YamlError> {
-        self.values += count(&node);
-        if self.values > MOST_VALUES {
-            return Err(YamlError::TooManyValues { most: MOST_VALUES });
-        }
-        let Some(open) = self.open.last_mut() else {
-            self.documents.push(node);
-            return Ok(());
-        };
-        match &mut open.kind {
-            OpenKind::List(items) => items.push(node),
-            OpenKind::Map { entries, key, merged } => match key.take() {
-                None => {
-                    let NodeKind::Scalar(scalar) = node.kind else {
-                        return Err(YamlError::KeyNotText { line: node.line });
-                    };
-                    if entries.iter().any(|(known, _)| *known == *scalar.text) {
-                        let key = scalar.text.to_string();
-                        return Err(YamlError::DuplicateKey { line: node.line, key });
-                    }
-                    *key = Some(scalar.text.to_string());
-                }
-                Some(name) if name == "<<" => match node.kind {
-                    NodeKind::List(sources) => merged.extend(sources),
-                    _ => merged.push(node),
-                },
-                Some(name) => entries.push((name, node)),
-            },
-        }
-        Ok(())
-    }
-}
-
-fn entries_of(node: Node) -> Vec<(String, Node)> {
-    match node.kind {
-        NodeKind::Map(entries) => entries,
-        _ => Vec::new(),
-    }
-}
-
-fn count(node: &Node) -> usize {
-    1 + match &node.kind {
-        NodeKind::Scalar(_) => 0,
-        NodeKind::List(items) => items.iter().map(count).sum(),
-        NodeKind::Map(entries) => entries.iter().map(|(_, node)| count(node)).sum(),
+    fn error(&self, problem: Problem<'_, Node>, at: Place) -> YamlError {
+        YamlError::new(problem, at)
     }
 }
 
@@ -263,5 +141,13 @@ mod tests {
         }
         assert!(matches!(read(&bomb), Err(YamlError::TooManyValues { .. })));
         assert!(matches!(read("a: [1\nb: 2\n"), Err(YamlError::Syntax { .. })));
+        assert!(matches!(read("a: {<<: text}\n"), Err(YamlError::Syntax { .. })));
+        // Aliases of aliases cannot hide how deep a file is.
+        let mut deep = format!("a0: &a0 {}x{}\n", "[".repeat(40), "]".repeat(40));
+        for level in 1..4 {
+            let brackets = ("[".repeat(40), "]".repeat(40));
+            deep.push_str(&format!("a{level}: &a{level} {}*a{}{}\n", brackets.0, level - 1, brackets.1));
+        }
+        assert!(matches!(read(&deep), Err(YamlError::TooDeep { .. })));
     }
 }

@@ -1,5 +1,6 @@
 //! What an unquoted text means, by the rules that Talos' YAML library goes by.
 
+use strata_yaml::go;
 use zeroize::Zeroizing;
 
 /// A scalar as it stands in the file.
@@ -32,84 +33,25 @@ impl Scalar {
 
 /// The meaning of an unquoted text.
 pub(crate) fn resolve(text: &str) -> Plain {
-    match text {
-        "" | "~" | "null" | "Null" | "NULL" => return Plain::Null,
-        "true" | "True" | "TRUE" => return Plain::Bool(true),
-        "false" | "False" | "FALSE" => return Plain::Bool(false),
-        ".nan" | ".NaN" | ".NAN" => return Plain::Float(f64::NAN),
-        ".inf" | ".Inf" | ".INF" | "+.inf" | "+.Inf" | "+.INF" => return Plain::Float(f64::INFINITY),
-        "-.inf" | "-.Inf" | "-.INF" => return Plain::Float(f64::NEG_INFINITY),
-        _ => {}
+    if go::is_null(text) {
+        return Plain::Null;
     }
-    if !text.starts_with(|c: char| c.is_ascii_digit() || "+-.".contains(c)) {
-        return Plain::Text;
+    if let Some(truth) = go::boolean(text) {
+        return Plain::Bool(truth);
     }
-    let digits = text.replace('_', "");
-    integer(&digits).map(Plain::Int).or_else(|| float(&digits).map(Plain::Float)).unwrap_or(Plain::Text)
-}
-
-/// Decimal, `0x`, `0o`, `0b`, and a leading zero for octal.
-fn integer(text: &str) -> Option<i128> {
-    let (negative, digits) = match text.as_bytes() {
-        [b'-', ..] => (true, &text[1..]),
-        [b'+', ..] => (false, &text[1..]),
-        _ => (false, text),
-    };
-    let (radix, digits) = match digits.get(..2).map(str::to_ascii_lowercase).as_deref() {
-        Some("0x") => (16, &digits[2..]),
-        Some("0o") => (8, &digits[2..]),
-        Some("0b") => (2, &digits[2..]),
-        _ if digits.len() > 1 && digits.starts_with('0') => (8, &digits[1..]),
-        _ => (10, digits),
-    };
-    if !digits.starts_with(|c: char| c.is_digit(radix)) {
-        return None;
+    if let Some(float) = go::special_float(text) {
+        return Plain::Float(float);
     }
-    let number = i128::from_str_radix(digits, radix).ok()?;
-    let number = if negative { -number } else { number };
-    (i128::from(i64::MIN)..=i128::from(u64::MAX)).contains(&number).then_some(number)
-}
-
-/// Digits with at most one point and an optional exponent.
-fn float(text: &str) -> Option<f64> {
-    let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
-    let (mantissa, exponent) = match unsigned.split_once(['e', 'E']) {
-        Some((mantissa, exponent)) => (mantissa, Some(exponent.strip_prefix(['-', '+']).unwrap_or(exponent))),
-        None => (unsigned, None),
-    };
-    let digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
-    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
-    let fits = digits(whole)
-        && digits(fraction)
-        && !(whole.is_empty() && fraction.is_empty())
-        && exponent.is_none_or(|exponent| !exponent.is_empty() && digits(exponent));
-    fits.then(|| text.parse().ok()).flatten()
+    match go::number(text) {
+        Some(go::Number::Int(number)) => Plain::Int(number),
+        Some(go::Number::Float(number)) => Plain::Float(number),
+        None => Plain::Text,
+    }
 }
 
 /// Words that a reader of YAML 1.1 takes for a boolean, and numbers in base 60: quoted, so that every reader sees text.
 pub(crate) fn is_old_syntax(text: &str) -> bool {
-    const WORDS: [&str; 18] = [
-        "y", "Y", "yes", "Yes", "YES", "on", "On", "ON", "n", "N", "no", "No", "NO", "off", "Off", "OFF",
-        "=", "<<",
-    ];
-    WORDS.contains(&text) || is_base_60(text)
-}
-
-/// Digits, then parts of one or two digits after colons, the last one perhaps with a fraction.
-fn is_base_60(text: &str) -> bool {
-    let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
-    let Some((first, rest)) = unsigned.split_once(':') else { return false };
-    let (rest, fraction) = rest.split_once('.').unwrap_or((rest, ""));
-    let digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit() || byte == b'_');
-    let sixty = |part: &str| {
-        part.bytes().all(|byte| byte.is_ascii_digit())
-            && part.len() <= 2
-            && part.parse::<u8>().is_ok_and(|n| n < 60)
-    };
-    first.starts_with(|c: char| c.is_ascii_digit())
-        && digits(first)
-        && digits(fraction)
-        && rest.split(':').all(sixty)
+    matches!(text, "=" | "<<") || go::old_boolean(text).is_some() || go::is_base_60(text)
 }
 
 /// A date, which a reader may turn into a point in time.

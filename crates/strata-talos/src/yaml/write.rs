@@ -5,6 +5,7 @@
 
 use std::fmt::Write as _;
 
+use strata_yaml::go::{self, Fits};
 use zeroize::Zeroizing;
 
 use super::scalar::{Plain, is_date, is_old_syntax, resolve};
@@ -132,46 +133,40 @@ fn float(number: f64) -> String {
     if number.is_infinite() {
         return if number > 0.0 { ".inf" } else { "-.inf" }.to_owned();
     }
-    let shortest = format!("{number:e}");
-    let (digits, exponent) = shortest.split_once('e').expect("`{:e}` always writes an exponent");
-    let exponent: i32 = exponent.parse().expect("`{:e}` writes a decimal exponent");
-    if number == 0.0 || (-4..6).contains(&exponent) {
-        return number.to_string();
-    }
-    let sign = if exponent < 0 { '-' } else { '+' };
-    format!("{digits}e{sign}{:02}", exponent.abs())
+    go::float_text(number)
 }
 
 fn write_key(out: &mut String, key: &str) {
-    let traits = Traits::of(key);
-    if is_old_syntax(key) {
-        single_quoted(out, key);
-    } else if key.is_empty() || traits.multiline || !is_plain_word(key) {
-        double_quoted(out, key);
-    } else if traits.plain {
-        out.push_str(key);
-    } else if traits.single_quoted {
-        single_quoted(out, key);
-    } else {
-        double_quoted(out, key);
-    }
+    if key.contains('\n') { go::double_quoted(key, out) } else { write_line(out, key) }
 }
 
 fn write_text(out: &mut String, text: &str, indent: usize) {
-    let traits = Traits::of(text);
-    if text.contains('\n') {
-        let words = text.chars().any(|c| !c.is_whitespace());
-        if traits.block && words { literal(out, text, indent) } else { double_quoted(out, text) }
-    } else if is_old_syntax(text) {
-        single_quoted(out, text);
-    } else if !is_plain_word(text) {
-        double_quoted(out, text);
-    } else if traits.plain {
-        out.push_str(text);
-    } else if traits.single_quoted {
-        single_quoted(out, text);
+    if !text.contains('\n') {
+        return write_line(out, text);
+    }
+    // A reader could take the first line's own spaces for indentation.
+    let indented = text.trim_start_matches('\n').starts_with(' ');
+    let words = text.chars().any(|c| !c.is_whitespace());
+    if Fits::of(text).block && words && !indented {
+        literal(out, text, indent);
     } else {
-        double_quoted(out, text);
+        go::double_quoted(text, out);
+    }
+}
+
+/// A text without line breaks.
+fn write_line(out: &mut String, text: &str) {
+    let fits = Fits::of(text);
+    if is_old_syntax(text) {
+        go::single_quoted(text, out);
+    } else if !is_plain_word(text) {
+        go::double_quoted(text, out);
+    } else if fits.plain {
+        out.push_str(text);
+    } else if fits.single_quotes {
+        go::single_quoted(text, out);
+    } else {
+        go::double_quoted(text, out);
     }
 }
 
@@ -180,78 +175,9 @@ fn is_plain_word(text: &str) -> bool {
     resolve(text) == Plain::Text && !is_date(text)
 }
 
-/// Which styles can hold a text.
-struct Traits {
-    plain: bool,
-    single_quoted: bool,
-    block: bool,
-    multiline: bool,
-}
-
-impl Traits {
-    fn of(text: &str) -> Self {
-        let mut indicators = text.starts_with("---") || text.starts_with("...");
-        let (mut multiline, mut special, mut tabs) = (false, false, false);
-        let (mut break_space, mut space_break) = (false, false);
-        let mut previous = None;
-        let mut characters = text.chars().peekable();
-        while let Some(c) = characters.next() {
-            let ends = characters.peek().is_none_or(|next| is_blank(*next));
-            let starts = previous.is_none_or(is_blank);
-            indicators |= match c {
-                '#' | ',' | '[' | ']' | '{' | '}' | '&' | '*' | '!' | '|' | '>' | '\'' | '"' | '%' | '@'
-                | '`'
-                    if previous.is_none() =>
-                {
-                    true
-                }
-                '?' | '-' if previous.is_none() => ends,
-                ':' => ends,
-                '#' => starts,
-                _ => false,
-            };
-            tabs |= c == '\t';
-            multiline |= is_break(c);
-            special |= c != '\t' && !is_break(c) && !is_printable(c);
-            break_space |= c == ' ' && previous.is_some_and(is_break);
-            space_break |= is_break(c) && previous == Some(' ');
-            previous = Some(c);
-        }
-        let edge = |c: Option<char>| c.is_some_and(|c| c == ' ' || is_break(c));
-        let at_edges = edge(text.chars().next()) || edge(previous);
-        Self {
-            plain: !(indicators || multiline || special || tabs || break_space || space_break || at_edges),
-            single_quoted: !(special || tabs || multiline),
-            // A reader could take the first line's own spaces for indentation, and make one break of another.
-            block: !(special
-                || space_break
-                || previous == Some(' ')
-                || text.trim_start_matches('\n').starts_with(' ')
-                || text.contains(|c| c != '\n' && is_break(c))),
-            multiline,
-        }
-    }
-}
-
-fn is_blank(c: char) -> bool {
-    c == ' ' || c == '\t' || is_break(c)
-}
-
-fn is_break(c: char) -> bool {
-    matches!(c, '\n' | '\r' | '\u{85}' | '\u{2028}' | '\u{2029}')
-}
-
-fn is_printable(c: char) -> bool {
-    matches!(c, ' '..='~' | '\u{a0}'..='\u{d7ff}' | '\u{e000}'..='\u{fefe}' | '\u{ff00}'..='\u{fffd}')
-}
-
 fn literal(out: &mut String, text: &str, indent: usize) {
     out.push('|');
-    match text.strip_suffix('\n') {
-        None => out.push('-'),
-        Some(rest) if rest.is_empty() || rest.ends_with('\n') => out.push('+'),
-        Some(_) => {}
-    }
+    out.push_str(go::block_header(text));
     for line in text.strip_suffix('\n').unwrap_or(text).split('\n') {
         out.push('\n');
         if !line.is_empty() {
@@ -259,44 +185,6 @@ fn literal(out: &mut String, text: &str, indent: usize) {
             out.push_str(line);
         }
     }
-}
-
-fn single_quoted(out: &mut String, text: &str) {
-    out.push('\'');
-    for c in text.chars() {
-        out.push(c);
-        if c == '\'' {
-            out.push(c);
-        }
-    }
-    out.push('\'');
-}
-
-fn double_quoted(out: &mut String, text: &str) {
-    out.push('"');
-    for c in text.chars() {
-        match c {
-            '"' => out.push_str("\\\""),
-            '\\' => out.push_str("\\\\"),
-            '\n' => out.push_str("\\n"),
-            '\r' => out.push_str("\\r"),
-            '\t' => out.push_str("\\t"),
-            '\0' => out.push_str("\\0"),
-            '\u{7}' => out.push_str("\\a"),
-            '\u{8}' => out.push_str("\\b"),
-            '\u{b}' => out.push_str("\\v"),
-            '\u{c}' => out.push_str("\\f"),
-            '\u{1b}' => out.push_str("\\e"),
-            '\u{85}' => out.push_str("\\N"),
-            '\u{2028}' => out.push_str("\\L"),
-            '\u{2029}' => out.push_str("\\P"),
-            c if is_printable(c) => out.push(c),
-            c if (c as u32) < 0x100 => put(out, format_args!("\\x{:02X}", c as u32)),
-            c if (c as u32) < 0x1_0000 => put(out, format_args!("\\u{:04X}", c as u32)),
-            c => put(out, format_args!("\\U{:08X}", c as u32)),
-        }
-    }
-    out.push('"');
 }
 
 #[cfg(test)]

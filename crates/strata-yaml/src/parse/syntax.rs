@@ -3,13 +3,13 @@
 use strata_diagnostics::{Diagnostic, FileId, Span};
 
 use super::MAX_DEPTH;
+use super::tree::too_deep;
 
 /// The parser's complaint at a place, with the cause where the text shows it; `bracket` is the innermost open one.
 pub(super) fn explain(text: &str, at: Span, info: &str, bracket: Option<Span>) -> Diagnostic {
     let (file, at) = (at.file, at.start as usize);
     if info.contains("recursion limit") {
-        let message = format!("lists and mappings are nested more than {MAX_DEPTH} deep");
-        return Diagnostic::error("too-deep", message).at(one_character(text, file, at));
+        return too_deep(MAX_DEPTH).at(one_character(text, file, at));
     }
     if let Some(span) = tab_near(text, file, at) {
         return Diagnostic::error("syntax", "a tab is used as indentation; YAML takes spaces only")
