@@ -3,24 +3,30 @@
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use strata_sim_core::network::{self, listen, web};
+use strata_sim_core::{Shared, cert, control};
+use strata_sim_kubernetes::Clusters;
+use strata_sim_proxmox::{DEMO_TOKEN, Datacenter, ROOT_TOKEN, World, WorldKind};
+use strata_sim_talos::Machines;
+use strata_sim_truenas::StorageServer;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
+use crate::host::Nodes;
+use crate::kept::{self, Kept};
 use crate::options::SimOptions;
-use crate::shared::Shared;
-use crate::world::{World, begin, persist};
-use crate::{cert, factory, gateway, kubernetes, talos, truenas, wire};
+use crate::passing;
+use crate::whole::Parts;
 
 /// How long changes may wait before they are saved.
 const SAVE_EVERY: Duration = Duration::from_millis(100);
 
 /// A simulated datacenter that answers on the loopback until it is shut down or dropped.
 pub struct Sim {
-    shared: Arc<Shared>,
+    parts: Arc<Parts>,
     port: u16,
     control_port: u16,
     gateway_port: u16,
@@ -30,49 +36,52 @@ pub struct Sim {
     servers: Vec<JoinHandle<()>>,
 }
 
+/// Opens every part, with what it kept.
+fn open(options: &SimOptions, kept: Kept) -> Parts {
+    let beginning = options.beginning();
+    let mut world = kept.world.unwrap_or_else(|| World::begin(&beginning));
+    world.open_doors(&beginning);
+    let shared = Arc::new(Shared::new(world.seed, options.pace));
+    let datacenter = Datacenter::open(&shared, world, options.auth_delay());
+    let clusters = Clusters::open(&shared, kept.kubernetes);
+    let host = Box::new(Nodes(Arc::clone(&datacenter)));
+    let machines = Machines::open(&shared, kept.talos, &clusters, host);
+    let nas = StorageServer::open(&shared, kept.truenas);
+    let settled = Arc::downgrade(&machines);
+    shared.on_settle(move || {
+        if let Some(machines) = settled.upgrade() {
+            machines.settle();
+        }
+    });
+    Parts { shared, datacenter, machines, clusters, nas }
+}
+
 impl Sim {
-    /// Starts both servers; they answer when this returns.
+    /// Starts every server; they answer when this returns.
     pub async fn start(options: SimOptions) -> io::Result<Self> {
-        let kept = match &options.data_dir {
-            Some(dir) => World::load(dir)?,
-            None => None,
-        };
-        let mut world = kept.unwrap_or_else(|| World::begin(&options));
-        world.open_doors(&options);
-        world.second = options.pace.scale(1.0).as_secs_f64();
-        let api = wire::listen(options.port).await?;
-        let control = wire::listen(options.control_port).await?;
-        let gateway = wire::listen(options.gateway_port).await?;
+        let parts = Arc::new(open(&options, Kept::load(options.data_dir.as_deref())?));
+        let api = listen(options.port).await?;
+        let control = listen(options.control_port).await?;
+        let gateway = listen(options.gateway_port).await?;
         let gateway_port = gateway.local_addr()?.port();
         let (port, control_port) = (api.local_addr()?.port(), control.local_addr()?.port());
-        let shared = Arc::new(Shared::new(world, options.pace, options.auth_delay()));
-        shared.set_api_port(port);
-        factory::open(&shared.network);
-        truenas::open(&shared.network);
-        kubernetes::open(&shared);
+        parts.datacenter.set_api_port(port);
+        let shared = &parts.shared;
         let (stop, stopped) = watch::channel(false);
         let mut servers = vec![
-            tokio::spawn(wire::serve(Arc::clone(&shared), api, control, stopped.clone())),
-            tokio::spawn(gateway::serve(Arc::clone(&shared), gateway, stopped.clone())),
-            tokio::spawn(talos::drive::run(Arc::clone(&shared), stopped.clone())),
+            tokio::spawn(strata_sim_proxmox::serve(Arc::clone(&parts.datacenter), api, stopped.clone())),
+            tokio::spawn(control::serve(Arc::clone(&parts), Arc::clone(shared), control, stopped.clone())),
+            tokio::spawn(network::serve(Arc::clone(shared), gateway, stopped.clone())),
+            tokio::spawn(passing::run(Arc::clone(&parts), stopped.clone())),
         ];
         if let Some(dir) = options.data_dir.clone() {
-            servers.push(tokio::spawn(keep(Arc::clone(&shared), dir, stopped)));
+            servers.push(tokio::spawn(keep(Arc::clone(&parts), dir, stopped)));
         }
         let token = options.token.clone().unwrap_or_else(|| match options.world {
-            crate::WorldKind::Default => begin::DEMO_TOKEN.to_owned(),
-            crate::WorldKind::Single => begin::ROOT_TOKEN.to_owned(),
+            WorldKind::Default => DEMO_TOKEN.to_owned(),
+            WorldKind::Single => ROOT_TOKEN.to_owned(),
         });
-        Ok(Self {
-            shared,
-            port,
-            control_port,
-            gateway_port,
-            token,
-            data_dir: options.data_dir,
-            stop,
-            servers,
-        })
+        Ok(Self { parts, port, control_port, gateway_port, token, data_dir: options.data_dir, stop, servers })
     }
 
     /// `https://127.0.0.1:PORT`.
@@ -102,7 +111,7 @@ impl Sim {
 
     /// The authority behind names of the simulated network, such as the image factory's.
     pub fn network_ca_pem(&self) -> &'static str {
-        gateway::web::authority_pem()
+        web::authority_pem()
     }
 
     /// `127.0.0.1:PORT` of the gateway to the simulated network, which understands HTTP CONNECT.
@@ -112,34 +121,32 @@ impl Sim {
 
     /// Every live object; the same as `GET /_sim/export`.
     pub fn export(&self) -> Value {
-        self.shared.settle();
-        self.shared.world().export()
+        self.parts.export()
     }
 
     /// Machines with Talos, their etcd clusters, reboots and counters; the same as `GET /_sim/talos`.
     pub fn talos(&self) -> Value {
-        self.shared.settle();
-        self.shared.world().talos_report()
+        self.parts.talos()
     }
 
     /// Someone else's change; the same as `POST /_sim/change`.
     pub async fn change(&self, change: &Value) -> Result<Value, String> {
-        crate::control::change::apply(&self.shared, change).await
+        self.parts.apply(change).await
     }
 
     /// How many requests arrived since the start or the last reset.
     pub fn requests(&self) -> u64 {
-        self.shared.count().total()
+        self.parts.shared.count().total()
     }
 
     /// What tools wait for and read: where everything is, and where the addresses of the nodes really lead.
     pub fn ready_line(&self) -> String {
         let mut dial: serde_json::Map<String, Value> = self
-            .shared
+            .parts
+            .datacenter
             .world()
-            .nodes
-            .values()
-            .map(|node| (format!("{}:8006", node.ip), json!(format!("127.0.0.1:{}", self.port))))
+            .addresses()
+            .map(|address| (format!("{address}:8006"), json!(format!("127.0.0.1:{}", self.port))))
             .collect();
         dial.insert("*".to_owned(), json!(self.gateway()));
         json!({
@@ -160,7 +167,7 @@ impl Sim {
             let _ = server.await;
         }
         match &self.data_dir {
-            Some(dir) => save(&self.shared, dir),
+            Some(dir) => kept::save(&self.parts, dir),
             None => Ok(()),
         }
     }
@@ -175,21 +182,16 @@ impl Drop for Sim {
     }
 }
 
-fn save(shared: &Shared, dir: &std::path::Path) -> io::Result<()> {
-    let bytes = shared.world().to_bytes()?;
-    persist::save(dir, &bytes)
-}
-
 /// Saves whenever something changed.
-async fn keep(shared: Arc<Shared>, dir: PathBuf, mut stop: watch::Receiver<bool>) {
+async fn keep(parts: Arc<Parts>, dir: PathBuf, mut stop: watch::Receiver<bool>) {
     loop {
         tokio::select! {
             () = tokio::time::sleep(SAVE_EVERY) => {}
             _ = stop.changed() => return,
         }
-        if shared.dirty.swap(false, Ordering::AcqRel) && save(&shared, &dir).is_err() {
+        if parts.shared.take_dirty() && kept::save(&parts, &dir).is_err() {
             // Tried again at the next change and at the end, where the error is reported.
-            shared.dirty.store(true, Ordering::Release);
+            parts.shared.changed();
         }
     }
 }

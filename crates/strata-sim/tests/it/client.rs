@@ -45,7 +45,7 @@ pub struct Site {
 
 pub fn tls() -> rustls::ClientConfig {
     let mut roots = rustls::RootCertStore::empty();
-    let ca = include_bytes!("../../src/cert/ca.pem");
+    let ca = include_bytes!("../../../strata-sim-core/src/cert/ca.pem");
     roots.add(CertificateDer::from_pem_slice(ca).unwrap()).unwrap();
     let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
     rustls::ClientConfig::builder_with_provider(provider)

@@ -1,0 +1,143 @@
+//! The files of a node that the API edits: DNS, hosts, time zone, the node's own options.
+
+use serde_json::{Value, json};
+
+use crate::api::args::split_list;
+use crate::api::param::usual;
+use crate::api::permission::on;
+use crate::api::{Call, Param, Refusal, Reply, Route, format, get, int, no, post, put, text, wrong};
+use crate::world::Node;
+use crate::world::made_up::sha1_hex;
+
+pub fn routes() -> Vec<Route> {
+    let with = |extra: Vec<Param>| [vec![usual::node()], extra].concat();
+    let audit = || on("/nodes/{node}", &["Sys.Audit"]);
+    let modify = || on("/nodes/{node}", &["Sys.Modify"]);
+    let server = |name: &'static str| text(name).format(format::ip).opt();
+    vec![
+        get("/nodes/{node}/dns", audit(), with(vec![]), |call| Ok(json!(node(call).dns).into())),
+        put(
+            "/nodes/{node}/dns",
+            modify(),
+            with(vec![text("search"), server("dns1"), server("dns2"), server("dns3")]),
+            set_dns,
+        ),
+        get("/nodes/{node}/hosts", on("/", &["Sys.Audit"]), with(vec![]), |call| {
+            let hosts = &node(call).hosts;
+            Ok(json!({ "data": hosts, "digest": sha1_hex(hosts) }).into())
+        }),
+        post("/nodes/{node}/hosts", modify(), with(vec![text("data"), usual::digest()]), set_hosts),
+        get("/nodes/{node}/time", audit(), with(vec![]), time),
+        put("/nodes/{node}/time", modify(), with(vec![text("timezone")]), set_time),
+        get("/nodes/{node}/config", on("/", &["Sys.Audit"]), with(vec![text("property").opt()]), config),
+        put("/nodes/{node}/config", on("/", &["Sys.Modify"]), with(options()), set_config),
+    ]
+}
+
+fn node<'c>(call: &'c Call<'_>) -> &'c Node {
+    &call.world.nodes[call.args.must("node")]
+}
+
+fn node_mut<'c>(call: &'c mut Call<'_>) -> Result<&'c mut Node, Refusal> {
+    let name = call.node();
+    call.world.nodes.get_mut(&name).ok_or_else(|| no(format!("no such cluster node '{name}'")))
+}
+
+fn set_dns(call: &mut Call<'_>) -> Reply {
+    let given: Vec<(String, String)> = ["search", "dns1", "dns2", "dns3"]
+        .iter()
+        .filter_map(|key| call.args.filled(key).map(|value| ((*key).to_owned(), value.to_owned())))
+        .collect();
+    node_mut(call)?.dns = given.into_iter().collect();
+    Ok(().into())
+}
+
+fn set_hosts(call: &mut Call<'_>) -> Reply {
+    call.check_digest(&sha1_hex(&node(call).hosts))?;
+    let data = call.args.must("data").to_owned();
+    node_mut(call)?.hosts = data;
+    Ok(().into())
+}
+
+fn time(call: &mut Call<'_>) -> Reply {
+    let now = call.world.now();
+    Ok(json!({ "timezone": node(call).timezone, "time": now, "localtime": now }).into())
+}
+
+fn set_time(call: &mut Call<'_>) -> Reply {
+    let zone = call.args.must("timezone").to_owned();
+    let known = zone == "UTC" || jiff::tz::TimeZone::get(&zone).is_ok();
+    if !known {
+        return Err(wrong("timezone", "No such timezone"));
+    }
+    node_mut(call)?.timezone = zone;
+    Ok(().into())
+}
+
+fn options() -> Vec<Param> {
+    let mut all = vec![
+        text("acme").opt(),
+        int("ballooning-target").min(0.0).max(100.0).opt(),
+        usual::delete(),
+        text("description").max_len(65536).opt(),
+        text("digest").max_len(40).opt(),
+        int("startall-onboot-delay").min(0.0).max(300.0).opt(),
+        text("wakeonlan").opt(),
+    ];
+    all.extend((0..6).map(|n| text(format!("acmedomain{n}")).opt()));
+    all
+}
+
+/// The options file: the description as comments first, then the rest.
+fn config_text(node: &Node) -> String {
+    let mut out = String::new();
+    for line in node.config.get("description").map_or("", String::as_str).lines() {
+        out.push_str(&format!("#{line}\n"));
+    }
+    for (key, value) in node.config.iter().filter(|(key, _)| *key != "description") {
+        out.push_str(&format!("{key}: {value}\n"));
+    }
+    out
+}
+
+fn config(call: &mut Call<'_>) -> Reply {
+    let node = node(call);
+    let only = call.args.text("property").filter(|p| *p != "all");
+    let mut data = serde_json::Map::new();
+    for (key, value) in node.config.iter().filter(|(key, _)| only.is_none_or(|only| only == *key)) {
+        let shown = match key.as_str() {
+            "description" => json!(format!("{}\n", value.trim_end_matches('\n'))),
+            "ballooning-target" | "startall-onboot-delay" => json!(value.parse::<i64>().unwrap_or_default()),
+            _ => json!(value),
+        };
+        data.insert(key.clone(), shown);
+    }
+    if !node.config.is_empty() {
+        data.insert("digest".into(), json!(sha1_hex(&config_text(node))));
+    }
+    Ok(Value::Object(data).into())
+}
+
+fn set_config(call: &mut Call<'_>) -> Reply {
+    call.check_digest(&sha1_hex(&config_text(node(call))))?;
+    let own = ["node", "digest", "delete"];
+    let set: Vec<(String, String)> = call
+        .args
+        .texts()
+        .filter(|(key, _)| !own.contains(key))
+        .map(|(key, value)| (key.to_owned(), value.to_owned()))
+        .collect();
+    let delete = call.args.owned("delete").unwrap_or_default();
+    let node = node_mut(call)?;
+    for key in split_list(&delete) {
+        node.config.shift_remove(key);
+    }
+    for (key, value) in set {
+        if value.is_empty() {
+            node.config.shift_remove(&key);
+        } else {
+            node.config.insert(key, value);
+        }
+    }
+    Ok(().into())
+}

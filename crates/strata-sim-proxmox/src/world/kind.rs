@@ -1,0 +1,28 @@
+//! Which datacenter to begin with.
+
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+/// Which datacenter to begin with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum WorldKind {
+    /// Three nodes, local and shared storages, a pool, a role with its token.
+    #[default]
+    Default,
+    /// One node `pve`, storage `local`, bridge `vmbr0`, one ISO and one container template.
+    Single,
+}
+
+impl FromStr for WorldKind {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "default" => Ok(Self::Default),
+            "single" => Ok(Self::Single),
+            other => Err(format!("unknown world `{other}`, expected `default` or `single`")),
+        }
+    }
+}
