@@ -80,6 +80,7 @@ impl Global {
 #[derive(Subcommand)]
 pub(crate) enum Command {
     Init(commands::init::Args),
+    #[cfg_attr(not(feature = "sim"), command(hide = true))]
     Demo(commands::demo::Args),
     Validate(commands::validate::Args),
     Schema(commands::schema::Args),
@@ -98,6 +99,7 @@ pub(crate) enum Command {
     Unlock(commands::unlock::Args),
     Talos(commands::talos::Args),
     Serve(commands::serve::Args),
+    #[cfg_attr(not(feature = "sim"), command(hide = true))]
     Sim(commands::sim::Args),
     Doctor(commands::doctor::Args),
     Completions(commands::completions::Args),

@@ -2,6 +2,7 @@
 
 pub(crate) mod apply;
 pub(crate) mod completions;
+#[cfg(feature = "sim")]
 pub(crate) mod demo;
 pub(crate) mod destroy;
 pub(crate) mod doctor;
@@ -10,6 +11,8 @@ mod execute;
 pub(crate) mod graph;
 pub(crate) mod import;
 pub(crate) mod init;
+#[cfg(not(feature = "sim"))]
+pub(crate) mod no_sim;
 pub(crate) mod output;
 pub(crate) mod plan;
 mod planned;
@@ -17,6 +20,7 @@ pub(crate) mod policy;
 pub(crate) mod schema;
 pub(crate) mod secrets;
 pub(crate) mod serve;
+#[cfg(feature = "sim")]
 pub(crate) mod sim;
 pub(crate) mod state;
 pub(crate) mod sync;
@@ -28,6 +32,8 @@ pub(crate) mod validate;
 use std::process::ExitCode;
 
 pub(crate) use execute::stop_on_interrupt;
+#[cfg(not(feature = "sim"))]
+pub(crate) use {no_sim as demo, no_sim as sim};
 
 use crate::cli::{Cli, Command};
 use crate::command_error::CommandError;

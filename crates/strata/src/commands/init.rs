@@ -6,8 +6,6 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use strata_sim::Sim;
-
 use super::CommandResult;
 use crate::command_error::CommandError;
 use crate::context::{Context, random_hex};
@@ -26,6 +24,10 @@ pub(crate) struct Args {
     folder: PathBuf,
 }
 
+/// The fingerprint of the simulator's certificate.
+const FINGERPRINT: &str =
+    "E7:BB:A5:1F:3F:2C:00:66:6A:1F:E1:89:AD:BC:D8:F0:EE:A1:D0:31:49:00:1E:31:B7:08:7B:50:79:7C:04:36";
+
 /// What an example is told of the datacenter that it is for.
 pub(crate) struct Place {
     endpoint: String,
@@ -35,7 +37,8 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    pub(crate) fn of(sim: &Sim) -> Self {
+    #[cfg(feature = "sim")]
+    pub(crate) fn of(sim: &strata_sim::Sim) -> Self {
         Self {
             endpoint: sim.endpoint(),
             token: sim.token().to_owned(),
@@ -44,13 +47,13 @@ impl Place {
         }
     }
 
-    /// The default world of `strata sim`.
+    /// The default world of `strata sim`, which a build without the simulator knows too: its examples fit to the simulator of any other.
     fn default_world() -> Self {
         Self {
-            endpoint: format!("https://127.0.0.1:{}", strata_sim::DEFAULT_PORT),
-            token: strata_sim::DEMO_TOKEN.to_owned(),
-            fingerprint: strata_sim::fingerprint(),
-            gateway: format!("http://127.0.0.1:{}", strata_sim::DEFAULT_GATEWAY_PORT),
+            endpoint: "https://127.0.0.1:18006".to_owned(),
+            token: "strata@pve!demo=5174a7a0-0d9e-4c0f-8f3d-6d6f2d73696d".to_owned(),
+            fingerprint: FINGERPRINT.to_owned(),
+            gateway: "http://127.0.0.1:18008".to_owned(),
         }
     }
 }
@@ -132,4 +135,18 @@ fn write(path: &Path, bytes: &[u8], mode: u32) -> Result<(), CommandError> {
         .open(path)
         .map_err(failed)?;
     file.write_all(bytes).map_err(failed)
+}
+
+#[cfg(all(test, feature = "sim"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_examples_fit_to_the_simulator() {
+        let place = Place::default_world();
+        assert_eq!(place.endpoint, format!("https://127.0.0.1:{}", strata_sim::DEFAULT_PORT));
+        assert_eq!(place.gateway, format!("http://127.0.0.1:{}", strata_sim::DEFAULT_GATEWAY_PORT));
+        assert_eq!(place.token, strata_sim::DEMO_TOKEN);
+        assert_eq!(place.fingerprint, strata_sim::fingerprint());
+    }
 }
