@@ -1,8 +1,6 @@
 //! One cluster: who it is, where its nodes answer, and the keys that open them.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_trait::async_trait;
 use jiff::Timestamp;
@@ -15,7 +13,9 @@ use strata_secrets::OsRandom;
 use strata_talos::{MachineConfig, SecretsBundle};
 use strata_talos_client::{Credentials, SpkiPin, TalosClient, Timeouts};
 
+use crate::connections::Connections;
 use crate::error::{internal, talos};
+use crate::rollout::Rollout;
 use crate::snapshot::SnapshotSink;
 use crate::wait::Deadlines;
 
@@ -107,15 +107,8 @@ pub struct Cluster {
     pub(crate) options: ClusterOptions,
     credentials: Credentials,
     kube: KubeClient,
-    clients: Mutex<BTreeMap<String, TalosClient>>,
-    /// The rollout lock: one node is disturbed at a time.
-    pub(crate) turn: tokio::sync::Mutex<()>,
-    /// Under the rollout lock: etcd runs, by the state, by the plan, or because this run bootstrapped it.
-    alive: AtomicBool,
-    /// Under the rollout lock: a snapshot of etcd was made in this run.
-    pub(crate) copied: AtomicBool,
-    /// With the connections: where nodes answer that were there before, by name; one that moves is not at its address yet.
-    elsewhere: Mutex<BTreeMap<String, String>>,
+    connections: Connections,
+    pub(crate) rollout: Rollout,
 }
 
 impl Cluster {
@@ -124,33 +117,29 @@ impl Cluster {
             |error: strata_talos::PkiError| internal(format!("the cluster's keys cannot be used: {error}"));
         let credentials = Credentials::issue(&options.secrets, now, &mut OsRandom).map_err(failed)?;
         let kube = kube_client(&options, now)?;
-        // Where etcd may be begun again there is none to look after, until somebody is seen who has it.
-        let lost = options.new_cluster || options.restoring.is_some();
-        let alive = AtomicBool::new(options.bootstrapped && !lost);
-        let elsewhere = Mutex::new(former_addresses(&options));
-        Ok(Self {
-            options,
-            credentials,
-            kube,
-            clients: Mutex::default(),
-            turn: tokio::sync::Mutex::new(()),
-            alive,
-            copied: AtomicBool::new(false),
-            elsewhere,
-        })
+        // Nodes answer where the state knows them until they have moved to where the source wants them.
+        let known = options.known.iter().map(|known| (known.name.clone(), known.address.clone()));
+        let connections = Connections::to(known);
+        let rollout = Rollout::new(has_etcd(&options));
+        Ok(Self { options, credentials, kube, connections, rollout })
     }
 
     pub fn name(&self) -> &str {
         &self.options.name
     }
 
-    /// Whether there is an etcd to look after.
+    /// Whether there is an etcd to look after, by the state.
+    pub(crate) fn is_bootstrapped(&self) -> bool {
+        has_etcd(&self.options)
+    }
+
+    /// Whether there is an etcd to look after by now.
     pub(crate) fn is_alive(&self) -> bool {
-        self.alive.load(Ordering::SeqCst)
+        self.rollout.etcd_runs()
     }
 
     pub(crate) fn now_alive(&self) {
-        self.alive.store(true, Ordering::SeqCst);
+        self.rollout.now_runs();
     }
 
     /// No control plane comes up in this run: it failed with each of them, or does not come to it.
@@ -170,15 +159,11 @@ impl Cluster {
 
     /// A node's Talos, with our certificate.
     pub(crate) fn talos(&self, address: &str) -> Result<TalosClient, ProviderError> {
-        let mut clients = self.clients.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        if let Some(client) = clients.get(address) {
-            return Ok(client.clone());
-        }
-        let client =
-            TalosClient::connect(&place(address), &self.options.dial, &self.credentials).map_err(talos)?;
-        let client = client.with_timeouts(timeouts()).with_redactor(self.options.redactor.clone());
-        clients.insert(address.to_owned(), client.clone());
-        Ok(client)
+        let connect = || {
+            let client = TalosClient::connect(&place(address), &self.options.dial, &self.credentials)?;
+            Ok(client.with_timeouts(timeouts()).with_redactor(self.options.redactor.clone()))
+        };
+        self.connections.client(address, connect).map_err(talos)
     }
 
     /// A node that has no configuration yet.
@@ -190,7 +175,7 @@ impl Cluster {
 
     /// Forgets connections to a node: after a reboot the old one leads nowhere.
     pub(crate) fn hang_up(&self, address: &str) {
-        self.clients.lock().unwrap_or_else(std::sync::PoisonError::into_inner).remove(address);
+        self.connections.hang_up(address);
     }
 
     /// The control planes that should be there, by the source; or, where it names none, by the state.
@@ -223,23 +208,19 @@ impl Cluster {
 
     /// The node where it answers now, if it is not at its address yet.
     pub(crate) fn now(&self, node: &NodePlace) -> NodePlace {
-        let elsewhere = self.elsewhere.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let address = elsewhere.get(&node.name).unwrap_or(&node.address).clone();
+        let address = self.connections.reached_at(&node.name).unwrap_or_else(|| node.address.clone());
         NodePlace { address, ..node.clone() }
     }
 
     /// A node was seen at an address: from now on it is asked there.
     pub(crate) fn answers_at(&self, name: &str, address: &str) {
-        self.elsewhere
-            .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner)
-            .insert(name.to_owned(), address.to_owned());
+        self.connections.reached(name, address);
     }
 }
 
-/// Where the state knows nodes: they answer there until they have moved to where the source wants them.
-fn former_addresses(options: &ClusterOptions) -> BTreeMap<String, String> {
-    options.known.iter().map(|known| (known.name.clone(), known.address.clone())).collect()
+/// Where etcd may be bootstrapped again there is none to look after, until somebody is seen who has it.
+fn has_etcd(options: &ClusterOptions) -> bool {
+    options.bootstrapped && !options.new_cluster && options.restoring.is_none()
 }
 
 fn timeouts() -> Timeouts {

@@ -33,7 +33,8 @@ impl<'a> ClusterReview<'a> {
         let answers = |(address, sighting): (&Address, &Sighting)| {
             address.kind() == kinds::BOOTSTRAP && matches!(sighting, Sighting::Ours(_))
         };
-        let etcd_runs = cluster.is_alive() || !cluster.options.ending && review.live.iter().any(answers);
+        let etcd_runs =
+            cluster.is_bootstrapped() || !cluster.options.ending && review.live.iter().any(answers);
         Self { cluster, operations: review.operations, live: review.live, etcd_runs }
     }
 
@@ -66,13 +67,17 @@ pub(crate) struct PlannedStep {
 }
 
 impl PlannedStep {
-    /// The digest needs no key: every configuration holds a token that nobody can guess.
+    /// The digest of a configuration is that of the bytes that a node gets. It needs no key: every configuration holds a token that nobody
+    /// can guess.
     pub(crate) fn payload(self) -> Payload {
-        let mut digest = Sha256::new_with_prefix([u8::from(self.etcd_runs)]);
-        if let Some(config) = &self.config {
-            digest.update(config.to_yaml().expose());
-        }
-        Payload::new(self, hex::encode(digest.finalize()))
+        let etcd = if self.etcd_runs { "etcd runs" } else { "no etcd" };
+        let digest = match &self.config {
+            Some(config) => {
+                format!("{etcd}, config {}", hex::encode(Sha256::digest(config.to_yaml().expose())))
+            }
+            None => etcd.to_owned(),
+        };
+        Payload::new(self, digest)
     }
 
     pub(crate) fn of(operation: &Operation) -> Option<&Self> {

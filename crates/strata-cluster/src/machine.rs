@@ -344,7 +344,7 @@ async fn delete(
         return Err(keeps_keys(cluster, node, why));
     }
     let answers = matches!(contact, Contact::Running(_));
-    let _turn = match answers {
+    let mut turn = match answers {
         true => cluster.begin_turn(node, Disturbance::Leave, context).await?,
         false => cluster.turn(context).await?,
     };
@@ -355,7 +355,7 @@ async fn delete(
         if answers {
             leave(cluster, node, context).await?;
         } else {
-            cluster.copy_etcd(context).await?;
+            cluster.copy_etcd(&mut turn, context).await?;
             cluster.remove_member(&node.name, context).await?;
         }
     }

@@ -36,11 +36,11 @@ pub(crate) async fn observe_all(
     }
     let contacts = contacts(cluster, wanted).await?;
     let asks = |kinds: &[Kind]| wanted.iter().any(|wanted| kinds.contains(&wanted.address.kind()));
-    let etcd = match asks(&[kinds::BOOTSTRAP]) || !cluster.is_alive() {
+    let etcd = match asks(&[kinds::BOOTSTRAP]) || !cluster.is_bootstrapped() {
         true => cluster.membership().await?,
         false => None,
     };
-    let alive = cluster.is_alive() || etcd.is_some();
+    let alive = cluster.is_bootstrapped() || etcd.is_some();
     let api = if alive { api(cluster).await? } else { Api::None };
     let left = LeftInKubernetes::seen(cluster, &api, &contacts).await?;
     let flux = match (&api, asks(&[kinds::FLUX, kinds::SYNC])) {

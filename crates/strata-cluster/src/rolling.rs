@@ -9,6 +9,7 @@ use tokio::sync::MutexGuard;
 
 use crate::cluster::{Cluster, NodePlace};
 use crate::error::{guard, kube, talos};
+use crate::rollout::Slot;
 use crate::wait::{cut, go_on};
 
 /// On a node that we cordoned, so that a run that died is told from a person who wants it so.
@@ -41,8 +42,8 @@ impl Cluster {
         node: &NodePlace,
         what: Disturbance,
         context: &dyn OperationContext,
-    ) -> Result<MutexGuard<'_, ()>, ProviderError> {
-        let turn = self.turn(context).await?;
+    ) -> Result<MutexGuard<'_, Slot>, ProviderError> {
+        let mut turn = self.turn(context).await?;
         // An etcd that was lost when this run began may be back: then it is looked after again.
         if !self.is_alive() && self.options.bootstrapped && self.membership().await?.is_some() {
             self.now_alive();
@@ -62,7 +63,7 @@ impl Cluster {
                 }
                 Disturbance::Leave => etcd.may_leave(&node.name)?,
             }
-            self.copy_etcd(context).await?;
+            self.copy_etcd(&mut turn, context).await?;
         } else if matches!(what, Disturbance::Jolt | Disturbance::Restart) {
             // Workers wait for each other by the lock; but nothing is disturbed while etcd is in trouble.
             let etcd = self.etcd().await?;
@@ -82,8 +83,8 @@ impl Cluster {
     pub(crate) async fn turn(
         &self,
         context: &dyn OperationContext,
-    ) -> Result<MutexGuard<'_, ()>, ProviderError> {
-        let turn = cut(context, "its turn", async { Ok(self.turn.lock().await) }).await;
+    ) -> Result<MutexGuard<'_, Slot>, ProviderError> {
+        let turn = cut(context, "its turn", async { Ok(self.rollout.slot().await) }).await;
         // Nothing was begun yet.
         turn.map_err(|error| ProviderError { nothing_done: true, ..error })
     }

@@ -1,8 +1,6 @@
 //! Snapshots of etcd: one before the first control plane is touched, and the database of a control plane that is left without a
 //! majority before anything is done to it.
 
-use std::sync::atomic::Ordering;
-
 use async_trait::async_trait;
 use strata_engine::{ErrorClass, OperationContext, ProviderError};
 use strata_secret::SecretBytes;
@@ -10,6 +8,7 @@ use strata_talos::EtcdDatabase;
 
 use crate::cluster::{Cluster, NodePlace};
 use crate::error::{guard, internal, talos};
+use crate::rollout::Slot;
 
 /// A snapshot of etcd.
 pub struct EtcdCopy {
@@ -27,15 +26,19 @@ pub trait SnapshotSink: Send + Sync {
 
 impl Cluster {
     /// A snapshot of etcd, once in a run, before the first control plane is touched.
-    pub(crate) async fn copy_etcd(&self, context: &dyn OperationContext) -> Result<(), ProviderError> {
+    pub(crate) async fn copy_etcd(
+        &self,
+        slot: &mut Slot,
+        context: &dyn OperationContext,
+    ) -> Result<(), ProviderError> {
         let Some(sink) = &self.options.snapshots else { return Ok(()) };
-        if self.copied.load(Ordering::SeqCst) {
+        if slot.snapshot_taken {
             return Ok(());
         }
         context.progress("a copy of etcd is made");
         let copy = self.copy_of_majority().await?;
         let place = sink.keep(copy).await?;
-        self.copied.store(true, Ordering::SeqCst);
+        slot.snapshot_taken = true;
         context.progress(&format!("etcd was copied to {place}"));
         Ok(())
     }

@@ -1,5 +1,7 @@
 //! The shape of the code itself: what may name what.
 
+mod cells;
+
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
