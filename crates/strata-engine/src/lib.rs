@@ -1,10 +1,28 @@
-//! Refresh, plan, apply, destroy, drift, journal and recovery, over the traits Provider and Store.
+//! Refresh, plan, apply, recovery and drift, over the traits [`Provider`] and `Store`.
 //!
-//! Reading order: [`Provider`] is what the engine asks of a remote; `refresh` looks; `planner` decides, without IO and with the
-//! same answer for the same question; `apply` does what the plan says, write-ahead; `recovery` closes what an interrupted run left
-//! open. The engine prints nothing: it emits [`Event`]s.
+//! In the order of a run: [`refresh`] looks; [`draft_plan`] decides, without IO and with the same answer for the same question; the providers
+//! review the draft; [`make_plan`] takes their [`Finding`]s in and gives the [`Plan`]; [`LockedRun`] does what it says, write-ahead, and
+//! recovery closes what an interrupted run left open. The engine prints nothing: it emits [`Event`]s. It names no kind.
 //!
-//! Invariant: no remote write without a durable journal entry. Only `apply` writes, and it begins entries before it starts work.
+//! No remote write without a durable journal entry: only apply writes, and it begins entries before it starts work. A plan has one author and
+//! cannot be changed; a step carries what is sent ([`Payload`]), and apply makes no choice.
+//!
+//! ```
+//! use std::collections::{BTreeMap, BTreeSet};
+//! use strata_engine::{Live, PlanRequest, draft_plan, make_plan};
+//! use strata_resource::{Lineage, ResourceGraph};
+//! use strata_state::StateDocument;
+//!
+//! let lineage = Lineage::derive("repository", "dev/web");
+//! let (graph, state) = (ResourceGraph::default(), StateDocument::new(lineage.clone(), "dev/web"));
+//! let (live, deferred, protected) = (Live::default(), BTreeMap::new(), BTreeSet::new());
+//! let request = PlanRequest {
+//!     graph: &graph, state: &state, open: &[], lineage: &lineage, live: &live,
+//!     deferred: &deferred, at_work: None, protected: &protected, removed_stack: None,
+//! };
+//! let plan = make_plan(draft_plan(&request), Vec::new());
+//! assert!(!plan.has_changes() && plan.lint().is_empty());
+//! ```
 
 mod adoption;
 mod apply;

@@ -148,6 +148,24 @@ pub struct Problem {
 }
 
 /// A plan. Its author is the planner: it can be read, and not changed.
+///
+/// ```
+/// fn count(plan: &strata_engine::Plan) -> usize {
+///     plan.steps.len()
+/// }
+/// ```
+///
+/// ```compile_fail
+/// fn change(plan: &mut strata_engine::Plan) {
+///     plan.steps.clear();
+/// }
+/// ```
+///
+/// ```compile_fail
+/// fn make(content: strata_engine::PlanContent) -> strata_engine::Plan {
+///     strata_engine::Plan::new(content)
+/// }
+/// ```
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Plan(PlanContent);
@@ -160,6 +178,7 @@ impl Deref for Plan {
     }
 }
 
+/// What a plan says.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct PlanContent {
     pub key: String,

@@ -46,18 +46,26 @@ impl fmt::Debug for Evidence {
 /// digest, so that a saved plan is bound to it.
 #[derive(Clone)]
 pub struct Payload {
-    content: Arc<dyn Any + Send + Sync>,
+    /// One for each provider that has something to send, told apart by their types.
+    contents: Vec<Arc<dyn Any + Send + Sync>>,
     digest: String,
 }
 
 impl Payload {
     /// The digest of what holds secrets must be made with a key.
     pub fn new(content: impl Any + Send + Sync, digest: String) -> Self {
-        Self { content: Arc::new(content), digest }
+        Self { contents: vec![Arc::new(content)], digest }
+    }
+
+    /// Both: a provider that guards another one adds what it sends itself.
+    pub(crate) fn and(mut self, other: Self) -> Self {
+        self.contents.extend(other.contents);
+        self.digest = format!("{}; {}", self.digest, other.digest);
+        self
     }
 
     pub fn get<T: Any>(&self) -> Option<&T> {
-        self.content.downcast_ref()
+        self.contents.iter().find_map(|content| content.downcast_ref())
     }
 
     pub fn digest(&self) -> &str {
@@ -79,7 +87,7 @@ impl Serialize for Payload {
 
 impl<'de> Deserialize<'de> for Payload {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Ok(Self { content: Arc::new(()), digest: String::deserialize(deserializer)? })
+        Ok(Self { contents: Vec::new(), digest: String::deserialize(deserializer)? })
     }
 }
 

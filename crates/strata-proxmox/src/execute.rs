@@ -1,5 +1,6 @@
 //! Doing one operation: a sequence of small steps, each of which can be repeated.
 
+pub(crate) mod calls;
 mod cidata;
 mod configure;
 mod create;

@@ -1,7 +1,29 @@
-//! Proxmox VE client and provider.
+//! Proxmox VE: its kinds, a client of its API, and the provider that looks, reviews and acts for the engine.
 //!
-//! From the wire up: `api` (requests and answers as data), `client` (sends them), `codec` (specs and configurations), then the
-//! provider: `observe`, `execute`, `settle`, `preflight`, and `datacenter` for what is no guest. docs/ownership.md is the law of what may be touched.
+//! [`ProxmoxProvider`] is what the engine asks, made from [`ProxmoxOptions`]; [`kinds`] is what guests, images and the objects of a
+//! datacenter are in a spec. Inside, from the wire up: `api` (requests and answers as data), `client` (sends them), `codec` (specs and
+//! configurations, both directions from one table), then `observe`, `review`, `preflight`, `execute`, `settle`, and `datacenter` for what is
+//! no guest.
+//!
+//! docs/ownership.md is the law of what may be touched. Absence and effect are proven: what a listing lacks is asked for by name, what was
+//! written is read back. No write is sent without a permit of the run, and every one that takes a digest carries it.
+//!
+//! ```no_run
+//! use std::sync::Arc;
+//! use strata_engine::Provider;
+//! use strata_proxmox::{ProxmoxOptions, ProxmoxProvider, kinds};
+//! use strata_secret::SecretString;
+//!
+//! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+//! kinds::register();
+//! let mut options = ProxmoxOptions::new("https://192.0.2.10:8006", Arc::new(|| 7));
+//! options.token = Some(SecretString::new("strata@pve!ci=00000000-0000-0000-0000-000000000000"));
+//! let provider = ProxmoxProvider::connect(options)?;
+//! println!("{}", provider.client().version().await?.version);
+//! assert!(provider.observe_all(&[]).await?.is_empty());
+//! # Ok(())
+//! # }
+//! ```
 
 mod absence;
 mod api;

@@ -4,6 +4,7 @@
 mod detached;
 mod linked;
 mod members;
+mod planned;
 mod removal;
 
 use strata_engine::{Finding, ProviderError, Review};
@@ -12,12 +13,14 @@ use crate::client::Client;
 use crate::datacenter;
 
 pub(crate) use self::detached::reattached;
+pub(crate) use self::planned::PlannedGuest;
 
 /// Everything that a plan has to say about the operations at a datacenter.
 pub(crate) async fn review(client: &Client, review: Review<'_>) -> Result<Vec<Finding>, ProviderError> {
     let operations = review.operations;
     let mut found: Vec<Finding> = operations.iter().flat_map(datacenter::remarks).collect();
     found.extend(operations.iter().flat_map(detached::remarks));
+    found.extend(planned::payloads(operations));
     found.extend(removal::remarks(client, operations).await?);
     found.extend(datacenter::preconditions(client, review).await?);
     found.extend(detached::preconditions(operations));

@@ -1,4 +1,4 @@
-//! Counts requests by method and path template, and keeps the order in which the latest arrived.
+//! Counts requests by method and path template, and keeps the order in which the latest arrived, with what they carried.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, VecDeque};
@@ -15,6 +15,8 @@ const KEPT: usize = 10_000;
 pub struct Requests {
     counts: BTreeMap<(Cow<'static, str>, Verb), u64>,
     latest: VecDeque<String>,
+    /// Those with a body, and its bytes.
+    written: VecDeque<(String, String)>,
 }
 
 impl Requests {
@@ -30,9 +32,19 @@ impl Requests {
         self.latest.push_back(format!("{} {path}", verb.name()));
     }
 
+    /// Keeps the body of a request as it arrived. Of a file that is uploaded there is none.
+    pub fn keep_body(&mut self, verb: Verb, path: &str, body: &[u8]) {
+        if self.written.len() == KEPT {
+            self.written.pop_front();
+        }
+        let body = String::from_utf8_lossy(body).into_owned();
+        self.written.push_back((format!("{} {path}", verb.name()), body));
+    }
+
     pub fn reset(&mut self) {
         self.counts.clear();
         self.latest.clear();
+        self.written.clear();
     }
 
     pub fn total(&self) -> u64 {
@@ -45,6 +57,8 @@ impl Requests {
             .iter()
             .map(|((template, verb), count)| json!({ "method": verb.name(), "path": template, "count": count }))
             .collect();
-        json!({ "total": self.total(), "counts": counts, "latest": self.latest })
+        let written: Vec<Value> =
+            self.written.iter().map(|(request, body)| json!({ "request": request, "body": body })).collect();
+        json!({ "total": self.total(), "counts": counts, "latest": self.latest, "written": written })
     }
 }

@@ -31,6 +31,11 @@ pub(super) fn take_in(draft: &mut PlanContent, finding: Finding) {
         FindingKind::MayRestart => {
             step.reasons.push("it may need a restart: nobody knows before it is tried".to_owned());
         }
-        FindingKind::Sends(payload) => step.payload = Some(payload),
+        FindingKind::Sends(payload) => {
+            step.payload = Some(match step.payload.take() {
+                Some(before) => before.and(payload),
+                None => payload,
+            });
+        }
     }
 }

@@ -68,12 +68,18 @@ impl Params {
 
     /// As a form body or a query. `;` is encoded too: Proxmox takes a bare one as a separator.
     pub(crate) fn encode(&self) -> String {
+        self.encode_with(|param| &param.value)
+    }
+
+    /// The same with nothing in the place of secrets.
+    pub(crate) fn encode_without_secrets(&self) -> String {
+        self.encode_with(|param| if param.secret { "" } else { &param.value })
+    }
+
+    fn encode_with(&self, value: impl Fn(&Param) -> &str) -> String {
         let pairs = self.0.iter().map(|param| {
-            format!(
-                "{}={}",
-                utf8_percent_encode(&param.key, RESERVED),
-                utf8_percent_encode(&param.value, RESERVED)
-            )
+            let (key, value) = (param.key.as_str(), value(param));
+            format!("{}={}", utf8_percent_encode(key, RESERVED), utf8_percent_encode(value, RESERVED))
         });
         pairs.collect::<Vec<_>>().join("&")
     }

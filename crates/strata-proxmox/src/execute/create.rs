@@ -1,19 +1,19 @@
 //! Making a guest: created or cloned in one call that carries the mark, then brought to its spec.
 
-use http::Method;
 use strata_engine::{ErrorClass, Outcome, ProviderError};
 use strata_resource::{FieldChange, FieldPath, Spec, Value, diff_specs};
 
 use super::update::Target;
 use super::work::{Call, StepError, Work};
-use super::{Patience, quiet, update};
+use super::{Patience, calls, quiet, update};
 use crate::absence;
-use crate::api::{ApiErrorKind, Params};
-use crate::client::{CallError, Rights};
-use crate::codec::{GuestKind, create_params, is_root_only, is_strata_cidata};
+use crate::api::ApiErrorKind;
+use crate::client::CallError;
+use crate::codec::{GuestKind, is_strata_cidata};
 use crate::guest::{Guest, locate};
 use crate::observe::{Covers, observed_guest};
 use crate::ownership::{Claim, describe};
+use crate::review::PlannedGuest;
 use crate::settle::leftover;
 
 /// How often a create is sent whose answers get lost.
@@ -28,14 +28,26 @@ enum Holder {
 
 pub(super) async fn create(work: &Work<'_>) -> Result<Outcome, ProviderError> {
     let guest = Guest { kind: work.guest_kind(), node: work.text("node")?.to_owned(), vmid: work.vmid()? };
-    let source = clone_source(&work.operation.spec);
+    let source = calls::clone_source(&work.operation.spec);
     let fresh = make(work, &guest, source).await?;
     finish(work, guest, source.is_some(), fresh).await
 }
 
-fn clone_source(spec: &Spec) -> Option<u32> {
-    let source = spec.get("clone")?.as_map()?.get("template")?.as_int()?;
-    u32::try_from(source).ok()
+/// What the step carries. Where nobody could say before where the template would be, it is looked for now.
+async fn first_call(work: &Work<'_>, guest: &Guest, source: Option<u32>) -> Result<Call, ProviderError> {
+    if let Some(planned) = PlannedGuest::of(work.operation) {
+        return Ok(planned.call.clone());
+    }
+    let spec = &work.operation.spec;
+    let call = match (source, calls::template_node(spec)) {
+        (Some(source), None) => {
+            let from = template_node(work, guest, source).await?;
+            calls::clone(guest, spec, source, &from)
+        }
+        (Some(source), Some(from)) => calls::clone(guest, spec, source, from),
+        (None, _) => calls::create(guest, spec),
+    };
+    call.map_err(update::bad_field)
 }
 
 /// Sends the create until the guest is there and ours. Says whether this run made it, and not one before.
@@ -44,10 +56,7 @@ async fn make(work: &Work<'_>, guest: &Guest, source: Option<u32>) -> Result<boo
     let patience = kind.of(&work.operation.spec);
     let mut lost = None;
     for _ in 0..ATTEMPTS {
-        let call = match source {
-            Some(source) => clone_call(work, guest, source).await?,
-            None => create_call(work, guest)?,
-        };
+        let call = first_call(work, guest, source).await?;
         let error = match work.run(Call { patience, ..call }).await {
             Ok(()) => return Ok(true),
             Err(error) => error,
@@ -111,58 +120,6 @@ async fn holder(work: &Work<'_>, guest: &Guest) -> Result<Holder, ProviderError>
     Ok(Holder::Stranger(describe(&Guest { kind, node, vmid: guest.vmid }, row.name.as_deref())))
 }
 
-fn create_call(work: &Work<'_>, guest: &Guest) -> Result<Call, ProviderError> {
-    let spec = &work.operation.spec;
-    let mut params = create_params(guest.kind, spec).map_err(update::bad_field)?;
-    params.set("vmid", guest.vmid);
-    if let Some(pool) = spec.get("pool").and_then(Value::as_text) {
-        params.set("pool", pool);
-    }
-    let root = params.pairs().any(|(key, value)| is_root_only(guest.kind, key, value));
-    let path = format!("/nodes/{}/{}", guest.node, guest.kind.path());
-    Ok(Call {
-        method: Method::POST,
-        path,
-        params,
-        rights: if root { Rights::Root } else { Rights::Usual },
-        doing: format!("create {guest} on `{}`", guest.node),
-        patience: Patience::Create.of(spec),
-    })
-}
-
-/// A clone of a VM, straight to its storage, with the mark in its notes. Where the template is elsewhere, it is cloned from there.
-async fn clone_call(work: &Work<'_>, guest: &Guest, source: u32) -> Result<Call, ProviderError> {
-    let spec = &work.operation.spec;
-    let clone = spec.get("clone").and_then(Value::as_map).cloned().unwrap_or_default();
-    let full = clone.get("full").and_then(Value::as_bool).unwrap_or(true);
-    let from = match clone.get("node").and_then(Value::as_text) {
-        Some(node) => node.to_owned(),
-        None => template_node(work, guest, source).await?,
-    };
-    let mut params = Params::new().with("newid", guest.vmid).with("full", u8::from(full));
-    let described = create_params(guest.kind, spec).map_err(update::bad_field)?;
-    for (key, value) in described.pairs().filter(|(key, _)| matches!(*key, "name" | "description")) {
-        params.set(key, value);
-    }
-    if let Some(pool) = spec.get("pool").and_then(Value::as_text) {
-        params.set("pool", pool);
-    }
-    if let Some(storage) = clone.get("storage").and_then(Value::as_text).filter(|_| full) {
-        params.set("storage", storage);
-    }
-    if from != guest.node {
-        params.set("target", &guest.node);
-    }
-    Ok(Call {
-        method: Method::POST,
-        path: format!("/nodes/{from}/{}/{source}/clone", guest.kind.path()),
-        params,
-        rights: Rights::Usual,
-        doing: format!("clone {guest} on `{}` from template {source}", guest.node),
-        patience: Patience::Clone.of(spec),
-    })
-}
-
 async fn template_node(work: &Work<'_>, guest: &Guest, source: u32) -> Result<String, ProviderError> {
     let failed = |error: CallError| error.explain(&format!("look at template {source}"));
     let here = Guest { kind: guest.kind, node: guest.node.clone(), vmid: source };
@@ -189,7 +146,7 @@ async fn finish(work: &Work<'_>, guest: Guest, cloned: bool, fresh: bool) -> Res
     if fresh && matches!(config.lock.as_deref(), Some("create" | "clone")) {
         // Its task is forgotten and has not ended it: it has no mark yet, and is ours all the same.
         let patience = Patience::Create.of(spec);
-        quiet(work.client, &guest, clone_source(spec), patience, work.context).await?;
+        quiet(work.client, &guest, calls::clone_source(spec), patience, work.context).await?;
         config = guest.config(work.client).await.map_err(failed)?;
     }
     let operation = work.operation;

@@ -22,6 +22,7 @@ pub(crate) struct Work<'a> {
 }
 
 /// A call that writes.
+#[derive(Clone)]
 pub(crate) struct Call {
     pub(crate) method: Method,
     pub(crate) path: String,

@@ -31,6 +31,8 @@ struct Asked {
     path: String,
     credentials: Credentials,
     args: Result<Args, String>,
+    /// As it arrived, where it is no upload.
+    body: Bytes,
     effects: Effects,
 }
 
@@ -48,6 +50,9 @@ pub(crate) async fn answer(
         let mut requests = datacenter.shared.count();
         requests.add(asked.verb, template);
         requests.keep(asked.verb, &asked.path);
+        if !asked.body.is_empty() {
+            requests.keep_body(asked.verb, &asked.path, &asked.body);
+        }
     }
     let verdict = datacenter.shared.faults.arrive(asked.verb, &asked.path).await;
     let after = match verdict {
@@ -105,6 +110,7 @@ async fn read(request: Request<Incoming>) -> Result<Asked, Box<Response<Body>>> 
     let query = request::form(parts.uri.query().unwrap_or_default().as_bytes());
     let mut effects = Effects::default();
     let mut args = Ok(Args::default());
+    let mut whole = Bytes::new();
     if length > 0 {
         if !matches!(verb, Verb::Put | Verb::Post) {
             return early(plain_error(501, &format!("Unexpected content for method '{}'", verb.name())));
@@ -140,6 +146,7 @@ async fn read(request: Request<Incoming>) -> Result<Asked, Box<Response<Body>>> 
                     ));
                 }
             };
+            whole = bytes;
         }
     }
     if let Ok(args) = &mut args {
@@ -149,7 +156,7 @@ async fn read(request: Request<Incoming>) -> Result<Asked, Box<Response<Body>>> 
     let Some(format) = Format::parse(format_name) else {
         return early(plain_error(501, &format!("no formatter for uri {path}, {format_name}")));
     };
-    Ok(Asked { verb, format, path: path.to_owned(), credentials, args, effects })
+    Ok(Asked { verb, format, path: path.to_owned(), credentials, args, body: whole, effects })
 }
 
 /// `/api2/json/version` → (`json`, `/version`).
@@ -170,7 +177,7 @@ fn text_header(headers: &HeaderMap, name: &str) -> Option<String> {
 }
 
 async fn respond(datacenter: Arc<Datacenter>, asked: Asked) -> Response<Body> {
-    let Asked { verb, format, path, credentials, args, effects } = asked;
+    let Asked { verb, format, path, credentials, args, effects, .. } = asked;
     let identified = auth::identify(&datacenter.world(), verb, &path, &credentials);
     let caller = match identified {
         Ok(caller) => caller,

@@ -30,6 +30,7 @@ mod least_privilege;
 mod places;
 mod reference;
 mod secrets;
+mod sent;
 mod serve;
 mod stale_plan;
 mod state_server;
