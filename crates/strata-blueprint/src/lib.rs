@@ -1,7 +1,38 @@
-//! Turns a stack into its resource graph: cluster to images, VMs, machine configs, bootstrap, Flux.
+//! Turns a stack, a cluster or a hypervisor of the source into its resource graph.
 //!
-//! What a user left out is decided here, once and in the open: the result is complete and canonical, so that plan, rendering and
-//! diff need no defaults of their own.
+//! [`draw_stack`], [`draw_cluster`] and [`draw_hypervisor`] take the typed source and a [`Site`] (where it is drawn for, and who resolves
+//! secrets) and give a [`Blueprint`]: the graph, its outputs, and for a cluster what its provider works with besides.
+//!
+//! What a user left out is decided here, once and in the open: the result is complete and canonical, so that plan, rendering and diff need no
+//! defaults of their own. A blueprint is a pure function of its input: nothing is asked of any machine, and nothing is random.
+//!
+//! ```
+//! use std::collections::BTreeMap;
+//! use strata_blueprint::{Resolver, Site, draw_stack, vmid_of};
+//! # use strata_diagnostics::Diagnostic;
+//! # use strata_resource::Lineage;
+//! # use strata_source::{Reference, Repository, world::Memory};
+//! # struct NoSecrets;
+//! # impl Resolver for NoSecrets {
+//! #     fn resolve(&self, reference: &Reference) -> Result<strata_secret::SecretString, Box<Diagnostic>> {
+//! #         Err(Box::new(Diagnostic::error("no-secret", format!("there is no `{}`", reference.source))))
+//! #     }
+//! # }
+//!
+//! let world = Memory::new().file(
+//!     "stacks/web/stack.yaml",
+//!     "metadata: {name: web}\nproxmox: {target: pve, node: pve1}\nvms: {app: {vmId: 9100, disk: 4}}\n",
+//! );
+//! let (repository, _) = Repository::load(&world);
+//! let stack = repository.effective().find_map(|stack| stack.machines()).expect("a stack of machines");
+//! let site = Site {
+//!     repository: "lab", environment: None, stack: "web", lineage: &Lineage::derive("lab", "dev/web"), default_target: None,
+//!     shared_storages: &BTreeMap::new(), foreign_templates: &BTreeMap::new(), mirror: &|url| url.to_owned(),
+//!     resolver: &NoSecrets, is_secret: &|_| false, cluster_secrets: None, sources: &repository.sources,
+//! };
+//! let blueprint = draw_stack(&site, stack).unwrap_or_else(|found| panic!("{found:?}"));
+//! assert!(blueprint.graph.iter().filter_map(vmid_of).eq([9100]));
+//! ```
 
 mod cloud_init;
 mod cluster;

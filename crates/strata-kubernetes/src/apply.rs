@@ -7,7 +7,7 @@ use crate::client::json_body;
 use crate::{KubeClient, KubeError, Object, ObjectRef};
 
 /// The name under which the server books our fields.
-pub const FIELD_MANAGER: &str = "strata";
+pub(crate) const FIELD_MANAGER: &str = "strata";
 /// JSON is YAML.
 const APPLY_PATCH: &str = "application/apply-patch+yaml";
 

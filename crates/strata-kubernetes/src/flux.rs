@@ -8,7 +8,7 @@ mod sync;
 
 pub use age::{AGE_KEY_ENTRY, AgeKeyError, AgeProof, SOPS_AGE, age_secret, prove_age_key};
 pub use auth::{AuthProblem, GitAuth};
-pub use install::{FluxInstall, InstallError, Phase, release_url};
+pub use install::{FluxInstall, InstallError, Phase};
 pub use observe::{LiveController, LiveFlux, LiveKustomization, LiveSource};
 pub use sync::{FluxSync, GitRef, GitUrlError, git_url};
 

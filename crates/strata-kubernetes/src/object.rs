@@ -165,7 +165,7 @@ impl fmt::Display for ObjectRef {
 /// SHA-256 over objects in their order, whatever the order of their keys: what state remembers of what was applied.
 ///
 /// Not for Secrets: a digest without a key tells a guesser whether he is right.
-pub fn content_digest<'o>(objects: impl IntoIterator<Item = &'o Object>) -> String {
+pub(crate) fn content_digest<'o>(objects: impl IntoIterator<Item = &'o Object>) -> String {
     let mut hash = Sha256::new();
     for object in objects {
         let text = sorted(&object.0).to_string();

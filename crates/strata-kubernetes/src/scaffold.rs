@@ -9,8 +9,9 @@ mod render;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
+use self::component::core_components;
+pub use self::component::optional_components;
 use self::component::{COMPONENTS, Component, Group};
-pub use self::component::{core_components, optional_components};
 
 /// What one cluster gets.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,12 +1,11 @@
-//! Secrets that are put straight into the cluster: built at the last moment, compared by keyed digests, never written down.
+//! Secrets that are put straight into the cluster: built at the last moment, never written down.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
-use strata_secret::{DigestKey, KeyedDigest, Redactor, SecretBytes};
-use zeroize::Zeroizing;
+use strata_secret::{Redactor, SecretBytes};
 
 use crate::{Object, ObjectRef};
 
@@ -36,7 +35,7 @@ impl BootstrapSecret {
     }
 
     /// As [`Self::with`], for what is no secret.
-    pub fn with_public(mut self, key: &str, value: &str) -> Self {
+    pub(crate) fn with_public(mut self, key: &str, value: &str) -> Self {
         self.public.insert(key.to_owned());
         self.with(key, value.as_bytes())
     }
@@ -74,24 +73,6 @@ impl BootstrapSecret {
         }
     }
 
-    /// What state keeps of it: one keyed digest for each entry.
-    pub fn digests(&self, key: &DigestKey, address: &str) -> BTreeMap<String, KeyedDigest> {
-        let digest = |(name, value): (&String, &SecretBytes)| {
-            (name.clone(), key.digest(address, name, value.expose()))
-        };
-        self.data.iter().map(digest).collect()
-    }
-
-    /// The same digests of a live Secret. An entry that is not base64 has none.
-    pub fn live_digests(live: &Object, key: &DigestKey, address: &str) -> BTreeMap<String, KeyedDigest> {
-        let data = live.at("/data").and_then(Value::as_object);
-        let digest = |(name, value): (&String, &Value)| {
-            let value = Zeroizing::new(STANDARD.decode(value.as_str()?).ok()?);
-            Some((name.clone(), key.digest(address, name, &value)))
-        };
-        data.into_iter().flatten().filter_map(digest).collect()
-    }
-
     /// Whether a live Secret holds these entries with these values; it may have others.
     pub fn is_in(&self, live: &Object) -> bool {
         self.data.iter().all(|(name, value)| {
@@ -107,15 +88,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn live_and_wanted_have_the_same_digests_only_if_equal() {
-        let key = DigestKey::generate(&mut |buffer: &mut [u8]| buffer.fill(7));
+    fn a_live_secret_holds_the_wanted_one_only_with_the_same_values() {
         let secret =
             BootstrapSecret::new("ns", "a").with("k", b"value".as_slice()).with("l", b"\xff\x00".as_slice());
         let live = secret.object();
-        assert_eq!(secret.digests(&key, "x"), BootstrapSecret::live_digests(&live, &key, "x"));
         assert!(secret.is_in(&live));
         let other = secret.clone().with("k", b"other".as_slice());
-        assert_ne!(other.digests(&key, "x"), BootstrapSecret::live_digests(&live, &key, "x"));
         assert!(!other.is_in(&live));
         assert!(!secret.with("more", b"1".as_slice()).is_in(&live));
     }

@@ -114,7 +114,7 @@ impl KubeClient {
     }
 
     /// As [`Self::wait_until`], as long as `go_on` lets it: asked at each look.
-    pub async fn wait_guarded<G>(
+    pub(crate) async fn wait_guarded<G>(
         &self,
         what: &ObjectRef,
         until: &Until,
@@ -149,7 +149,7 @@ impl KubeClient {
 
 impl Until {
     /// Whether an object is as wanted.
-    pub fn is_met(&self, object: Option<&Object>) -> bool {
+    pub(crate) fn is_met(&self, object: Option<&Object>) -> bool {
         self.standing(object) == Standing::Met
     }
 

@@ -1,7 +1,26 @@
-//! The vocabulary: address, kind, spec of every managed object, inputs from other resources, secrecy, field rules, diff.
+//! The vocabulary: address, spec and graph of what is managed; what a kind's table says; what a change asks for.
 //!
-//! Nothing here does IO, and nothing here names a kind or knows a wire format. A kind is a table ([`kind!`]) in the crate that talks to its
-//! remote; diff, planner and views are generic over those tables.
+//! An [`Address`] names an object (`web/vm/app`), a [`Spec`] is what it should be or is, a [`ResourceGraph`] what a stack wants. A kind is a
+//! table ([`kind!`]) in the crate that talks to its remote; [`diff_specs`] compares what is wanted, what was applied and what is live by it.
+//! [`Lineage`] and [`Mark`] say whose an object is.
+//!
+//! Nothing here does IO, names a kind or knows a wire format. Fields that are neither wanted nor were ever applied are nobody's: no diff
+//! speaks of them. Equal specs are equal as text.
+//!
+//! ```
+//! use strata_resource::{KindTable, Spec, Value, diff_specs, fields, register_kinds};
+//!
+//! static SHELF: KindTable = KindTable::new("shelf", "A shelf.", fields! {
+//!     /// its name
+//!     "shelf": Text => InPlace;
+//!     /// how many books fit
+//!     "width": Int => Replace [because("a shelf cannot be widened")];
+//! });
+//! register_kinds(&[&SHELF]);
+//! let spec = |width| Spec::from([("width".to_owned(), Value::Int(width))]);
+//! let diff = diff_specs(SHELF.kind().rules(), &spec(40), Some(&spec(30)), &spec(30));
+//! assert_eq!(diff.changes[0].path.to_string(), "width");
+//! ```
 
 mod address;
 mod diff;

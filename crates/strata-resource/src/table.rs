@@ -201,7 +201,7 @@ impl KindTable {
     }
 
     /// The field that serves a purpose, at the top of the spec.
-    pub fn field_for(&self, purpose: Purpose) -> Option<&'static str> {
+    pub(crate) fn field_for(&self, purpose: Purpose) -> Option<&'static str> {
         self.all_fields().find(|field| field.purpose == Some(purpose)).map(|field| field.path)
     }
 

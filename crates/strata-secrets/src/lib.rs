@@ -1,4 +1,22 @@
-//! SOPS with age, and Ansible Vault.
+//! The secrets of a repository: SOPS with age, Ansible Vault, tfvars and the environment, behind one store.
+//!
+//! A [`SecretStore`] finds a name in the [`Source`]s that the repository lists, with the keys and passwords of an [`Access`]. [`sops`] and
+//! [`vault`] read and write the files of the programs `sops` and `ansible-vault`; what they change stays the same byte for byte elsewhere.
+//!
+//! Nothing here reads the process' environment or asks a terminal: [`Environment`] and [`Prompt`] are passed in. What is resolved is a
+//! `SecretString`, and the store's redactor learns it before anybody gets it.
+//!
+//! ```
+//! use strata_secret::{SecretBytes, SecretString};
+//! use strata_secrets::OsRandom;
+//! use strata_secrets::vault::{VaultPassword, encrypt, is_vault};
+//!
+//! let password = VaultPassword::new(Some("prod"), SecretString::new("of the vault"))?;
+//! let plain = SecretBytes::new("api_token: 7f3c\n");
+//! let sealed = encrypt(&plain, &password, &mut OsRandom)?;
+//! assert!(is_vault(sealed.as_bytes()) && !sealed.contains("7f3c"));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod access;
 mod age_keys;

@@ -1,4 +1,22 @@
-//! The repository's files as typed values; overlays; cross-file checks; JSON Schema; the import formats.
+//! The files of a repository as typed values: what can be written, what stands in each environment, what is wrong with it.
+//!
+//! [`Repository::load`] reads `strata.yaml`, `stacks/`, `clusters/`, `hypervisors/` and `environments/` from a [`world::World`] and gives
+//! everything that is wrong along with everything that could be read. The records of [`stack`], [`cluster`], [`hypervisor`], [`machine`] and
+//! [`settings`] are declared with `record!`: decoder, JSON Schema and reference ([`schema`]) derive from one table.
+//!
+//! Nothing here asks a machine or resolves a secret, and no file stops another from being read. Every value knows its place in its file.
+//!
+//! ```
+//! use strata_source::Repository;
+//! use strata_source::world::Memory;
+//!
+//! let world = Memory::new()
+//!     .file("strata.yaml", "targets: {pve: {proxmox: {endpoint: 'https://192.0.2.10:8006'}}}\n")
+//!     .file("stacks/web/stack.yaml", "metadata: {name: web}\nvms: {app: {vmId: 9100, memmory: 512}}\n");
+//! let (repository, found) = Repository::load(&world);
+//! assert_eq!(repository.stacks().len(), 1);
+//! assert!(found.iter().any(|one| one.message.contains("`memmory`")));
+//! ```
 
 mod check;
 pub mod cluster;

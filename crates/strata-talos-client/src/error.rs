@@ -172,7 +172,7 @@ impl TalosError {
         matches!(self.reason, TalosReason::Unreachable(_))
     }
 
-    pub fn is_unimplemented(&self) -> bool {
+    pub(crate) fn is_unimplemented(&self) -> bool {
         matches!(self.reason, TalosReason::Unimplemented(_))
     }
 

@@ -34,7 +34,7 @@ impl Contract {
     }
 
     /// The minor versions of Kubernetes that this Talos is made for: six of them, the last one being its default.
-    pub fn kubernetes_minors(self) -> std::ops::RangeInclusive<u16> {
+    pub(crate) fn kubernetes_minors(self) -> std::ops::RangeInclusive<u16> {
         let last = u16::from(self.minor()) + 23;
         last - 5..=last
     }

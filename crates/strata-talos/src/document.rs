@@ -90,12 +90,12 @@ impl Document {
     }
 
     /// Whether only control planes may have it.
-    pub fn is_for_control_planes(&self) -> bool {
+    pub(crate) fn is_for_control_planes(&self) -> bool {
         self.shape().controlplane
     }
 
     /// Whether this is the document without a kind, with `machine` and `cluster`.
-    pub fn is_v1alpha1(&self) -> bool {
+    pub(crate) fn is_v1alpha1(&self) -> bool {
         self.kind == V1ALPHA1
     }
 
@@ -124,7 +124,7 @@ impl Document {
     }
 
     /// As [`Document::to_value`], with every secret replaced: for people and diffs.
-    pub fn to_redacted_value(&self) -> Value {
+    pub(crate) fn to_redacted_value(&self) -> Value {
         encode::encode(self, true)
     }
 

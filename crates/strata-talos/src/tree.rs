@@ -81,7 +81,7 @@ impl Value {
         }
     }
 
-    pub fn as_map_mut(&mut self) -> Option<&mut Map> {
+    pub(crate) fn as_map_mut(&mut self) -> Option<&mut Map> {
         match self {
             Self::Map(map) => Some(map),
             _ => None,

@@ -1,6 +1,21 @@
 //! OpenTofu: a repository's stacks as OpenTofu projects, the states that it keeps, what it says and plans, and rules for its code.
 //!
-//! Nothing here runs OpenTofu, reads secrets or writes files: text goes in, text comes out.
+//! [`render`] writes a [`Project`] from the same resources that Strata applies; [`TofuState`] reads a state; [`Message`] and
+//! [`changes::Changes`] read what the program says and plans; [`policy`] checks code; [`hcl`] writes it.
+//!
+//! Nothing here runs OpenTofu, reads secrets or writes files: text goes in, text comes out. A field that has no counterpart is a [`Gap`] that
+//! the project names, never one that is left out without a word.
+//!
+//! ```
+//! use strata_tofu::hcl::Body;
+//!
+//! let mut body = Body::new();
+//! body.block("resource", &["proxmox_virtual_environment_vm", "app"], |vm| {
+//!     vm.attribute("vm_id", 9100).attribute("name", "app ${1}");
+//! });
+//! let code = body.render();
+//! assert!(code.contains("vm_id = 9100") && code.contains(r#""app $${1}""#));
+//! ```
 
 mod backend;
 pub mod changes;

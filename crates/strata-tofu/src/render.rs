@@ -75,7 +75,7 @@ impl Family {
     }
 
     /// The file of data of an environment; the one of the default environment is known to the users of the family.
-    pub fn data_file(self, stack: &EffectiveStack) -> String {
+    pub(crate) fn data_file(self, stack: &EffectiveStack) -> String {
         let base = match self {
             Self::Hypervisor => "datacenter",
             Self::Stack => "vms",

@@ -68,7 +68,7 @@ impl AuthProblem {
 }
 
 impl GitAuth {
-    pub fn needs_secret(&self) -> bool {
+    pub(crate) fn needs_secret(&self) -> bool {
         !matches!(self, Self::None)
     }
 

@@ -115,7 +115,7 @@ pub(super) const COMPONENTS: &[Component] = &[
 ];
 
 /// The names that `gitops.infrastructure.core` takes.
-pub fn core_components() -> impl Iterator<Item = &'static str> {
+pub(crate) fn core_components() -> impl Iterator<Item = &'static str> {
     names(Group::Core)
 }
 

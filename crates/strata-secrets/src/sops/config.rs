@@ -68,7 +68,7 @@ impl CreationRules {
 
 impl CreationRule {
     /// Whether the rule names paths. One that does not is for whatever someone wants to encrypt.
-    pub fn is_for_certain_paths(&self) -> bool {
+    pub(crate) fn is_for_certain_paths(&self) -> bool {
         self.path.is_some()
     }
 

@@ -266,7 +266,7 @@ impl AddressPool {
     }
 
     /// Counted from the end.
-    pub fn nth_back(&self, index: u64) -> Option<IpAddr> {
+    pub(crate) fn nth_back(&self, index: u64) -> Option<IpAddr> {
         let last = u64::try_from(self.len()).ok()?.checked_sub(1)?;
         self.nth(last.checked_sub(index)?)
     }

@@ -39,11 +39,6 @@ pub struct SecureBoot {
 }
 
 impl Schematic {
-    /// A schematic with these extensions.
-    pub fn with_extensions<T: Into<String>>(extensions: impl IntoIterator<Item = T>) -> Self {
-        Self { extensions: extensions.into_iter().map(Into::into).collect(), ..Self::default() }
-    }
-
     /// The text that is posted to the factory, and that the id is made from.
     pub fn to_yaml(&self) -> String {
         let mut root = Map::new();
@@ -125,7 +120,7 @@ mod tests {
         let schematics = [
             (Schematic::default(), "376567988ad370138ad8b2698212367b8edcb69b5fd68c80be1f2ec7d603b4ba"),
             (
-                Schematic::with_extensions(["siderolabs/qemu-guest-agent"]),
+                Schematic { extensions: texts(&["siderolabs/qemu-guest-agent"]), ..Schematic::default() },
                 "ce4c980550dd2ab1b17bbf2b08801c7eb59418eafe8f279833297925d67c7515",
             ),
             (
