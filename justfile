@@ -7,6 +7,10 @@ default:
 check:
     bash .ci/run
 
+# The book of the crates: each one's first page says what it is for, and shows its use
+doc:
+    RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --open
+
 # Advisories, licences and sources of every dependency (needs cargo-deny)
 audit:
     cargo deny --all-features check

@@ -4,7 +4,8 @@ use strata_resource::Kind;
 
 macro_rules! names {
     ($($constant:ident = $name:literal),* $(,)?) => {
-        $(pub const $constant: Kind = Kind::named($name);)*
+        $(#[doc = concat!("The kind `", $name, "`.")]
+        pub const $constant: Kind = Kind::named($name);)*
         /// Every kind that can be drawn.
         pub const ALL: &[Kind] = &[$($constant),*];
     };

@@ -34,6 +34,8 @@
 //! assert!(blueprint.graph.iter().filter_map(vmid_of).eq([9100]));
 //! ```
 
+#![warn(missing_docs)]
+
 mod cloud_init;
 mod cluster;
 mod container;

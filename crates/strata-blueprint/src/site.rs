@@ -14,13 +14,16 @@ use crate::resolved::Resolved;
 
 /// Resolves what comes from outside the file.
 pub trait Resolver {
+    /// The value, or what is wrong and where.
     fn resolve(&self, reference: &Reference) -> Result<SecretString, Box<Diagnostic>>;
 }
 
 /// A template of another stack.
 #[derive(Debug, Clone)]
 pub struct ForeignTemplate {
+    /// Its VMID.
     pub vm_id: u32,
+    /// The hypervisor that it is on, where its stack says it.
     pub node: Option<String>,
 }
 
@@ -30,7 +33,9 @@ pub struct Site<'a> {
     pub repository: &'a str,
     /// Named in addresses where it is not the stack's own.
     pub environment: Option<&'a str>,
+    /// The stack that is drawn.
     pub stack: &'a str,
+    /// The lineage of its state, for ownership marks.
     pub lineage: &'a Lineage,
     /// The target of stacks that name none.
     pub default_target: Option<&'a str>,
@@ -40,18 +45,22 @@ pub struct Site<'a> {
     pub foreign_templates: &'a BTreeMap<String, ForeignTemplate>,
     /// Where a URL is fetched from.
     pub mirror: &'a dyn Fn(&str) -> String,
+    /// Resolves what comes from outside of the source.
     pub resolver: &'a dyn Resolver,
     /// Whether a text is, or holds, a secret that was resolved.
     pub is_secret: &'a dyn Fn(&str) -> bool,
     /// The keys of a cluster. Without them its machines have no configuration, and only what is below that can be planned.
     pub cluster_secrets: Option<&'a SecretsBundle>,
+    /// The texts of the source, for origins.
     pub sources: &'a SourceMap,
 }
 
 /// What a stack becomes.
 #[derive(Debug, Clone, Default)]
 pub struct Blueprint {
+    /// Everything that there should be.
     pub graph: ResourceGraph,
+    /// What the stack tells others.
     pub outputs: BTreeMap<String, strata_resource::Value>,
     /// For a cluster, what its provider works with besides.
     pub cluster: Option<ClusterPlan>,

@@ -4,40 +4,49 @@ use std::collections::HashSet;
 
 use crate::Diagnostic;
 
+/// Everything that was found, in one list.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Diagnostics {
     list: Vec<Diagnostic>,
 }
 
 impl Diagnostics {
+    /// An empty list.
     pub fn new() -> Self {
         Self::default()
     }
 
+    /// Adds one.
     pub fn push(&mut self, diagnostic: Diagnostic) {
         self.list.push(diagnostic);
     }
 
+    /// Whether any of them is an error.
     pub fn has_errors(&self) -> bool {
         self.list.iter().any(Diagnostic::is_error)
     }
 
+    /// How many are errors.
     pub fn error_count(&self) -> usize {
         self.list.iter().filter(|diagnostic| diagnostic.is_error()).count()
     }
 
+    /// How many are warnings.
     pub fn warning_count(&self) -> usize {
         self.list.len() - self.error_count()
     }
 
+    /// Whether nothing was found.
     pub fn is_empty(&self) -> bool {
         self.list.is_empty()
     }
 
+    /// How many there are.
     pub fn len(&self) -> usize {
         self.list.len()
     }
 
+    /// All of them, in the order in which they were found until they are tidied.
     pub fn iter(&self) -> std::slice::Iter<'_, Diagnostic> {
         self.list.iter()
     }

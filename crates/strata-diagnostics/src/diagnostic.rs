@@ -2,14 +2,19 @@
 
 use crate::Span;
 
+/// How bad it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Severity {
+    /// Nothing can be done with the file as it is.
     Error,
+    /// It works, and is probably not meant.
     Warning,
+    /// Worth knowing.
     Note,
 }
 
 impl Severity {
+    /// As messages, JSON and SARIF call it.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Error => "error",
@@ -22,7 +27,9 @@ impl Severity {
 /// A place that a diagnostic speaks of, and what it says about it (may be empty).
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Label {
+    /// The text that is underlined.
     pub span: Span,
+    /// What stands under it.
     pub text: String,
 }
 
@@ -31,21 +38,26 @@ pub struct Label {
 /// The text is lower case, has no full stop, and names things in backticks; what to do about it goes into the hint.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Diagnostic {
+    /// How bad it is.
     pub severity: Severity,
     /// A stable name, such as `unknown-key`, that scripts and documentation can rely on.
     pub code: &'static str,
+    /// What is wrong.
     pub message: String,
     /// Where it is; absent only for what has no place in any file.
     pub primary: Option<Label>,
     /// Other places that explain it, such as the first of two duplicates.
     pub secondary: Vec<Label>,
+    /// What explains it further.
     pub notes: Vec<String>,
+    /// What to do about it.
     pub hint: Option<String>,
     /// The line holds something that must not be shown: it is named only.
     pub private: bool,
 }
 
 impl Diagnostic {
+    /// A message without a place.
     pub fn new(severity: Severity, code: &'static str, message: impl Into<String>) -> Self {
         Self {
             severity,
@@ -59,10 +71,12 @@ impl Diagnostic {
         }
     }
 
+    /// An error without a place.
     pub fn error(code: &'static str, message: impl Into<String>) -> Self {
         Self::new(Severity::Error, code, message)
     }
 
+    /// A warning without a place.
     pub fn warning(code: &'static str, message: impl Into<String>) -> Self {
         Self::new(Severity::Warning, code, message)
     }
@@ -87,12 +101,14 @@ impl Diagnostic {
         self
     }
 
+    /// Adds an explanation.
     #[must_use]
     pub fn note(mut self, text: impl Into<String>) -> Self {
         self.notes.push(text.into());
         self
     }
 
+    /// Says what to do about it.
     #[must_use]
     pub fn hint(mut self, text: impl Into<String>) -> Self {
         self.hint = Some(text.into());
@@ -115,6 +131,7 @@ impl Diagnostic {
         self
     }
 
+    /// Whether it is an error.
     pub fn is_error(&self) -> bool {
         self.severity == Severity::Error
     }

@@ -4,6 +4,7 @@ use serde_json::{Map, Value, json};
 
 use crate::{Diagnostic, Label, SourceMap};
 
+/// The diagnostic for programs, with lines and columns.
 pub fn to_json(diagnostic: &Diagnostic, sources: &SourceMap) -> Value {
     let mut object = Map::new();
     object.insert("severity".into(), diagnostic.severity.as_str().into());

@@ -19,6 +19,8 @@
 //! assert!(shown.contains("stacks/web/stack.yaml:1:1") && shown.contains("did you mean `memory`?"));
 //! ```
 
+#![warn(missing_docs)]
+
 mod collector;
 mod diagnostic;
 mod json;

@@ -10,9 +10,12 @@ const LONGEST_LINE: usize = 1000;
 /// Lines between two labels of one file beyond which they are shown apart.
 const FAR_APART: usize = 2000;
 
+/// Whether a text is coloured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Color {
+    /// For a terminal.
     Always,
+    /// For files and pipes.
     Never,
 }
 

@@ -16,10 +16,15 @@ pub struct SourceFile {
 /// A span in the numbers that editors use: lines and columns from 1, columns in characters.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Location {
+    /// The path of the file, as it was added.
     pub file: String,
+    /// Counted from 1.
     pub line: usize,
+    /// In characters, counted from 1.
     pub column: usize,
+    /// The line of the first character behind it.
     pub end_line: usize,
+    /// The column of the first character behind it.
     pub end_column: usize,
 }
 
@@ -30,6 +35,7 @@ pub struct SourceMap {
 }
 
 impl SourceMap {
+    /// A map without files.
     pub fn new() -> Self {
         Self::default()
     }
@@ -49,10 +55,12 @@ impl SourceMap {
         &self.files[id.0 as usize]
     }
 
+    /// The path of a file.
     pub fn path(&self, id: FileId) -> &str {
         &self.file(id).path
     }
 
+    /// All files, in the order in which they were added.
     pub fn files(&self) -> impl Iterator<Item = (FileId, &SourceFile)> {
         self.files.iter().enumerate().map(|(index, file)| (FileId(index as u32), file))
     }
@@ -62,6 +70,7 @@ impl SourceMap {
         self.file(span.file).text.get(span.range()).unwrap_or_default()
     }
 
+    /// Where a span is, for people.
     pub fn location(&self, span: Span) -> Location {
         let file = self.file(span.file);
         let (line, column) = file.line_column(span.start as usize);
@@ -71,10 +80,12 @@ impl SourceMap {
 }
 
 impl SourceFile {
+    /// Its path.
     pub fn path(&self) -> &str {
         &self.path
     }
 
+    /// Its text.
     pub fn text(&self) -> &str {
         &self.text
     }

@@ -24,24 +24,32 @@ use crate::{
 pub struct HttpOptions {
     /// `https://host:port`; a path in it goes before the path of each request.
     pub endpoint: String,
+    /// What its server must show.
     pub tls: TlsTrust,
     /// Who this side is, where the server asks for a certificate.
     pub identity: Option<ClientIdentity>,
+    /// Where it is really dialled.
     pub dial: DialMap,
+    /// For the connection and its handshake.
     pub connect_timeout: Duration,
     /// From the request's first byte to the answer's last.
     pub request_timeout: Duration,
     /// How long an unused connection is kept. Shorter than the server keeps it, so that no request meets a closing one.
     pub idle_timeout: Duration,
+    /// How many unused connections are kept.
     pub idle_connections: usize,
     /// An answer with more bytes than this is an error.
     pub largest_answer: usize,
+    /// Who this side says it is.
     pub user_agent: String,
+    /// Told of every request and its answer.
     pub trace: Option<Arc<dyn TraceSink>>,
+    /// For what traces say of durations.
     pub clock: Arc<dyn Clock>,
 }
 
 impl HttpOptions {
+    /// The usual limits, and the certificates that this machine trusts.
     pub fn new(endpoint: impl Into<String>) -> Self {
         Self {
             endpoint: endpoint.into(),
@@ -84,6 +92,7 @@ struct Shared {
 }
 
 impl HttpClient {
+    /// Checks the options. Nothing is sent yet.
     pub fn new(options: HttpOptions) -> Result<Self, TlsSetupError> {
         let wrong = || TlsSetupError::Endpoint(options.endpoint.clone());
         let url = Url::parse(&options.endpoint).map_err(|_| wrong())?;
@@ -130,6 +139,7 @@ impl HttpClient {
         &self.shared.endpoint
     }
 
+    /// The clock of the options.
     pub fn clock(&self) -> &Arc<dyn Clock> {
         &self.shared.clock
     }

@@ -4,12 +4,14 @@ use std::time::{Duration, Instant, SystemTime};
 
 use async_trait::async_trait;
 
+/// Time, passed in so that a run can be repeated.
 #[async_trait]
 pub trait Clock: Send + Sync {
     /// Time since some fixed moment; never goes back.
     fn monotonic(&self) -> Duration;
     /// Seconds since 1970.
     fn unix(&self) -> i64;
+    /// Waits.
     async fn sleep(&self, duration: Duration);
 }
 
@@ -19,6 +21,7 @@ pub struct SystemClock {
 }
 
 impl SystemClock {
+    /// A clock that begins now.
     pub fn new() -> Self {
         Self { start: Instant::now() }
     }

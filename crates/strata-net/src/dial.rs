@@ -18,15 +18,19 @@ const LONGEST_ANSWER: usize = 4096;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DialMap(BTreeMap<String, String>);
 
+/// Why a map cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DialMapError {
+    /// It is no JSON object of texts.
     #[error("a dial map is a JSON object of `host:port` to `host:port`: {0}")]
     Json(String),
+    /// A place is not `host:port`.
     #[error("`{0}` in the dial map is not `host:port`")]
     Place(String),
 }
 
 impl DialMap {
+    /// Everything is dialled where it says.
     pub fn new() -> Self {
         Self::default()
     }
@@ -44,6 +48,7 @@ impl DialMap {
         Ok(Self(map))
     }
 
+    /// Dials one place at another; both are `host:port`.
     pub fn insert(&mut self, from: impl Into<String>, to: impl Into<String>) {
         self.0.insert(from.into(), to.into());
     }
@@ -60,6 +65,7 @@ impl DialMap {
         self
     }
 
+    /// Whether everything is dialled where it says.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

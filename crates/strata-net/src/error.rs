@@ -11,26 +11,37 @@ pub enum Delivery {
     Unknown,
 }
 
+/// Why there is no answer.
 #[derive(Debug, Clone, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
 pub enum NetError {
+    /// No connection came about.
     #[error("cannot connect to `{endpoint}`: {reason}")]
     Connect { endpoint: String, reason: String },
+    /// The same, for want of time.
     #[error("`{endpoint}` did not accept a connection within {seconds} s")]
     ConnectTimeout { endpoint: String, seconds: u64 },
+    /// Another certificate than the one that is pinned.
     #[error(
         "the certificate of `{endpoint}` is not the pinned one: it has the fingerprint {presented}, pinned is {pinned}"
     )]
     PinMismatch { endpoint: String, presented: Fingerprint, pinned: Fingerprint },
+    /// A certificate that nothing vouches for.
     #[error("the certificate of `{endpoint}` cannot be verified: {reason}; its fingerprint is {presented}")]
     Untrusted { endpoint: String, reason: String, presented: Fingerprint },
+    /// The handshake failed for another reason.
     #[error("TLS with `{endpoint}` failed: {reason}")]
     Tls { endpoint: String, reason: String },
+    /// The request was sent, and no whole answer came in time.
     #[error("`{endpoint}` did not answer {method} {path} within {seconds} s")]
     Timeout { endpoint: String, method: String, path: String, seconds: u64 },
+    /// The connection ended while a request was under way.
     #[error("the connection to `{endpoint}` broke during {method} {path}: {reason}")]
     Broken { endpoint: String, method: String, path: String, reason: String },
+    /// The answer is longer than the options allow.
     #[error("the answer of `{endpoint}` to {method} {path} is larger than {limit} bytes")]
     TooLarge { endpoint: String, method: String, path: String, limit: usize },
+    /// The request itself is not valid.
     #[error("not a valid request: {0}")]
     BadRequest(String),
     /// What had to hold for it did not hold any more when it was about to be sent.
@@ -39,6 +50,7 @@ pub enum NetError {
 }
 
 impl NetError {
+    /// Whether the request may have arrived.
     pub fn delivery(&self) -> Delivery {
         match self {
             Self::Timeout { .. } | Self::Broken { .. } | Self::TooLarge { .. } => Delivery::Unknown,
@@ -74,12 +86,16 @@ impl NetError {
 /// Why the TLS settings of an endpoint cannot be used.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum TlsSetupError {
+    /// The endpoint is no URL.
     #[error("`{0}` is not a URL of the form `https://host:port`")]
     Endpoint(String),
+    /// The CA file cannot be used.
     #[error("the CA file holds no certificate that can be used: {0}")]
     Ca(String),
+    /// The client certificate or its key cannot be used.
     #[error("the client certificate cannot be used: {0}")]
     Identity(String),
+    /// The trusted certificates of this machine cannot be read.
     #[error("the certificates of this machine cannot be used: {0}")]
     SystemRoots(String),
 }

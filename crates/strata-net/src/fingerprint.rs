@@ -15,6 +15,7 @@ pub struct Fingerprint([u8; 32]);
 pub struct FingerprintError(String);
 
 impl Fingerprint {
+    /// The fingerprint of a certificate (DER).
     pub fn of(certificate: &[u8]) -> Self {
         Self(Sha256::digest(certificate).into())
     }

@@ -16,6 +16,7 @@ pub struct ClientIdentity {
 }
 
 impl ClientIdentity {
+    /// A chain of certificates and the key of the first one (PEM).
     pub fn new(certificates: impl Into<Vec<u8>>, key: SecretString) -> Self {
         Self { certificates: certificates.into(), key }
     }

@@ -10,15 +10,21 @@ use rustls::{DigitallySignedStruct, OtherError, SignatureScheme};
 
 /// What a server shows of itself.
 pub struct Shown<'a> {
+    /// The server's own.
     pub certificate: &'a CertificateDer<'a>,
+    /// What it sent along.
     pub intermediates: &'a [CertificateDer<'a>],
+    /// The name that it is asked by.
     pub name: &'a ServerName<'a>,
+    /// What it says of revocation; empty if nothing.
     pub ocsp_response: &'a [u8],
+    /// When it was shown.
     pub now: UnixTime,
 }
 
 /// Decides whether a certificate is good enough.
 pub trait Judge: fmt::Debug + Send + Sync + 'static {
+    /// Whether the handshake goes on.
     fn judge(&self, shown: &Shown<'_>) -> Result<(), rustls::Error>;
 }
 

@@ -12,7 +12,7 @@
 //!
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
 //! let pinned = "AB:".repeat(31) + "AB";
-//! let options = HttpOptions { tls: TlsTrust::Pinned(pinned.parse()?), ..HttpOptions::new("https://192.0.2.10:8006") };
+//! let options = HttpOptions { tls: TlsTrust::Fingerprint(pinned.parse()?), ..HttpOptions::new("https://192.0.2.10:8006") };
 //! let client = HttpClient::new(options)?;
 //! match client.send(&Request::new(Method::GET, "/api2/json/version")).await {
 //!     Ok(answer) => println!("{} {}", answer.status, answer.reason),
@@ -22,6 +22,8 @@
 //! # Ok(())
 //! # }
 //! ```
+
+#![warn(missing_docs)]
 
 mod client;
 mod clock;

@@ -11,10 +11,12 @@ pub struct Multipart {
 }
 
 impl Multipart {
+    /// A form without fields.
     pub fn new() -> Self {
         Self::default()
     }
 
+    /// Adds a field.
     #[must_use]
     pub fn field(mut self, name: &str, value: &str) -> Self {
         let head = format!("Content-Disposition: form-data; name=\"{}\"\r\n\r\n", quoted(name));
@@ -22,6 +24,7 @@ impl Multipart {
         self
     }
 
+    /// Adds a file.
     #[must_use]
     pub fn file(mut self, name: &str, filename: &str, content: Vec<u8>) -> Self {
         let head = format!(
@@ -33,6 +36,7 @@ impl Multipart {
         self
     }
 
+    /// The whole as the body of a request.
     pub fn into_body(self) -> Body {
         let boundary = self.boundary();
         let mut bytes =

@@ -43,6 +43,7 @@ impl TlsDialer {
         &self.endpoint
     }
 
+    /// A new connection, with its handshake done.
     pub async fn open(&self) -> Result<TlsStream<TcpStream>, NetError> {
         self.connector.open_tls().await
     }

@@ -13,9 +13,11 @@ pub type Random = Arc<dyn Fn() -> u64 + Send + Sync>;
 pub struct RetryPolicy {
     /// The first wait; each further one is twice as long.
     pub first: Duration,
+    /// No wait is longer.
     pub longest: Duration,
     /// No attempt begins after this much time.
     pub deadline: Duration,
+    /// The first one counts.
     pub attempts: u32,
 }
 
@@ -37,6 +39,7 @@ pub enum Verdict {
     Again,
     /// It could work, but hardly: tried again only so many times in all.
     AtMost(u32),
+    /// It is what it is.
     Final,
 }
 

@@ -9,10 +9,13 @@ use hyper::body::Incoming;
 use crate::client::{innermost, reason_of};
 use crate::{NetError, Request};
 
+/// An answer whose body is still to come.
 pub struct Streamed {
+    /// The status code.
     pub status: u16,
     /// The reason phrase as the server wrote it, empty if it wrote none.
     pub reason: String,
+    /// What its head says.
     pub headers: HeaderMap,
     body: Incoming,
     endpoint: String,

@@ -55,6 +55,7 @@ impl RefusedCertificate {
 /// Whether the name in a certificate must be the one that was dialled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ServerNames {
+    /// The certificate must be for the name that is asked for.
     Checked,
     /// Whoever the authority vouches for will do, as with PostgreSQL's `verify-ca`.
     Any,

@@ -110,6 +110,7 @@ impl Eq for DigestKey {}
 pub struct KeyedDigest([u8; 32]);
 
 impl KeyedDigest {
+    /// The digest itself.
     pub fn as_bytes(&self) -> &[u8; 32] {
         &self.0
     }

@@ -23,6 +23,8 @@
 //! println!("{:?}", strata_secret::SecretString::new("it is not for printing"));
 //! ```
 
+#![warn(missing_docs)]
+
 mod digest;
 mod random;
 mod redact;

@@ -40,6 +40,7 @@ struct Search {
 }
 
 impl Redactor {
+    /// One that knows no secret yet. Clones know the same ones.
     pub fn new() -> Self {
         Self::default()
     }

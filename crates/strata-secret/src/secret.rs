@@ -8,6 +8,7 @@ use zeroize::Zeroizing;
 pub struct SecretString(Zeroizing<String>);
 
 impl SecretString {
+    /// Takes the value over; it is wiped from memory when it is dropped.
     pub fn new(value: impl Into<String>) -> Self {
         Self(Zeroizing::new(value.into()))
     }
@@ -17,6 +18,7 @@ impl SecretString {
         &self.0
     }
 
+    /// Whether there is nothing in it.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -54,6 +56,7 @@ impl Eq for SecretString {}
 pub struct SecretBytes(Zeroizing<Vec<u8>>);
 
 impl SecretBytes {
+    /// Takes the value over; it is wiped from memory when it is dropped.
     pub fn new(value: impl Into<Vec<u8>>) -> Self {
         Self(Zeroizing::new(value.into()))
     }
@@ -63,10 +66,12 @@ impl SecretBytes {
         &self.0
     }
 
+    /// Whether there is nothing in it.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
+    /// How many bytes it has.
     pub fn len(&self) -> usize {
         self.0.len()
     }

@@ -1,7 +1,22 @@
-//! The state document and its stores: local, HTTP, S3, PostgreSQL; locks, history, journal, encryption.
+//! The state document, its journal, and the stores that keep both: local, HTTP, S3, PostgreSQL.
 //!
-//! A state is a document and a journal. The journal says what was begun and what came of it since the document was written;
-//! [`replay`] puts the two together. Stores keep both; they know nothing of what a resource is.
+//! A state is a [`StateDocument`] and a journal of [`JournalRecord`]s. The journal says what was begun and what came of it since the document
+//! was written; [`replay`] puts the two together. A [`Store`] keeps them, with leases and history; a [`Codec`] encrypts, the same for all.
+//!
+//! Only a [`LockedState`] can be written, so nothing is written without the lock. A write names the serial that it replaces, and files
+//! are written whole or not at all. Stores know nothing of what a resource is.
+//!
+//! ```
+//! use strata_resource::Lineage;
+//! use strata_state::{Codec, StateDocument, parse_journal, replay};
+//!
+//! let document = StateDocument::new(Lineage::derive("repository", "dev/web"), "dev/web");
+//! let bytes = Codec::plain().encode(&document)?;
+//! assert_eq!(Codec::plain().decode("dev/web", &bytes)?.lineage, document.lineage);
+//! let now = replay(document, parse_journal(b"")?);
+//! assert!(now.open.is_empty() && now.document.resources.is_empty());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod codec;
 mod document;

@@ -26,6 +26,7 @@ pub struct ClusterPlan {
     pub vip: Option<String>,
     /// Somebody else installs the network plug-in.
     pub waits_for_cni: bool,
+    /// An even number of control planes is what the user wants.
     pub allow_even: bool,
     /// Where each node's Talos answers.
     pub nodes: Vec<NodePlan>,
@@ -36,8 +37,11 @@ pub struct ClusterPlan {
 /// One node, as it is reached.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NodePlan {
+    /// Its name in Talos and Kubernetes.
     pub name: String,
+    /// Where its Talos answers.
     pub address: String,
+    /// It runs etcd and the API servers.
     pub control_plane: bool,
     /// A DHCP server gives it the address.
     pub dhcp: bool,
