@@ -19,6 +19,7 @@
 //! ```
 
 mod codec;
+mod direct;
 mod document;
 mod http;
 mod journal;
@@ -30,6 +31,7 @@ mod s3;
 mod store;
 
 pub use codec::{Codec, Encryption, KeySource, KeyWrap};
+pub use direct::DirectStore;
 pub use document::{DeposedObject, FORMAT, StateDocument, StateResource};
 pub use http::{HttpStore, HttpStoreOptions};
 pub use journal::{

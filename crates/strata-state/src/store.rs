@@ -4,9 +4,10 @@ use std::error::Error;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
-use strata_storage::{Failure, Source};
+use strata_storage::{Command, Content, Failure, Head, Source, Write, decide};
 
 use crate::{DamagedJournal, Holder, JournalRecord, LockOwner, StateDocument};
 
@@ -22,22 +23,49 @@ pub(crate) enum Replaces {
 }
 
 impl Replaces {
-    /// `stored` is the serial that is stored; none if there is no state.
+    /// For a store whose lock is no record: asks the rules about the serial alone. `stored` is the serial that is stored; none if there is
+    /// no state.
     pub(crate) fn check(
         self,
         key: &str,
         document: &StateDocument,
         stored: Option<u64>,
     ) -> Result<(), StoreError> {
-        match (self, stored) {
-            (Self::Nothing, None) => Ok(()),
-            (Self::Nothing, Some(serial)) => Err(StoreError::Exists { key: key.to_owned(), serial }),
-            (Self::Former, stored) if document.serial == stored.unwrap_or(0) + 1 => Ok(()),
-            (Self::Former, stored) => Err(StoreError::Moved {
-                key: key.to_owned(),
-                expected: document.serial.saturating_sub(1),
-                found: stored.unwrap_or(0),
-            }),
+        let expected = match self {
+            Self::Former => document.serial.saturating_sub(1),
+            Self::Nothing => 0,
+        };
+        let version = |serial| strata_storage::Version {
+            version: 1,
+            serial: Some(serial),
+            lineage: None,
+            size: 0,
+            md5: "stored".to_owned(),
+            written: 0,
+            by: String::new(),
+            forced: false,
+        };
+        let head = Head { current: stored.map(version), ..Head::default() };
+        let write = Write {
+            content: Content::Inline(Bytes::new()),
+            serial: Some(document.serial),
+            lineage: None,
+            size: 0,
+            md5: "sent".to_owned(),
+            lock: None,
+            replaces: strata_storage::Replaces::Serial(expected),
+            force: false,
+            by: String::new(),
+            written: 0,
+        };
+        match (decide(&head, &Command::Write(write)), self) {
+            (Ok(_), _) => Ok(()),
+            (Err(_), Self::Nothing) => {
+                Err(StoreError::Exists { key: key.to_owned(), serial: stored.unwrap_or(0) })
+            }
+            (Err(_), Self::Former) => {
+                Err(StoreError::Moved { key: key.to_owned(), expected, found: stored.unwrap_or(0) })
+            }
         }
     }
 }

@@ -28,12 +28,18 @@ pub enum BadName {
 }
 
 impl StateName {
-    /// Reads a name as people write it, with nothing encoded.
+    /// Reads a name as people write it, with nothing encoded, that can also be an address of a server.
     pub fn parse(text: &str) -> Result<Self, BadName> {
+        let name = Self::of_key(text)?;
+        if text.rsplit('/').next() == Some("lock") { Err(BadName::Reserved) } else { Ok(name) }
+    }
+
+    /// Reads the key of a state, where there are no addresses.
+    pub fn of_key(text: &str) -> Result<Self, BadName> {
         if text.is_empty() {
             return Err(BadName::Empty);
         }
-        let mut segments = text.split('/');
+        let segments = text.split('/');
         if text.len() > MAX_BYTES || segments.clone().count() > MAX_SEGMENTS {
             return Err(BadName::TooLong);
         }
@@ -42,9 +48,6 @@ impl StateName {
         };
         if segments.clone().any(odd) {
             return Err(BadName::Segment);
-        }
-        if segments.next_back() == Some("lock") {
-            return Err(BadName::Reserved);
         }
         Ok(Self(text.to_owned()))
     }

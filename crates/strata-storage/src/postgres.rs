@@ -2,21 +2,24 @@
 
 mod connections;
 mod database;
+mod former;
 mod rows;
 mod schema;
 mod words;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
 use futures::StreamExt as _;
+use tokio::sync::OnceCell;
 use tokio_postgres::Client;
 
 use crate::head::{Head, Version};
 use crate::name::StateName;
 use crate::rules::{Command, Content, Effect, Outcome, Refusal, decide};
-use crate::{CHUNK, ContentStream, Retention, Staging, Storage, StorageError, Which};
+use crate::{CHUNK, ContentStream, Failure, Retention, Staging, Storage, StorageError, Which};
 
 pub use connections::{Connection, Connections, DatabaseError};
 pub use database::DatabaseOptions;
@@ -30,7 +33,11 @@ pub struct PostgresStorage {
 }
 
 /// The database, with errors as storages have them.
-struct Database(Connections);
+struct Database {
+    connections: Connections,
+    /// The tables are there.
+    ready: OnceCell<()>,
+}
 
 impl Database {
     /// Does one piece of work. Whoever asked may ask again if it fails: a write that is there already is answered like the first time.
@@ -38,23 +45,47 @@ impl Database {
         &self,
         work: impl AsyncFnOnce(&mut Client) -> Result<T, tokio_postgres::Error>,
     ) -> Result<T, StorageError> {
-        Ok(self.0.get().await?.run(work).await?)
+        let mut connection = self.connections.get().await?;
+        self.ready.get_or_try_init(|| self.make_tables(&mut connection)).await?;
+        Ok(connection.run(work).await?)
+    }
+
+    async fn make_tables(&self, connection: &mut Connection) -> Result<(), StorageError> {
+        let schema = self.connections.schema();
+        match connection.run(async |db| schema::make_tables(db, schema).await).await? {
+            None => Ok(()),
+            Some(writer) => Err(Failure::new(format!(
+                "the tables in `{schema}` are of an earlier Strata and a run is writing to them; they are converted once it has ended (`{writer}`)"
+            ))
+            .into()),
+        }
     }
 }
 
 impl PostgresStorage {
-    /// Makes the tables if need be.
-    pub async fn open(options: &DatabaseOptions, retention: Retention) -> Result<Self, StorageError> {
-        let database = Database(Connections::new(options)?);
-        database.run(async |db| schema::make_tables(db, &options.schema).await).await?;
+    /// Connects at the first question, and makes the tables if need be.
+    pub fn new(options: &DatabaseOptions, retention: Retention) -> Result<Self, StorageError> {
+        let database = Database { connections: Connections::new(options)?, ready: OnceCell::new() };
         Ok(Self { database: Arc::new(database), retention })
+    }
+
+    /// Where the database is, without the password.
+    pub fn place(&self) -> String {
+        self.database.connections.place()
+    }
+
+    /// Connects at once.
+    pub async fn open(options: &DatabaseOptions, retention: Retention) -> Result<Self, StorageError> {
+        let storage = Self::new(options, retention)?;
+        storage.ready().await?;
+        Ok(storage)
     }
 }
 
 #[async_trait]
 impl Storage for PostgresStorage {
     fn describe(&self) -> String {
-        format!("PostgreSQL at {}", self.database.0.place())
+        format!("PostgreSQL at {}", self.place())
     }
 
     async fn ready(&self) -> Result<(), StorageError> {
@@ -63,11 +94,18 @@ impl Storage for PostgresStorage {
 
     async fn heads(&self) -> Result<Vec<(StateName, Head)>, StorageError> {
         let found = self.database.run(async |db| rows::heads(db).await).await?;
-        Ok(found.into_iter().filter_map(|(name, head)| Some((StateName::parse(&name).ok()?, head))).collect())
+        Ok(found
+            .into_iter()
+            .filter_map(|(name, head)| Some((StateName::of_key(&name).ok()?, head)))
+            .collect())
     }
 
     async fn head(&self, name: &StateName) -> Result<Head, StorageError> {
         self.database.run(async |db| Ok(rows::head(db, name).await?.unwrap_or_default())).await
+    }
+
+    async fn look(&self, name: &StateName) -> Result<(Head, Option<Duration>), StorageError> {
+        self.database.run(async |db| rows::look(db, name).await).await
     }
 
     async fn execute(

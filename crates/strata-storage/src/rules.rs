@@ -64,6 +64,8 @@ pub enum Replaces {
     Serial(u64),
     /// It joins the history of a state that is not there, and no further.
     Nothing,
+    /// The current version, by its number: what it holds cannot be read, so its serial does not count.
+    Unreadable(u64),
 }
 
 /// The bytes of a state.
@@ -225,6 +227,19 @@ fn decide_write(head: &Head, write: &Write) -> Result<Decision, Refusal> {
         return Decision::new(
             Outcome::Written(version.clone()),
             Effect::PutVersion { version, current: false },
+        );
+    }
+    if let Replaces::Unreadable(expected) = write.replaces {
+        check_lock(head, write.lock.as_deref(), &write.by)?;
+        let current = head.current.as_ref();
+        if current.map(|current| current.version) != Some(expected) {
+            let found = current.and_then(|current| current.serial).unwrap_or(0);
+            return Err(Refusal::Moved { expected: write.serial.unwrap_or(0).saturating_sub(1), found });
+        }
+        let version = next_version(head, write, false);
+        return Decision::new(
+            Outcome::Written(version.clone()),
+            Effect::PutVersion { version, current: true },
         );
     }
     let broken =

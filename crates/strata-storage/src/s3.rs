@@ -1,42 +1,45 @@
 //! States in a bucket. One object for each state says everything but the contents, and is only ever replaced if nobody else did: that is
-//! the one step in which a command is decided and done. Several servers may share a bucket.
-//!
-//! ```text
-//! heads/<name>               lock, versions, which parts the journal has
-//! contents/<id>/<part>       a version's bytes, never changed
-//! journals/<id>              lines of a journal, never changed
-//! ```
+//! the one step in which a command is decided and done. Several servers may share a bucket, and so may runs without a server.
 
 mod connector;
+mod former;
+mod layout;
 mod leftovers;
 mod objects;
+mod parts;
 mod probe;
 mod record;
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use bytes::{Bytes, BytesMut};
 use futures::StreamExt as _;
+use tokio::sync::OnceCell;
 
 use crate::head::{Head, Version};
 use crate::name::StateName;
 use crate::rules::{Command, Content, Decision, Effect, Outcome, Refusal, decide};
 use crate::{ContentStream, Failure, FailureKind, Retention, Staging, Storage, StorageError, Which};
+use former::FormerLock;
+use layout::{content_part, journal_part, part_size, parts};
 use leftovers::Leftovers;
-use record::{Kept, Record, head_path};
+use parts::{Staged, part};
+use record::{Kept, Record};
 
+pub use layout::Layout;
 pub use objects::{AwsCredentials, BucketOptions, Found, Listed, Objects};
-pub use probe::respects_conditions;
 
-/// A part of a content. Larger than a piece, since every request to a bucket takes its time.
-const PART: usize = 4 * 1024 * 1024;
 /// How often a command is tried while others change the same state.
 const ATTEMPTS: u32 = 40;
 /// A journal of more parts than this is put together.
 const MAX_PARTS: usize = 32;
+/// Objects that are read at the same time.
+const AT_ONCE: usize = 16;
+/// The server tells times in whole seconds, of its answer and of the object.
+const COARSENESS: Duration = Duration::from_secs(2);
 /// What nothing has named for this long goes.
 const LEFT_OVER_AFTER: Duration = Duration::from_secs(2 * 3600);
 
@@ -49,9 +52,23 @@ pub async fn conditional_objects(options: &BucketOptions) -> Result<Objects, Fai
 
 pub struct S3Storage {
     objects: Objects,
+    layout: Layout,
     place: String,
     retention: Retention,
     leftovers: Arc<Leftovers>,
+    /// Whether the conditions of a write are respected was found out.
+    probed: OnceCell<()>,
+}
+
+/// A state's record as it was seen.
+struct Seen {
+    record: Record,
+    /// None if there is no object yet.
+    tag: Option<String>,
+    /// How long ago it was written.
+    age: Option<Duration>,
+    /// It was put together from objects of the former layout.
+    is_former: bool,
 }
 
 fn failed(error: Failure) -> StorageError {
@@ -67,19 +84,6 @@ fn new_id() -> Result<String, StorageError> {
     Ok(hex::encode(bits))
 }
 
-fn journal_part(journal: &str) -> String {
-    format!("journals/{journal}")
-}
-
-/// How many objects a content of this size has.
-fn parts(size: u64) -> u64 {
-    size.div_ceil(PART as u64).max(1)
-}
-
-fn content_part(content: &str, part: u64) -> String {
-    format!("contents/{content}/{part:05}")
-}
-
 /// What a step leaves behind that nothing names any more.
 #[derive(Default)]
 struct Litter {
@@ -88,11 +92,33 @@ struct Litter {
 }
 
 impl S3Storage {
-    /// Fails if the server does not honour the conditions of a write.
+    /// Connects at the first question, and asks at the first command whether the server respects the conditions of a write.
+    pub fn new(options: &BucketOptions, layout: Layout, retention: Retention) -> Result<Self, StorageError> {
+        Ok(Self {
+            objects: Objects::new(options)?,
+            layout,
+            place: format!("s3://{}/{}", options.bucket, options.prefix),
+            retention,
+            leftovers: Arc::new(Leftovers::after(LEFT_OVER_AFTER)),
+            probed: OnceCell::new(),
+        })
+    }
+
+    /// As a server has it. Fails if the conditions of a write are not respected.
     pub async fn open(options: &BucketOptions, retention: Retention) -> Result<Self, StorageError> {
-        let objects = conditional_objects(options).await.map_err(failed)?;
-        let place = format!("s3://{}/{}", options.bucket, options.prefix);
-        Ok(Self { objects, place, retention, leftovers: Arc::new(Leftovers::after(LEFT_OVER_AFTER)) })
+        let storage = Self::new(options, Layout::Server, retention)?;
+        storage.probe().await?;
+        Ok(storage)
+    }
+
+    /// For what is kept beside the states.
+    pub fn objects(&self) -> &Objects {
+        &self.objects
+    }
+
+    async fn probe(&self) -> Result<(), StorageError> {
+        self.probed.get_or_try_init(|| probe::respects_conditions(&self.objects)).await.map_err(failed)?;
+        Ok(())
     }
 
     /// What nothing has named for this long goes with a sweep, and no upload may take longer than half of it.
@@ -101,22 +127,39 @@ impl S3Storage {
         Self { leftovers: Arc::new(Leftovers::after(after)), ..self }
     }
 
-    async fn record(&self, name: &StateName) -> Result<(Record, Option<String>), StorageError> {
-        match self.objects.get(&head_path(name)).await.map_err(failed)? {
-            Some(found) => Ok((Record::parse(name, &found.bytes)?, Some(found.tag))),
-            None => Ok((Record::new(name), None)),
-        }
+    async fn see(&self, name: &StateName) -> Result<Seen, StorageError> {
+        let path = self.layout.record(name);
+        let found = self.objects.get(&path).await.map_err(failed)?;
+        let former = match (&found, self.layout) {
+            (None, Layout::Server) => return Ok(Seen::of(Record::new(name), found)),
+            (None, Layout::Folders) => None,
+            (Some(there), _) => match (Record::read(&path, &there.bytes), FormerLock::parse(&there.bytes)) {
+                (Err(_), Some(lock)) if self.layout == Layout::Folders => Some(lock),
+                (record, _) => return Ok(Seen::of(record?, found)),
+            },
+        };
+        let record = former::read(&self.objects, name, former).await?;
+        Ok(Seen { is_former: true, ..Seen::of(record, found) })
     }
 
-    /// Replaces the record if it is still the one that was read.
-    async fn swap(&self, name: &StateName, record: &Record, tag: Option<&str>) -> Result<bool, StorageError> {
-        let path = head_path(name);
-        let bytes = record.to_bytes()?;
-        let swapped = match tag {
+    async fn record(&self, name: &StateName) -> Result<Record, StorageError> {
+        Ok(self.see(name).await?.record)
+    }
+
+    /// Replaces the record if it is still the one that was seen.
+    async fn swap(&self, name: &StateName, seen: &Seen) -> Result<bool, StorageError> {
+        let path = self.layout.record(name);
+        let bytes = seen.record.to_bytes()?;
+        let swapped = match &seen.tag {
             Some(tag) => self.objects.replace(&path, bytes, tag).await,
             None => self.objects.create(&path, bytes).await,
         };
-        Ok(swapped.map_err(failed)?.is_some())
+        let swapped = swapped.map_err(failed)?.is_some();
+        if swapped && seen.is_former {
+            // Whoever knows the former layout only cannot lock the state any more, also without this.
+            let _ = former::leave_word(&self.objects, name, &seen.record).await;
+        }
+        Ok(swapped)
     }
 
     /// Changes the record until nobody was faster.
@@ -126,12 +169,12 @@ impl S3Storage {
         mut change: impl FnMut(&mut Record) -> Step<T>,
     ) -> Result<T, StorageError> {
         for attempt in 0..ATTEMPTS {
-            let (mut record, tag) = self.record(name).await?;
-            let (value, litter) = match change(&mut record) {
+            let mut seen = self.see(name).await?;
+            let (value, litter) = match change(&mut seen.record) {
                 Step::Nothing(value) => return Ok(value),
                 Step::Changed(value, litter) => (value, litter),
             };
-            if self.swap(name, &record, tag.as_deref()).await? {
+            if self.swap(name, &seen).await? {
                 self.tidy(litter).await;
                 return Ok(value);
             }
@@ -154,24 +197,27 @@ impl S3Storage {
     }
 
     async fn drop_content(&self, content: &str, size: u64) {
-        for part in 0..parts(size) {
+        for part in 0..parts(content, size) {
             let _ = self.objects.delete(&content_part(content, part)).await;
         }
     }
 
     /// All records; fails if one of them cannot be read.
     async fn records(&self) -> Result<Vec<(StateName, Record)>, StorageError> {
-        let listed = self.objects.list("heads").await.map_err(failed)?;
+        let listed = self.objects.list(self.layout.records()).await.map_err(failed)?;
+        if self.layout == Layout::Folders {
+            let names =
+                listed.iter().filter_map(|object| StateName::of_key(Layout::state_of(&object.path)?).ok());
+            let names: BTreeSet<StateName> = names.collect();
+            let read = futures::stream::iter(names)
+                .map(async |name| self.record(&name).await.map(|record| Some((name, record))));
+            return all(read.buffer_unordered(AT_ONCE)).await;
+        }
         let read = futures::stream::iter(listed).map(async |object| {
             let found = self.objects.get(&object.path).await.map_err(failed)?;
             found.map(|found| Record::named(&object.path, &found.bytes)).transpose()
         });
-        let mut records = Vec::new();
-        let mut read = read.buffer_unordered(16);
-        while let Some(found) = read.next().await {
-            records.extend(found?);
-        }
-        Ok(records)
+        all(read.buffer_unordered(AT_ONCE)).await
     }
 
     async fn drop_leftovers(&self) -> Result<(), StorageError> {
@@ -183,7 +229,7 @@ impl S3Storage {
         }
         for (_, record) in self.records().await? {
             for kept in &record.versions {
-                for part in 0..parts(kept.version.size) {
+                for part in 0..parts(&kept.content, kept.version.size) {
                     unnamed.remove(&content_part(&kept.content, part));
                 }
             }
@@ -197,44 +243,53 @@ impl S3Storage {
         Ok(())
     }
 
-    async fn put_content(&self, content: Content) -> Result<String, StorageError> {
-        match content {
-            Content::Staged(id) => Ok(id),
-            Content::Inline(bytes) => {
-                let id = new_id()?;
-                let mut part = 0;
-                let mut rest = bytes;
-                loop {
-                    let now = rest.split_to(rest.len().min(PART));
-                    self.objects.put(&content_part(&id, part), now).await.map_err(failed)?;
-                    part += 1;
-                    if rest.is_empty() {
-                        return Ok(id);
-                    }
-                }
-            }
+    async fn put_content(
+        &self,
+        name: &StateName,
+        serial: Option<u64>,
+        content: Content,
+    ) -> Result<String, StorageError> {
+        let mut rest = match content {
+            Content::Staged(id) => return Ok(id),
+            Content::Inline(bytes) => bytes,
+        };
+        let content = self.layout.content(name, serial, new_id()?);
+        let size = rest.len() as u64;
+        for part in 0..parts(&content, size) {
+            let length = rest.len().min(usize::try_from(part_size(&content, size)).unwrap_or(usize::MAX));
+            let now = rest.split_to(length);
+            self.objects.put(&content_part(&content, part), now).await.map_err(failed)?;
         }
+        Ok(content)
+    }
+
+    async fn put_lines(&self, name: &StateName, lines: Bytes) -> Result<String, StorageError> {
+        let journal = self.layout.journal(name, new_id()?);
+        self.objects.put(&journal_part(&journal), lines).await.map_err(failed)?;
+        Ok(journal)
     }
 
     async fn lines(&self, parts: &[String]) -> Result<BytesMut, StorageError> {
+        let read = futures::stream::iter(parts.to_vec()).map(async |part: String| {
+            let found = self.objects.get(&journal_part(&part)).await.map_err(failed)?;
+            found.ok_or_else(|| StorageError::damaged("a part of a journal is missing"))
+        });
+        let mut read = read.buffered(AT_ONCE);
         let mut lines = BytesMut::new();
-        for part in parts {
-            let found = self.objects.get(&journal_part(part)).await.map_err(failed)?;
-            let found = found.ok_or_else(|| StorageError::damaged("a part of a journal is missing"))?;
-            lines.extend_from_slice(&found.bytes);
+        while let Some(found) = read.next().await {
+            lines.extend_from_slice(&found?.bytes);
         }
         Ok(lines)
     }
 
     /// Puts the parts of a long journal together, if they are still the first ones then.
     async fn compact(&self, name: &StateName) -> Result<(), StorageError> {
-        let parts = self.record(name).await?.0.journal;
+        let parts = self.record(name).await?.journal;
         if parts.len() <= MAX_PARTS {
             return Ok(());
         }
         let all = self.lines(&parts).await?.freeze();
-        let id = new_id()?;
-        self.objects.put(&journal_part(&id), all).await.map_err(failed)?;
+        let id = self.put_lines(name, all).await?;
         let used = self
             .change(name, |record| {
                 if !record.journal.starts_with(&parts) {
@@ -249,6 +304,24 @@ impl S3Storage {
         }
         Ok(())
     }
+}
+
+impl Seen {
+    fn of(record: Record, found: Option<Found>) -> Self {
+        let (tag, age) = found.map_or((None, None), |found| (Some(found.tag), found.age));
+        Self { record, tag, age, is_former: false }
+    }
+}
+
+/// Everything that a stream has; fails with the first that fails.
+async fn all<T>(
+    mut stream: impl futures::Stream<Item = Result<Option<T>, StorageError>> + Unpin,
+) -> Result<Vec<T>, StorageError> {
+    let mut found = Vec::new();
+    while let Some(item) = stream.next().await {
+        found.extend(item?);
+    }
+    Ok(found)
 }
 
 enum Step<T> {
@@ -274,7 +347,12 @@ impl Storage for S3Storage {
     }
 
     async fn head(&self, name: &StateName) -> Result<Head, StorageError> {
-        Ok(self.record(name).await?.0.head)
+        Ok(self.record(name).await?.head)
+    }
+
+    async fn look(&self, name: &StateName) -> Result<(Head, Option<Duration>), StorageError> {
+        let seen = self.see(name).await?;
+        Ok((seen.record.head, seen.age.map(|age| age.saturating_sub(COARSENESS))))
     }
 
     async fn execute(
@@ -282,14 +360,15 @@ impl Storage for S3Storage {
         name: &StateName,
         command: Command,
     ) -> Result<Result<Outcome, Refusal>, StorageError> {
+        self.probe().await?;
         // What the record will name is there before it does. A first look spares the work where the answer is no anyway.
         let content = match &command {
             Command::Write(write) => {
                 let inline = matches!(write.content, Content::Inline(_));
-                let first = self.record(name).await?.0;
+                let first = self.record(name).await?;
                 match decide(&first.head, &command) {
                     Ok(Decision { effect: Some(_), .. }) => {
-                        Some(self.put_content(write.content.clone()).await?)
+                        Some(self.put_content(name, write.serial, write.content.clone()).await?)
                     }
                     other => {
                         if let (false, Content::Staged(id)) = (inline, &write.content) {
@@ -302,16 +381,15 @@ impl Storage for S3Storage {
             _ => None,
         };
         let journal = match &command {
-            Command::AppendJournal { lines, .. } => {
-                let id = new_id()?;
-                self.objects.put(&journal_part(&id), lines.clone()).await.map_err(failed)?;
-                Some(id)
-            }
+            Command::AppendJournal { lines, .. } => Some(self.put_lines(name, lines.clone()).await?),
             _ => None,
         };
         let count = self.retention.count.max(1);
         let (outcome, parts) = self
             .change(name, |record| {
+                if let Some(done) = record.is_done(content.as_deref(), journal.as_deref()) {
+                    return Step::Nothing((Ok(done), record.journal.len()));
+                }
                 let decision = match decide(&record.head, &command) {
                     Ok(decision) => decision,
                     Err(refusal) => return Step::Nothing((Err(refusal), 0)),
@@ -358,7 +436,7 @@ impl Storage for S3Storage {
         name: &StateName,
         which: Which,
     ) -> Result<Option<(Version, ContentStream)>, StorageError> {
-        let record = self.record(name).await?.0;
+        let record = self.record(name).await?;
         let Some(kept) = record.find(which).cloned() else { return Ok(None) };
         let (objects, size) = (self.objects.clone(), kept.version.size);
         let stream = futures::stream::unfold(
@@ -367,8 +445,9 @@ impl Storage for S3Storage {
                 if offset >= size {
                     return None;
                 }
-                let expected = (size - offset).min(PART as u64);
-                let part = part(&objects, &content_part(&content, offset / PART as u64), expected).await;
+                let whole = part_size(&content, size);
+                let expected = (size - offset).min(whole);
+                let part = part(&objects, &content_part(&content, offset / whole), expected).await;
                 let next = if part.is_ok() { offset + expected } else { size };
                 Some((part, (objects, content, next)))
             },
@@ -377,12 +456,12 @@ impl Storage for S3Storage {
     }
 
     async fn versions(&self, name: &StateName) -> Result<Vec<Version>, StorageError> {
-        let record = self.record(name).await?.0;
+        let record = self.record(name).await?;
         Ok(record.versions.into_iter().rev().map(|kept| kept.version).collect())
     }
 
     async fn journal(&self, name: &StateName) -> Result<Bytes, StorageError> {
-        let record = self.record(name).await?.0;
+        let record = self.record(name).await?;
         Ok(self.lines(&record.journal).await?.freeze())
     }
 
@@ -413,7 +492,7 @@ impl Storage for S3Storage {
         content: Content,
         current: bool,
     ) -> Result<(), StorageError> {
-        let content = self.put_content(content).await?;
+        let content = self.put_content(name, version.serial, content).await?;
         self.change(name, |record| {
             record.put(version.clone(), content.clone(), current);
             Step::Changed((), Litter::default())
@@ -424,9 +503,7 @@ impl Storage for S3Storage {
     async fn import_head(&self, name: &StateName, head: Head, journal: Bytes) -> Result<(), StorageError> {
         let mut parts = Vec::new();
         if !journal.is_empty() {
-            let id = new_id()?;
-            self.objects.put(&journal_part(&id), journal).await.map_err(failed)?;
-            parts.push(id);
+            parts.push(self.put_lines(name, journal).await?);
         }
         self.change(name, |record| {
             record.head = head.clone();
@@ -434,62 +511,5 @@ impl Storage for S3Storage {
             Step::Changed((), Litter::default())
         })
         .await
-    }
-}
-
-/// A part that is shorter than it should be was not written whole.
-async fn part(objects: &Objects, path: &str, expected: u64) -> Result<Bytes, StorageError> {
-    match objects.get(path).await.map_err(failed)? {
-        Some(found) if found.bytes.len() as u64 == expected => Ok(found.bytes),
-        Some(found) => {
-            let length = found.bytes.len();
-            Err(StorageError::damaged(format!(
-                "`{path}` has {length} bytes, not {expected}: it was not written whole"
-            )))
-        }
-        None => Err(StorageError::damaged(format!("`{path}` is missing"))),
-    }
-}
-
-struct Staged {
-    objects: Objects,
-    content: String,
-    part: u64,
-    buffer: BytesMut,
-    /// Later its parts could be taken for leftovers.
-    until: Instant,
-}
-
-impl Staged {
-    fn in_time(&self) -> Result<(), StorageError> {
-        match Instant::now() > self.until {
-            true => Err(Failure::new("the state took too long to arrive").into()),
-            false => Ok(()),
-        }
-    }
-
-    async fn flush(&mut self) -> Result<(), StorageError> {
-        self.in_time()?;
-        let bytes = self.buffer.split().freeze();
-        self.objects.put(&content_part(&self.content, self.part), bytes).await.map_err(failed)?;
-        self.part += 1;
-        Ok(())
-    }
-}
-
-#[async_trait]
-impl Staging for Staged {
-    async fn push(&mut self, piece: Bytes) -> Result<(), StorageError> {
-        self.buffer.extend_from_slice(&piece);
-        // The pieces of a content fill a part exactly.
-        if self.buffer.len() >= PART { self.flush().await } else { Ok(()) }
-    }
-
-    async fn finish(&mut self) -> Result<String, StorageError> {
-        if !self.buffer.is_empty() {
-            self.flush().await?;
-        }
-        self.in_time()?;
-        Ok(self.content.clone())
     }
 }

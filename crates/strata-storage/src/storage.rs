@@ -1,5 +1,7 @@
 //! What every storage can do. All of them run one conformance suite.
 
+use std::time::Duration;
+
 use async_trait::async_trait;
 use bytes::Bytes;
 use futures::stream::BoxStream;
@@ -51,6 +53,20 @@ pub trait Storage: Send + Sync {
     /// All states with their heads, by name.
     async fn heads(&self) -> Result<Vec<(StateName, Head)>, StorageError>;
     async fn head(&self, name: &StateName) -> Result<Head, StorageError>;
+    /// The head, and for how long nothing was heard of its lock, by the storage's own clock; none where it does not tell.
+    async fn look(&self, name: &StateName) -> Result<(Head, Option<Duration>), StorageError> {
+        Ok((self.head(name).await?, None))
+    }
+    /// Every state that has a current version, or lines in its journal.
+    async fn names(&self) -> Result<Vec<StateName>, StorageError> {
+        let mut names = Vec::new();
+        for (name, head) in self.heads().await? {
+            if head.current.is_some() || !self.journal(&name).await?.is_empty() {
+                names.push(name);
+            }
+        }
+        Ok(names)
+    }
     /// Decides and does it in one step; durable when it returns. A staged content is used up, whatever the outcome.
     async fn execute(
         &self,

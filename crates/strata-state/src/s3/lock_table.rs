@@ -10,11 +10,11 @@ use strata_net::{Body, HttpClient, Request};
 use strata_storage::s3::Objects;
 
 use super::signature::Signature;
-use super::{LockTable, S3StoreOptions, failed};
+use super::{LockTable, S3StoreOptions, hint};
 use crate::http::LockInfo;
 use crate::{Holder, LockOwner, StoreError};
 
-pub(super) struct Table {
+pub(crate) struct Table {
     name: String,
     client: HttpClient,
     /// `host` or `host:port`, as the client sends it.
@@ -59,7 +59,10 @@ impl Table {
     /// None if the condition of the request does not hold.
     async fn call(&self, action: &str, body: &Value) -> Result<Option<Value>, StoreError> {
         let what = || format!("the lock table `{}` does not answer", self.name);
-        let credential = self.objects.credential().await.map_err(failed)?;
+        let credential = self.objects.credential().await.map_err(|failure| {
+            let hint = hint(failure.kind).map(str::to_owned);
+            StoreError::failure(failure).with_hint(hint)
+        })?;
         let body = serde_json::to_vec(body).expect("a JSON value can be written");
         let signature = Signature {
             key_id: &credential.key_id,
@@ -110,12 +113,12 @@ impl Table {
         Ok(Some((info.to_owned(), owner)))
     }
 
-    pub(super) async fn holder(&self, key: &str) -> Result<Option<LockOwner>, StoreError> {
+    pub(crate) async fn holder(&self, key: &str) -> Result<Option<LockOwner>, StoreError> {
         Ok(self.entry(key).await?.map(|(_, owner)| owner))
     }
 
     /// Enters us. `former` held the lock in the bucket before us, so an entry of its own is a leftover.
-    pub(super) async fn take(
+    pub(crate) async fn take(
         &self,
         key: &str,
         owner: &LockOwner,
@@ -149,7 +152,7 @@ impl Table {
     }
 
     /// Takes the entry with this id away; another one stays.
-    pub(super) async fn free(&self, key: &str, id: &str) -> Result<(), StoreError> {
+    pub(crate) async fn free(&self, key: &str, id: &str) -> Result<(), StoreError> {
         let Some((info, _)) = self.entry(key).await?.filter(|(_, owner)| owner.id == id) else {
             return Ok(());
         };

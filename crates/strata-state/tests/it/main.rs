@@ -4,6 +4,8 @@
 
 mod conformance;
 mod foreign;
+mod former_postgres;
+mod former_s3;
 mod gitlab;
 mod gitlab_server;
 mod local;

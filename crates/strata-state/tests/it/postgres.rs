@@ -7,7 +7,7 @@ use strata_state::{LeaseTerms, PostgresStore, PostgresStoreOptions, Store, Store
 use crate::conformance;
 
 /// A schema that no other run has.
-fn options(name: &str) -> PostgresStoreOptions {
+pub(crate) fn options(name: &str) -> PostgresStoreOptions {
     let connection = std::env::var("STRATA_TEST_POSTGRES").expect("STRATA_TEST_POSTGRES is set");
     let schema = format!("strata_test_{name}_{}", std::process::id());
     PostgresStoreOptions { schema, ..PostgresStoreOptions::new(connection) }

@@ -25,7 +25,7 @@ fn options(name: &str) -> S3StoreOptions {
     }
 }
 
-async fn in_memory(server: &S3Server) -> S3Store {
+pub(crate) async fn in_memory(server: &S3Server) -> S3Store {
     let secret_access_key = "secret".into();
     S3Store::new(S3StoreOptions {
         endpoint: Some(server.start().await),
@@ -35,7 +35,7 @@ async fn in_memory(server: &S3Server) -> S3Store {
     .unwrap()
 }
 
-fn document(serial: u64) -> StateDocument {
+pub(crate) fn document(serial: u64) -> StateDocument {
     StateDocument { serial, ..StateDocument::new(Lineage::derive("r", "dev/web"), "dev/web") }
 }
 
@@ -64,8 +64,7 @@ async fn half_an_object_is_told_with_the_last_good_version() {
     lock.write(&document(1)).await.unwrap();
     lock.write(&document(2)).await.unwrap();
     lock.release().await.unwrap();
-    server.cut("/strata/dev/web/state.json");
-    server.cut("/strata/dev/web/history/00000002.json");
+    server.cut(&server.path("/strata/dev/web/history/00000002-"));
     let error = store.read("dev/web").await.unwrap_err();
     assert!(matches!(error, StoreError::Damaged { newest_good: Some(1), .. }), "{error}");
     // A good version can be put in its place, and the serial goes on.
@@ -74,7 +73,7 @@ async fn half_an_object_is_told_with_the_last_good_version() {
     lock.release().await.unwrap();
     assert_eq!(store.read("dev/web").await.unwrap(), Some(document(2)));
     server.cut("/strata/dev/web/lock");
-    assert!(matches!(store.lock("dev/web", owner("3")).await, Err(StoreError::Locked { .. })));
+    assert!(matches!(store.lock("dev/web", owner("3")).await, Err(StoreError::Damaged { .. })));
 }
 
 #[tokio::test]
@@ -228,22 +227,4 @@ async fn a12_a_stale_holder_does_not_touch_the_history() {
     assert_eq!(store.read("dev/web").await.unwrap(), Some(second.clone()));
     assert_eq!(store.read_version("dev/web", 2).await.unwrap(), second);
     next.release().await.unwrap();
-}
-
-/// A run that died between the document and its version: the next write keeps the version first.
-#[tokio::test]
-async fn a12_a_version_that_was_not_kept_is_kept_later() {
-    let server = S3Server::new(Honesty::Whole);
-    let store = in_memory(&server).await;
-    let lock = store.lock("dev/web", owner("1")).await.unwrap();
-    lock.write(&document(1)).await.unwrap();
-    lock.write(&document(2)).await.unwrap();
-    lock.release().await.unwrap();
-    server.remove("/strata/dev/web/history/00000002.json");
-    let lock = store.lock("dev/web", owner("2")).await.unwrap();
-    lock.write(&document(3)).await.unwrap();
-    lock.release().await.unwrap();
-    let serials: Vec<u64> = store.history("dev/web").await.unwrap().iter().map(|kept| kept.serial).collect();
-    assert_eq!(serials, [3, 2, 1]);
-    assert_eq!(store.read_version("dev/web", 2).await.unwrap(), document(2));
 }

@@ -92,6 +92,24 @@ impl S3Server {
         }
     }
 
+    pub(crate) fn put(&self, path: &str, bytes: Bytes) {
+        let now = self.now();
+        self.objects.lock().unwrap().insert(path.to_owned(), (bytes, now));
+    }
+
+    pub(crate) fn get(&self, path: &str) -> Bytes {
+        self.objects.lock().unwrap()[path].0.clone()
+    }
+
+    pub(crate) fn paths(&self) -> Vec<String> {
+        self.objects.lock().unwrap().keys().cloned().collect()
+    }
+
+    /// The object whose path begins like this.
+    pub(crate) fn path(&self, start: &str) -> String {
+        self.paths().into_iter().find(|path| path.starts_with(start)).unwrap()
+    }
+
     pub(crate) fn remove(&self, path: &str) {
         self.objects.lock().unwrap().remove(path).unwrap();
     }

@@ -1,5 +1,7 @@
 //! Reading and changing the rows. Nothing here begins or ends a transaction, apart from the sweep.
 
+use std::time::Duration;
+
 use bytes::{Bytes, BytesMut};
 use tokio_postgres::{Client, Error, GenericClient, Row, Transaction};
 
@@ -13,6 +15,9 @@ const VERSION: &str = "version, serial, lineage, size, md5, written, by, forced,
 
 const HEAD: &str = "SELECT s.lock, s.last_version, v.version, v.serial, v.lineage, v.size, v.md5, v.written, v.by, v.forced, s.name \
     FROM states s LEFT JOIN versions v ON v.state = s.id AND v.version = s.current";
+
+const LOOK: &str = "SELECT s.lock, s.last_version, v.version, v.serial, v.lineage, v.size, v.md5, v.written, v.by, v.forced, s.name, \
+    extract(epoch FROM clock_timestamp())::float8 FROM states s LEFT JOIN versions v ON v.state = s.id AND v.version = s.current";
 
 fn read_version(row: &Row, at: usize) -> Version {
     Version {
@@ -56,6 +61,20 @@ pub(super) async fn heads(db: &Client) -> Result<Vec<(String, Head)>, Error> {
 pub(super) async fn head(db: &impl GenericClient, name: &StateName) -> Result<Option<Head>, Error> {
     let row = db.query_opt(&format!("{HEAD} WHERE s.name = $1"), &[&name.as_str()]).await?;
     Ok(row.as_ref().map(read_head))
+}
+
+/// The head, and how long ago its lock was taken or renewed.
+pub(super) async fn look(db: &Client, name: &StateName) -> Result<(Head, Option<Duration>), Error> {
+    #[derive(serde::Deserialize)]
+    struct Renewed {
+        at: f64,
+    }
+    let sql = format!("{LOOK} WHERE s.name = $1");
+    let Some(row) = db.query_opt(&sql, &[&name.as_str()]).await? else { return Ok((Head::default(), None)) };
+    let at: Option<Renewed> = row.get::<_, Option<&str>>(0).and_then(|lock| serde_json::from_str(lock).ok());
+    let idle =
+        at.map(|Renewed { at }| Duration::try_from_secs_f64(row.get::<_, f64>(11) - at).unwrap_or_default());
+    Ok((read_head(&row), idle))
 }
 
 /// The state's row, made if need be, and ours until the transaction ends.
@@ -115,7 +134,9 @@ pub(super) async fn journal(db: &Client, name: &StateName) -> Result<Bytes, Erro
 
 pub(super) async fn set_lock(work: &Transaction<'_>, state: i64, lock: Option<&Lock>) -> Result<(), Error> {
     let json = lock.map(|lock| serde_json::to_string(lock).expect("a lock has nothing that JSON cannot say"));
-    work.execute("UPDATE states SET lock = $2 WHERE id = $1", &[&state, &json]).await?;
+    // With the time, by the clock of the database: whoever looks at the lock sees how long nothing was heard of its holder.
+    let sql = "UPDATE states SET lock = left($2, -1) || ',\"at\":' || extract(epoch FROM clock_timestamp())::text || '}' WHERE id = $1";
+    work.execute(sql, &[&state, &json]).await?;
     Ok(())
 }
 

@@ -254,3 +254,21 @@ fn a_history_is_given_only_to_a_state_that_is_not_there() {
     let decision = decide(&head(None, None), &Command::Write(former)).unwrap();
     assert!(matches!(decision.effect, Some(Effect::PutVersion { current: false, .. })));
 }
+
+/// What nobody can read is replaced by what goes on from the last good version, and only under the lock.
+#[test]
+fn a_version_that_cannot_be_read_is_replaced_by_its_number() {
+    let ours = |replaces| Write { replaces, lock: Some("a".into()), md5: "new".into(), ..write(5) };
+    let locked = head(Some(lease("a")), Some(5));
+    let replaced = written(&locked, ours(Replaces::Unreadable(7)));
+    assert!(
+        matches!(replaced, Ok(Outcome::Written(v)) if v.version == 8 && v.serial == Some(5) && !v.forced)
+    );
+    let refused = written(&locked, ours(Replaces::Unreadable(6)));
+    assert_eq!(refused, Err(Refusal::Moved { expected: 4, found: 5 }), "another version is there by now");
+    assert!(written(&head(Some(lease("a")), None), ours(Replaces::Unreadable(7))).is_err());
+    for holder in [None, Some(lease("b"))] {
+        let forced = Write { force: true, ..ours(Replaces::Unreadable(7)) };
+        assert!(written(&head(holder, Some(5)), forced).is_err());
+    }
+}

@@ -8,8 +8,7 @@ use crate::{Failure, FailureKind};
 /// Is there once the server has been found to respect conditions.
 const MARK: &str = "conditional-writes";
 
-/// Fails if it does not.
-pub async fn respects_conditions(objects: &Objects) -> Result<(), Failure> {
+pub(super) async fn respects_conditions(objects: &Objects) -> Result<(), Failure> {
     if objects.get(MARK).await?.is_some() {
         return Ok(());
     }

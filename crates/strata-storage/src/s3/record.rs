@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::head::{Head, Version};
 use crate::name::StateName;
+use crate::rules::Outcome;
 use crate::{Failure, StorageError, Which};
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -23,18 +24,6 @@ pub(super) struct Kept {
     pub(super) content: String,
 }
 
-/// Names of objects are plain: what is not a letter or a digit is written in hexadecimal.
-pub(super) fn head_path(name: &StateName) -> String {
-    let mut path = "heads/".to_owned();
-    for byte in name.as_str().bytes() {
-        match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' => path.push(char::from(byte)),
-            other => path.push_str(&format!("_{other:02x}")),
-        }
-    }
-    path
-}
-
 fn damaged(path: &str, error: impl std::error::Error + Send + Sync + 'static) -> StorageError {
     StorageError::Damaged(Failure::of(format!("`{path}` cannot be read"), error))
 }
@@ -49,11 +38,7 @@ impl Record {
         }
     }
 
-    pub(super) fn parse(name: &StateName, bytes: &[u8]) -> Result<Self, StorageError> {
-        Self::read(&head_path(name), bytes)
-    }
-
-    fn read(path: &str, bytes: &[u8]) -> Result<Self, StorageError> {
+    pub(super) fn read(path: &str, bytes: &[u8]) -> Result<Self, StorageError> {
         serde_json::from_slice(bytes).map_err(|error| damaged(path, error))
     }
 
@@ -73,6 +58,16 @@ impl Record {
         self.head.last_version = version.version;
         self.head.current = current.then(|| version.clone());
         self.versions.push(Kept { version, content });
+    }
+
+    /// What was to be added is there: it was done, and the answer to it lost, before somebody else changed the record.
+    pub(super) fn is_done(&self, content: Option<&str>, journal: Option<&str>) -> Option<Outcome> {
+        let written = |content| self.versions.iter().find(|kept| kept.content == content);
+        if let Some(kept) = content.and_then(written) {
+            return Some(Outcome::Written(kept.version.clone()));
+        }
+        let journaled = journal.is_some_and(|added| self.journal.iter().any(|part| part == added));
+        journaled.then_some(Outcome::Journaled)
     }
 
     pub(super) fn find(&self, which: Which) -> Option<&Kept> {
@@ -95,17 +90,5 @@ impl Record {
         let (gone, kept) = std::mem::take(&mut self.versions).into_iter().partition(old);
         self.versions = kept;
         gone
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_become_plain_paths() {
-        let path = |name| head_path(&StateName::parse(name).unwrap());
-        assert_eq!(path("prod/web-1"), "heads/prod_2fweb-1");
-        assert_eq!(path("a_b ä"), "heads/a_5fb_20_c3_a4");
     }
 }
