@@ -17,10 +17,7 @@ use futures::StreamExt as _;
 use md5::{Digest as _, Md5};
 use serde::{Deserialize, Serialize};
 
-use strata_storage::Content;
-use strata_storage::StateName;
-use strata_storage::{CHUNK, Storage, StorageError, Which};
-use strata_storage::{Head, Version};
+use strata_storage::{CHUNK, Content, Failure, Head, StateName, Storage, StorageError, Version, Which};
 
 const FORMAT: u32 = 1;
 /// A state that is written all the time is not the same twice; after this many looks it is taken as it is.
@@ -38,8 +35,8 @@ pub enum BackupError {
     Damaged(PathBuf),
     #[error("there are states already: {0} of them")]
     StatesThere(usize),
-    #[error("`{path}`: {reason}")]
-    File { path: PathBuf, reason: String },
+    #[error("`{path}`: {source}")]
+    File { path: PathBuf, source: Failure },
     #[error(transparent)]
     Storage(#[from] StorageError),
 }
@@ -84,9 +81,9 @@ async fn back_up_state(storage: &dyn Storage, name: &StateName, place: &Path) ->
                 let path = place.join(format!("{}.json", version.version));
                 let mut file = create(&path)?;
                 while let Some(piece) = stream.next().await {
-                    file.write_all(&piece?).map_err(|error| failed(&path, &error))?;
+                    file.write_all(&piece?).map_err(|error| failed(&path, error))?;
                 }
-                file.sync_all().map_err(|error| failed(&path, &error))?;
+                file.sync_all().map_err(|error| failed(&path, error))?;
                 kept.push(version);
             }
             // Old versions go while we look.
@@ -96,7 +93,7 @@ async fn back_up_state(storage: &dyn Storage, name: &StateName, place: &Path) ->
     entry.versions = kept;
     let path = place.join("journal");
     let mut file = create(&path)?;
-    file.write_all(&journal).and_then(|()| file.sync_all()).map_err(|error| failed(&path, &error))?;
+    file.write_all(&journal).and_then(|()| file.sync_all()).map_err(|error| failed(&path, error))?;
     write_json(&place.join("state.json"), &entry)?;
     sync_folder(place)
 }
@@ -181,18 +178,18 @@ async fn restore_state(storage: &dyn Storage, place: &Path) -> Result<(), Backup
         storage.import_version(&name, version, content, is_current).await?;
     }
     let path = place.join("journal");
-    let journal = fs::read(&path).map_err(|error| failed(&path, &error))?;
+    let journal = fs::read(&path).map_err(|error| failed(&path, error))?;
     storage.import_head(&name, entry.head, journal.into()).await?;
     Ok(())
 }
 
 fn each_piece(path: &Path, mut take: impl FnMut(&[u8])) -> Result<(), BackupError> {
     use std::io::Read as _;
-    let mut file = fs::File::open(path).map_err(|error| failed(path, &error))?;
+    let mut file = fs::File::open(path).map_err(|error| failed(path, error))?;
     let mut piece = Vec::with_capacity(CHUNK);
     loop {
         piece.clear();
-        (&mut file).take(CHUNK as u64).read_to_end(&mut piece).map_err(|error| failed(path, &error))?;
+        (&mut file).take(CHUNK as u64).read_to_end(&mut piece).map_err(|error| failed(path, error))?;
         if piece.is_empty() {
             return Ok(());
         }
@@ -200,31 +197,31 @@ fn each_piece(path: &Path, mut take: impl FnMut(&[u8])) -> Result<(), BackupErro
     }
 }
 
-fn failed(path: &Path, error: &dyn std::fmt::Display) -> BackupError {
-    BackupError::File { path: path.to_owned(), reason: error.to_string() }
+fn failed(path: &Path, error: impl std::error::Error + Send + Sync + 'static) -> BackupError {
+    BackupError::File { path: path.to_owned(), source: Failure::from_error(error) }
 }
 
 /// States hold secrets: only the user who makes a backup reads it.
 fn make_folder(path: &Path) -> Result<(), BackupError> {
-    fs::DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(|error| failed(path, &error))
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(|error| failed(path, error))
 }
 
 fn create(path: &Path) -> Result<fs::File, BackupError> {
     let options = fs::OpenOptions::new().create_new(true).write(true).mode(0o600).open(path);
-    options.map_err(|error| failed(path, &error))
+    options.map_err(|error| failed(path, error))
 }
 
 fn write_json(path: &Path, value: &impl Serialize) -> Result<(), BackupError> {
-    let json = serde_json::to_vec_pretty(value).map_err(|error| failed(path, &error))?;
+    let json = serde_json::to_vec_pretty(value).map_err(|error| failed(path, error))?;
     let mut file = create(path)?;
-    file.write_all(&json).and_then(|()| file.sync_all()).map_err(|error| failed(path, &error))
+    file.write_all(&json).and_then(|()| file.sync_all()).map_err(|error| failed(path, error))
 }
 
 fn read_json<T: for<'de> Deserialize<'de>>(path: &Path) -> Result<T, BackupError> {
-    let bytes = fs::read(path).map_err(|error| failed(path, &error))?;
-    serde_json::from_slice(&bytes).map_err(|error| failed(path, &error))
+    let bytes = fs::read(path).map_err(|error| failed(path, error))?;
+    serde_json::from_slice(&bytes).map_err(|error| failed(path, error))
 }
 
 fn sync_folder(path: &Path) -> Result<(), BackupError> {
-    fs::File::open(path).and_then(|folder| folder.sync_all()).map_err(|error| failed(path, &error))
+    fs::File::open(path).and_then(|folder| folder.sync_all()).map_err(|error| failed(path, error))
 }

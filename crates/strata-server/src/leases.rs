@@ -7,8 +7,7 @@ use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use strata_storage::StateName;
-use strata_storage::{Beat, Lock};
+use strata_storage::{Beat, Lock, StateName};
 
 #[derive(Default)]
 pub(crate) struct Leases(Mutex<HashMap<StateName, Seen>>);

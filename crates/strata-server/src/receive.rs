@@ -4,9 +4,7 @@ use bytes::{Bytes, BytesMut};
 use md5::{Digest, Md5};
 
 use crate::scan::{NotAState, Outline, Scanner};
-use strata_storage::Content;
-use strata_storage::StateName;
-use strata_storage::{CHUNK, Staging, Storage, StorageError};
+use strata_storage::{CHUNK, Content, Staging, StateName, Storage, StorageError};
 
 pub(crate) struct Receiving<'s> {
     storage: &'s dyn Storage,

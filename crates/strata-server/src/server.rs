@@ -23,8 +23,7 @@ use crate::http::{self, Shared};
 use crate::metrics::Metrics;
 use crate::service::StateService;
 use crate::tls::{Tls, TlsError, TlsFiles};
-use strata_storage::embedded::CommitStats;
-use strata_storage::{Storage, StorageError};
+use strata_storage::{Storage, StorageError, embedded::CommitStats};
 
 const MAX_CONNECTIONS: usize = 4096;
 /// How long a client may take for its handshake, and for the head of a request.

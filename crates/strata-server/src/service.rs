@@ -6,10 +6,7 @@ use std::time::Duration;
 use strata_net::Clock;
 
 use crate::leases::Leases;
-use strata_storage::Lock;
-use strata_storage::StateName;
-use strata_storage::{Command, Outcome, Refusal};
-use strata_storage::{Storage, StorageError};
+use strata_storage::{Command, Lock, Outcome, Refusal, StateName, Storage, StorageError};
 
 pub(crate) struct StateService {
     pub(crate) storage: Arc<dyn Storage>,

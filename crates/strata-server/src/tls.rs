@@ -8,6 +8,7 @@ use rustls::ServerConfig;
 use rustls::crypto::aws_lc_rs;
 use rustls_pki_types::pem::PemObject as _;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer};
+use strata_storage::Failure;
 
 #[derive(Debug, Clone)]
 pub struct TlsFiles {
@@ -18,10 +19,10 @@ pub struct TlsFiles {
 
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum TlsError {
-    #[error("cannot read `{path}`: {reason}")]
-    File { path: PathBuf, reason: String },
+    #[error("cannot read `{path}`: {source}")]
+    File { path: PathBuf, source: Failure },
     #[error("certificate and key cannot be used: {0}")]
-    Unfit(String),
+    Unfit(#[source] rustls::Error),
 }
 
 pub(crate) struct Tls {
@@ -61,18 +62,18 @@ impl TlsFiles {
     }
 
     fn read(&self) -> Result<ServerConfig, TlsError> {
-        let failed = |path: &Path, reason: String| TlsError::File { path: path.to_owned(), reason };
+        let failed = |path: &Path, source: Failure| TlsError::File { path: path.to_owned(), source };
         let chain = CertificateDer::pem_file_iter(&self.certificate)
             .and_then(Iterator::collect::<Result<Vec<_>, _>>)
-            .map_err(|error| failed(&self.certificate, error.to_string()))?;
-        let key =
-            PrivateKeyDer::from_pem_file(&self.key).map_err(|error| failed(&self.key, error.to_string()))?;
+            .map_err(|error| failed(&self.certificate, Failure::from_error(error)))?;
+        let key = PrivateKeyDer::from_pem_file(&self.key)
+            .map_err(|error| failed(&self.key, Failure::from_error(error)))?;
         let mut config = ServerConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
             .with_safe_default_protocol_versions()
-            .map_err(|error| TlsError::Unfit(error.to_string()))?
+            .map_err(TlsError::Unfit)?
             .with_no_client_auth()
             .with_single_cert(chain, key)
-            .map_err(|error| TlsError::Unfit(error.to_string()))?;
+            .map_err(TlsError::Unfit)?;
         config.alpn_protocols = vec![b"http/1.1".to_vec()];
         Ok(config)
     }

@@ -6,6 +6,7 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use strata_storage::Failure;
 
 use super::{Rule, Token, User};
 
@@ -14,10 +15,10 @@ const NAME: &str = "access.json";
 
 #[derive(Debug, thiserror::Error)]
 pub enum AccessError {
-    #[error("cannot read `{path}`: {reason}")]
-    Read { path: PathBuf, reason: String },
-    #[error("cannot write `{path}`: {reason}")]
-    Write { path: PathBuf, reason: String },
+    #[error("cannot read `{path}`: {source}")]
+    Read { path: PathBuf, source: Failure },
+    #[error("cannot write `{path}`: {source}")]
+    Write { path: PathBuf, source: std::io::Error },
     #[error("there is no user `{0}`")]
     NoUser(String),
     #[error("there is a user `{0}` already")]
@@ -43,11 +44,11 @@ impl AccessFile {
 
     /// What is in the file; nothing if there is none.
     pub fn load(path: &Path) -> Result<Self, AccessError> {
-        let failed = |reason: String| AccessError::Read { path: path.to_owned(), reason };
+        let failed = |source: Failure| AccessError::Read { path: path.to_owned(), source };
         match fs::read(path) {
-            Ok(bytes) => serde_json::from_slice(&bytes).map_err(|error| failed(error.to_string())),
+            Ok(bytes) => serde_json::from_slice(&bytes).map_err(|error| failed(Failure::from_error(error))),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Self::default()),
-            Err(error) => Err(failed(error.to_string())),
+            Err(error) => Err(failed(Failure::from_error(error))),
         }
     }
 
@@ -65,7 +66,7 @@ impl AccessFile {
                 None => Ok(()),
             }
         };
-        write().map_err(|error| AccessError::Write { path: path.to_owned(), reason: error.to_string() })
+        write().map_err(|source| AccessError::Write { path: path.to_owned(), source })
     }
 
     fn user(&mut self, name: &str) -> Result<&mut User, AccessError> {

@@ -12,6 +12,7 @@ use base64::engine::general_purpose::STANDARD;
 use http::HeaderMap;
 use http::header::AUTHORIZATION;
 use strata_net::Clock;
+use strata_storage::Failure;
 use subtle::ConstantTimeEq as _;
 use tokio::sync::Semaphore;
 
@@ -77,7 +78,7 @@ impl AccessKeeper {
     fn new(path: Option<PathBuf>, configured: Vec<User>, clock: Arc<dyn Clock>) -> Result<Self, AccessError> {
         let remembered = Remembered::new().map_err(|error| AccessError::Read {
             path: "the random device".into(),
-            reason: error.to_string(),
+            source: Failure::new(error.to_string()),
         })?;
         Ok(Self {
             path,

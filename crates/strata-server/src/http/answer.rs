@@ -10,9 +10,7 @@ use http_body_util::{BodyExt as _, Full};
 use serde_json::{Map, Value, json};
 
 use crate::receive::ReceiveError;
-use strata_storage::Lock;
-use strata_storage::Refusal;
-use strata_storage::StorageError;
+use strata_storage::{Lock, Refusal, StorageError};
 
 pub(crate) type Body = UnsyncBoxBody<Bytes, StorageError>;
 pub(crate) type Answer = Response<Body>;

@@ -9,9 +9,7 @@ use super::body;
 use super::call::Call;
 use super::tofu::check_id;
 use crate::access::Action;
-use strata_storage::StateName;
-use strata_storage::{Command, Outcome};
-use strata_storage::{Lock, LockKind};
+use strata_storage::{Command, Lock, LockKind, Outcome, StateName};
 
 const DEFAULT_TTL: u32 = 60;
 const TTL: std::ops::RangeInclusive<u32> = 10..=3600;

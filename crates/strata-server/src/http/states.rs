@@ -18,11 +18,9 @@ use super::body;
 use super::call::Call;
 use crate::access::Action;
 use crate::receive::{Received, Receiving};
-use strata_storage::Lock;
-use strata_storage::StateName;
-use strata_storage::Version;
-use strata_storage::{CHUNK, ContentStream, Which};
-use strata_storage::{Command, Outcome, Refusal, Replaces, Write};
+use strata_storage::{
+    CHUNK, Command, ContentStream, Lock, Outcome, Refusal, Replaces, StateName, Version, Which, Write,
+};
 
 const CONTENT_MD5: &str = "content-md5";
 

@@ -7,9 +7,7 @@ use super::answer::{self, Answer, Problem};
 use super::body;
 use super::call::Call;
 use crate::access::Action;
-use strata_storage::StateName;
-use strata_storage::{Command, Outcome, Replaces};
-use strata_storage::{Lock, LockKind};
+use strata_storage::{Command, Lock, LockKind, Outcome, Replaces, StateName};
 
 /// A LockInfo is a few hundred bytes.
 const MAX_INFO: usize = 16 * 1024;

@@ -11,10 +11,7 @@ use crate::access::Action;
 use crate::diff::Inventory;
 use crate::receive::{Received, Receiving};
 use crate::scan::{Outline, Scanner};
-use strata_storage::Replaces;
-use strata_storage::StateName;
-use strata_storage::Version;
-use strata_storage::{ContentStream, Which};
+use strata_storage::{ContentStream, Replaces, StateName, Version, Which};
 
 pub(crate) fn rfc3339(unix: i64) -> String {
     jiff::Timestamp::from_second(unix).map(|time| time.to_string()).unwrap_or_default()
