@@ -8,7 +8,10 @@ use super::section::{self, Props};
 use super::vzdump;
 use crate::api::param::usual;
 use crate::api::permission::on;
-use crate::api::{Call, Param, Refusal, Reply, Route, delete, flag, format, get, no, post, put, text, wrong};
+use crate::api::{
+    Call, Param, Perm, Refusal, Reply, Route, delete, flag, forbidden, format, get, no, post, put, text,
+    wrong,
+};
 use crate::world::cluster::Section;
 
 const FILE: &str = "backup";
@@ -35,12 +38,15 @@ pub fn routes() -> Vec<Route> {
             let id = call.args.must("id").to_owned();
             match call.world.cluster.file_mut(FILE).shift_remove(&id) {
                 Some(_) => Ok(().into()),
-                None => Err(missing(&id)),
+                None => Err(job_layer("id", &format!("No such job '{id}'"))),
             }
         }),
-        get("/cluster/backup-info", audit(), vec![], |_| super::index::subdirs(&["not-backed-up"])),
+        get("/cluster/backup-info", Perm::Anyone, vec![], |call| match call.caller.is_root() {
+            true => super::index::subdirs(&["not-backed-up"]),
+            false => Err(forbidden("Permission check failed (user != root@pam)")),
+        }),
         get("/cluster/backup-info/not-backed-up", audit(), vec![], not_backed_up),
-        get("/cluster/replication", crate::api::Perm::Anyone, vec![], |_| Ok(json!([]).into())),
+        get("/cluster/replication", Perm::Anyone, vec![], |_| Ok(json!([]).into())),
     ]
 }
 
@@ -50,6 +56,11 @@ fn id() -> Param {
 
 fn missing(id: &str) -> Refusal {
     wrong("id", format!("No such job '{id}'"))
+}
+
+/// What the layer below the API refuses comes out as an error of the server.
+fn job_layer(name: &str, text: &str) -> Refusal {
+    no(format!("400 Parameter verification failed.\n{name}: {text}"))
 }
 
 fn fields() -> Vec<Param> {
@@ -114,8 +125,8 @@ fn schedule(props: &mut Props, required: bool) -> Result<(), Refusal> {
         (true, Some(_)) => Err(wrong("starttime", "'starttime' and 'schedule' cannot both be set")),
         (false, None) if required => Err(wrong("schedule", "neither 'starttime' nor 'schedule' were set")),
         (false, Some(start)) => {
-            let days = days.unwrap_or_else(|| "mon,tue,wed,thu,fri,sat,sun".to_owned());
-            props.insert("schedule".into(), format!("{days} {start}"));
+            let schedule = days.map_or_else(|| start.clone(), |days| format!("{days} {start}"));
+            props.insert("schedule".into(), schedule);
             Ok(())
         }
         _ => Ok(()),
@@ -127,14 +138,15 @@ fn check_selection(props: &Props, complete: bool) -> Result<(), Refusal> {
     let on = |key: &str| props.get(key).is_some_and(|value| !value.is_empty() && value != "0");
     for key in ["all", "exclude", "pool"] {
         if on(key) && on("vmid") {
-            return Err(wrong(key, "option conflicts with option 'vmid'"));
+            return Err(job_layer(key, "option conflicts with option 'vmid'"));
         }
     }
     let any = ["all", "stop", "pool", "vmid", "exclude"].iter().any(|key| on(key));
-    if complete && !any { Err(wrong("vmid", "property is missing")) } else { Ok(()) }
+    if complete && !any { Err(job_layer("vmid", "property is missing")) } else { Ok(()) }
 }
 
 fn create(call: &mut Call<'_>) -> Reply {
+    vzdump::check_root_only(call, &[])?;
     let mut props = section::given(call, &["id"]);
     if let Some(pool) = call.args.filled("pool") {
         call.check_pool(pool)?;
@@ -161,6 +173,7 @@ fn update(call: &mut Call<'_>) -> Reply {
     let mut set = section::given(call, &["id", "delete"]);
     schedule(&mut set, false)?;
     let unset = call.args.list("delete");
+    vzdump::check_root_only(call, &unset)?;
     if set.is_empty() && unset.is_empty() {
         return Err(no("no options specified"));
     }
@@ -170,8 +183,9 @@ fn update(call: &mut Call<'_>) -> Reply {
     };
     let known = fields();
     for key in &unset {
-        if !known.iter().any(|p| p.name == key.as_str()) {
-            return Err(wrong("delete", format!("unknown option '{key}'")));
+        // A job has a schedule.
+        if key == "schedule" || !known.iter().any(|p| p.name == key.as_str()) {
+            return Err(job_layer("delete", &format!("unknown option '{key}'")));
         }
         section.props.shift_remove(key);
     }

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::index::listing;
-use super::section::{self, Options};
+use super::section::{self, Options, Props};
 use crate::api::args::split_list;
 use crate::api::param::usual;
 use crate::api::permission::on;
@@ -32,7 +32,14 @@ pub fn routes() -> Vec<Route> {
             Ok(json!({ "manager_status": {}, "quorum": { "quorate": "1" }, "lrm_status": {} }).into())
         }),
         get("/cluster/ha/groups", audit(), vec![], |_| Err(migrated("cannot index groups"))),
-        post("/cluster/ha/groups", manage(), group_params(), |_| Err(migrated("cannot create group"))),
+        post("/cluster/ha/groups", manage(), group_params(true), |_| Err(migrated("cannot create group"))),
+        get("/cluster/ha/groups/{group}", audit(), vec![group()], |_| Err(migrated("cannot read group"))),
+        put("/cluster/ha/groups/{group}", manage(), [group_params(false), edit()].concat(), |_| {
+            Err(migrated("cannot update group"))
+        }),
+        delete("/cluster/ha/groups/{group}", manage(), vec![group()], |_| {
+            Err(migrated("cannot delete group"))
+        }),
         get("/cluster/ha/resources", audit(), vec![kind()], list),
         post("/cluster/ha/resources", manage(), [resource_params(), vec![kind()]].concat(), create),
         get("/cluster/ha/resources/{sid}", audit(), vec![sid()], show),
@@ -113,15 +120,23 @@ fn rule_params(creating: bool) -> Vec<Param> {
     ]
 }
 
-fn group_params() -> Vec<Param> {
-    vec![
-        text("group").format(format::configid),
-        text("nodes").each(node_with_priority),
+fn group() -> Param {
+    text("group").format(format::configid)
+}
+
+fn group_params(creating: bool) -> Vec<Param> {
+    let nodes = text("nodes").each(node_with_priority);
+    let mut params = vec![
+        group(),
+        if creating { nodes } else { nodes.opt() },
         text("comment").max_len(4096).opt(),
         flag("nofailback").opt(),
         flag("restricted").opt(),
-        text("type").one_of(&["group"]).opt(),
-    ]
+    ];
+    if creating {
+        params.push(text("type").one_of(&["group"]).opt());
+    }
+    params
 }
 
 fn status(call: &mut Call<'_>) -> Reply {
@@ -157,7 +172,7 @@ fn full_id(call: &Call<'_>) -> Result<String, Refusal> {
     match guest.map(|guest| guest.kind) {
         Some(GuestKind::Qemu) => Ok(format!("vm:{given}")),
         Some(GuestKind::Lxc) => Ok(format!("ct:{given}")),
-        None => Err(no(format!("unable to detect SID from VMID - VM/CT {given} does not exist"))),
+        None => Err(no(format!("unable do detect SID from VMID - VM/CT {given} does not exist"))),
     }
 }
 
@@ -194,18 +209,14 @@ const RESOURCE: Options = Options {
 
 fn check_guest(call: &Call<'_>, sid: &str) -> Result<(), Refusal> {
     let (kind, name) = sid.split_once(':').unwrap_or_default();
-    let word = match kind {
-        "vm" => "VM",
-        "ct" => "CT",
-        other => return Err(no(format!("unknown section type '{other}'"))),
-    };
-    let guest = name.parse::<u32>().ok().and_then(|vmid| call.world.guests.get(&vmid));
-    match guest {
-        None => Err(no(format!("resource '{sid}' does not exist in cluster"))),
-        Some(guest) if guest.word() != word => {
-            Err(no(format!("resource '{sid}' - guest with ID {name} is not a {word}")))
-        }
-        Some(_) => Ok(()),
+    if !matches!(kind, "vm" | "ct") {
+        return Err(no(format!("unknown section type '{kind}'")));
+    }
+    let vmid = name.parse::<u32>().map_err(|_| no("invalid VMID"))?;
+    // Whether the guest is of that kind is not looked at.
+    match call.world.guests.contains_key(&vmid) {
+        true => Ok(()),
+        false => Err(no(format!("resource '{sid}' does not exist in cluster"))),
     }
 }
 
@@ -280,7 +291,7 @@ pub fn purge(world: &mut World, sid: &str) -> bool {
 fn request_move(call: &mut Call<'_>, online: bool) -> Reply {
     let sid = full_id(call)?;
     if call.world.cluster.section(RESOURCES, &sid).is_none() {
-        return Err(no(format!("service '{sid}' not managed by HA")));
+        return Err(no(format!("resource '{sid}' is not HA managed")));
     }
     check_error_state(call, &sid, None)?;
     let target = call.args.must("node").to_owned();
@@ -303,6 +314,9 @@ fn rule_view(call: &Call<'_>, id: &str, section: &Section) -> Value {
     row.insert("rule".into(), json!(id));
     row.insert("type".into(), json!(section.kind));
     row.insert("order".into(), json!(order));
+    if let Some(why) = infeasible(call.world, id, section) {
+        row.insert("errors".into(), json!({ "resources": [why] }));
+    }
     row.insert("digest".into(), json!(section::file_digest(call.world, RULES)));
     Value::Object(row)
 }
@@ -351,9 +365,47 @@ fn check_members(call: &Call<'_>, section: &Section) -> Result<(), Refusal> {
         .filter(|node| !call.world.nodes.contains_key(*node))
         .collect();
     if !unknown.is_empty() {
-        return Err(no(format!("cannot use non-existent node(s) {}.", unknown.join(", "))));
+        return Err(no(format!("cannot use non-existant node(s) {}.", unknown.join(", "))));
     }
     Ok(())
+}
+
+/// Members are kept in the order of their ids.
+fn sort_members(props: &mut Props) {
+    if let Some(list) = props.get_mut("resources") {
+        let mut members: Vec<&str> = split_list(list).collect();
+        members.sort_unstable();
+        *list = members.join(",");
+    }
+}
+
+/// What is wrong with the members of a rule, beside all other rules.
+fn infeasible(world: &World, id: &str, section: &Section) -> Option<String> {
+    let members = |section: &Section| -> Vec<String> {
+        split_list(section.props.get("resources").map_or("", String::as_str)).map(str::to_owned).collect()
+    };
+    let own = members(section);
+    if section.kind == "resource-affinity" {
+        let apart = section.props.get("affinity").is_some_and(|affinity| affinity == "negative");
+        return if own.len() < 2 {
+            Some("rule is ineffective as there are less than two resources".to_owned())
+        } else if apart && own.len() > world.nodes.len() {
+            Some("rule defines more resources than available nodes".to_owned())
+        } else {
+            None
+        };
+    }
+    let others = world.cluster.file(RULES).filter(|(other, rule)| *other != id && rule.kind == section.kind);
+    let taken: Vec<String> = others.flat_map(|(_, rule)| members(rule)).collect();
+    let twice = own.iter().find(|sid| taken.contains(sid))?;
+    Some(format!("resource '{twice}' is already used in another node affinity rule"))
+}
+
+fn check_feasible(call: &Call<'_>, id: &str, section: &Section) -> Result<(), Refusal> {
+    match infeasible(call.world, id, section) {
+        Some(why) => Err(no(format!("400 Rule '{id}' is invalid.\nresources: {why}"))),
+        None => Ok(()),
+    }
 }
 
 fn create_rule(call: &mut Call<'_>) -> Reply {
@@ -367,8 +419,10 @@ fn create_rule(call: &mut Call<'_>) -> Reply {
     if call.world.cluster.section(RULES, &id).is_some() {
         return Err(fail(no(format!("HA rule '{id}' already defined"))));
     }
+    sort_members(&mut props);
     let section = Section { kind, props };
     check_members(call, &section).map_err(&fail)?;
+    check_feasible(call, &id, &section).map_err(&fail)?;
     call.world.cluster.file_mut(RULES).insert(id, section);
     Ok(().into())
 }
@@ -380,12 +434,17 @@ fn update_rule(call: &mut Call<'_>) -> Reply {
     let Some(mut section) = call.world.cluster.section(RULES, &id).cloned() else {
         return Err(fail(no(format!("HA rule '{id}' does not exist"))));
     };
+    if call.args.must("type") != section.kind {
+        return Err(fail(no("unexpected property 'type'")));
+    }
     let set = section::given(call, &["rule", "type", "delete", "digest"]);
     let options = rule_options(&section.kind);
     options.check(&set, false).map_err(&fail)?;
     options.remove(&mut section.props, &set, &call.args.list("delete")).map_err(&fail)?;
     section.props.extend(set);
+    sort_members(&mut section.props);
     check_members(call, &section).map_err(&fail)?;
+    check_feasible(call, &id, &section).map_err(&fail)?;
     call.world.cluster.file_mut(RULES).insert(id, section);
     Ok(().into())
 }

@@ -1,5 +1,7 @@
 //! Backups of guests, and looking into them.
 
+use std::sync::LazyLock;
+
 use jiff::Timestamp;
 use serde_json::json;
 
@@ -10,7 +12,8 @@ use crate::WorldKind;
 use crate::api::format::parse_volume_id;
 use crate::api::param::usual;
 use crate::api::{
-    Call, Param, Perm, Refusal, Reply, Route, array, flag, format, get, int, no, post, text, wrong,
+    Call, Param, Perm, Properties, Refusal, Reply, Route, array, flag, format, get, int, no, post, text,
+    wrong,
 };
 use crate::task::{Job, LockKey, Step, work};
 use crate::world::{Guest, GuestKind, Storage, Volume, World};
@@ -33,6 +36,19 @@ pub fn routes() -> Vec<Route> {
     ]
 }
 
+static FLEECING: LazyLock<Properties> = LazyLock::new(|| {
+    let keys = [flag("enabled").opt(), text("storage").format(format::storage_id).opt()];
+    Properties::new(keys).default_key("enabled").validated(|values| {
+        if values.is_set("enabled") && values.get("storage").is_none() {
+            return Err("'storage' parameter is required when 'enabled' is set\n".to_owned());
+        }
+        Ok(())
+    })
+});
+static PERFORMANCE: LazyLock<Properties> = LazyLock::new(|| {
+    Properties::new([int("max-workers").min(1.0).max(256.0).opt(), int("pbs-entries-max").min(1.0).opt()])
+});
+
 /// What a backup and a backup job have in common.
 pub fn settings() -> Vec<Param> {
     vec![
@@ -46,7 +62,7 @@ pub fn settings() -> Vec<Param> {
         int("bwlimit").min(0.0).opt(),
         text("dumpdir").opt(),
         array("exclude-path", text("exclude-path")).opt(),
-        text("fleecing").opt(),
+        text("fleecing").properties(|| &FLEECING).opt(),
         int("ionice").min(0.0).max(8.0).opt(),
         int("lockwait").min(0.0).opt(),
         text("mailnotification").one_of(&["always", "failure"]).opt(),
@@ -54,7 +70,7 @@ pub fn settings() -> Vec<Param> {
         text("notes-template").max_len(1024).needs("storage").opt(),
         text("notification-mode").one_of(&["auto", "legacy-sendmail", "notification-system"]).opt(),
         text("pbs-change-detection-mode").one_of(&["legacy", "data", "metadata"]).opt(),
-        text("performance").opt(),
+        text("performance").properties(|| &PERFORMANCE).opt(),
         int("pigz").opt(),
         flag("protected").needs("storage").opt(),
         prune_backups().opt(),
@@ -87,16 +103,22 @@ struct Order {
     command: String,
 }
 
+/// Some settings are for root alone, and no token is root: to set them, and to take them away.
+pub fn check_root_only(call: &Call<'_>, unset: &[String]) -> Result<(), Refusal> {
+    for key in ["dumpdir", "script", "tmpdir"] {
+        if (call.args.has(key) || unset.iter().any(|doomed| doomed == key)) && !call.caller.is_root() {
+            return Err(wrong(key, "Only root may set this option."));
+        }
+    }
+    Ok(())
+}
+
 fn dump(call: &mut Call<'_>) -> Reply {
     let node = call.node();
     if call.args.is_set("stdout") {
         return Err(wrong("stdout", "option is only allowed on the command line interface."));
     }
-    for key in ["dumpdir", "script", "tmpdir"] {
-        if call.args.has(key) && !call.caller.is_root() {
-            return Err(wrong(key, "Only root may set this option."));
-        }
-    }
+    check_root_only(call, &[])?;
     let selected = ["vmid", "all", "pool"].iter().any(|key| call.args.has(key)) || call.args.is_set("stop");
     if !selected {
         return Err(wrong("vmid", "property is missing"));

@@ -113,12 +113,16 @@ fn preview(call: &mut Call<'_>) -> Reply {
             not_allowed.insert(other.clone(), json!({ "unavailable_storages": missing }));
         }
     }
-    Ok(json!({
+    let mut answer = json!({
         "running": u8::from(guest.power.running), "allowed_nodes": allowed, "not_allowed_nodes": not_allowed,
         "local_disks": disks, "local_resources": local_resources(guest),
         "mapped-resources": [], "mapped-resource-info": {}, "has-dbus-vmstate": 1,
-    })
-    .into())
+    });
+    // Others that rules tie to it; rules are not acted on here.
+    if world.is_ha_managed(guest.vmid) {
+        answer["dependent-ha-resources"] = json!([]);
+    }
+    Ok(answer.into())
 }
 
 /// Where volumes of each storage go.
