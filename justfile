@@ -76,6 +76,14 @@ show-import folder:
 replay:
     cargo test -p strata-sim --test it -- --ignored replay::
 
+# The simulator's parameter tables beside the published schema of Proxmox' API, which STRATA_TEST_SCHEMA names or which stands beside the repository
+schema:
+    cargo test -p strata-sim-proxmox --test it -- --ignored schema::
+
+# The table of a call, written from that schema, to paste into an endpoint: `just sim-table POST '/nodes/{node}/qemu'`
+sim-table method path:
+    STRATA_SHOW='{{method}} {{path}}' cargo test -p strata-sim-proxmox --test it -- --ignored --nocapture write::write
+
 # Random disasters of etcd: resets, lost data, alarms, lost states: `STRATA_SEED=7 STRATA_COUNT=100 just etcd-disasters`
 etcd-disasters:
     cargo test --release -p strata --test it -- --ignored --nocapture disasters_from_a_seed

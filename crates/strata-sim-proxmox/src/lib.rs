@@ -4,6 +4,7 @@
 //! # Main types
 //! - [`Datacenter`]: the world behind its lock, and what its servers share; [`serve`] answers its API.
 //! - [`World`]: every object that there is, as it is kept across runs. [`Beginning`] says what one begins with.
+//! - [`tables`]: what every endpoint takes, to be compared with the published schema.
 //! - [`Vm`], [`Drive`], [`Card`]: a virtual machine as the system inside it sees it. Systems are simulated elsewhere.
 //!
 //! # Invariants
@@ -37,6 +38,7 @@ mod datacenter;
 mod endpoints;
 mod fetch;
 mod inside;
+mod tables;
 mod task;
 mod upload;
 mod wire;
@@ -45,6 +47,7 @@ mod world;
 pub use datacenter::Datacenter;
 pub use endpoints::synthetic_checksum;
 pub use inside::{Card, Drive, Vm, Volume};
+pub use tables::{Facts, Table, tables};
 pub use wire::serve;
 pub use world::World;
 pub use world::begin::{Beginning, DEMO_TOKEN, ROOT_PASSWORD, ROOT_TOKEN};

@@ -93,6 +93,11 @@ impl Properties {
         self
     }
 
+    /// The keys that it may have.
+    pub fn params(&self) -> impl Iterator<Item = &Param> {
+        self.fields.values().map(|field| &field.param)
+    }
+
     fn default_name(&self) -> Option<&str> {
         self.fields.iter().find(|(_, f)| f.is_default).map(|(k, _)| k.as_str())
     }

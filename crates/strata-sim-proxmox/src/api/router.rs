@@ -58,6 +58,11 @@ impl Router {
         Self { routes, root }
     }
 
+    /// Every route.
+    pub fn routes(&self) -> impl Iterator<Item = &Route> {
+        self.routes.iter()
+    }
+
     pub fn find(&self, verb: Verb, path: &str) -> Option<Found<'_>> {
         let segments: Vec<&str> = path.split('/').filter(|s| !s.is_empty()).collect();
         let mut place = &self.root;

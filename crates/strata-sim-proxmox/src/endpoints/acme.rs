@@ -35,6 +35,24 @@ pub fn routes() -> Vec<Route> {
     ]
 }
 
+/// The DNS services that a plugin can ask.
+#[rustfmt::skip]
+const APIS: &[&str] = &[
+    "1984hosting", "acmedns", "acmeproxy", "active24", "ad", "ali", "anx", "arvan", "autodns", "aws",
+    "azure", "cf", "clouddns", "cloudns", "cn", "conoha", "constellix", "cx", "cyon", "da", "ddnss",
+    "desec", "df", "dgon", "dnsimple", "do", "doapi", "domeneshop", "dp", "dpi", "dreamhost", "duckdns",
+    "durabledns", "dyn", "dynu", "dynv6", "easydns", "edgedns", "euserv", "exoscale", "freedns",
+    "gandi_livedns", "gcloud", "gd", "gdnsdk", "he", "hetzner", "hexonet", "hostingde", "huaweicloud",
+    "infoblox", "infomaniak", "internetbs", "inwx", "ionos", "ispconfig", "jd", "joker", "kappernet", "kas",
+    "kinghost", "knot", "leaseweb", "lexicon", "linode", "linode_v4", "loopia", "lua", "maradns", "me",
+    "miab", "misaka", "myapi", "mydevil", "mydnsjp", "namecheap", "namecom", "namesilo", "nederhost",
+    "neodigit", "netcup", "netlify", "nic", "njalla", "nm", "nsd", "nsone", "nsupdate", "nw", "one",
+    "online", "openprovider", "openstack", "opnsense", "ovh", "pdns", "pleskxml", "pointhq", "rackcorp",
+    "rackspace", "rcode0", "regru", "scaleway", "schlundtech", "selectel", "servercow", "simply", "tele3",
+    "transip", "ultra", "unoeuro", "variomedia", "vscale", "vultr", "world4you", "yandex", "zilore", "zone",
+    "zonomi",
+];
+
 fn id() -> Param {
     text("id").format(format::configid)
 }
@@ -42,7 +60,7 @@ fn id() -> Param {
 fn fields() -> Vec<Param> {
     vec![
         id(),
-        text("api").opt(),
+        text("api").one_of(APIS).opt(),
         text("data").opt(),
         flag("disable").opt(),
         text("nodes").each(format::node).opt(),

@@ -2,13 +2,13 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::api::{Call, Perm, Refusal, Reply, Route, flag, get, post, text};
+use crate::api::{Call, Perm, Refusal, Reply, Route, flag, format, get, post, text};
 use crate::auth;
 
 pub fn routes() -> Vec<Route> {
     let ticket = vec![
         text("username").max_len(64),
-        text("realm").max_len(32).opt(),
+        text("realm").format(format::realm).max_len(32).opt(),
         text("password"),
         text("otp").opt(),
         text("path").max_len(64).needs("privs").opt(),

@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use super::index::listing;
 use super::section::{self, Props};
 use crate::api::permission::on;
-use crate::api::{Call, Param, Refusal, Route, flag, get, no, text};
+use crate::api::{Call, Param, Perm, Refusal, Reply, Route, flag, get, no, text};
 use crate::world::World;
 use crate::world::cluster::Section;
 
@@ -18,21 +18,31 @@ use crate::world::cluster::Section;
 const PARTS: [&str; 3] = ["zones", "vnets", "subnets"];
 
 pub fn routes() -> Vec<Route> {
+    let controllers = [vec![kind(&["bgp", "evpn", "faucet", "isis"])], views()].concat();
     let mut routes = vec![
         get("/cluster/sdn", on("/sdn", &["SDN.Audit"]), vec![], |_| {
             listing("id", &["vnets", "zones", "controllers", "ipams", "dns", "fabrics"])
         }),
-        get("/cluster/sdn/controllers", crate::api::Perm::Anyone, views(), |_| Ok(json!([]).into())),
-        get("/cluster/sdn/dns", crate::api::Perm::Anyone, vec![], |_| Ok(json!([]).into())),
-        get("/cluster/sdn/ipams", crate::api::Perm::Anyone, vec![], |_| {
-            Ok(json!([{ "ipam": "pve", "type": "pve" }]).into())
-        }),
+        get("/cluster/sdn/controllers", Perm::Anyone, controllers, |_| Ok(json!([]).into())),
+        get("/cluster/sdn/dns", Perm::Anyone, vec![kind(&["powerdns"])], |_| Ok(json!([]).into())),
+        get("/cluster/sdn/ipams", Perm::Anyone, vec![kind(&["netbox", "phpipam", "pve"])], ipams),
     ];
     routes.extend(zones::routes());
     routes.extend(vnets::routes());
     routes.extend(subnets::routes());
     routes.extend(apply::routes());
     routes
+}
+
+/// Lists only this type.
+fn kind(types: &'static [&'static str]) -> Param {
+    text("type").one_of(types).opt()
+}
+
+fn ipams(call: &mut Call<'_>) -> Reply {
+    let built_in = json!([{ "ipam": "pve", "type": "pve" }]);
+    let listed = call.args.text("type").is_none_or(|kind| kind == "pve");
+    Ok(if listed { built_in.into() } else { json!([]).into() })
 }
 
 fn lock_token() -> Param {

@@ -1,13 +1,48 @@
 //! The files of a node that the API edits: DNS, hosts, time zone, the node's own options.
 
+use std::sync::LazyLock;
+
 use serde_json::{Value, json};
 
 use crate::api::args::split_list;
 use crate::api::param::usual;
 use crate::api::permission::on;
-use crate::api::{Call, Param, Refusal, Reply, Route, format, get, int, no, post, put, text, wrong};
+use crate::api::{
+    Call, Param, Properties, Refusal, Reply, Route, format, get, int, no, post, put, text, wrong,
+};
 use crate::world::Node;
 use crate::world::made_up::sha1_hex;
+
+/// The options of a node that can be asked for one by one.
+const PROPERTIES: &[&str] = &[
+    "acme",
+    "acmedomain0",
+    "acmedomain1",
+    "acmedomain2",
+    "acmedomain3",
+    "acmedomain4",
+    "acmedomain5",
+    "ballooning-target",
+    "description",
+    "startall-onboot-delay",
+    "wakeonlan",
+];
+
+static ACME: LazyLock<Properties> = LazyLock::new(|| {
+    Properties::new([text("account").format(format::configid).opt(), text("domains").opt()])
+});
+static ACME_DOMAIN: LazyLock<Properties> = LazyLock::new(|| {
+    let keys = [text("domain"), text("alias").opt(), text("plugin").format(format::configid).opt()];
+    Properties::new(keys).default_key("domain")
+});
+static WAKE_ON_LAN: LazyLock<Properties> = LazyLock::new(|| {
+    let keys = [
+        text("mac").format(format::mac),
+        text("bind-interface").format(format::iface).opt(),
+        text("broadcast-address").format(format::ipv4).opt(),
+    ];
+    Properties::new(keys).default_key("mac")
+});
 
 pub fn routes() -> Vec<Route> {
     let with = |extra: Vec<Param>| [vec![usual::node()], extra].concat();
@@ -29,7 +64,12 @@ pub fn routes() -> Vec<Route> {
         post("/nodes/{node}/hosts", modify(), with(vec![text("data"), usual::digest()]), set_hosts),
         get("/nodes/{node}/time", audit(), with(vec![]), time),
         put("/nodes/{node}/time", modify(), with(vec![text("timezone")]), set_time),
-        get("/nodes/{node}/config", on("/", &["Sys.Audit"]), with(vec![text("property").opt()]), config),
+        get(
+            "/nodes/{node}/config",
+            on("/", &["Sys.Audit"]),
+            with(vec![text("property").one_of(PROPERTIES).opt()]),
+            config,
+        ),
         put("/nodes/{node}/config", on("/", &["Sys.Modify"]), with(options()), set_config),
     ]
 }
@@ -76,15 +116,15 @@ fn set_time(call: &mut Call<'_>) -> Reply {
 
 fn options() -> Vec<Param> {
     let mut all = vec![
-        text("acme").opt(),
+        text("acme").properties(|| &ACME).opt(),
         int("ballooning-target").min(0.0).max(100.0).opt(),
         usual::delete(),
         text("description").max_len(65536).opt(),
         text("digest").max_len(40).opt(),
         int("startall-onboot-delay").min(0.0).max(300.0).opt(),
-        text("wakeonlan").opt(),
+        text("wakeonlan").properties(|| &WAKE_ON_LAN).opt(),
     ];
-    all.extend((0..6).map(|n| text(format!("acmedomain{n}")).opt()));
+    all.extend((0..6).map(|n| text(format!("acmedomain{n}")).properties(|| &ACME_DOMAIN).opt()));
     all
 }
 

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{hotplug, start};
+use super::{hotplug, schema, start};
 use crate::api::param::usual;
 use crate::api::permission::on;
 use crate::api::{Call, Param, Refusal, Reply, Route, flag, format, int, no, post, text, wrong};
@@ -63,12 +63,12 @@ fn start_params() -> Vec<Param> {
         text("migratedfrom").format(format::node).opt(),
         text("migration_type").one_of(&["secure", "insecure"]).opt(),
         text("migration_network").format(format::cidr).opt(),
-        text("machine").max_len(40).opt(),
+        text("machine").properties(schema::machine).opt(),
         text("force-cpu").opt(),
         text("targetstorage").opt(),
         int("timeout").min(0.0).opt(),
         flag("with-conntrack-state").opt(),
-        text("nets-host-mtu").opt(),
+        text("nets-host-mtu").pattern(r"net\d+=\d+(,net\d+=\d+)*").opt(),
     ]
 }
 

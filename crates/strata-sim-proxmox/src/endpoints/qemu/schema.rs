@@ -24,8 +24,8 @@ pub const KEYBOARDS: &[&str] = &[
 ];
 
 macro_rules! properties {
-    ($name:ident, $schema:expr) => {
-        fn $name() -> &'static Properties {
+    ($seen:vis $name:ident, $schema:expr) => {
+        $seen fn $name() -> &'static Properties {
             static SCHEMA: LazyLock<Properties> = LazyLock::new(|| $schema);
             &SCHEMA
         }
@@ -94,7 +94,7 @@ properties!(
 );
 properties!(ivshmem, Properties::new([int("size").min(1.0), text("name").pattern(r"[a-zA-Z0-9\-]+").opt()]));
 properties!(
-    machine,
+    pub machine,
     Properties::new([
         text("type")
             .max_len(40)

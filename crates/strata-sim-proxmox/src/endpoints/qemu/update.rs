@@ -42,7 +42,10 @@ const ANY_CONFIG: &[&str] = &[
 
 pub fn routes() -> Vec<Route> {
     let perm = || on_any("/vms/{vmid}", ANY_CONFIG);
-    let later = [int("background_delay").min(1.0).max(30.0).opt()];
+    let later = [
+        int("background_delay").min(1.0).max(30.0).opt(),
+        text("import-working-storage").format(format::storage_id).opt(),
+    ];
     let unlink =
         vec![usual::node(), usual::vmid(), text("idlist").each(format::configid), flag("force").opt()];
     let disk = crate::api::permission::on("/vms/{vmid}", &["VM.Config.Disk"]);
@@ -62,7 +65,6 @@ fn params() -> impl Iterator<Item = Param> {
         text("revert").each(format::configid).opt(),
         flag("force").needs("delete").opt(),
         text("digest").max_len(40).opt(),
-        text("import-working-storage").format(format::storage_id).opt(),
     ];
     own.into_iter().chain(schema::params())
 }

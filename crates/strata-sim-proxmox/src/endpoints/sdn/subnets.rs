@@ -45,7 +45,7 @@ fn subnet() -> Param {
 
 fn fields() -> Vec<Param> {
     vec![
-        vnet(),
+        text("vnet"),
         subnet(),
         text("dhcp-dns-server").format(format::ip).opt(),
         array("dhcp-range", text("dhcp-range")).opt(),
