@@ -1,7 +1,7 @@
 //! What there is to tell a user about a file: a message, its places, a hint; for people, as JSON and as SARIF.
 //!
 //! A [`SourceMap`] holds the texts, a [`Span`] is a place in one of them, a [`Diagnostic`] is one message with its places, and
-//! [`Diagnostics`] gathers all of them: nothing stops at the first. [`render`], [`to_json`] and [`to_sarif`] write them out; [`nearest`] is
+//! [`Diagnostics`] gathers all of them: nothing stops at the first. [`render()`], [`to_json`] and [`to_sarif`] write them out; [`nearest`] is
 //! for hints that say what may have been meant.
 //!
 //! Nothing here prints, and nothing here panics on a text: a span that is not in its file shows nothing.

@@ -1,6 +1,6 @@
 //! Refresh, plan, apply, recovery and drift, over the traits [`Provider`] and `Store`.
 //!
-//! In the order of a run: [`refresh`] looks; [`draft_plan`] decides, without IO and with the same answer for the same question; the providers
+//! In the order of a run: [`refresh()`] looks; [`draft_plan`] decides, without IO and with the same answer for the same question; the providers
 //! review the draft; [`make_plan`] takes their [`Finding`]s in and gives the [`Plan`]; [`LockedRun`] does what it says, write-ahead, and
 //! recovery closes what an interrupted run left open. The engine prints nothing: it emits [`Event`]s. It names no kind.
 //!

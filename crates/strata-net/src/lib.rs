@@ -3,7 +3,7 @@
 //! One [`HttpClient`] talks to one endpoint over a few kept-alive connections and sends each [`Request`] once. [`TlsTrust`] says what its
 //! server must show, a [`DialMap`] where it is really dialled, a [`NetError`] whether the request may have arrived.
 //!
-//! Whether a failed request may be sent again is for the caller to say ([`retry`]): only it knows what the request does. Redirects are not
+//! Whether a failed request may be sent again is for the caller to say ([`retry()`]): only it knows what the request does. Redirects are not
 //! followed and proxies are not used: the endpoints are machines of the same datacenter. No trace holds a body, a header or a query.
 //!
 //! ```no_run

@@ -1,6 +1,6 @@
 //! OpenTofu: a repository's stacks as OpenTofu projects, the states that it keeps, what it says and plans, and rules for its code.
 //!
-//! [`render`] writes a [`Project`] from the same resources that Strata applies; [`TofuState`] reads a state; [`Message`] and
+//! [`render()`] writes a [`Project`] from the same resources that Strata applies; [`TofuState`] reads a state; [`Message`] and
 //! [`changes::Changes`] read what the program says and plans; [`policy`] checks code; [`hcl`] writes it.
 //!
 //! Nothing here runs OpenTofu, reads secrets or writes files: text goes in, text comes out. A field that has no counterpart is a [`Gap`] that
