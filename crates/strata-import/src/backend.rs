@@ -1,5 +1,6 @@
 //! Where the state of others is kept, where Strata's can be kept too.
 
+use crate::records::State;
 use serde_json::{Value as Json, json};
 
 use super::Import;
@@ -24,7 +25,7 @@ impl Import<'_> {
 
     /// The state of others, where it can be Strata's too: from a `backend` block or a file that says the same.
     pub(super) fn backend(&mut self, kind: &str, tree: &Tree) {
-        if self.state.is_some() {
+        if self.model.state.is_some() {
             tree.take_all();
             return;
         }
@@ -37,17 +38,17 @@ impl Import<'_> {
                     self.note(Some(&tree.place), "the backend `s3` has no `bucket` here: the state is kept in the repository until strata.yaml says otherwise");
                     return;
                 };
-                state.insert("backend".into(), json!("s3"));
-                state.insert("bucket".into(), json!(bucket));
+                state.set(State::backend, json!("s3"));
+                state.set(State::bucket, json!(bucket));
                 if let Some(region) = tree.text("region") {
-                    state.insert("region".into(), json!(region));
+                    state.set(State::region, json!(region));
                 }
                 let endpoint = tree.text("endpoint").or_else(|| tree.at(&["endpoints", "s3"])?.as_text());
                 if let Some(endpoint) = endpoint {
-                    state.insert("endpoint".into(), json!(endpoint));
+                    state.set(State::endpoint, json!(endpoint));
                 }
                 if let Some(table) = tree.text("dynamodb_table") {
-                    state.insert("lockTable".into(), json!(table));
+                    state.set(State::lock_table, json!(table));
                 }
                 self.needless(tree, &["key"], "Strata's states have names of their own");
                 self.needless(
@@ -83,17 +84,18 @@ impl Import<'_> {
                     parts.collect::<Vec<_>>().join("/")
                 };
                 let url = with_names(&address);
-                state.insert("backend".into(), json!("http"));
-                state.insert("url".into(), json!(url));
-                for (key, there) in [("lockUrl", "lock_address"), ("unlockUrl", "unlock_address")] {
+                state.set(State::backend, json!("http"));
+                state.set(State::url, json!(url));
+                for (key, there) in [(State::lock_url, "lock_address"), (State::unlock_url, "unlock_address")]
+                {
                     if let Some(way) = tree.text(there) {
-                        state.insert(key.into(), json!(with_names(&way)));
+                        state.set(key, json!(with_names(&way)));
                     }
                 }
                 for (key, there) in [
-                    ("lockMethod", "lock_method"),
-                    ("unlockMethod", "unlock_method"),
-                    ("updateMethod", "update_method"),
+                    (State::lock_method, "lock_method"),
+                    (State::unlock_method, "unlock_method"),
+                    (State::update_method, "update_method"),
                 ] {
                     state.put(key, tree.text(there));
                 }
@@ -102,7 +104,7 @@ impl Import<'_> {
                     &["retry_max", "retry_wait_min", "retry_wait_max"],
                     "Strata tries again by itself",
                 );
-                for (key, there) in [("username", "username"), ("password", "password")] {
+                for (key, there) in [(State::username, "username"), (State::password, "password")] {
                     if let Some(value) = tree.get(there) {
                         state.put(key, self.secret_of(value, &format!("tfstate_{key}")));
                     }
@@ -111,7 +113,7 @@ impl Import<'_> {
                     Some(&tree.place),
                     format!("the state's server is taken over: OpenTofu's own state stays at `{address}`, and Strata's get names of their own in place of `{own}`"),
                 );
-                if !state.contains_key("username") {
+                if !state.contains_key(State::username.name()) {
                     self.note(
                         Some(&tree.place),
                         "who may use the state's server is in no file (`TF_HTTP_USERNAME`, `TF_HTTP_PASSWORD`): set `state.username` and `state.password`",
@@ -129,6 +131,6 @@ impl Import<'_> {
                 return;
             }
         }
-        self.state = Some(Json::Object(state));
+        self.model.state = Some(Json::Object(state));
     }
 }

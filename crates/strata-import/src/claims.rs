@@ -1,5 +1,8 @@
 //! What only one may have: endpoints, VMIDs, names and addresses. The second that wants one is told.
 
+use crate::output::Put as _;
+use crate::output::only;
+use crate::records::{Hardware, Nic, ProxmoxTarget, Target, Tls};
 use serde_json::{Value as Json, json};
 
 use super::output::Object;
@@ -14,16 +17,16 @@ impl Import<'_> {
     pub(super) fn target(&mut self, endpoint: &str, insecure: bool, token: Option<&str>) -> String {
         let endpoint = base(endpoint);
         let mut second = false;
-        for (name, target) in &mut self.targets {
-            let proxmox = &mut target["proxmox"];
-            if proxmox["endpoint"].as_str() != Some(endpoint.as_str()) {
+        for (name, target) in &mut self.model.targets {
+            let proxmox = &mut target[Target::proxmox.name()];
+            if proxmox[ProxmoxTarget::endpoint.name()].as_str() != Some(endpoint.as_str()) {
                 continue;
             }
             if insecure {
-                proxmox["tls"] = json!({"insecure": true});
+                proxmox[ProxmoxTarget::tls.name()] = only(Tls::insecure, true);
             }
             // Another part of the repository may know the token.
-            let secret = proxmox["token"]["secret"].as_str().unwrap_or_default();
+            let secret = proxmox[ProxmoxTarget::token.name()]["secret"].as_str().unwrap_or_default();
             if let (Some(token), Some(known)) = (token, self.imported.secrets.get_mut(secret)) {
                 if known == NO_TOKEN {
                     token.clone_into(known);
@@ -41,7 +44,7 @@ impl Import<'_> {
         }
         let mut name = "pve".to_owned();
         let mut number = 2;
-        while self.targets.contains_key(&name) {
+        while self.model.targets.contains_key(&name) {
             name = format!("pve{number}");
             number += 1;
         }
@@ -51,20 +54,23 @@ impl Import<'_> {
         };
         let token = self.secret(&secret, token.unwrap_or(NO_TOKEN));
         let mut proxmox = Object::new();
-        proxmox.insert("endpoint".into(), json!(endpoint));
-        proxmox.insert("token".into(), token);
+        proxmox.set(ProxmoxTarget::endpoint, json!(endpoint));
+        proxmox.set(ProxmoxTarget::token, token);
         if insecure {
-            proxmox.insert("tls".into(), json!({"insecure": true}));
+            proxmox.set(ProxmoxTarget::tls, only(Tls::insecure, true));
         }
-        self.targets.insert(name.clone(), json!({"proxmox": proxmox}));
+        self.model.targets.insert(name.clone(), only(Target::proxmox, Json::Object(proxmox)));
         name
     }
 
     /// A target whose endpoint nobody wrote down: the only one there is, or a place for it.
     pub(super) fn some_target(&mut self, place: &Place, what: &str) -> (String, String) {
-        let mut known = self.targets.iter();
+        let mut known = self.model.targets.iter();
         if let (Some((name, target)), None) = (known.next(), known.next()) {
-            let endpoint = target["proxmox"]["endpoint"].as_str().unwrap_or_default().to_owned();
+            let endpoint = target[Target::proxmox.name()][ProxmoxTarget::endpoint.name()]
+                .as_str()
+                .unwrap_or_default()
+                .to_owned();
             return (name.clone(), endpoint);
         }
         self.note(
@@ -72,7 +78,7 @@ impl Import<'_> {
             format!("{what} is in no file that could be read: set the endpoint of the target in strata.yaml"),
         );
         let endpoint = "https://proxmox.invalid:8006".to_owned();
-        self.stood_in.insert(endpoint.clone());
+        self.model.stood_in.insert(endpoint.clone());
         (self.target(&endpoint, false, None), endpoint)
     }
 
@@ -100,7 +106,7 @@ impl Import<'_> {
         let free = |number: &i64| !self.taken.contains_key(&(base(endpoint), *number));
         let number = (FIRST_STAND_IN..).find(free).unwrap_or(FIRST_STAND_IN);
         self.taken.insert((base(endpoint), number), what.to_owned());
-        self.stood_in.insert(number.to_string());
+        self.model.stood_in.insert(number.to_string());
         self.note(
             Some(place),
             format!("`{what}` has no `{key}`, so Proxmox chose one: a VMID from {FIRST_STAND_IN} on stands in for it, write the real one if the machine exists"),
@@ -111,7 +117,7 @@ impl Import<'_> {
     /// What a container begins with, where no file says it.
     pub(super) fn some_image(&mut self, own: &str, place: &Place) -> String {
         let image = "local:vztmpl/template.tar.zst".to_owned();
-        self.stood_in.insert(image.clone());
+        self.model.stood_in.insert(image.clone());
         self.note(
             Some(place),
             format!("which template the container `{own}` begins with is in no file that was read: `{image}` stands in for it"),
@@ -161,11 +167,19 @@ impl Import<'_> {
     }
 
     /// Takes fixed addresses that another machine has away again.
-    pub(super) fn settle_addresses(&mut self, endpoint: &str, guest: &mut Object, what: &str, place: &Place) {
-        let Some(nics) = guest.get_mut("network").and_then(Json::as_array_mut) else { return };
+    pub(super) fn drop_taken_addresses(
+        &mut self,
+        endpoint: &str,
+        guest: &mut Object,
+        what: &str,
+        place: &Place,
+    ) {
+        let Some(nics) = guest.get_mut(Hardware::network.name()).and_then(Json::as_array_mut) else { return };
         let mut clashes = Vec::new();
         for nic in nics.iter_mut().filter_map(Json::as_object_mut) {
-            for (ip, gateway) in [("ip", "gateway"), ("ip6", "gateway6")] {
+            for (ip, gateway) in
+                [(Nic::ip.name(), Nic::gateway.name()), (Nic::ip6.name(), Nic::gateway6.name())]
+            {
                 let Some(address) = nic.get(ip).and_then(Json::as_str).and_then(|text| text.split_once('/'))
                 else {
                     continue;
@@ -194,10 +208,14 @@ impl Import<'_> {
     /// Names the tokens that nobody wrote down.
     pub(super) fn tokens(&mut self) {
         self.theirs();
-        for target in self.targets.clone().values() {
-            let secret = target["proxmox"]["token"]["secret"].as_str().unwrap_or_default();
+        for target in self.model.targets.clone().values() {
+            let secret = target[Target::proxmox.name()][ProxmoxTarget::token.name()]["secret"]
+                .as_str()
+                .unwrap_or_default();
             if self.imported.secrets.get(secret).is_some_and(|token| token == NO_TOKEN) {
-                let endpoint = target["proxmox"]["endpoint"].as_str().unwrap_or_default();
+                let endpoint = target[Target::proxmox.name()][ProxmoxTarget::endpoint.name()]
+                    .as_str()
+                    .unwrap_or_default();
                 self.note(None, format!("the API token of `{endpoint}` is not known: set `{secret}` with `strata secrets edit {}`", self.imported.secrets_file));
             }
         }

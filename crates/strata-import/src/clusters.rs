@@ -1,5 +1,10 @@
 //! One `cluster.yaml` for each cluster, with Terraform and Talos beside it.
 
+use crate::output::only;
+use crate::records::{
+    Cluster, ClusterNode, ClusterProxmox, ClusterSpec, ClusterVm, Flux, Gitops, Infrastructure, Kubernetes,
+    Metadata, NodeSettings, Pool, ProxmoxNetwork, Resources, StorageDefaults, Talos, Topology,
+};
 use serde_json::{Value as Json, json};
 
 use super::files::folder_of;
@@ -60,12 +65,13 @@ fn cluster(import: &mut Import<'_>, folder: &str, tree: &Tree) {
     let stack = import.stack_name(&own, &tree.place);
     let mut document = Object::new();
     let mut written = Object::new();
-    written.insert("name".into(), json!(stack));
+    written.set(Metadata::name, json!(stack));
     if let Some(metadata) = metadata {
-        written.put("environment", metadata.text("environment").map(|environment| name(&environment)));
-        written.put("description", metadata.text("description"));
+        written
+            .put(Metadata::environment, metadata.text("environment").map(|environment| name(&environment)));
+        written.put(Metadata::description, metadata.text("description"));
     }
-    document.insert("metadata".into(), Json::Object(written));
+    document.set(Cluster::metadata, Json::Object(written));
     let Some(spec) = tree.get("cluster") else { return };
     let mut cluster = Object::new();
     versions(import, spec, &mut cluster);
@@ -74,51 +80,56 @@ fn cluster(import: &mut Import<'_>, folder: &str, tree: &Tree) {
     import.check_versions(talos.and_then(Tree::peek).as_deref().zip(talos), kubernetes);
     if let Some(kubernetes) = spec.get("kubernetes") {
         let version = kubernetes.as_text_if(is_version).or_else(|| kubernetes.text_if("version", is_version));
-        cluster.put("kubernetes", version.map(|version| json!({"version": with_v(version)})));
+        cluster
+            .put(ClusterSpec::kubernetes, version.map(|version| only(Kubernetes::version, with_v(version))));
     }
     // Names there have no dash before the number, and the name of the stack whatever Talos calls the cluster.
-    cluster.insert("naming".into(), json!(format!("{stack}-{{role}}{{n}}")));
+    cluster.set(ClusterSpec::naming, json!(format!("{stack}-{{role}}{{n}}")));
     let mut topology = Object::new();
     if let Some(found) = spec.get("topology") {
-        for (key, needed) in [("controlPlane", 1), ("workers", 0)] {
-            let Some(pool) = found.get(key) else { continue };
+        for (key, there, needed) in
+            [(Topology::control_plane, "controlPlane", 1), (Topology::workers, "workers", 0)]
+        {
+            let Some(pool) = found.get(there) else { continue };
             let mut written = Object::new();
             let count = pool.int_in("count", 0..=500).unwrap_or(needed);
-            if key == "controlPlane" && count > 9 {
+            if key == Topology::control_plane && count > 9 {
                 import
                     .note(Some(&pool.place), "more than nine control planes take the numbers of the workers");
             }
-            if key == "controlPlane" && count > 0 && count % 2 == 0 {
-                topology.insert("allowEven".into(), json!(true));
+            if key == Topology::control_plane && count > 0 && count % 2 == 0 {
+                topology.set(Topology::allow_even, json!(true));
                 import.note(
                     Some(&pool.place),
                     format!("{count} control planes have no better majority than {}", count - 1),
                 );
             }
-            written.insert("count".into(), json!(count));
+            written.set(Pool::count, json!(count));
             // Addresses are left to DHCP there.
-            written.insert("dhcp".into(), json!(true));
+            written.set(NodeSettings::dhcp, json!(true));
             if let Some(resources) = pool.get("resources") {
                 let mut sizes = Object::new();
-                for size in ["cores", "memory", "disk"] {
-                    sizes.put(size, resources.int_in(size, 1..=1_048_576));
+                for (key, there) in
+                    [(Resources::cores, "cores"), (Resources::memory, "memory"), (Resources::disk, "disk")]
+                {
+                    sizes.put(key, resources.int_in(there, 1..=1_048_576));
                 }
-                written.put_full("resources", Json::Object(sizes));
+                written.put_full(NodeSettings::resources, Json::Object(sizes));
             }
-            topology.insert(key.into(), Json::Object(written));
+            topology.set(key, Json::Object(written));
         }
     }
     // Strata has to know what DHCP will say.
     let nodes =
         stand_ins(import, &stack, &topology, spec.get("topology").map_or(&tree.place, |found| &found.place));
-    cluster.put_full("nodes", Json::Object(nodes));
-    cluster.insert("topology".into(), Json::Object(topology));
-    document.insert("cluster".into(), Json::Object(cluster));
+    cluster.put_full(ClusterSpec::nodes, Json::Object(nodes));
+    cluster.set(ClusterSpec::topology, Json::Object(topology));
+    document.set(Cluster::cluster, Json::Object(cluster));
     if let Some(found) = tree.get("proxmox") {
-        document.insert("proxmox".into(), proxmox(import, found));
+        document.set(Cluster::proxmox, proxmox(import, found));
     }
     if let Some(found) = tree.get("gitops") {
-        document.put("gitops", gitops(import, found));
+        document.put(Cluster::gitops, gitops(import, found));
     }
     import.write(format!("clusters/{last}/cluster.yaml"), document, &tree.place);
     secrets(import, folder, last);
@@ -127,13 +138,13 @@ fn cluster(import: &mut Import<'_>, folder: &str, tree: &Tree) {
 /// An address for each machine, to be replaced.
 fn stand_ins(import: &mut Import<'_>, stack: &str, topology: &Object, place: &Place) -> Object {
     let mut nodes = Object::new();
-    for (pool, role) in [("controlPlane", "cp"), ("workers", "worker")] {
-        let count = topology.get(pool).and_then(|pool| pool["count"].as_u64()).unwrap_or(0);
+    for (pool, role) in [(Topology::control_plane, "cp"), (Topology::workers, "worker")] {
+        let count = topology.get(pool.name()).and_then(|pool| pool[Pool::count.name()].as_u64()).unwrap_or(0);
         for number in 1..=count {
             let own = format!("{stack}-{role}{number}");
             let address = talos::stand_in(import);
             import.note(Some(place), talos::no_address(&own));
-            nodes.insert(own, json!({"address": address}));
+            nodes.insert(own, only(ClusterNode::address, address));
         }
     }
     nodes
@@ -165,19 +176,19 @@ fn versions(import: &mut Import<'_>, spec: &Tree, cluster: &mut Object) {
     if version.is_none() {
         import.note(Some(&spec.place), "no version of Talos is written down: `v1.12.0` was");
     }
-    written.insert("version".into(), json!(version.map_or_else(|| "v1.12.0".to_owned(), with_v)));
+    written.set(Talos::version, json!(version.map_or_else(|| "v1.12.0".to_owned(), with_v)));
     if let Some(talos) = found {
-        written.put("clusterName", talos.text("clusterName"));
-        written.put("factorySchematic", talos.text_if("factorySchematic", output::is_schematic));
+        written.put(Talos::cluster_name, talos.text("clusterName"));
+        written.put(Talos::factory_schematic, talos.text_if("factorySchematic", output::is_schematic));
         if let Some(tree) =
-            talos.get("factorySchematic").filter(|_| !written.contains_key("factorySchematic"))
+            talos.get("factorySchematic").filter(|_| !written.contains_key(Talos::factory_schematic.name()))
         {
             let (place, id) = (tree.place.clone(), tree.as_text().unwrap_or_default());
             import.note(Some(&place), format!("`{id}` is no id of a schematic: the plain one is used"));
         }
-        written.put("installDisk", talos.text("installDisk"));
+        written.put(Talos::install_disk, talos.text("installDisk"));
     }
-    cluster.insert("talos".into(), Json::Object(written));
+    cluster.set(ClusterSpec::talos, Json::Object(written));
 }
 
 fn proxmox(import: &mut Import<'_>, found: &Tree) -> Json {
@@ -185,47 +196,47 @@ fn proxmox(import: &mut Import<'_>, found: &Tree) -> Json {
     if let Some(endpoint) = found.text_if("endpoint", |url| url.starts_with("http")) {
         let insecure = found.bool("insecure").unwrap_or(false);
         let target = import.target(&endpoint, insecure, None);
-        written.insert("target".into(), json!(target));
+        written.set(ClusterProxmox::target, json!(target));
     } else {
         let (target, _) = import.some_target(&found.place, "`proxmox.endpoint`");
-        written.insert("target".into(), json!(target));
+        written.set(ClusterProxmox::target, json!(target));
     }
-    written.put("node", found.text("node"));
+    written.put(ClusterProxmox::node, found.text("node"));
     if let Some(storage) = found.get("storage") {
         let mut storages = Object::new();
-        storages.put("disk", storage.text("datastore"));
-        storages.put("isoPath", storage.text("isoPath"));
-        written.put_full("storage", Json::Object(storages));
+        storages.put(StorageDefaults::disk, storage.text("datastore"));
+        storages.put(StorageDefaults::iso_path, storage.text("isoPath"));
+        written.put_full(ClusterProxmox::storage, Json::Object(storages));
     }
     if let Some(network) = found.get("network") {
-        written.put("network", network.text("bridge").map(|bridge| json!({"bridge": bridge})));
+        written.put(
+            ClusterProxmox::network,
+            network.text("bridge").map(|bridge| only(ProxmoxNetwork::bridge, bridge)),
+        );
     }
     if let Some(vm) = found.get("vm") {
         let mut machine = Object::new();
-        machine.put("idBase", vm.int_in("idBase", 100..=999_999_999));
-        machine.put("cpuType", vm.text("cpuType"));
-        machine.put("onboot", vm.bool("onBoot"));
-        machine.put("forceStop", vm.bool("forceStop"));
-        written.put_full("vm", Json::Object(machine));
+        machine.put(ClusterVm::id_base, vm.int_in("idBase", 100..=999_999_999));
+        machine.put(ClusterVm::cpu_type, vm.text("cpuType"));
+        machine.put(ClusterVm::onboot, vm.bool("onBoot"));
+        machine.put(ClusterVm::force_stop, vm.bool("forceStop"));
+        written.put_full(ClusterProxmox::vm, Json::Object(machine));
     }
     Json::Object(written)
 }
 
 fn gitops(import: &mut Import<'_>, found: &Tree) -> Option<Json> {
     let mut written = Object::new();
-    written.put("enabled", found.bool("enabled"));
+    written.put(Gitops::enabled, found.bool("enabled"));
     if let Some(flux) = found.get("flux") {
         let mut own = Object::new();
         match flux.text_if("repository", |url| url.contains(':')) {
             Some(url) => {
-                own.put("version", flux.text_if("version", is_version).map(with_v));
-                own.insert("repository".into(), json!(url));
-                own.put("branch", flux.text("branch"));
-                own.insert(
-                    "path".into(),
-                    json!(flux.text("path").unwrap_or_else(|| "infrastructure".to_owned())),
-                );
-                written.insert("flux".into(), Json::Object(own));
+                own.put(Flux::version, flux.text_if("version", is_version).map(with_v));
+                own.set(Flux::repository, json!(url));
+                own.put(Flux::branch, flux.text("branch"));
+                own.set(Flux::path, json!(flux.text("path").unwrap_or_else(|| "infrastructure".to_owned())));
+                written.set(Gitops::flux, Json::Object(own));
             }
             None => {
                 flux.take_all();
@@ -236,10 +247,10 @@ fn gitops(import: &mut Import<'_>, found: &Tree) -> Option<Json> {
     }
     if let Some(infrastructure) = found.get("infrastructure") {
         let mut own = Object::new();
-        for key in ["core", "optional"] {
+        for (key, there) in [(Infrastructure::core, "core"), (Infrastructure::optional, "optional")] {
             // Names, or mappings with a name.
             let names: Vec<String> = infrastructure
-                .list(key)
+                .list(there)
                 .iter()
                 .filter_map(|item| match &item.content {
                     Content::Map(_) => item.text("name"),
@@ -248,7 +259,7 @@ fn gitops(import: &mut Import<'_>, found: &Tree) -> Option<Json> {
                 .collect();
             own.put_full(key, json!(names));
         }
-        written.put_full("infrastructure", Json::Object(own));
+        written.put_full(Gitops::infrastructure, Json::Object(own));
     }
     (!written.is_empty()).then_some(Json::Object(written))
 }

@@ -1,5 +1,8 @@
 //! An import while it is made: what was read, what was written so far, and the notes on what was left out.
 
+use crate::output::Put as _;
+use crate::output::only;
+use crate::records::{SecretSource, Settings, State};
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
@@ -8,6 +11,7 @@ use strata_source::world::World;
 
 use crate::files::Files;
 use crate::hcl::{self, Attribute, Block};
+use crate::model::Model;
 use crate::module::Library;
 use crate::output::Object;
 use crate::tree::{Content, Marks, Place, Tree};
@@ -21,17 +25,8 @@ pub(crate) struct Import<'w> {
     pub(crate) marks: Rc<Marks>,
     pub(crate) files: Files,
     pub(crate) imported: Imported,
-    /// Documents that are written in the end, with where each came from.
-    pub(crate) documents: BTreeMap<String, (Json, Place)>,
-    /// Where parts of documents came from: document, `vms`, `web`.
-    pub(crate) origins: BTreeMap<(String, String, String), Place>,
-    /// Targets by name.
-    pub(crate) targets: Object,
-    /// The `state` of strata.yaml.
-    pub(crate) state: Option<Json>,
-    /// Encrypted files that are kept as they are.
-    pub(crate) secret_files: Vec<String>,
-    /// The names of what is in them.
+    pub(crate) model: Model,
+    /// The names of what is in encrypted files that are kept.
     pub(crate) kept_names: BTreeSet<String>,
     /// VMIDs that are taken, by endpoint.
     pub(crate) taken: BTreeMap<(String, i64), String>,
@@ -41,8 +36,6 @@ pub(crate) struct Import<'w> {
     pub(crate) names: BTreeSet<(String, String)>,
     /// How many addresses stand in for real ones.
     pub(crate) stand_ins: usize,
-    /// What was written down in place of what nobody said.
-    pub(crate) stood_in: BTreeSet<String>,
     /// Folders that were not looked at.
     pub(crate) passed_by: Vec<Note>,
     /// Names of stacks.
@@ -51,8 +44,6 @@ pub(crate) struct Import<'w> {
     pub(crate) templates: BTreeMap<(String, i64), String>,
     /// What was written of them.
     pub(crate) template_bodies: BTreeMap<(String, i64), Object>,
-    /// The machine of a stack that a node of a cluster runs on: document and name of the node, document and key of the machine.
-    pub(crate) links: BTreeMap<(String, String), (String, String)>,
     /// The folders of code that were evaluated.
     pub(crate) evaluated: BTreeSet<String>,
     /// What is reported in the end unless somebody takes it, with what stands before its path.
@@ -68,22 +59,16 @@ impl<'w> Import<'w> {
             marks: Rc::default(),
             files: Files::of(world),
             imported: Imported { secrets_file: "secrets.sops.yaml".to_owned(), ..Imported::default() },
-            documents: BTreeMap::new(),
-            origins: BTreeMap::new(),
-            targets: Object::new(),
-            state: None,
-            secret_files: Vec::new(),
+            model: Model::default(),
             kept_names: BTreeSet::new(),
             taken: BTreeMap::new(),
             addresses: BTreeMap::new(),
             names: BTreeSet::new(),
             stand_ins: 0,
-            stood_in: BTreeSet::new(),
             passed_by: Vec::new(),
             stacks: BTreeSet::new(),
             templates: BTreeMap::new(),
             template_bodies: BTreeMap::new(),
-            links: BTreeMap::new(),
             evaluated: BTreeSet::new(),
             pending: Vec::new(),
         }
@@ -253,12 +238,12 @@ impl<'w> Import<'w> {
 
     /// A document of the new repository.
     pub(crate) fn write(&mut self, path: String, document: Object, place: &Place) {
-        self.documents.insert(path, (Json::Object(document), place.clone()));
+        self.model.documents.insert(path, (Json::Object(document), place.clone()));
     }
 
     /// Remembers where a machine came from.
     pub(crate) fn origin(&mut self, document: &str, section: &str, own: &str, place: &Place) {
-        self.origins.insert((document.to_owned(), section.to_owned(), own.to_owned()), place.clone());
+        self.model.origins.insert((document.to_owned(), section.to_owned(), own.to_owned()), place.clone());
     }
 
     pub(crate) fn secret(&mut self, name: &str, value: &str) -> Json {
@@ -275,17 +260,19 @@ impl<'w> Import<'w> {
     pub(crate) fn settings(&mut self, repository: &str) {
         self.tokens();
         let mut settings = Object::new();
-        settings.insert("repository".into(), json!(repository));
-        settings.insert("state".into(), self.state.clone().unwrap_or_else(|| json!({"backend": "local"})));
-        let mut secrets: Vec<Json> = self.secret_files.iter().map(|path| json!({"sops": path})).collect();
+        settings.set(Settings::repository, json!(repository));
+        settings
+            .set(Settings::state, self.model.state.clone().unwrap_or_else(|| only(State::backend, "local")));
+        let mut secrets: Vec<Json> =
+            self.model.secret_files.iter().map(|path| only(SecretSource::sops, path.as_str())).collect();
         if !self.imported.secrets.is_empty() {
-            secrets.insert(0, json!({"sops": self.imported.secrets_file}));
+            secrets.insert(0, only(SecretSource::sops, self.imported.secrets_file.as_str()));
         }
         if !secrets.is_empty() {
-            settings.insert("secrets".into(), json!(secrets));
+            settings.set(Settings::secrets, json!(secrets));
         }
-        if !self.targets.is_empty() {
-            settings.insert("targets".into(), Json::Object(self.targets.clone()));
+        if !self.model.targets.is_empty() {
+            settings.set(Settings::targets, Json::Object(self.model.targets.clone()));
         }
         self.write("strata.yaml".to_owned(), settings, &Place::new("strata.yaml", 1));
     }

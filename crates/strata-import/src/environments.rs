@@ -1,5 +1,10 @@
 //! Templates, VMs and LXC by environment: `environments/{dev,staging,prod}/terraform.tfvars`.
 
+use crate::output::only;
+use crate::records::{
+    CloudInit, Container, ContainerNic, Disk, Firewall, Guest, Hardware, Image, Metadata, Nic, RootFs, Stack,
+    StackProxmox, Startup, StorageDefaults, Template, Vm,
+};
 use serde_json::{Value as Json, json};
 use strata_source::machine::hardware::Bios;
 use strata_yaml::Choice;
@@ -182,7 +187,7 @@ fn stack(import: &mut Import<'_>, folder: &str, tree: &Tree, place: &Place) {
         Some(url) => (import.target(&url, insecure, token.as_deref()), base(&url)),
         None => {
             let endpoint = format!("https://proxmox-{}.invalid:8006", name(last));
-            import.stood_in.insert(endpoint.clone());
+            import.model.stood_in.insert(endpoint.clone());
             import.note(
                 Some(place),
                 "`pve_api_url`, which is required, is in no file that could be read: set the endpoint of the target in strata.yaml",
@@ -191,22 +196,22 @@ fn stack(import: &mut Import<'_>, folder: &str, tree: &Tree, place: &Place) {
         }
     };
     let mut proxmox = Object::new();
-    proxmox.insert("target".into(), json!(target));
+    proxmox.set(StackProxmox::target, json!(target));
     let node = tree.text("node").unwrap_or_else(|| {
         import.note(Some(place), "`node` is missing, which is required: `pve` was written down");
         "pve".to_owned()
     });
-    proxmox.insert("node".into(), json!(node));
+    proxmox.set(StackProxmox::node, json!(node));
     let mut storages = Object::new();
-    storages.put("disk", tree.text("storage_vm_disk"));
+    storages.put(StorageDefaults::disk, tree.text("storage_vm_disk"));
     let images = tree.text("storage_local");
-    storages.put("iso", images.clone());
-    proxmox.put_full("storage", Json::Object(storages));
+    storages.put(StorageDefaults::iso, images.clone());
+    proxmox.put_full(StackProxmox::storage, Json::Object(storages));
     let mut disk = Object::new();
-    disk.put("cache", tree.text_if("disk_cache", |cache| output::CACHES.contains(&cache)));
-    disk.put("discard", output::discard(tree, "disk_discard"));
-    disk.put("ssd", tree.bool("disk_ssd"));
-    disk.put("format", tree.text_if("disk_format", |format| output::FORMATS.contains(&format)));
+    disk.put(Disk::cache, tree.text_if("disk_cache", |cache| output::CACHES.contains(&cache)));
+    disk.put(Disk::discard, output::discard(tree, "disk_discard"));
+    disk.put(Disk::ssd, tree.bool("disk_ssd"));
+    disk.put(Disk::format, tree.text_if("disk_format", |format| output::FORMATS.contains(&format)));
     let bridge = tree.text("bridge_interface").unwrap_or_else(|| "vmbr0".to_owned());
     let vlan = output::vlan(tree, "vlan_id");
     let document = format!("stacks/{own}/stack.yaml");
@@ -227,8 +232,11 @@ fn stack(import: &mut Import<'_>, folder: &str, tree: &Tree, place: &Place) {
         return;
     }
     let mut written = Object::new();
-    written.insert("metadata".into(), json!({"name": own, "environment": environment}));
-    written.insert("proxmox".into(), Json::Object(proxmox));
+    let mut metadata = Object::new();
+    metadata.set(Metadata::name, json!(own));
+    metadata.set(Metadata::environment, json!(environment));
+    written.set(Stack::metadata, Json::Object(metadata));
+    written.set(Stack::proxmox, Json::Object(proxmox));
     guests.put_into(&mut written);
     import.write(document, written, place);
 }
@@ -266,29 +274,29 @@ fn template(import: &mut Import<'_>, context: &Context, key: &str, tree: &Tree, 
     import.templates.insert((context.endpoint.clone(), vm_id), format!("{}/{unique}", context.stack));
     import.templates.insert((format!("{}#{own}", context.stack), 0), unique.clone());
     let mut template = Object::new();
-    template.insert("vmId".into(), json!(vm_id));
+    template.set(Template::vm_id, json!(vm_id));
     let mut image = Object::new();
-    image.insert("url".into(), json!(url));
-    image.put("checksum", output::checksum_of(tree, "image_checksum", "image_checksum_algorithm"));
-    image.put("storage", context.images.clone());
+    image.set(Image::url, json!(url));
+    image.put(Image::checksum, output::checksum_of(tree, "image_checksum", "image_checksum_algorithm"));
+    image.put(Image::storage, context.images.clone());
     // An image of a disk that is called `.img` may be of either kind.
     if url.ends_with(".img") {
-        image.insert("format".into(), json!("qcow2"));
-        image.insert("contentType".into(), json!("import"));
+        image.set(Image::format, json!("qcow2"));
+        image.set(Image::content_type, json!("import"));
     }
-    template.insert("image".into(), Json::Object(image));
+    template.set(Template::image, Json::Object(image));
     import.needless(tree, &["image_filename"], "Strata names the file after what is in it");
-    template.put("bios", tree.text_if("bios", |bios| Bios::WORDS.contains(&bios)));
-    template.insert("machine".into(), json!(tree.text("machine_type").unwrap_or_else(|| "q35".to_owned())));
-    template.insert("cores".into(), json!(tree.int_in("cores", 1..=1024).unwrap_or(2)));
-    template.insert("memory".into(), json!(tree.int_in("memory", 16..=i64::from(u32::MAX)).unwrap_or(2048)));
+    template.put(Hardware::bios, tree.text_if("bios", |bios| Bios::WORDS.contains(&bios)));
+    template.set(Hardware::machine, json!(tree.text("machine_type").unwrap_or_else(|| "q35".to_owned())));
+    template.set(Hardware::cores, json!(tree.int_in("cores", 1..=1024).unwrap_or(2)));
+    template.set(Hardware::memory, json!(tree.int_in("memory", 16..=i64::from(u32::MAX)).unwrap_or(2048)));
     let mut disk = Object::new();
-    disk.insert("size".into(), json!(tree.int_in("disk_size", 1..=1_048_576).unwrap_or(20)));
+    disk.set(Disk::size, json!(tree.int_in("disk_size", 1..=1_048_576).unwrap_or(20)));
     disk.extend(context.disk.clone());
-    template.insert("disk".into(), Json::Object(disk));
-    template.insert("network".into(), json!([nic(context, None)]));
+    template.set(Hardware::disk, Json::Object(disk));
+    template.set(Hardware::network, json!([nic(context, None)]));
     if let Some(text) = tree.text_if("cloud_init_vendor_data", |text| text.contains('\n')) {
-        template.insert("cloudInit".into(), json!({"vendorData": text}));
+        template.set(Template::cloud_init, only(CloudInit::vendor_data, text));
     }
     import.origin(&context.document, "templates", &unique, &tree.place);
     guests.templates.insert(unique, Json::Object(template));
@@ -297,17 +305,17 @@ fn template(import: &mut Import<'_>, context: &Context, key: &str, tree: &Tree, 
 fn nic(context: &Context, device: Option<&Tree>) -> Object {
     let mut nic = Object::new();
     let bridge = device.and_then(|device| device.text("bridge"));
-    nic.insert("bridge".into(), json!(bridge.unwrap_or_else(|| context.bridge.clone())));
+    nic.set(Nic::bridge, json!(bridge.unwrap_or_else(|| context.bridge.clone())));
     let vlan = match device {
         Some(device) if device.has("vlan_id") => output::vlan(device, "vlan_id"),
         Some(device) if device.has("vlan") => output::vlan(device, "vlan"),
         _ => context.vlan,
     };
-    nic.put("vlan", vlan);
+    nic.put(Nic::vlan, vlan);
     if let Some(device) = device {
-        nic.put("mtu", device.int_in("mtu", 1..=65_520));
-        nic.put("mac", device.text_if("mac_address", output::is_mac).map(|mac| mac.to_uppercase()));
-        nic.put("firewall", device.bool("firewall"));
+        nic.put(Nic::mtu, device.int_in("mtu", 1..=65_520));
+        nic.put(Nic::mac, device.text_if("mac_address", output::is_mac).map(|mac| mac.to_uppercase()));
+        nic.put(Nic::firewall, device.bool("firewall"));
     }
     nic
 }
@@ -320,21 +328,21 @@ fn network(context: &Context, tree: &Tree) -> Json {
         let device = devices.get(index);
         let mut nic = nic(context, device);
         if tree.has("container_id") {
-            nic.put("name", device.and_then(|device| device.text("name")));
+            nic.put(ContainerNic::name, device.and_then(|device| device.text("name")));
         } else if let Some(device) = device {
-            nic.put("model", device.text("model"));
+            nic.put(Nic::model, device.text("model"));
         }
         let empty = Tree::empty("");
         let config = configs.get(index).unwrap_or(&empty);
         for (there, ip, there_gateway, gateway) in [
-            ("ipv4_address", "ip", "ipv4_gateway", "gateway"),
-            ("ipv6_address", "ip6", "ipv6_gateway", "gateway6"),
+            ("ipv4_address", Nic::ip, "ipv4_gateway", Nic::gateway),
+            ("ipv6_address", Nic::ip6, "ipv6_gateway", Nic::gateway6),
         ] {
             let address = output::address(config, there);
             if address.as_deref().is_some_and(|ip| ip.contains('/')) {
                 nic.put(gateway, config.text_if(there_gateway, output::is_address));
             }
-            let default = (ip == "ip" && !config.has(there)).then(|| "dhcp".to_owned());
+            let default = (ip == Nic::ip && !config.has(there)).then(|| "dhcp".to_owned());
             nic.put(ip, address.or(default));
         }
         nics.push(Json::Object(nic));
@@ -354,19 +362,19 @@ fn firewall(import: &mut Import<'_>, tree: &Tree) -> Option<Json> {
         return None;
     }
     let mut firewall = Object::new();
-    firewall.insert("enabled".into(), json!(true));
-    firewall.put("logLevelIn", output::log_level(tree, "firewall_log_level"));
+    firewall.set(Firewall::enabled, json!(true));
+    firewall.put(Firewall::log_level_in, output::log_level(tree, "firewall_log_level"));
     let list: Vec<Json> =
         tree.list("firewall_rules").iter().map(|rule| Json::Object(output::firewall_rule(rule))).collect();
-    firewall.put_full("rules", Json::Array(list));
+    firewall.put_full(Firewall::rules, Json::Array(list));
     Some(Json::Object(firewall))
 }
 
 fn startup(tree: &Tree, up: &str, down: &str) -> Option<Json> {
     let mut startup = Object::new();
-    startup.put("order", tree.int_in("startup_order", 0..=i64::from(u32::MAX)));
-    startup.put("upDelay", tree.int_in(up, 0..=i64::from(u32::MAX)));
-    startup.put("downDelay", tree.int_in(down, 0..=i64::from(u32::MAX)));
+    startup.put(Startup::order, tree.int_in("startup_order", 0..=i64::from(u32::MAX)));
+    startup.put(Startup::up_delay, tree.int_in(up, 0..=i64::from(u32::MAX)));
+    startup.put(Startup::down_delay, tree.int_in(down, 0..=i64::from(u32::MAX)));
     (!startup.is_empty()).then_some(Json::Object(startup))
 }
 
@@ -381,50 +389,48 @@ fn machine(import: &mut Import<'_>, context: &Context, tree: &Tree, guests: &mut
         return;
     }
     let mut vm = Object::new();
-    vm.insert("vmId".into(), json!(vm_id));
+    vm.set(Guest::vm_id, json!(vm_id));
     match tree.get("template").map(|found| (found.place.clone(), found.as_text().unwrap_or_default())) {
         Some((place, wanted)) => template_of(import, context, &wanted, &place, &mut vm),
         None => import.note(Some(&tree.place), format!("`{own}` names no template: it boots from nothing")),
     }
-    vm.insert("cores".into(), json!(tree.int_in("cores", 1..=1024).unwrap_or(2)));
-    vm.insert("memory".into(), json!(tree.int_in("memory", 16..=i64::from(u32::MAX)).unwrap_or(2048)));
+    vm.set(Hardware::cores, json!(tree.int_in("cores", 1..=1024).unwrap_or(2)));
+    vm.set(Hardware::memory, json!(tree.int_in("memory", 16..=i64::from(u32::MAX)).unwrap_or(2048)));
     if tree.bool("memory_ballooning") == Some(false) {
-        vm.insert("balloon".into(), json!(0));
+        vm.set(Hardware::balloon, json!(0));
     }
     // The modules of this family start what is told so, and leave the rest off.
-    vm.put("started", tree.bool("autostart"));
-    vm.put("osType", tree.text_if("os_type", |found| output::OS_TYPES.contains(&found)));
-    vm.put("notes", tree.text("description"));
+    vm.put(Guest::started, tree.bool("autostart"));
+    vm.put(Hardware::os_type, tree.text_if("os_type", |found| output::OS_TYPES.contains(&found)));
+    vm.put(Guest::notes, tree.text("description"));
     let mut disks = Object::new();
     let mut first = Object::new();
-    first.insert("size".into(), json!(tree.int_in("disk_size", 1..=1_048_576).unwrap_or(20)));
+    first.set(Disk::size, json!(tree.int_in("disk_size", 1..=1_048_576).unwrap_or(20)));
     first.extend(context.disk.clone());
     disks.insert("scsi0".into(), Json::Object(first));
     for (index, disk) in tree.list("additional_disks").iter().enumerate() {
         let slot = disk.text_if("interface", output::is_slot).unwrap_or_else(|| format!("scsi{}", index + 1));
         let mut written = Object::new();
         let size = ["size", "disk_size"].iter().find_map(|key| output::gib(disk, key));
-        written.insert("size".into(), json!(size.unwrap_or(20)));
-        written.put("storage", disk.text("datastore_id").or_else(|| disk.text("storage")));
+        written.set(Disk::size, json!(size.unwrap_or(20)));
+        written.put(Disk::storage, disk.text("datastore_id").or_else(|| disk.text("storage")));
         output::disk_flags(disk, &mut written);
         disks.insert(slot, Json::Object(written));
     }
-    vm.insert("disks".into(), Json::Object(disks));
-    vm.insert("network".into(), network(context, tree));
+    vm.set(Hardware::disks, Json::Object(disks));
+    vm.set(Hardware::network, network(context, tree));
     if tree.bool("enable_cloud_init") != Some(false) {
         let mut cloud_init = Object::new();
-        cloud_init.insert(
-            "user".into(),
-            json!(tree.text("cloud_init_user").unwrap_or_else(|| "debian".to_owned())),
-        );
-        cloud_init.put_full("sshKeys", json!(guest::keys(tree, "ssh_public_keys")));
-        cloud_init.put_full("nameservers", json!(tree.texts_if("dns_servers", output::is_address)));
-        vm.insert("cloudInit".into(), Json::Object(cloud_init));
+        cloud_init
+            .set(CloudInit::user, json!(tree.text("cloud_init_user").unwrap_or_else(|| "debian".to_owned())));
+        cloud_init.put_full(CloudInit::ssh_keys, json!(guest::keys(tree, "ssh_public_keys")));
+        cloud_init.put_full(CloudInit::nameservers, json!(tree.texts_if("dns_servers", output::is_address)));
+        vm.set(Vm::cloud_init, Json::Object(cloud_init));
     }
-    vm.put("startup", startup(tree, "startup_up_delay", "startup_down_delay"));
-    vm.put("firewall", firewall(import, tree));
-    vm.put_full("tags", output::tags_of(tree, "tags"));
-    import.settle_addresses(&context.endpoint, &mut vm, &format!("{}/{own}", context.stack), &tree.place);
+    vm.put(Guest::startup, startup(tree, "startup_up_delay", "startup_down_delay"));
+    vm.put(Guest::firewall, firewall(import, tree));
+    vm.put_full(Guest::tags, output::tags_of(tree, "tags"));
+    import.drop_taken_addresses(&context.endpoint, &mut vm, &format!("{}/{own}", context.stack), &tree.place);
     let unique = import.unique(&context.endpoint, &own, &context.stack, &tree.place);
     import.origin(&context.document, "vms", &unique, &tree.place);
     guests.vms.insert(unique, Json::Object(vm));
@@ -435,7 +441,7 @@ fn template_of(import: &mut Import<'_>, context: &Context, wanted: &str, place: 
     let found = import.templates.get(&(format!("{}#{}", context.stack, name(wanted)), 0)).cloned();
     match found {
         Some(found) => {
-            vm.insert("template".into(), json!(found));
+            vm.set(Vm::template, json!(found));
         }
         None => import
             .note(Some(place), format!("there is no template `{wanted}`: the machine boots from nothing")),
@@ -461,31 +467,34 @@ fn container(import: &mut Import<'_>, context: &Context, tree: &Tree, guests: &m
         return;
     }
     let mut written = Object::new();
-    written.insert("vmId".into(), json!(vm_id));
-    written.insert("image".into(), json!(image));
+    written.set(Guest::vm_id, json!(vm_id));
+    written.set(Container::image, json!(image));
     let known = |text: &str| output::DISTRIBUTIONS.contains(&text);
     let system = tree.text_if("os_type", known);
-    written.put("osType", system.or_else(|| (!tree.has("os_type")).then(|| "debian".to_owned())));
-    written.put("unprivileged", tree.bool("unprivileged"));
-    written.insert("cores".into(), json!(tree.int_in("cores", 1..=8192).unwrap_or(1)));
-    written.put("cpuUnits", tree.int_in("cpu_units", 0..=500_000));
-    written.insert("memory".into(), json!(tree.int_in("memory", 16..=i64::from(u32::MAX)).unwrap_or(512)));
-    written.insert("swap".into(), json!(tree.int_in("memory_swap", 0..=i64::from(u32::MAX)).unwrap_or(512)));
+    written.put(Container::os_type, system.or_else(|| (!tree.has("os_type")).then(|| "debian".to_owned())));
+    written.put(Container::unprivileged, tree.bool("unprivileged"));
+    written.set(Container::cores, json!(tree.int_in("cores", 1..=8192).unwrap_or(1)));
+    written.put(Container::cpu_units, tree.int_in("cpu_units", 0..=500_000));
+    written.set(Container::memory, json!(tree.int_in("memory", 16..=i64::from(u32::MAX)).unwrap_or(512)));
+    written.set(Container::swap, json!(tree.int_in("memory_swap", 0..=i64::from(u32::MAX)).unwrap_or(512)));
     let storage = tree.text("storage").unwrap_or_else(|| "local-lvm".to_owned());
     let size = output::gib(tree, "disk_size").unwrap_or(10);
-    written.insert("disk".into(), json!({"size": size, "storage": storage}));
-    written.put("started", tree.bool("autostart"));
-    written.insert("network".into(), network(context, tree));
-    written.put_full("nameservers", json!(tree.texts_if("dns_servers", output::is_address)));
-    written.put_full("sshKeys", json!(guest::keys(tree, "ssh_public_keys")));
+    let mut root = Object::new();
+    root.set(RootFs::size, json!(size));
+    root.set(RootFs::storage, json!(storage));
+    written.set(Container::disk, Json::Object(root));
+    written.put(Guest::started, tree.bool("autostart"));
+    written.set(Container::network, network(context, tree));
+    written.put_full(Container::nameservers, json!(tree.texts_if("dns_servers", output::is_address)));
+    written.put_full(Container::ssh_keys, json!(guest::keys(tree, "ssh_public_keys")));
     if let Some(password) = tree.text("root_password") {
         let reference = import.secret(&format!("{}_root_password", name(&own).replace('-', "_")), &password);
-        written.insert("password".into(), reference);
+        written.set(Container::password, reference);
     }
-    written.put("startup", startup(tree, "startup_delay", "shutdown_delay"));
-    written.put("firewall", firewall(import, tree));
-    written.put_full("tags", output::tags_of(tree, "tags"));
-    import.settle_addresses(
+    written.put(Guest::startup, startup(tree, "startup_delay", "shutdown_delay"));
+    written.put(Guest::firewall, firewall(import, tree));
+    written.put_full(Guest::tags, output::tags_of(tree, "tags"));
+    import.drop_taken_addresses(
         &context.endpoint,
         &mut written,
         &format!("{}/{own}", context.stack),

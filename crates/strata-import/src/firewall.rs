@@ -1,17 +1,18 @@
 //! Firewalls of guests, which the bpg/proxmox provider has as resources of their own.
 
+use crate::records::{Firewall, Guest};
 use serde_json::{Value as Json, json};
 use strata_source::machine::firewall::Policy;
 use strata_yaml::Choice;
 
 use super::Import;
-use super::guest::{Around, kind};
+use super::guest::{RootReferences, kind};
 use super::module::Resource;
 use super::output::{self, Object, Put};
 use super::tree::{Content, Tree};
 
 /// The guest that a resource is about: by its VMID, or by the resource that makes it.
-fn is_of(around: &Around<'_>, firewall: &Resource, guest: &Resource, vm_id: i64) -> bool {
+fn is_of(around: &RootReferences<'_>, firewall: &Resource, guest: &Resource, vm_id: i64) -> bool {
     ["vm_id", "container_id"].iter().any(|key| {
         let Some(tree) = firewall.body.get(key) else { return false };
         match &tree.content {
@@ -31,7 +32,7 @@ fn is_of(around: &Around<'_>, firewall: &Resource, guest: &Resource, vm_id: i64)
 /// Writes what the code says of a guest's firewall, and takes it.
 pub(super) fn of_guest(
     import: &mut Import<'_>,
-    around: &Around<'_>,
+    around: &RootReferences<'_>,
     guest: &Resource,
     vm_id: i64,
     written: &mut Object,
@@ -50,8 +51,8 @@ pub(super) fn of_guest(
         body.take_keys(&["vm_id", "container_id", "node_name"]);
         import.watch(&format!("{}.", resource.address()), body);
     }
-    firewall.put_full("rules", json!(rules));
-    written.put_full("firewall", Json::Object(firewall));
+    firewall.put_full(Firewall::rules, json!(rules));
+    written.put_full(Guest::firewall, Json::Object(firewall));
 }
 
 /// Whether this is a resource that some guest of the same code takes.
@@ -62,19 +63,20 @@ pub(super) fn is_firewall(resource: &Resource) -> bool {
 
 fn options(body: &Tree, firewall: &mut Object) {
     // Nothing said leaves it off.
-    firewall.insert("enabled".into(), json!(body.bool("enabled").unwrap_or(false)));
-    for (key, there) in [("policyIn", "input_policy"), ("policyOut", "output_policy")] {
+    firewall.set(Firewall::enabled, json!(body.bool("enabled").unwrap_or(false)));
+    for (key, there) in [(Firewall::policy_in, "input_policy"), (Firewall::policy_out, "output_policy")] {
         firewall.put(key, body.text_if(there, |policy| Policy::WORDS.contains(&policy)));
     }
-    for (key, there) in [("logLevelIn", "log_level_in"), ("logLevelOut", "log_level_out")] {
+    for (key, there) in [(Firewall::log_level_in, "log_level_in"), (Firewall::log_level_out, "log_level_out")]
+    {
         firewall.put(key, output::log_level(body, there));
     }
     for (key, there) in [
-        ("dhcp", "dhcp"),
-        ("macFilter", "macfilter"),
-        ("ipFilter", "ipfilter"),
-        ("ndp", "ndp"),
-        ("radv", "radv"),
+        (Firewall::dhcp, "dhcp"),
+        (Firewall::mac_filter, "macfilter"),
+        (Firewall::ip_filter, "ipfilter"),
+        (Firewall::ndp, "ndp"),
+        (Firewall::radv, "radv"),
     ] {
         firewall.put(key, body.bool(there));
     }

@@ -1,5 +1,10 @@
 //! The cluster-template family: a flat `cluster.yaml` with `nodes.yaml`, which Strata takes as they are; or the newer `cluster.toml`.
 
+use crate::output::only;
+use crate::records::{
+    Cluster, ClusterNetwork, ClusterNode, ClusterProxmox, ClusterVm, Flux, Kubernetes, NodeSettings,
+    ProxmoxNetwork, Schematic, StorageDefaults, Talos,
+};
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
@@ -8,7 +13,7 @@ use strata_source::world::join;
 
 use super::files::folder_of;
 use super::output::{self, Object, Put};
-use super::talos::{Cluster, patch_at};
+use super::talos::{TalosCluster, patch_at};
 use super::tree::{Place, Tree};
 use super::{Import, parse};
 
@@ -92,7 +97,7 @@ fn take_as_is(import: &mut Import<'_>, path: &str, text: &str, tree: &Tree) {
     {
         if text.contains("\nsops:") || text.starts_with("sops:") {
             import.imported.files.insert(secrets.to_owned(), text);
-            import.secret_files.push(secrets.to_owned());
+            import.model.secret_files.push(secrets.to_owned());
         } else {
             import
                 .note(Some(&Place::new(secrets, 1)), "it is called encrypted and is not: it was not copied");
@@ -141,23 +146,23 @@ fn from_toml(import: &mut Import<'_>, tree: &Tree) {
     let empty = Tree::empty("");
     let part = |key: &str| tree.get(key).unwrap_or(&empty);
     let (talos, kubernetes, network) = (part("talos"), part("kubernetes"), part("network"));
-    let mut cluster = Cluster::new(import, "kubernetes", &tree.place);
-    cluster.versions(import, talos.get("version"), kubernetes.get("version"));
-    cluster.talos.put("factorySchematic", talos.text_if("schematic_id", output::is_schematic));
-    cluster.kubernetes.put("podCidr", kubernetes.text_if("pod_cidr", output::with_prefix));
-    cluster.kubernetes.put("serviceCidr", kubernetes.text_if("svc_cidr", output::with_prefix));
+    let mut cluster = TalosCluster::new(import, "kubernetes", &tree.place);
+    cluster.versions(import, talos.get(Talos::version.name()), kubernetes.get(Kubernetes::version.name()));
+    cluster.talos.put(Talos::factory_schematic, talos.text_if("schematic_id", output::is_schematic));
+    cluster.kubernetes.put(Kubernetes::pod_cidr, kubernetes.text_if("pod_cidr", output::with_prefix));
+    cluster.kubernetes.put(Kubernetes::service_cidr, kubernetes.text_if("svc_cidr", output::with_prefix));
     let own = &mut cluster.network;
     let cidr = ["node_cidr", "lan_cidr"].iter().find_map(|key| network.text_if(key, output::with_prefix));
     let gateway =
         network.text_if("default_gateway", output::is_address).or_else(|| first_of(cidr.as_deref()?));
-    own.put("cidr", cidr);
-    own.put("gateway", gateway);
-    own.put_full("nameservers", json!(network.texts_if("dns_servers", output::is_address)));
-    own.put_full("timeServers", json!(network.texts("ntp_servers")));
-    own.put("guestVlan", network.int_in("vlan_tag", 1..=4094));
+    own.put(ClusterNetwork::cidr, cidr);
+    own.put(ClusterNetwork::gateway, gateway);
+    own.put_full(ClusterNetwork::nameservers, json!(network.texts_if("dns_servers", output::is_address)));
+    own.put_full(ClusterNetwork::time_servers, json!(network.texts("ntp_servers")));
+    own.put(ClusterNetwork::guest_vlan, network.int_in("vlan_tag", 1..=4094));
     if let Some(api) = kubernetes.get("api") {
-        own.put("vip", api.text_if("addr", output::is_address));
-        own.put_full("apiNames", json!(api.texts("tls_sans")));
+        own.put(ClusterNetwork::vip, api.text_if("addr", output::is_address));
+        own.put_full(ClusterNetwork::api_names, json!(api.texts("tls_sans")));
     }
     let proxmox = placement(import, part("proxmox"));
     let mut numbers: BTreeMap<bool, i64> = BTreeMap::new();
@@ -169,10 +174,10 @@ fn from_toml(import: &mut Import<'_>, tree: &Tree) {
                 continue;
             };
             let mut written = self::node(node, controller, proxmox.is_some());
-            if proxmox.is_some() && !written.contains_key("vmId") {
-                let is_master = written["role"] == "controlPlane";
+            if proxmox.is_some() && !written.contains_key(ClusterNode::vm_id.name()) {
+                let is_master = written[ClusterNode::role.name()] == "controlPlane";
                 let number = numbers.entry(is_master).or_insert(if is_master { 800 } else { 810 });
-                written.insert("vmId".into(), json!(number));
+                written.set(ClusterNode::vm_id, json!(number));
                 *number += 1;
             }
             let host = super::talos::host(&host);
@@ -183,9 +188,9 @@ fn from_toml(import: &mut Import<'_>, tree: &Tree) {
     let gitops = gitops(import, tree);
     let place = tree.place.clone();
     cluster.write(import);
-    if let Some((Json::Object(document), _)) = import.documents.get_mut(&path) {
-        document.put("proxmox", proxmox);
-        document.put("gitops", gitops);
+    if let Some((Json::Object(document), _)) = import.model.documents.get_mut(&path) {
+        document.put(Cluster::proxmox, proxmox);
+        document.put(Cluster::gitops, gitops);
     } else {
         import.note(Some(&place), "the cluster could not be written");
     }
@@ -220,14 +225,15 @@ fn placement(import: &mut Import<'_>, tree: &Tree) -> Option<Json> {
     };
     let target = import.target(&url, tree.bool("insecure").unwrap_or(false), token.as_deref());
     let mut proxmox = Object::new();
-    proxmox.insert("target".into(), json!(target));
-    proxmox.put("node", tree.text("node"));
+    proxmox.set(ClusterProxmox::target, json!(target));
+    proxmox.put(ClusterProxmox::node, tree.text("node"));
     let mut storage = Object::new();
-    storage.put("disk", tree.text("storage").or_else(|| tree.text("disk_storage")));
-    storage.put("iso", tree.text("iso_storage"));
-    proxmox.put_full("storage", Json::Object(storage));
-    proxmox.put("network", tree.text("bridge").map(|bridge| json!({"bridge": bridge})));
-    proxmox.insert("vm".into(), json!({"idBase": 800}));
+    storage.put(StorageDefaults::disk, tree.text("storage").or_else(|| tree.text("disk_storage")));
+    storage.put(StorageDefaults::iso, tree.text("iso_storage"));
+    proxmox.put_full(ClusterProxmox::storage, Json::Object(storage));
+    proxmox
+        .put(ClusterProxmox::network, tree.text("bridge").map(|bridge| only(ProxmoxNetwork::bridge, bridge)));
+    proxmox.set(ClusterProxmox::vm, only(ClusterVm::id_base, 800));
     import.note(
         Some(&tree.place),
         "no VMIDs are written down: they begin at 800; `strata adopt` wants those that are there",
@@ -239,42 +245,45 @@ fn gitops(import: &mut Import<'_>, tree: &Tree) -> Option<Json> {
     let repository = tree.get("repository")?;
     let url = repository.text_if("url", |url| url.contains(':'))?;
     let mut flux = Object::new();
-    flux.insert("repository".into(), json!(url));
-    flux.put("branch", repository.text("branch"));
-    flux.insert("path".into(), json!("kubernetes/flux/cluster"));
+    flux.set(Flux::repository, json!(url));
+    flux.put(Flux::branch, repository.text("branch"));
+    flux.set(Flux::path, json!("kubernetes/flux/cluster"));
     import.note(
         Some(&repository.place),
         "Flux follows `kubernetes/flux/cluster` in this family: check `gitops.flux.path`, then set `enabled`",
     );
-    Some(json!({"enabled": false, "flux": flux}))
+    Some(output::gitops_off(flux))
 }
 
 fn node(node: &Tree, controller: Option<bool>, virtual_machine: bool) -> Object {
     let mut written = Object::new();
     let controller = node.bool("controller").or(controller).unwrap_or(false);
-    written.insert("role".into(), json!(if controller { "controlPlane" } else { "worker" }));
-    written.put("address", node.text_if("address", output::is_address));
-    written.put("mac", node.text_if("mac_addr", output::is_mac).map(|mac| mac.to_uppercase()));
+    written.set(ClusterNode::role, json!(if controller { "controlPlane" } else { "worker" }));
+    written.put(ClusterNode::address, node.text_if("address", output::is_address));
+    written.put(ClusterNode::mac, node.text_if("mac_addr", output::is_mac).map(|mac| mac.to_uppercase()));
     // A device, or the serial number of one.
     match node.text("disk") {
-        Some(disk) if disk.starts_with('/') => written.put("installDisk", Some(disk)),
+        Some(disk) if disk.starts_with('/') => written.put(NodeSettings::install_disk, Some(disk)),
         Some(serial) => {
             let patch = patch_at(&["machine", "install", "diskSelector"], json!({"serial": serial}));
-            written.insert("patches".into(), json!([patch]));
+            written.set(NodeSettings::patches, json!([patch]));
         }
         None => {}
     }
-    written.put("schematic", node.text_if("schematic_id", output::is_schematic).map(|id| json!({"id": id})));
-    written.put("mtu", node.int_in("mtu", 576..=65_520));
-    written.put("secureBoot", node.bool("secureboot"));
-    written.put("encryptDisk", node.bool("encrypt_disk"));
-    written.put_full("kernelModules", json!(node.texts("kernel_modules")));
+    written.put(
+        NodeSettings::schematic,
+        node.text_if("schematic_id", output::is_schematic).map(|id| only(Schematic::id, id)),
+    );
+    written.put(NodeSettings::mtu, node.int_in("mtu", 576..=65_520));
+    written.put(NodeSettings::secure_boot, node.bool("secureboot"));
+    written.put(NodeSettings::encrypt_disk, node.bool("encrypt_disk"));
+    written.put_full(NodeSettings::kernel_modules, json!(node.texts("kernel_modules")));
     if virtual_machine {
         for (key, there) in [
-            ("cores", ["cores", "vm_cores"]),
-            ("memory", ["memory", "vm_memory"]),
-            ("disk", ["disk_size", "vm_disk_size"]),
-            ("vmId", ["vm_id", "vmid"]),
+            (NodeSettings::cores, ["cores", "vm_cores"]),
+            (NodeSettings::memory, ["memory", "vm_memory"]),
+            (NodeSettings::disk, ["disk_size", "vm_disk_size"]),
+            (ClusterNode::vm_id, ["vm_id", "vmid"]),
         ] {
             written.put(key, there.iter().find_map(|name| node.int_in(name, 1..=999_999_999)));
         }

@@ -1,8 +1,12 @@
 //! The older layout of stacks of OpenTofu with Ansible Vault: `resource_groups`, whose machines have their sizes from profiles.
 
+use crate::output::only;
+use crate::records::{
+    CloudInit, Container, Disk, Guest, Hardware, Metadata, Nic, RootFs, Stack, StackProxmox, Vm,
+};
 use serde_json::{Value as Json, json};
 
-use super::guest::{self, Around};
+use super::guest::{self, RootReferences};
 use super::output::{self, Object, Put};
 use super::roots::Root;
 use super::tree::{Place, Tree};
@@ -16,7 +20,7 @@ pub(super) fn fits(values: &Tree) -> bool {
 /// What all groups of a stack share.
 struct Context<'t> {
     values: &'t Tree,
-    around: Around<'t>,
+    around: RootReferences<'t>,
     stack: String,
     document: String,
 }
@@ -29,7 +33,7 @@ pub(super) fn import(import: &mut Import<'_>, root: &Root<'_>, values: &Tree) {
     let own = import.stack_name(&wanted, &place);
     let (target, endpoint) = stacks::connection(import, root, values);
     let mut proxmox = Object::new();
-    proxmox.insert("target".into(), json!(target));
+    proxmox.set(StackProxmox::target, json!(target));
     let defaults = values.get("resource_defaults");
     let node = defaults.and_then(|defaults| defaults.text("target_node"));
     if node.is_none() {
@@ -38,10 +42,10 @@ pub(super) fn import(import: &mut Import<'_>, root: &Root<'_>, values: &Tree) {
             "which node the groups are on is in no file that was read: `pve` was written down",
         );
     }
-    proxmox.insert("node".into(), json!(node.unwrap_or_else(|| "pve".to_owned())));
-    proxmox.put("storage", defaults.and_then(|defaults| defaults.text("storage_pool")));
+    proxmox.set(StackProxmox::node, json!(node.unwrap_or_else(|| "pve".to_owned())));
+    proxmox.put(StackProxmox::storage, defaults.and_then(|defaults| defaults.text("storage_pool")));
     let document = format!("stacks/{own}/stack.yaml");
-    let around = Around { resources: &[], templates: Vec::new(), key: None, endpoint };
+    let around = RootReferences { resources: &[], templates: Vec::new(), key: None, endpoint };
     let context = Context { values, around, stack: own.clone(), document: document.clone() };
     let mut guests = Guests::default();
     for (key, group) in values.map("resource_groups") {
@@ -55,10 +59,10 @@ pub(super) fn import(import: &mut Import<'_>, root: &Root<'_>, values: &Tree) {
     }
     let mut written = Object::new();
     let mut metadata = Object::new();
-    metadata.insert("name".into(), json!(own));
-    metadata.put("environment", environment.as_deref().map(name));
-    written.insert("metadata".into(), Json::Object(metadata));
-    written.insert("proxmox".into(), Json::Object(proxmox));
+    metadata.set(Metadata::name, json!(own));
+    metadata.put(Metadata::environment, environment.as_deref().map(name));
+    written.set(Stack::metadata, Json::Object(metadata));
+    written.set(Stack::proxmox, Json::Object(proxmox));
     guests.put_into(&mut written);
     import.write(document, written, &place);
 }
@@ -98,7 +102,7 @@ fn group(import: &mut Import<'_>, context: &Context<'_>, key: &str, group: &Tree
             continue;
         }
         let mut guest = Object::new();
-        guest.insert("vmId".into(), json!(vm_id));
+        guest.set(Guest::vm_id, json!(vm_id));
         let made = match kind.as_str() {
             "lxc" => container(import, context, group, profile, own, node, &mut guest),
             _ => machine(import, context, group, profile, own, node, &mut guest),
@@ -107,8 +111,8 @@ fn group(import: &mut Import<'_>, context: &Context<'_>, key: &str, group: &Tree
             own.take_all();
             continue;
         };
-        guest.put_full("tags", output::tags_of(group, "tags"));
-        import.settle_addresses(&endpoint, &mut guest, &what, &own.place);
+        guest.put_full(Guest::tags, output::tags_of(group, "tags"));
+        import.drop_taken_addresses(&endpoint, &mut guest, &what, &own.place);
         let unique = import.unique(&endpoint, node, &context.stack, &own.place);
         import.origin(&context.document, section, &unique, &own.place);
         let all = if section == "containers" { &mut guests.containers } else { &mut guests.vms };
@@ -120,7 +124,7 @@ fn group(import: &mut Import<'_>, context: &Context<'_>, key: &str, group: &Tree
 fn network(import: &mut Import<'_>, context: &Context<'_>, own: &Tree) -> Json {
     let mut nic = Object::new();
     let bridge = context.values.at(&["resource_defaults", "network_bridge"]).and_then(Tree::as_text);
-    nic.insert("bridge".into(), json!(bridge.unwrap_or_else(|| "vmbr0".to_owned())));
+    nic.set(Nic::bridge, json!(bridge.unwrap_or_else(|| "vmbr0".to_owned())));
     let fits = |text: &str| text == "dhcp" || output::is_address(text) || output::with_prefix(text);
     let mut ip = own.text_if("ip", fits).unwrap_or_else(|| "dhcp".to_owned());
     let defaults = context.values.get("network_defaults");
@@ -136,19 +140,19 @@ fn network(import: &mut Import<'_>, context: &Context<'_>, own: &Tree) -> Json {
     }
     if ip.contains('/') {
         let gateway = defaults.and_then(|defaults| defaults.text_if("gateway", output::is_address));
-        nic.put("gateway", gateway);
+        nic.put(Nic::gateway, gateway);
     }
-    nic.insert("ip".into(), json!(ip));
+    nic.set(Nic::ip, json!(ip));
     json!([nic])
 }
 
 /// Keys and a password; who logs in with them is said apart.
 fn credentials(import: &mut Import<'_>, values: &Tree, secret: &str, written: &mut Object) {
     let Some(found) = values.get("user_credentials") else { return };
-    written.put_full("sshKeys", json!(guest::keys(found, "ssh_public_keys")));
+    written.put_full(CloudInit::ssh_keys, json!(guest::keys(found, "ssh_public_keys")));
     if let Some(password) = found.text("password") {
         let reference = import.secret(secret, &password);
-        written.insert("password".into(), reference);
+        written.set(CloudInit::password, reference);
     }
 }
 
@@ -166,24 +170,27 @@ fn machine(
     {
         match context.around.template(import, &source) {
             Some(known) => {
-                guest.insert("template".into(), json!(known));
+                guest.set(Vm::template, json!(known));
             }
             None => import.note(Some(&template.place), guest::unknown_template(node, &source)),
         }
     }
     if let Some(profile) = profile {
-        guest.put("cores", profile.int_in("cores", 1..=1024));
-        guest.put("memory", profile.int_in("memory", 16..=i64::from(u32::MAX)));
-        guest.put("disks", output::size(profile, "disk_size").map(|size| json!({"scsi0": {"size": size}})));
+        guest.put(Hardware::cores, profile.int_in("cores", 1..=1024));
+        guest.put(Hardware::memory, profile.int_in("memory", 16..=i64::from(u32::MAX)));
+        guest.put(
+            Hardware::disks,
+            output::size(profile, "disk_size").map(|size| json!({"scsi0": only(Disk::size, size)})),
+        );
     }
-    guest.insert("network".into(), network(import, context, own));
+    guest.set(Hardware::network, network(import, context, own));
     let mut cloud_init = Object::new();
     if let Some(user) = context.values.get("user_profile") {
-        cloud_init.put("user", user.text("username"));
-        cloud_init.put("upgrade", user.bool("package_upgrade"));
+        cloud_init.put(CloudInit::user, user.text("username"));
+        cloud_init.put(CloudInit::upgrade, user.bool("package_upgrade"));
     }
     credentials(import, context.values, "user_password", &mut cloud_init);
-    guest.put_full("cloudInit", Json::Object(cloud_init));
+    guest.put_full(Vm::cloud_init, Json::Object(cloud_init));
     Some("vms")
 }
 
@@ -203,13 +210,13 @@ fn container(
         );
         return None;
     };
-    guest.insert("image".into(), json!(image));
+    guest.set(Container::image, json!(image));
     if let Some(profile) = profile {
-        guest.put("cores", profile.int_in("cores", 1..=8192));
-        guest.put("memory", profile.int_in("memory", 16..=i64::from(u32::MAX)));
-        guest.put("disk", output::size(profile, "rootfs_size").map(|size| json!({"size": size})));
+        guest.put(Container::cores, profile.int_in("cores", 1..=8192));
+        guest.put(Container::memory, profile.int_in("memory", 16..=i64::from(u32::MAX)));
+        guest.put(Container::disk, output::size(profile, "rootfs_size").map(|size| only(RootFs::size, size)));
     }
-    guest.insert("network".into(), network(import, context, own));
+    guest.set(Container::network, network(import, context, own));
     credentials(import, context.values, "user_password", guest);
     Some("containers")
 }

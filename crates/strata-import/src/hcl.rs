@@ -89,8 +89,7 @@ pub(super) fn parse(file: &str, text: &str) -> Result<(Vec<Attribute>, Vec<Block
         };
         let (line, column) = (error.location().line(), error.location().column());
         // OpenTofu lets the later one win, where this parser gives up: the later key gets another name.
-        let renamed =
-            error.message().contains("redefined object key").then(|| rename(&text, line, column, number));
+        let renamed = is_key_again(&error).then(|| rename(&text, line, column, number));
         match renamed.flatten().filter(|_| number < MAX_AGAIN) {
             Some(other) => text = other.into(),
             None => {
@@ -100,6 +99,11 @@ pub(super) fn parse(file: &str, text: &str) -> Result<(Vec<Attribute>, Vec<Block
         }
     }
     Err((Place::new(file, 1), "too many keys are given twice".to_owned()))
+}
+
+/// Whether the parser stopped at a key that its object has already. It has no kinds of errors, only words, which a test holds.
+fn is_key_again(error: &hcl_edit::parser::Error) -> bool {
+    error.message().contains("redefined object key")
 }
 
 /// Gives the key that stands last before a place another name. Lines stay lines.

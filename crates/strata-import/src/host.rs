@@ -1,6 +1,12 @@
 //! Layer 0 as the bpg/proxmox provider describes it: users and roles, networks, mappings, storages, settings of hosts.
 
+use crate::output::only;
+use crate::records::{
+    AclEntry, Alias, DatacenterFirewall, DnsSettings, GuestPool, HostInterface, Hypervisor,
+    HypervisorProxmox, IpSet, MappedDevice, Mapping, Metadata, SecurityGroup, Storage, Token, User,
+};
 use std::collections::BTreeMap;
+use strata_yaml::Key;
 
 use serde_json::{Value as Json, json};
 
@@ -66,9 +72,9 @@ impl<'s> Hosts<'s> {
         Self { sections: BTreeMap::new(), secret }
     }
 
-    fn section(&mut self, node: Option<String>, section: &str) -> Option<&mut Object> {
+    fn section(&mut self, node: Option<String>, section: Key) -> Option<&mut Object> {
         let document = self.sections.entry(node).or_default();
-        document.entry(section).or_insert_with(|| json!({})).as_object_mut()
+        document.entry(section.name()).or_insert_with(|| json!({})).as_object_mut()
     }
 
     fn password(&mut self, of: &str, password: &str) -> Json {
@@ -76,7 +82,7 @@ impl<'s> Hosts<'s> {
     }
 
     fn firewall(&mut self) -> Option<&mut Object> {
-        self.section(None, "firewall")
+        self.section(None, Hypervisor::firewall)
     }
 
     /// What is said of each node, the whole first. With one node everything is said in one place.
@@ -102,11 +108,11 @@ impl<'s> Hosts<'s> {
 /// A document of `hypervisors/`.
 pub(crate) fn document(stack: &str, target: &str, node: Option<String>, mut sections: Object) -> Object {
     let mut proxmox = Object::new();
-    proxmox.insert("target".into(), json!(target));
-    proxmox.put("node", node);
+    proxmox.set(HypervisorProxmox::target, json!(target));
+    proxmox.put(HypervisorProxmox::node, node);
     let mut document = Object::new();
-    document.insert("metadata".into(), json!({"name": stack}));
-    document.insert("proxmox".into(), Json::Object(proxmox));
+    document.set(Hypervisor::metadata, only(Metadata::name, stack));
+    document.set(Hypervisor::proxmox, Json::Object(proxmox));
     for section in ORDER {
         document.extend(sections.remove_entry(section));
     }
@@ -162,42 +168,43 @@ fn one(hosts: &mut Hosts<'_>, kind: &str, body: &Tree) -> bool {
         "user" => user(hosts, body),
         "role" => {
             let Some(id) = body.text("role_id") else { return false };
-            put(hosts, None, "roles", &id, json!(body.texts("privileges")))
+            put(hosts, None, Hypervisor::roles, &id, json!(body.texts("privileges")))
         }
         "group" => {
             let Some(id) = body.text("group_id") else { return false };
             rights(hosts, body, "group", &id);
-            put(hosts, None, "groups", &id, Json::Object(commented(body)))
+            put(hosts, None, Hypervisor::groups, &id, Json::Object(commented(body)))
         }
         "user_token" => {
             let (Some(user), Some(token)) = (body.text("user_id"), body.text("token_name")) else {
                 return false;
             };
             let mut written = commented(body);
-            written.put("privilegeSeparation", body.bool("privileges_separation").filter(|apart| !apart));
-            written.put("expire", expiration(body));
-            put(hosts, None, "tokens", &format!("{user}!{token}"), Json::Object(written))
+            written
+                .put(Token::privilege_separation, body.bool("privileges_separation").filter(|apart| !apart));
+            written.put(Token::expire, expiration(body));
+            put(hosts, None, Hypervisor::tokens, &format!("{user}!{token}"), Json::Object(written))
         }
         "acl" => acl(hosts, body),
         "pool" => {
             // The second is what the Telmate/proxmox provider calls it.
             let Some(id) = body.text("pool_id").or_else(|| body.text("poolid")) else { return false };
-            put(hosts, None, "pools", &id, Json::Object(commented(body)))
+            put(hosts, None, Hypervisor::pools, &id, Json::Object(commented(body)))
         }
         "hardware_mapping_pci" => mapping(hosts, body, "pci"),
         "hardware_mapping_usb" => mapping(hosts, body, "usb"),
         "dns" => {
             let node = body.text("node_name");
             let mut dns = Object::new();
-            dns.put_full("servers", json!(body.texts_if("servers", output::is_address)));
-            dns.put("searchDomain", body.text("domain"));
+            dns.put_full(DnsSettings::servers, json!(body.texts_if("servers", output::is_address)));
+            dns.put(DnsSettings::search_domain, body.text("domain"));
             let document = hosts.sections.entry(node).or_default();
-            document.insert("dns".into(), Json::Object(dns));
+            document.set(Hypervisor::dns, Json::Object(dns));
             true
         }
         "time" => {
             let (node, Some(zone)) = (body.text("node_name"), body.text("time_zone")) else { return false };
-            hosts.sections.entry(node).or_default().insert("timezone".into(), json!(zone));
+            hosts.sections.entry(node).or_default().set(Hypervisor::timezone, json!(zone));
             true
         }
         kind if kind.contains("firewall") => firewall(hosts, kind, body),
@@ -214,7 +221,7 @@ fn comment(body: &Tree) -> Option<String> {
 
 fn commented(body: &Tree) -> Object {
     let mut written = Object::new();
-    written.put("comment", comment(body));
+    written.put(GuestPool::comment, comment(body));
     written
 }
 
@@ -232,20 +239,20 @@ fn firewall(hosts: &mut Hosts<'_>, kind: &str, body: &Tree) -> bool {
     let (section, value) = match kind {
         "cluster_firewall" => {
             let Some(firewall) = hosts.firewall() else { return false };
-            firewall.put("enabled", body.bool("enabled"));
-            firewall.put("policyIn", body.text_if("input_policy", is_policy));
-            firewall.put("policyOut", body.text_if("output_policy", is_policy));
+            firewall.put(DatacenterFirewall::enabled, body.bool("enabled"));
+            firewall.put(DatacenterFirewall::policy_in, body.text_if("input_policy", is_policy));
+            firewall.put(DatacenterFirewall::policy_out, body.text_if("output_policy", is_policy));
             return true;
         }
         "firewall_rules" => {
             let Some(firewall) = hosts.firewall() else { return false };
-            return firewall.insert("rules".into(), rules()).is_none();
+            return firewall.insert(DatacenterFirewall::rules.name().to_owned(), rules()).is_none();
         }
         "firewall_alias" => {
             let mut alias = commented(body);
             let Some(address) = body.text("cidr") else { return false };
-            alias.insert("address".into(), json!(address));
-            ("aliases", alias)
+            alias.set(Alias::address, json!(address));
+            (DatacenterFirewall::aliases, alias)
         }
         "firewall_ipset" => {
             let mut set = commented(body);
@@ -257,18 +264,18 @@ fn firewall(hosts: &mut Hosts<'_>, kind: &str, body: &Tree) -> bool {
                     Some(format!("{not}{}", address.text("name")?))
                 })
                 .collect();
-            set.insert("addresses".into(), json!(addresses));
-            ("ipSets", set)
+            set.set(IpSet::addresses, json!(addresses));
+            (DatacenterFirewall::ip_sets, set)
         }
         "cluster_firewall_security_group" => {
             let mut group = commented(body);
-            group.insert("rules".into(), rules());
-            ("groups", group)
+            group.set(SecurityGroup::rules, rules());
+            (DatacenterFirewall::groups, group)
         }
         _ => return false,
     };
     let (Some(own), Some(firewall)) = (body.text("name"), hosts.firewall()) else { return false };
-    let part = firewall.entry(section).or_insert_with(|| json!({}));
+    let part = firewall.entry(section.name()).or_insert_with(|| json!({}));
     part.as_object_mut().is_some_and(|part| part.insert(own, Json::Object(value)).is_none())
 }
 
@@ -276,29 +283,29 @@ fn is_policy(policy: &str) -> bool {
     ["ACCEPT", "DROP", "REJECT"].contains(&policy)
 }
 
-fn put(hosts: &mut Hosts<'_>, node: Option<String>, section: &str, key: &str, value: Json) -> bool {
+fn put(hosts: &mut Hosts<'_>, node: Option<String>, section: Key, own: &str, value: Json) -> bool {
     let Some(section) = hosts.section(node, section) else { return false };
-    if section.contains_key(key) {
+    if section.contains_key(own) {
         return false;
     }
-    section.insert(key.to_owned(), value);
+    section.insert(own.to_owned(), value);
     true
 }
 
 fn user(hosts: &mut Hosts<'_>, body: &Tree) -> bool {
     let Some(id) = body.text_if("user_id", |id| id.contains('@')) else { return false };
     let mut user = commented(body);
-    user.put_full("groups", json!(body.texts("groups")));
-    user.put("enabled", body.bool("enabled").filter(|enabled| !enabled));
-    user.put("expire", expiration(body));
-    user.put("email", body.text("email"));
-    user.put("firstName", body.text("first_name"));
-    user.put("lastName", body.text("last_name"));
+    user.put_full(User::groups, json!(body.texts("groups")));
+    user.put(User::enabled, body.bool("enabled").filter(|enabled| !enabled));
+    user.put(User::expire, expiration(body));
+    user.put(User::email, body.text("email"));
+    user.put(User::first_name, body.text("first_name"));
+    user.put(User::last_name, body.text("last_name"));
     if let Some(password) = body.text("password") {
-        user.insert("password".into(), hosts.password(&id, &password));
+        user.set(User::password, hosts.password(&id, &password));
     }
     rights(hosts, body, "user", &id);
-    put(hosts, None, "users", &id, Json::Object(user))
+    put(hosts, None, Hypervisor::users, &id, Json::Object(user))
 }
 
 /// Entries of the list of rights that are written beside whom they are for.
@@ -306,17 +313,18 @@ fn rights(hosts: &mut Hosts<'_>, body: &Tree, whose: &str, id: &str) {
     for entry in body.several("acl") {
         if let (Some(path), Some(role)) = (entry.text("path"), entry.text("role_id")) {
             let mut written = Object::new();
-            written.insert("path".into(), json!(path));
-            written.insert("role".into(), json!(role));
+            written.set(AclEntry::path, json!(path));
+            written.set(AclEntry::role, json!(role));
             written.insert(whose.into(), json!(id));
-            written.put("propagate", entry.bool("propagate").filter(|also| !also));
+            written.put(AclEntry::propagate, entry.bool("propagate").filter(|also| !also));
             add(hosts, written);
         }
     }
 }
 
 fn add(hosts: &mut Hosts<'_>, entry: Object) {
-    let list = hosts.sections.entry(None).or_default().entry("acl").or_insert_with(|| json!([]));
+    let list =
+        hosts.sections.entry(None).or_default().entry(Hypervisor::acl.name()).or_insert_with(|| json!([]));
     if let Some(list) = list.as_array_mut() {
         list.push(Json::Object(entry));
     }
@@ -325,12 +333,12 @@ fn add(hosts: &mut Hosts<'_>, entry: Object) {
 fn acl(hosts: &mut Hosts<'_>, body: &Tree) -> bool {
     let (Some(path), Some(role)) = (body.text("path"), body.text("role_id")) else { return false };
     let mut written = Object::new();
-    written.insert("path".into(), json!(path));
-    written.insert("role".into(), json!(role));
-    written.put("user", body.text("user_id"));
-    written.put("group", body.text("group_id"));
-    written.put("token", body.text("token_id"));
-    written.put("propagate", body.bool("propagate").filter(|also| !also));
+    written.set(AclEntry::path, json!(path));
+    written.set(AclEntry::role, json!(role));
+    written.put(AclEntry::user, body.text("user_id"));
+    written.put(AclEntry::group, body.text("group_id"));
+    written.put(AclEntry::token, body.text("token_id"));
+    written.put(AclEntry::propagate, body.bool("propagate").filter(|also| !also));
     let whom = ["user", "group", "token"].iter().any(|who| written.contains_key(*who));
     if whom {
         add(hosts, written);
@@ -342,50 +350,53 @@ fn interface(hosts: &mut Hosts<'_>, kind: &str, body: &Tree) -> bool {
     let Some(own) = body.text("name") else { return false };
     let mut written = Object::new();
     let kind = kind.trim_start_matches("network_linux_");
-    written.insert("type".into(), json!(kind));
-    written.put_full("ports", json!(if kind == "bond" { body.texts("slaves") } else { body.texts("ports") }));
+    written.set(HostInterface::kind, json!(kind));
+    written.put_full(
+        HostInterface::ports,
+        json!(if kind == "bond" { body.texts("slaves") } else { body.texts("ports") }),
+    );
     if kind == "vlan" {
         // `vmbr0.50` says both.
         let (device, tag) = own
             .rsplit_once('.')
             .map_or((None, None), |(device, tag)| (Some(device.to_owned()), tag.parse::<i64>().ok()));
-        written.put("device", body.text("interface").or(device));
-        written.put("tag", body.int_in("vlan", 1..=4094).or(tag));
+        written.put(HostInterface::device, body.text("interface").or(device));
+        written.put(HostInterface::tag, body.int_in("vlan", 1..=4094).or(tag));
     }
-    for (key, there) in [("address", "address"), ("address6", "address6")] {
+    for (key, there) in [(HostInterface::address, "address"), (HostInterface::address6, "address6")] {
         written.put(key, body.text_if(there, output::with_prefix));
     }
-    for (key, there) in [("gateway", "gateway"), ("gateway6", "gateway6")] {
+    for (key, there) in [(HostInterface::gateway, "gateway"), (HostInterface::gateway6, "gateway6")] {
         written.put(key, body.text_if(there, output::is_address));
     }
-    written.put("vlanAware", body.bool("vlan_aware").filter(|aware| *aware));
+    written.put(HostInterface::vlan_aware, body.bool("vlan_aware").filter(|aware| *aware));
     if kind == "bond" {
-        written.put("mode", body.text("bond_mode"));
+        written.put(HostInterface::mode, body.text("bond_mode"));
     }
-    written.put("mtu", body.int_in("mtu", 576..=65_520));
-    written.put("autostart", body.bool("autostart").filter(|start| !start));
-    written.put("comment", comment(body));
-    put(hosts, body.text("node_name"), "network", &own, Json::Object(written))
+    written.put(HostInterface::mtu, body.int_in("mtu", 576..=65_520));
+    written.put(HostInterface::autostart, body.bool("autostart").filter(|start| !start));
+    written.put(HostInterface::comment, comment(body));
+    put(hosts, body.text("node_name"), Hypervisor::network, &own, Json::Object(written))
 }
 
 fn mapping(hosts: &mut Hosts<'_>, body: &Tree, bus: &str) -> bool {
     let Some(own) = body.text("name") else { return false };
     let mut written = commented(body);
-    written.put("mediated", body.bool("mediated_devices").filter(|mediated| *mediated));
+    written.put(Mapping::mediated, body.bool("mediated_devices").filter(|mediated| *mediated));
     let mut devices = Vec::new();
     for device in body.several("map") {
         let Some(node) = device.text("node") else { continue };
         let mut one = Object::new();
-        one.insert("node".into(), json!(node));
-        one.put("path", device.text("path"));
-        one.put("id", device.text("id"));
-        one.put("subsystemId", device.text("subsystem_id"));
-        one.put("iommuGroup", device.int_in("iommu_group", 0..=65_535));
+        one.set(MappedDevice::node, json!(node));
+        one.put(MappedDevice::path, device.text("path"));
+        one.put(MappedDevice::id, device.text("id"));
+        one.put(MappedDevice::subsystem_id, device.text("subsystem_id"));
+        one.put(MappedDevice::iommu_group, device.int_in("iommu_group", 0..=65_535));
         devices.push(Json::Object(one));
     }
-    written.put_full("devices", Json::Array(devices));
+    written.put_full(Mapping::devices, Json::Array(devices));
     let document = hosts.sections.entry(None).or_default();
-    let mappings = document.entry("mappings").or_insert_with(|| json!({}));
+    let mappings = document.entry(Hypervisor::mappings.name()).or_insert_with(|| json!({}));
     let Some(bus) =
         mappings.as_object_mut().and_then(|map| map.entry(bus).or_insert_with(|| json!({})).as_object_mut())
     else {
@@ -402,31 +413,32 @@ fn storage(hosts: &mut Hosts<'_>, kind: &str, body: &Tree) -> bool {
     let known = ["dir", "lvm", "lvmthin", "zfspool", "btrfs", "nfs", "cifs", "pbs"];
     let (Some(id), true) = (body.text("id"), known.contains(&kind)) else { return false };
     let mut written = Object::new();
-    written.insert("type".into(), json!(kind));
-    written.put_full("content", json!(body.texts("content")));
-    written.put_full("nodes", json!(body.texts("nodes")));
+    written.set(Storage::kind, json!(kind));
+    written.put_full(Storage::content, json!(body.texts("content")));
+    written.put_full(Storage::nodes, json!(body.texts("nodes")));
     // Storages on a network are shared without a word.
     let is_local = ["dir", "lvm", "lvmthin", "zfspool", "btrfs"].contains(&kind);
-    written.put("shared", body.bool("shared").filter(|shared| *shared && is_local));
-    written.put("enabled", body.bool("disable").filter(|disabled| *disabled).map(|disabled| !disabled));
-    written.put("sparse", body.bool("thin_provision").filter(|sparse| *sparse));
+    written.put(Storage::shared, body.bool("shared").filter(|shared| *shared && is_local));
+    written
+        .put(Storage::enabled, body.bool("disable").filter(|disabled| *disabled).map(|disabled| !disabled));
+    written.put(Storage::sparse, body.bool("thin_provision").filter(|sparse| *sparse));
     for (key, there) in [
-        ("path", "path"),
-        ("server", "server"),
-        ("export", "export"),
-        ("share", "share"),
-        ("datastore", "datastore"),
-        ("namespace", "namespace"),
-        ("fingerprint", "fingerprint"),
-        ("username", "username"),
-        ("volumeGroup", "volume_group"),
-        ("thinPool", "thin_pool"),
-        ("pool", "zfs_pool"),
+        (Storage::path, "path"),
+        (Storage::server, "server"),
+        (Storage::export, "export"),
+        (Storage::share, "share"),
+        (Storage::datastore, "datastore"),
+        (Storage::namespace, "namespace"),
+        (Storage::fingerprint, "fingerprint"),
+        (Storage::username, "username"),
+        (Storage::volume_group, "volume_group"),
+        (Storage::thin_pool, "thin_pool"),
+        (Storage::pool, "zfs_pool"),
     ] {
         written.put(key, body.text(there));
     }
     if let Some(password) = body.text("password") {
-        written.insert("password".into(), hosts.password(&id, &password));
+        written.set(Storage::password, hosts.password(&id, &password));
     }
-    put(hosts, None, "storages", &id, Json::Object(written))
+    put(hosts, None, Hypervisor::storages, &id, Json::Object(written))
 }

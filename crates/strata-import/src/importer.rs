@@ -3,20 +3,43 @@
 use crate::context::Import;
 use crate::{clusters, environments, flat, kept, roots, talconfig, topf};
 
-/// One family: looks for its files, writes documents of the new repository, and notes what it leaves out.
-pub(crate) type Importer = fn(&mut Import<'_>);
+/// One family of repositories.
+pub(crate) trait Importer {
+    /// Looks for the files of the family, adds what they say to the [`Model`](crate::model::Model), and notes what is left out.
+    fn import(&self, import: &mut Import<'_>);
+}
 
-pub(crate) const IMPORTERS: [Importer; 7] = [
-    // The cluster-template family: `cluster.yaml` with `nodes.yaml`, or `cluster.toml`.
-    flat::import,
-    // Files that SOPS encrypted, which stay as they are.
-    kept::keep,
-    // One `cluster.yaml` for each cluster.
-    clusters::import,
-    // Templates, VMs and containers by environment.
-    environments::import,
-    // OpenTofu and Terraform: layers, stacks, and any code with a provider of Proxmox.
-    roots::import,
-    talconfig::import,
-    topf::import,
-];
+/// Declares the families: what each is, and the function that reads it.
+macro_rules! families {
+    ($( $(#[doc = $doc:literal])* $name:ident => $import:path; )*) => {
+        $(
+            $(#[doc = $doc])*
+            struct $name;
+
+            impl Importer for $name {
+                fn import(&self, import: &mut Import<'_>) {
+                    $import(import);
+                }
+            }
+        )*
+
+        pub(crate) const IMPORTERS: &[&dyn Importer] = &[$(&$name),*];
+    };
+}
+
+families! {
+    /// The cluster-template family: `cluster.yaml` with `nodes.yaml`, or `cluster.toml`.
+    ClusterTemplate => flat::import;
+    /// Files that SOPS encrypted, which stay as they are.
+    EncryptedFiles => kept::keep;
+    /// One `cluster.yaml` for each cluster.
+    Clusters => clusters::import;
+    /// Templates, VMs and containers by environment.
+    Environments => environments::import;
+    /// OpenTofu and Terraform: layers, stacks, and any code with a provider of Proxmox.
+    Tofu => roots::import;
+    /// talhelper: `talconfig.yaml`.
+    Talhelper => talconfig::import;
+    /// topf: `topf.yaml`.
+    Topf => topf::import;
+}

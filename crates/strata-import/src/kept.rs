@@ -44,7 +44,7 @@ pub(super) fn keep(import: &mut Import<'_>) {
             .kept_names
             .extend(tree.entries().iter().map(|(key, _)| key.clone()).filter(|key| key != "sops"));
         import.imported.files.insert(path.clone(), text);
-        import.secret_files.push(path);
+        import.model.secret_files.push(path);
     }
 }
 

@@ -1,5 +1,10 @@
 //! Layered Terraform: a platform that is a Talos cluster, by the call of a module `talos_cluster`.
 
+use crate::output::only;
+use crate::records::{
+    Cluster, ClusterNetwork, ClusterNode, ClusterProxmox, ClusterSpec, ClusterVm, Cpu, Flux, Hardware,
+    Metadata, NodeSettings, Pool, ProxmoxTarget, Resources, Schematic, Talos, Target, Topology,
+};
 use serde_json::{Value as Json, json};
 
 use super::eval::Frame;
@@ -58,23 +63,23 @@ pub(super) fn import(import: &mut Import<'_>, root: &Root<'_>, values: &Tree) {
     if let Some(gateway) = gateway.as_deref().filter(|gateway| gateway.contains('.')) {
         // The length of the prefix is nowhere written down there.
         let prefix: Vec<&str> = gateway.split('.').take(3).collect();
-        network.insert("cidr".into(), json!(format!("{}.0/24", prefix.join("."))));
-        network.insert("gateway".into(), json!(gateway));
+        network.set(ClusterNetwork::cidr, json!(format!("{}.0/24", prefix.join("."))));
+        network.set(ClusterNetwork::gateway, json!(gateway));
         import.note(Some(&place), "the length of the network's prefix is not written down: /24 was assumed");
     }
     let servers: Vec<String> = said
         .get("network_dns_servers", "dns_servers")
         .map(|list| list.items().iter().filter_map(|item| item.as_text_if(output::is_address)).collect())
         .unwrap_or_default();
-    network.put_full("nameservers", json!(servers));
+    network.put_full(ClusterNetwork::nameservers, json!(servers));
     let vip =
         said.get("cluster_vip", "talos_cluster_vip").and_then(|tree| tree.as_text_if(output::is_address));
-    match (&vip, network.contains_key("cidr")) {
+    match (&vip, network.contains_key(ClusterNetwork::cidr.name())) {
         (Some(vip), true) => {
-            network.insert("vip".into(), json!(vip));
+            network.set(ClusterNetwork::vip, json!(vip));
         }
         (Some(vip), false) => {
-            cluster.insert("endpoint".into(), json!(format!("https://{vip}:6443")));
+            cluster.set(ClusterSpec::endpoint, json!(format!("https://{vip}:6443")));
         }
         _ => {}
     }
@@ -88,64 +93,68 @@ pub(super) fn import(import: &mut Import<'_>, root: &Root<'_>, values: &Tree) {
     let count = asked.unwrap_or(nodes.len() as i64).max(1);
     let addresses: Vec<&str> = nodes.iter().map(|(_, ip, _)| ip.as_str()).collect();
     let mut pool = Object::new();
-    pool.insert("count".into(), json!(count));
-    pool.insert("resources".into(), json!({"cores": 4, "memory": 8192, "disk": 20}));
+    pool.set(Pool::count, json!(count));
+    let mut sizes = Object::new();
+    for (key, size) in [(Resources::cores, 4), (Resources::memory, 8192), (Resources::disk, 20)] {
+        sizes.set(key, json!(size));
+    }
+    pool.set(NodeSettings::resources, Json::Object(sizes));
     let has_addresses = gateway.is_some() && addresses.len() as i64 >= count;
     if has_addresses {
-        pool.insert("addresses".into(), json!(addresses));
+        pool.set(Pool::addresses, json!(addresses));
     }
     // Stand-ins lie in no network.
-    if network.contains_key("cidr") && has_addresses {
-        cluster.insert("network".into(), Json::Object(network));
-    } else if network.contains_key("cidr") {
+    if network.contains_key(ClusterNetwork::cidr.name()) && has_addresses {
+        cluster.set(ClusterSpec::network, Json::Object(network));
+    } else if network.contains_key(ClusterNetwork::cidr.name()) {
         import.note(
             Some(&place),
             "the network was left out with its gateway and name servers: no file says the addresses in it",
         );
         if let Some(vip) = &vip {
-            cluster.insert("endpoint".into(), json!(format!("https://{vip}:6443")));
+            cluster.set(ClusterSpec::endpoint, json!(format!("https://{vip}:6443")));
         }
     }
     let mut topology = Object::new();
-    topology.insert("controlPlane".into(), Json::Object(pool));
+    topology.set(Topology::control_plane, Json::Object(pool));
     if count % 2 == 0 {
-        topology.insert("allowEven".into(), json!(true));
+        topology.set(Topology::allow_even, json!(true));
         import
             .note(Some(&place), format!("{count} control planes have no better majority than {}", count - 1));
     }
-    cluster.insert("topology".into(), Json::Object(topology));
+    cluster.set(ClusterSpec::topology, Json::Object(topology));
     let mut written = Object::new();
     for index in 0..usize::try_from(count).unwrap_or(0) {
         let own = format!("{stack}-cp-{}", index + 1);
         let mut node = Object::new();
-        node.put("mac", nodes.get(index).and_then(|(_, _, mac)| mac.clone()));
+        node.put(ClusterNode::mac, nodes.get(index).and_then(|(_, _, mac)| mac.clone()));
         if !has_addresses {
             let address = nodes.get(index).map(|(_, ip, _)| ip.clone()).unwrap_or_else(|| {
                 let address = machines::stand_in(import);
                 import.note(Some(&place), machines::no_address(&own));
                 address
             });
-            node.insert("address".into(), json!(address));
+            node.set(ClusterNode::address, json!(address));
         }
         written.insert(own, Json::Object(node));
     }
     written.retain(|_, node| node.as_object().is_some_and(|node| !node.is_empty()));
-    cluster.put_full("nodes", Json::Object(written));
+    cluster.put_full(ClusterSpec::nodes, Json::Object(written));
     let mut document = Object::new();
     let mut metadata = Object::new();
-    metadata.insert("name".into(), json!(stack));
+    metadata.set(Metadata::name, json!(stack));
     let environment = said.get("cluster_env", "environment").and_then(Tree::as_text);
-    metadata.put("environment", environment.map(|text| name(&text)));
-    document.insert("metadata".into(), Json::Object(metadata));
+    metadata.put(Metadata::environment, environment.map(|text| name(&text)));
+    document.set(Cluster::metadata, Json::Object(metadata));
     // The name that is in the certificates.
     if let Some(own) = said.get("cluster_name", "cluster_name").and_then(Tree::as_text)
-        && let Some(Json::Object(talos)) = cluster.get_mut("talos")
+        && let Some(Json::Object(talos)) = cluster.get_mut(ClusterSpec::talos.name())
     {
-        talos.insert("clusterName".into(), json!(own));
+        talos.set(Talos::cluster_name, json!(own));
     }
-    document.insert("cluster".into(), Json::Object(cluster));
-    document.insert("proxmox".into(), placement(import, root, &said, &stack, count));
-    document.put("gitops", gitops(import, root));
+    document.set(Cluster::cluster, Json::Object(cluster));
+    document.set(Cluster::proxmox, placement(import, root, &said, &stack, count));
+    document.put(Cluster::gitops, gitops(import, root));
     secrets(import, values);
     others(import, root, block);
     import.watch(
@@ -172,14 +181,14 @@ fn talos(import: &mut Import<'_>, said: &Said<'_>, place: &Place, cluster: &mut 
         said.get("cluster_talos_version", "talos_version").or_else(|| said.arguments.get("nodes_iso_file"));
     import.check_versions(version.as_deref().zip(at), None);
     let mut talos = Object::new();
-    talos.insert("version".into(), json!(version.map_or_else(|| "v1.12.0".to_owned(), with_v)));
+    talos.set(Talos::version, json!(version.map_or_else(|| "v1.12.0".to_owned(), with_v)));
     if let Some(image) = said.arguments.get("nodes_iso_file") {
         let found = image
             .peek()
             .and_then(|url| url.split('/').find(|part| output::is_schematic(part)).map(str::to_owned));
         if let Some(id) = found {
             image.take_all();
-            talos.insert("factorySchematic".into(), json!(id));
+            talos.set(Talos::factory_schematic, json!(id));
         }
     }
     let extensions: Vec<String> = said
@@ -191,11 +200,11 @@ fn talos(import: &mut Import<'_>, said: &Said<'_>, place: &Place, cluster: &mut 
     };
     if !extensions.is_empty() {
         let all: Vec<String> = extensions.iter().map(full).collect();
-        talos.insert("schematic".into(), json!({"extensions": all}));
-        talos.remove("factorySchematic");
+        talos.set(Talos::schematic, only(Schematic::extensions, all));
+        talos.remove(Talos::factory_schematic.name());
     }
     said.arguments.take_keys(&["source", "version", "depends_on", "providers"]);
-    cluster.insert("talos".into(), Json::Object(talos));
+    cluster.set(ClusterSpec::talos, Json::Object(talos));
 }
 
 /// Index, address and hardware address, in the order of the indices.
@@ -252,15 +261,18 @@ fn placement(import: &mut Import<'_>, root: &Root<'_>, said: &Said<'_>, stack: &
         None if has_provider => roots::target(import, root).0,
         None => import.some_target(&Place::new(&root.folder, 1), "`proxmox_url`").0,
     };
-    proxmox.insert("target".into(), json!(target));
+    proxmox.set(ClusterProxmox::target, json!(target));
     let node = said
         .get("nodes_pve_node", "target_node")
         .or_else(|| said.arguments.get("target_node"))
         .and_then(Tree::as_text);
-    proxmox.insert("node".into(), json!(node.unwrap_or_else(|| "pve".to_owned())));
+    proxmox.set(ClusterProxmox::node, json!(node.unwrap_or_else(|| "pve".to_owned())));
     let said_id = said.get("nodes_vm_start_id", "vm_start_id");
     let id = said_id.and_then(|tree| tree.as_int_in(100..=999_999_999)).unwrap_or(800);
-    let endpoint = import.targets[&target]["proxmox"]["endpoint"].as_str().unwrap_or_default().to_owned();
+    let endpoint = import.model.targets[&target][Target::proxmox.name()][ProxmoxTarget::endpoint.name()]
+        .as_str()
+        .unwrap_or_default()
+        .to_owned();
     let other = (id..id + count).find_map(|id| import.taken.get(&(endpoint.clone(), id)).cloned());
     let id = match other {
         // A number of an example takes no machine's away.
@@ -281,10 +293,10 @@ fn placement(import: &mut Import<'_>, root: &Root<'_>, said: &Said<'_>, stack: &
             .or_insert_with(|| format!("{stack}-cp-{}", number - id + 1));
     }
     let mut vm = Object::new();
-    vm.insert("idBase".into(), json!(id));
-    vm.insert("cpu".into(), json!({"type": "x86-64-v2-AES"}));
-    vm.insert("scsiController".into(), json!("virtio-scsi-pci"));
-    proxmox.insert("vm".into(), Json::Object(vm));
+    vm.set(ClusterVm::id_base, json!(id));
+    vm.set(Hardware::cpu, only(Cpu::kind, "x86-64-v2-AES"));
+    vm.set(Hardware::scsi_controller, json!("virtio-scsi-pci"));
+    proxmox.set(ClusterProxmox::vm, Json::Object(vm));
     Json::Object(proxmox)
 }
 
@@ -306,7 +318,10 @@ fn gitops(import: &mut Import<'_>, root: &Root<'_>) -> Option<Json> {
         "Flux is written down and not enabled: check `gitops.flux`, then set `enabled`",
     );
     let path = path.unwrap_or_else(|| "clusters".to_owned());
-    Some(json!({"enabled": false, "flux": {"repository": url, "path": path}}))
+    let mut flux = Object::new();
+    flux.set(Flux::repository, json!(url));
+    flux.set(Flux::path, json!(path));
+    Some(output::gitops_off(flux))
 }
 
 /// Secrets that lie in the clear beside the rest.

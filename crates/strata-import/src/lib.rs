@@ -40,13 +40,14 @@ mod importer;
 mod kept;
 mod layered;
 mod merge;
+mod model;
 mod module;
 mod output;
 mod parse;
 mod provider_talos;
+mod records;
 mod roots;
-mod settle;
-mod sparing;
+mod short_form;
 mod stacks;
 mod talconfig;
 mod talos;
@@ -54,6 +55,7 @@ mod telmate;
 mod topf;
 mod tree;
 mod unused;
+mod validation;
 
 use std::collections::BTreeMap;
 
@@ -97,8 +99,8 @@ pub type OpenVault<'w> = &'w dyn Fn(&str, &[u8]) -> Result<Vec<u8>, String>;
 /// Reads a folder. `repository` is the id of the new repository.
 pub fn import<'w>(world: &'w dyn World, repository: &str, open: Option<OpenVault<'w>>) -> Imported {
     let mut import = Import::new(world, open);
-    for importer in &IMPORTERS {
-        importer(&mut import);
+    for importer in IMPORTERS {
+        importer.import(&mut import);
     }
     merge::merge(&mut import);
     let problems = import.library.problems.take();
@@ -114,8 +116,8 @@ pub fn import<'w>(world: &'w dyn World, repository: &str, open: Option<OpenVault
     unused::report(&mut import);
     import.unread();
     import.settings(repository);
-    sparing::spare(&mut import);
-    settle::settle(&mut import);
+    short_form::shorten(&mut import);
+    validation::leave_out_refused(&mut import);
     let mut imported = import.imported;
     imported.notes.sort_by(|one, other| one.place.cmp(&other.place));
     imported.notes = together(imported.notes);

@@ -1,34 +1,51 @@
 //! Two descriptions of the same machines become one: OpenTofu makes the VMs, and talhelper or topf the cluster on them.
 
+use crate::output::only;
+use crate::records::{
+    Agent, CloudInit, Cluster, ClusterNetwork, ClusterNode, ClusterProxmox, ClusterSpec, ClusterVm, Cpu,
+    Disk, Guest, Hardware, Nic, NodeSettings, Stack, StackProxmox, StorageDefaults, Talos, Tpm, Vm,
+};
 use serde_json::{Value as Json, json};
+use strata_yaml::Key;
 
 use super::Import;
 use super::output::{Object, Put};
 
 /// What all machines of a cluster have in common.
-const COMMON: [&str; 22] = [
-    "notes",
-    "protect",
-    "protection",
-    "timeouts",
-    "options",
-    "hotplug",
-    "bootOrder",
-    "cpu",
-    "balloon",
-    "bios",
-    "machine",
-    "efi",
-    "tpm",
-    "scsiController",
-    "agent",
-    "osType",
-    "vga",
-    "serial",
-    "tags",
-    "onboot",
-    "tablet",
-    "pool",
+const COMMON: [Key; 22] = [
+    ClusterVm::notes,
+    ClusterVm::protect,
+    ClusterVm::protection,
+    ClusterVm::timeouts,
+    ClusterVm::options,
+    Hardware::hotplug,
+    Hardware::boot_order,
+    Hardware::cpu,
+    Hardware::balloon,
+    Hardware::bios,
+    Hardware::machine,
+    Hardware::efi,
+    Hardware::tpm,
+    Hardware::scsi_controller,
+    Hardware::agent,
+    Hardware::os_type,
+    Hardware::vga,
+    Hardware::serial,
+    ClusterVm::tags,
+    ClusterVm::onboot,
+    Hardware::tablet,
+    ClusterVm::pool,
+];
+
+/// What each machine of a cluster has for itself: the key of the node, and of the VM.
+const OF_EACH: [(Key, Key); 7] = [
+    (ClusterNode::vm_id, Guest::vm_id),
+    (NodeSettings::cores, Hardware::cores),
+    (NodeSettings::sockets, Hardware::sockets),
+    (NodeSettings::memory, Hardware::memory),
+    (NodeSettings::startup, Guest::startup),
+    (NodeSettings::pci, Hardware::pci),
+    (NodeSettings::usb, Hardware::usb),
 ];
 
 /// A machine of a stack.
@@ -41,18 +58,19 @@ struct Machine {
 
 pub(super) fn merge(import: &mut Import<'_>) {
     let clusters: Vec<String> =
-        import.documents.keys().filter(|path| path.starts_with("clusters/")).cloned().collect();
+        import.model.documents.keys().filter(|path| path.starts_with("clusters/")).cloned().collect();
     for path in clusters {
-        let Some((document, place)) = import.documents.get(&path) else { continue };
+        let Some((document, place)) = import.model.documents.get(&path) else { continue };
         let place = place.clone();
-        let Some(nodes) =
-            document["cluster"]["nodes"].as_object().filter(|_| document.get("proxmox").is_none())
+        let Some(nodes) = document[Cluster::cluster.name()][ClusterSpec::nodes.name()]
+            .as_object()
+            .filter(|_| document.get(Cluster::proxmox.name()).is_none())
         else {
             continue;
         };
         let machines = machines(import);
         let linked = |own: &str| {
-            let (document, key) = import.links.get(&(path.clone(), own.to_owned()))?;
+            let (document, key) = import.model.links.get(&(path.clone(), own.to_owned()))?;
             machines.iter().find(|machine| machine.document == *document && machine.own == *key)
         };
         let found: Option<Vec<(String, &Machine)>> = nodes
@@ -64,11 +82,16 @@ pub(super) fn merge(import: &mut Import<'_>) {
         if found.iter().any(|(_, machine)| machine.target != target) {
             continue;
         }
-        let secure = document["cluster"]["talos"]["secureBoot"].as_bool().unwrap_or(false);
+        let secure = document[Cluster::cluster.name()][ClusterSpec::talos.name()][Talos::secure_boot.name()]
+            .as_bool()
+            .unwrap_or(false);
         let proxmox = placement(&found, &target, secure);
         let mut told: Vec<(String, String, String)> = Vec::new();
         for (own, machine) in &found {
-            let own = Joined { node: &nodes[own], network: &document["cluster"]["network"] };
+            let own = Joined {
+                node: &nodes[own],
+                network: &document[Cluster::cluster.name()][ClusterSpec::network.name()],
+            };
             let lost = lost(&machine.vm, &found[0].1.vm, &own);
             told.extend(lost.into_iter().map(|why| (machine.document.clone(), machine.own.clone(), why)));
         }
@@ -76,16 +99,18 @@ pub(super) fn merge(import: &mut Import<'_>) {
             found.iter().map(|(_, machine)| (machine.document.clone(), machine.own.clone())).collect();
         let changes: Vec<(String, Object)> =
             found.iter().map(|(own, machine)| (own.clone(), node(&machine.vm))).collect();
-        if let Some((Json::Object(document), _)) = import.documents.get_mut(&path) {
+        if let Some((Json::Object(document), _)) = import.model.documents.get_mut(&path) {
             for (own, fields) in changes {
-                if let Some(known) = document["cluster"]["nodes"][&own].as_object_mut() {
+                if let Some(known) =
+                    document[Cluster::cluster.name()][ClusterSpec::nodes.name()][&own].as_object_mut()
+                {
                     // What the configuration of Talos says of a machine wins.
                     let mut whole = fields;
                     whole.append(known);
                     *known = whole;
                 }
             }
-            document.insert("proxmox".into(), proxmox);
+            document.set(Cluster::proxmox, proxmox);
         }
         let mut from: Vec<&str> = moved.iter().map(|(document, _)| document.as_str()).collect();
         from.dedup();
@@ -94,7 +119,8 @@ pub(super) fn merge(import: &mut Import<'_>) {
             format!("its machines are those of `{}`: the two are one cluster now", from.join("`, `")),
         );
         for (document, own, why) in told {
-            let origin = import.origins.get(&(document, "vms".to_owned(), own.clone())).cloned();
+            let origin =
+                import.model.origins.get(&(document, Stack::vms.name().to_owned(), own.clone())).cloned();
             import.note(Some(&origin.unwrap_or_else(|| place.clone())), format!("of `{own}`, {why}"));
         }
         for (document, own) in moved {
@@ -105,13 +131,15 @@ pub(super) fn merge(import: &mut Import<'_>) {
 
 fn machines(import: &Import<'_>) -> Vec<Machine> {
     let mut found = Vec::new();
-    for (path, (document, _)) in import.documents.iter().filter(|(path, _)| path.starts_with("stacks/")) {
-        let target = document["proxmox"]["target"].as_str().unwrap_or_default();
-        let node = document["proxmox"]["node"].as_str();
-        for (own, vm) in document["vms"].as_object().into_iter().flatten() {
+    for (path, (document, _)) in import.model.documents.iter().filter(|(path, _)| path.starts_with("stacks/"))
+    {
+        let target =
+            document[Stack::proxmox.name()][StackProxmox::target.name()].as_str().unwrap_or_default();
+        let node = document[Stack::proxmox.name()][StackProxmox::node.name()].as_str();
+        for (own, vm) in document[Stack::vms.name()].as_object().into_iter().flatten() {
             let Some(mut vm) = vm.as_object().cloned() else { continue };
             if let Some(node) = node {
-                vm.entry("node").or_insert_with(|| json!(node));
+                vm.entry(Guest::node.name()).or_insert_with(|| json!(node));
             }
             found.push(Machine { document: path.clone(), own: own.clone(), vm, target: target.to_owned() });
         }
@@ -121,12 +149,14 @@ fn machines(import: &Import<'_>) -> Vec<Machine> {
 
 fn of_node<'m>(machines: &'m [Machine], own: &str, node: &Json) -> Option<&'m Machine> {
     let same_card = |machine: &&Machine| {
-        let mac = machine.vm.get("network").and_then(|network| network[0]["mac"].as_str());
-        mac.is_some() && mac == node["mac"].as_str()
+        let mac =
+            machine.vm.get(Hardware::network.name()).and_then(|network| network[0][Nic::mac.name()].as_str());
+        mac.is_some() && mac == node[ClusterNode::mac.name()].as_str()
     };
-    let address = node["address"].as_str();
+    let address = node[ClusterNode::address.name()].as_str();
     let same_address = |machine: &&Machine| {
-        let ip = machine.vm.get("network").and_then(|network| network[0]["ip"].as_str());
+        let ip =
+            machine.vm.get(Hardware::network.name()).and_then(|network| network[0][Nic::ip.name()].as_str());
         ip.and_then(|ip| ip.split('/').next()).is_some_and(|ip| Some(ip) == address)
     };
     machines
@@ -138,27 +168,30 @@ fn of_node<'m>(machines: &'m [Machine], own: &str, node: &Json) -> Option<&'m Ma
 
 /// The disk that the machine boots from.
 fn first_disk(vm: &Object) -> Option<(&String, &Json)> {
-    vm.get("disks")?.as_object()?.iter().find(|(_, disk)| disk.get("iso").is_none())
+    vm.get(Hardware::disks.name())?.as_object()?.iter().find(|(_, disk)| disk.get(Disk::iso.name()).is_none())
 }
 
 fn node(vm: &Object) -> Object {
     let mut node = Object::new();
-    for key in ["vmId", "cores", "sockets", "memory", "startup", "pci", "usb"] {
-        node.put(key, vm.get(key).cloned());
+    for (key, of_vm) in OF_EACH {
+        node.put(key, vm.get(of_vm.name()).cloned());
     }
-    node.put("hypervisor", vm.get("node").cloned());
-    node.put("mac", vm.get("network").and_then(|network| network[0].get("mac")).cloned());
+    node.put(NodeSettings::hypervisor, vm.get(Guest::node.name()).cloned());
+    node.put(
+        ClusterNode::mac,
+        vm.get(Hardware::network.name()).and_then(|network| network[0].get(Nic::mac.name())).cloned(),
+    );
     if let Some((slot, disk)) = first_disk(vm) {
-        node.put("disk", disk.get("size").cloned());
-        let others: Object = vm["disks"]
+        node.put(NodeSettings::disk, disk.get(Disk::size.name()).cloned());
+        let others: Object = vm[Hardware::disks.name()]
             .as_object()
             .into_iter()
             .flatten()
             // Strata puts the installer's CD in, and takes it out again.
-            .filter(|(other, disk)| *other != slot && disk.get("iso").is_none())
+            .filter(|(other, disk)| *other != slot && disk.get(Disk::iso.name()).is_none())
             .map(|(other, disk)| (other.clone(), disk.clone()))
             .collect();
-        node.put_full("disks", Json::Object(others));
+        node.put_full(NodeSettings::disks, Json::Object(others));
     }
     node
 }
@@ -173,12 +206,18 @@ struct Joined<'j> {
 fn lost(vm: &Object, first: &Object, joined: &Joined<'_>) -> Vec<String> {
     let mut lost = Vec::new();
     for (key, value) in vm {
+        let is = |known: Key| key == known.name();
         match key.as_str() {
-            "vmId" | "cores" | "sockets" | "memory" | "startup" | "pci" | "usb" | "node" | "name" => {}
-            "network" => cards(value, first.get("network"), joined, &mut lost),
-            "disks" => {
-                let isos =
-                    value.as_object().into_iter().flatten().filter(|(_, disk)| disk.get("iso").is_some());
+            _ if OF_EACH.iter().any(|(_, of_vm)| is(*of_vm)) || is(Guest::node) || is(Guest::name) => {}
+            _ if is(Hardware::network) => {
+                cards(value, first.get(Hardware::network.name()), joined, &mut lost)
+            }
+            _ if is(Hardware::disks) => {
+                let isos = value
+                    .as_object()
+                    .into_iter()
+                    .flatten()
+                    .filter(|(_, disk)| disk.get(Disk::iso.name()).is_some());
                 lost.extend(isos.map(|(slot, _)| {
                     format!("the CD in `{slot}` was left out: Strata puts the installer's in, and takes it out again")
                 }));
@@ -190,12 +229,17 @@ fn lost(vm: &Object, first: &Object, joined: &Joined<'_>) -> Vec<String> {
                 }
             }
             // The addresses come in the drive that Strata makes for Talos.
-            "cloudInit" => {
+            _ if is(Vm::cloud_init) => {
                 for (key, value) in value.as_object().into_iter().flatten() {
+                    let is = |known: Key| key == known.name();
                     let same = match key.as_str() {
-                        "nameservers" => joined.network.get("nameservers") == Some(value),
-                        "storage" => first_disk(vm).and_then(|(_, disk)| disk.get("storage")) == Some(value),
-                        "type" => value == "nocloud",
+                        _ if is(CloudInit::nameservers) => {
+                            joined.network.get(ClusterNetwork::nameservers.name()) == Some(value)
+                        }
+                        _ if is(CloudInit::storage) => {
+                            first_disk(vm).and_then(|(_, disk)| disk.get(Disk::storage.name())) == Some(value)
+                        }
+                        _ if is(CloudInit::kind) => value == "nocloud",
                         _ => false,
                     };
                     if !same {
@@ -205,15 +249,15 @@ fn lost(vm: &Object, first: &Object, joined: &Joined<'_>) -> Vec<String> {
                     }
                 }
             }
-            "bootOrder" if first.get("bootOrder") == Some(value) => {
+            _ if is(Hardware::boot_order) && first.get(key) == Some(value) => {
                 let slots = value.as_array().into_iter().flatten().filter_map(Json::as_str);
                 lost.extend(slots.filter(|slot| is_cd(vm, slot)).map(|slot| {
                     format!("`{slot}` in the order of booting is `ide2` now, where Strata puts the installer's CD in")
                 }));
             }
             // A machine of a cluster runs.
-            "started" if *value == json!(true) => {}
-            known if COMMON.contains(&known) => {
+            _ if is(Guest::started) && *value == json!(true) => {}
+            known if COMMON.iter().any(|common| is(*common)) => {
                 if first.get(known) != Some(value) {
                     lost.push(format!("`{known}` is another than the first machine's, which all have now"));
                 }
@@ -226,27 +270,29 @@ fn lost(vm: &Object, first: &Object, joined: &Joined<'_>) -> Vec<String> {
 
 /// Whether a slot to boot from is neither a disk nor a card.
 fn is_cd(vm: &Object, slot: &str) -> bool {
-    let disk = vm.get("disks").and_then(|disks| disks.get(slot));
-    disk.is_none_or(|disk| disk.get("iso").is_some()) && !slot.starts_with("net")
+    let disk = vm.get(Hardware::disks.name()).and_then(|disks| disks.get(slot));
+    disk.is_none_or(|disk| disk.get(Disk::iso.name()).is_some()) && !slot.starts_with("net")
 }
 
 /// What of a machine's cards the cluster does not say.
 fn cards(value: &Json, first: Option<&Json>, joined: &Joined<'_>, lost: &mut Vec<String>) {
     let list = |value: Option<&Json>| value.and_then(Json::as_array).cloned().unwrap_or_default();
     for (index, card) in list(Some(value)).iter().enumerate() {
-        let ip = card["ip"].as_str().unwrap_or("dhcp");
-        let own = joined.node["address"].as_str();
+        let ip = card[Nic::ip.name()].as_str().unwrap_or("dhcp");
+        let own = joined.node[ClusterNode::address.name()].as_str();
         let known = index == 0 && (ip == "dhcp" || ip.split('/').next() == own);
         if !known {
             lost.push(format!(
                 "the address `{ip}` of `net{index}` was not carried over: a patch says it inside of Talos"
             ));
         }
-        let gateway = card.get("gateway").filter(|gateway| joined.network.get("gateway") != Some(*gateway));
+        let gateway = card
+            .get(Nic::gateway.name())
+            .filter(|gateway| joined.network.get(ClusterNetwork::gateway.name()) != Some(*gateway));
         if let Some(gateway) = gateway.and_then(Json::as_str) {
             lost.push(format!("the router `{gateway}` of `net{index}` was not carried over: the cluster's network says another or none"));
         }
-        if index > 0 && card.get("mac").is_some() {
+        if index > 0 && card.get(Nic::mac.name()).is_some() {
             lost.push(format!(
                 "the hardware address of `net{index}` was not carried over: Strata gives it one"
             ));
@@ -260,8 +306,8 @@ fn cards(value: &Json, first: Option<&Json>, joined: &Joined<'_>, lost: &mut Vec
 /// A card without what is each machine's own.
 fn plain_card(card: &Json) -> Json {
     let mut card = card.as_object().cloned().unwrap_or_default();
-    for key in ["mac", "ip", "gateway", "ip6", "gateway6"] {
-        card.remove(key);
+    for key in [Nic::mac, Nic::ip, Nic::gateway, Nic::ip6, Nic::gateway6] {
+        card.remove(key.name());
     }
     Json::Object(card)
 }
@@ -270,20 +316,24 @@ fn plain_card(card: &Json) -> Json {
 fn flags(vm: &Object) -> Option<(String, Object)> {
     let (slot, disk) = first_disk(vm)?;
     let mut flags = disk.as_object()?.clone();
-    for key in ["size", "storage", "import"] {
-        flags.remove(key);
+    for key in [Disk::size, Disk::storage, Disk::import] {
+        flags.remove(key.name());
     }
-    for (key, value) in
-        [("discard", false), ("ssd", false), ("iothread", false), ("backup", true), ("replicate", true)]
-    {
-        flags.entry(key).or_insert_with(|| json!(value));
+    for (key, value) in [
+        (Disk::discard, false),
+        (Disk::ssd, false),
+        (Disk::iothread, false),
+        (Disk::backup, true),
+        (Disk::replicate, true),
+    ] {
+        flags.entry(key.name()).or_insert_with(|| json!(value));
     }
     // Only these two can have it.
     if !slot.starts_with("scsi") && !slot.starts_with("virtio") {
-        flags.remove("iothread");
+        flags.remove(Disk::iothread.name());
     }
     if slot.starts_with("virtio") {
-        flags.remove("ssd");
+        flags.remove(Disk::ssd.name());
     }
     Some((slot.clone(), flags))
 }
@@ -291,29 +341,29 @@ fn flags(vm: &Object) -> Option<(String, Object)> {
 fn placement(found: &[(String, &Machine)], target: &str, secure_boot: bool) -> Json {
     let first = &found[0].1.vm;
     let mut vm = Object::new();
-    vm.put("idBase", first.get("vmId").cloned());
+    vm.put(ClusterVm::id_base, first.get(Guest::vm_id.name()).cloned());
     for key in COMMON {
-        vm.put(key, first.get(key).cloned());
+        vm.put(key, first.get(key.name()).cloned());
     }
     // What a machine has where nobody says it; a cluster's machines would have something else.
     for (key, value) in [
-        ("bios", json!("seabios")),
-        ("machine", json!("pc")),
-        ("osType", json!("other")),
-        ("scsiController", json!("lsi")),
-        ("onboot", json!(false)),
-        ("agent", json!({"enabled": false})),
-        ("tags", json!([])),
-        ("cpu", json!({})),
+        (Hardware::bios, json!("seabios")),
+        (Hardware::machine, json!("pc")),
+        (Hardware::os_type, json!("other")),
+        (Hardware::scsi_controller, json!("lsi")),
+        (ClusterVm::onboot, json!(false)),
+        (Hardware::agent, only(Agent::enabled, false)),
+        (ClusterVm::tags, json!([])),
+        (Hardware::cpu, json!({})),
     ] {
-        vm.entry(key).or_insert(value);
+        vm.entry(key.name()).or_insert(value);
     }
-    if let Some(Json::Object(cpu)) = vm.get_mut("cpu") {
-        cpu.entry("type").or_insert_with(|| json!("kvm64"));
-        cpu.entry("numa").or_insert_with(|| json!(false));
+    if let Some(Json::Object(cpu)) = vm.get_mut(Hardware::cpu.name()) {
+        cpu.entry(Cpu::kind.name()).or_insert_with(|| json!("kvm64"));
+        cpu.entry(Cpu::numa.name()).or_insert_with(|| json!(false));
     }
     // The drive that Strata puts its CD into is another one.
-    if let Some(Json::Array(order)) = vm.get_mut("bootOrder") {
+    if let Some(Json::Array(order)) = vm.get_mut(Hardware::boot_order.name()) {
         for slot in order.iter_mut() {
             if slot.as_str().is_some_and(|slot| is_cd(first, slot)) {
                 *slot = json!("ide2");
@@ -327,40 +377,49 @@ fn placement(found: &[(String, &Machine)], target: &str, secure_boot: bool) -> J
             }
         });
     }
-    if secure_boot && !vm.contains_key("tpm") {
-        vm.insert("tpm".into(), json!({"enabled": false}));
+    if secure_boot && !vm.contains_key(Hardware::tpm.name()) {
+        vm.set(Hardware::tpm, only(Tpm::enabled, false));
     }
     let mut proxmox = Object::new();
-    proxmox.insert("target".into(), json!(target));
+    proxmox.set(ClusterProxmox::target, json!(target));
     let mut nodes: Vec<&str> =
-        found.iter().filter_map(|(_, machine)| machine.vm.get("node")?.as_str()).collect();
+        found.iter().filter_map(|(_, machine)| machine.vm.get(Guest::node.name())?.as_str()).collect();
     nodes.sort_unstable();
     nodes.dedup();
     if !nodes.is_empty() {
-        proxmox.insert("nodes".into(), json!(nodes));
+        proxmox.set(ClusterProxmox::nodes, json!(nodes));
     }
     if let (Some((_, disk)), Some((slot, flags))) = (first_disk(first), flags(first)) {
-        proxmox.put("storage", disk.get("storage").map(|storage| json!({"disk": storage})));
-        let of_slot = if slot == "scsi0" { json!({"disk": flags}) } else { json!({"disks": {slot: flags}}) };
-        vm.extend(of_slot.as_object().cloned().unwrap_or_default());
+        proxmox.put(
+            ClusterProxmox::storage,
+            disk.get(Disk::storage.name()).map(|storage| only(StorageDefaults::disk, storage.clone())),
+        );
+        if slot == "scsi0" {
+            vm.set(Hardware::disk, Json::Object(flags));
+        } else {
+            vm.set(Hardware::disks, json!({slot: flags}));
+        }
     }
-    if let Some(cards) = first.get("network").and_then(Json::as_array) {
-        vm.insert("network".into(), cards.iter().map(plain_card).collect());
+    if let Some(cards) = first.get(Hardware::network.name()).and_then(Json::as_array) {
+        vm.set(Hardware::network, cards.iter().map(plain_card).collect());
     }
-    proxmox.insert("vm".into(), Json::Object(vm));
+    proxmox.set(ClusterProxmox::vm, Json::Object(vm));
     Json::Object(proxmox)
 }
 
 /// Takes a machine out of its stack, and the stack away once it is empty.
 fn take_out(import: &mut Import<'_>, path: &str, own: &str) {
-    let Some((Json::Object(document), _)) = import.documents.get_mut(path) else { return };
-    if let Some(vms) = document.get_mut("vms").and_then(Json::as_object_mut) {
+    let Some((Json::Object(document), _)) = import.model.documents.get_mut(path) else { return };
+    if let Some(vms) = document.get_mut(Stack::vms.name()).and_then(Json::as_object_mut) {
         vms.remove(own);
         if vms.is_empty() {
-            document.remove("vms");
+            document.remove(Stack::vms.name());
         }
     }
-    if ["vms", "containers", "templates"].iter().all(|section| !document.contains_key(*section)) {
-        import.documents.remove(path);
+    if [Stack::vms, Stack::containers, Stack::templates]
+        .iter()
+        .all(|section| !document.contains_key(section.name()))
+    {
+        import.model.documents.remove(path);
     }
 }

@@ -165,6 +165,8 @@ pub(super) struct Expansion {
     pub(super) notes: Vec<(Place, String)>,
     /// The folders whose code was evaluated.
     pub(super) folders: BTreeSet<String>,
+    /// A module that it calls is not here.
+    pub(super) lacks_module: bool,
     /// Guests may be missing: how many there are of a block that makes some could not be told.
     pub(super) incomplete: bool,
 }
@@ -393,6 +395,7 @@ impl<'w> Module<'w> {
                                     block.label(0)
                                 );
                                 found.notes.push((block.place.clone(), message));
+                                found.lacks_module = true;
                             }
                         }
                         let called = format!("{}module.{}.", self.path, block.label(0));

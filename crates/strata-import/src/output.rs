@@ -1,5 +1,6 @@
 //! Parts of stacks as they are written. A value that Strata would refuse is not taken, and so reported.
 
+use crate::records::{Disk, FirewallRule, Gitops, MountPoint, Stack};
 use std::net::IpAddr;
 
 use serde_json::{Map, Value as Json, json};
@@ -7,7 +8,7 @@ use strata_source::machine::container::ContainerOs;
 use strata_source::machine::disk::{DiskAio, DiskCache, DiskFormat};
 use strata_source::machine::firewall::LogLevel;
 use strata_source::machine::hardware::{OsType, ScsiController};
-use strata_yaml::Choice;
+use strata_yaml::{Choice, Key};
 
 use super::tree::Tree;
 
@@ -35,30 +36,44 @@ impl Guests {
 
     pub(super) fn put_into(self, stack: &mut Object) {
         for (key, guests) in
-            [("templates", self.templates), ("vms", self.vms), ("containers", self.containers)]
+            [(Stack::templates, self.templates), (Stack::vms, self.vms), (Stack::containers, self.containers)]
         {
             if !guests.is_empty() {
-                stack.insert(key.into(), Json::Object(guests));
+                stack.set(key, Json::Object(guests));
             }
         }
     }
 }
 
-/// Puts values where there are some.
+/// Writes keys of the source. They are constants of its records: a field that is renamed there does not compile here.
 pub(crate) trait Put {
-    fn put(&mut self, key: &str, value: Option<impl Into<Json>>);
+    fn set(&mut self, key: Key, value: Json);
+    /// Where there is a value.
+    fn put(&mut self, key: Key, value: Option<impl Into<Json>>);
     /// Not an empty list, mapping or text.
-    fn put_full(&mut self, key: &str, value: Json);
+    fn put_full(&mut self, key: Key, value: Json);
+    /// An option of Proxmox, which the source passes on under Proxmox' own name.
+    fn put_option(&mut self, option: &str, value: Option<impl Into<Json>>);
 }
 
 impl Put for Object {
-    fn put(&mut self, key: &str, value: Option<impl Into<Json>>) {
+    fn set(&mut self, key: Key, value: Json) {
+        self.insert(key.name().to_owned(), value);
+    }
+
+    fn put(&mut self, key: Key, value: Option<impl Into<Json>>) {
         if let Some(value) = value {
-            self.insert(key.to_owned(), value.into());
+            self.set(key, value.into());
         }
     }
 
-    fn put_full(&mut self, key: &str, value: Json) {
+    fn put_option(&mut self, option: &str, value: Option<impl Into<Json>>) {
+        if let Some(value) = value {
+            self.insert(option.to_owned(), value.into());
+        }
+    }
+
+    fn put_full(&mut self, key: Key, value: Json) {
         let empty = match &value {
             Json::Array(items) => items.is_empty(),
             Json::Object(map) => map.is_empty(),
@@ -67,9 +82,24 @@ impl Put for Object {
             _ => false,
         };
         if !empty {
-            self.insert(key.to_owned(), value);
+            self.set(key, value);
         }
     }
+}
+
+/// Flux as it would be, not yet switched on.
+pub(super) fn gitops_off(flux: Object) -> Json {
+    let mut gitops = Object::new();
+    gitops.set(Gitops::enabled, json!(false));
+    gitops.set(Gitops::flux, Json::Object(flux));
+    Json::Object(gitops)
+}
+
+/// A mapping with one key.
+pub(crate) fn only(key: Key, value: impl Into<Json>) -> Json {
+    let mut written = Object::new();
+    written.set(key, value.into());
+    Json::Object(written)
 }
 
 /// A tag as Proxmox and Strata take it.
@@ -179,13 +209,18 @@ pub(crate) fn checksum(hex: Option<String>, algorithm: Option<String>) -> Option
 
 /// The options of a disk, as the provider names them.
 pub(super) fn disk_flags(tree: &Tree, disk: &mut Object) {
-    for key in ["ssd", "iothread", "backup", "replicate"] {
-        disk.put(key, tree.bool(key));
+    for (key, there) in [
+        (Disk::ssd, "ssd"),
+        (Disk::iothread, "iothread"),
+        (Disk::backup, "backup"),
+        (Disk::replicate, "replicate"),
+    ] {
+        disk.put(key, tree.bool(there));
     }
-    disk.put("cache", tree.text_if("cache", |cache| CACHES.contains(&cache)));
-    disk.put("discard", discard(tree, "discard"));
-    disk.put("aio", tree.text_if("aio", |aio| DiskAio::WORDS.contains(&aio)));
-    disk.put("format", tree.text_if("file_format", |format| FORMATS.contains(&format)));
+    disk.put(Disk::cache, tree.text_if("cache", |cache| CACHES.contains(&cache)));
+    disk.put(Disk::discard, discard(tree, "discard"));
+    disk.put(Disk::aio, tree.text_if("aio", |aio| DiskAio::WORDS.contains(&aio)));
+    disk.put(Disk::format, tree.text_if("file_format", |format| FORMATS.contains(&format)));
 }
 
 /// `on`, `ignore`, `off`, or truth.
@@ -234,24 +269,28 @@ pub(super) fn number(number: f64) -> Json {
 /// A mount point of a container.
 pub(super) fn mount_point(mount: &Tree) -> Option<Object> {
     let mut point = Object::new();
-    point.insert("path".into(), json!(mount.text("path")?));
+    point.set(MountPoint::path, json!(mount.text("path")?));
     let volume = mount.text("volume").unwrap_or_default();
-    let place = if volume.contains(':') || volume.starts_with('/') { "volume" } else { "storage" };
+    let place = if volume.contains(':') || volume.starts_with('/') {
+        MountPoint::volume
+    } else {
+        MountPoint::storage
+    };
     point.put_full(place, json!(volume));
-    if place == "storage" {
-        point.put("size", gib(mount, "size"));
+    if place == MountPoint::storage {
+        point.put(MountPoint::size, gib(mount, "size"));
     }
     for (key, there) in [
-        ("readOnly", "read_only"),
-        ("backup", "backup"),
-        ("quota", "quota"),
-        ("acl", "acl"),
-        ("replicate", "replicate"),
-        ("shared", "shared"),
+        (MountPoint::read_only, "read_only"),
+        (MountPoint::backup, "backup"),
+        (MountPoint::quota, "quota"),
+        (MountPoint::acl, "acl"),
+        (MountPoint::replicate, "replicate"),
+        (MountPoint::shared, "shared"),
     ] {
         point.put(key, mount.bool(there));
     }
-    point.put_full("mountOptions", json!(mount.texts("mount_options")));
+    point.put_full(MountPoint::mount_options, json!(mount.texts("mount_options")));
     Some(point)
 }
 
@@ -268,23 +307,23 @@ pub(super) fn firewall_rule(rule: &Tree) -> Object {
         Some(_) => "group".to_owned(),
         None => direction.map_or_else(|| "in".to_owned(), |way| way.to_ascii_lowercase()),
     };
-    written.insert("direction".into(), json!(direction));
+    written.set(FirewallRule::direction, json!(direction));
     let action = group.or_else(|| Some(action?.to_ascii_uppercase()));
-    written.insert("action".into(), json!(action.unwrap_or_else(|| "ACCEPT".to_owned())));
+    written.set(FirewallRule::action, json!(action.unwrap_or_else(|| "ACCEPT".to_owned())));
     for (key, there) in [
-        ("comment", ["comment", "description"]),
-        ("source", ["source", "source"]),
-        ("destination", ["dest", "destination"]),
-        ("protocol", ["proto", "protocol"]),
-        ("destinationPort", ["dport", "port"]),
-        ("sourcePort", ["sport", "source_port"]),
-        ("interface", ["iface", "interface"]),
-        ("macro", ["macro", "macro"]),
+        (FirewallRule::comment, ["comment", "description"]),
+        (FirewallRule::source, ["source", "source"]),
+        (FirewallRule::destination, ["dest", "destination"]),
+        (FirewallRule::protocol, ["proto", "protocol"]),
+        (FirewallRule::destination_port, ["dport", "port"]),
+        (FirewallRule::source_port, ["sport", "source_port"]),
+        (FirewallRule::interface, ["iface", "interface"]),
+        (FirewallRule::macro_, ["macro", "macro"]),
     ] {
         written.put(key, there.iter().find_map(|name| rule.text(name)));
     }
-    written.put("log", rule.text_if("log", |level| LOG_LEVELS.contains(&level)));
-    written.put("enabled", rule.bool("enabled"));
+    written.put(FirewallRule::log, rule.text_if("log", |level| LOG_LEVELS.contains(&level)));
+    written.put(FirewallRule::enabled, rule.bool("enabled"));
     written
 }
 

@@ -5,6 +5,7 @@ mod image;
 mod network;
 mod patches;
 
+use crate::records::{Cluster, Flux, Metadata, Talos};
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value as Json, json};
@@ -16,7 +17,7 @@ use super::guest::{kind, refers_to};
 use super::module::{Expansion, Resource};
 use super::output::{self, Object, Put};
 use super::roots::{Filing, Made, Root};
-use super::talos::{self, Cluster};
+use super::talos::{self, TalosCluster};
 use super::tree::{Content, Tree};
 use super::{Import, name};
 
@@ -97,10 +98,10 @@ fn cluster(
     if !made.is_empty() && made.iter().all(taken) {
         import.stacks.remove(&name(&filing.stack));
     }
-    let mut cluster = Cluster::new(import, wanted, &place);
-    cluster.talos.remove("clusterName");
+    let mut cluster = TalosCluster::new(import, wanted, &place);
+    cluster.talos.remove(Talos::cluster_name.name());
     if !called.is_empty() && called != cluster.stack {
-        cluster.talos.insert("clusterName".into(), json!(called));
+        cluster.talos.set(Talos::cluster_name, json!(called));
     }
     let images = Images { expansion };
     for (_, data) in members {
@@ -140,7 +141,7 @@ fn cluster(
     for node in nodes {
         if let Some(machine) = node.machine {
             let to = (machine.document.clone(), machine.own.clone());
-            import.links.insert((document.clone(), node.own.clone()), to);
+            import.model.links.insert((document.clone(), node.own.clone()), to);
         }
         let at = node.apply.place.clone();
         cluster.node(import, &node.own, &at, node.written);
@@ -151,12 +152,12 @@ fn cluster(
         "the secrets of the cluster are in the state of OpenTofu: bring them with `strata import --state` before the first apply, or Strata makes new ones, which a running cluster does not take",
     );
     let gitops = gitops(import, root, expansion);
-    if let Some((Json::Object(document), _)) = import.documents.get_mut(&document) {
-        if let Some(Json::Object(metadata)) = document.get_mut("metadata") {
-            metadata.put("environment", filing.environment.as_deref().map(name));
-            metadata.put("layer", filing.layer);
+    if let Some((Json::Object(document), _)) = import.model.documents.get_mut(&document) {
+        if let Some(Json::Object(metadata)) = document.get_mut(Cluster::metadata.name()) {
+            metadata.put(Metadata::environment, filing.environment.as_deref().map(name));
+            metadata.put(Metadata::layer, filing.layer);
         }
-        document.put("gitops", gitops);
+        document.put(Cluster::gitops, gitops);
     }
 }
 
@@ -167,12 +168,12 @@ fn gitops(import: &mut Import<'_>, root: &Root<'_>, expansion: &Expansion) -> Op
     let git = block.map(|block| Frame::new(&root.module, 0).block(block));
     let git = git.as_ref().and_then(|tree| tree.one("git"));
     let mut flux = Object::new();
-    flux.put("repository", git.and_then(|git| git.text_if("url", |url| url.contains(':'))));
-    flux.put("branch", git.and_then(|git| git.text("branch")));
-    flux.put("path", bootstrap.and_then(|resource| resource.body.text("path")));
-    flux.put("interval", bootstrap.and_then(|resource| resource.body.text("interval")));
+    flux.put(Flux::repository, git.and_then(|git| git.text_if("url", |url| url.contains(':'))));
+    flux.put(Flux::branch, git.and_then(|git| git.text("branch")));
+    flux.put(Flux::path, bootstrap.and_then(|resource| resource.body.text("path")));
+    flux.put(Flux::interval, bootstrap.and_then(|resource| resource.body.text("interval")));
     let version = bootstrap.and_then(|resource| resource.body.text_if("version", super::is_version));
-    flux.put("version", version.map(super::with_v));
+    flux.put(Flux::version, version.map(super::with_v));
     if let Some(bootstrap) = bootstrap {
         import.needless(
             &bootstrap.body,
@@ -185,20 +186,20 @@ fn gitops(import: &mut Import<'_>, root: &Root<'_>, expansion: &Expansion) -> Op
         return None;
     }
     let place = bootstrap.map_or_else(|| super::Place::new(&root.folder, 1), |found| found.at.clone());
-    if !flux.contains_key("repository") {
+    if !flux.contains_key(Flux::repository.name()) {
         import.note(
             Some(&place),
             format!("which repository Flux follows is in no file that was read: `{NO_REPOSITORY}` stands in for it"),
         );
-        import.stood_in.insert(NO_REPOSITORY.to_owned());
-        flux.insert("repository".into(), json!(NO_REPOSITORY));
+        import.model.stood_in.insert(NO_REPOSITORY.to_owned());
+        flux.set(Flux::repository, json!(NO_REPOSITORY));
     }
-    if !flux.contains_key("path") {
-        flux.insert("path".into(), json!("clusters"));
+    if !flux.contains_key(Flux::path.name()) {
+        flux.set(Flux::path, json!("clusters"));
     }
     import
         .note(Some(&place), "Flux is written down and not enabled: check `gitops.flux`, then set `enabled`");
-    Some(json!({"enabled": false, "flux": flux}))
+    Some(output::gitops_off(flux))
 }
 
 /// What the provider does besides, which Strata does by itself; their addresses.

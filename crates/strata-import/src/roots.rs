@@ -6,6 +6,7 @@ mod filing;
 mod guests;
 mod values;
 
+use crate::records::{ProxmoxTarget, Target};
 use std::collections::BTreeSet;
 
 use serde_json::json;
@@ -297,12 +298,16 @@ pub(super) fn target(import: &mut Import<'_>, root: &Root<'_>) -> (String, Strin
         }
     };
     if let Some(kept) = kept {
-        let before = import.targets[&target]["proxmox"]["token"]["secret"].as_str().map(str::to_owned);
+        let before =
+            import.model.targets[&target][Target::proxmox.name()][ProxmoxTarget::token.name()]["secret"]
+                .as_str()
+                .map(str::to_owned);
         let stands_in =
             |name: &String| import.imported.secrets.get(name).is_some_and(|value| value == NO_TOKEN);
         if let Some(before) = before.filter(stands_in) {
             import.imported.secrets.remove(&before);
-            import.targets[&target]["proxmox"]["token"] = json!({"secret": kept});
+            import.model.targets[&target][Target::proxmox.name()][ProxmoxTarget::token.name()] =
+                json!({"secret": kept});
         }
     }
     (target, endpoint)
@@ -399,8 +404,7 @@ fn elsewhere(import: &mut Import<'_>, root: &Root<'_>, expansion: &Expansion) {
         let short = kind(block.label(0));
         matches!(short, "vm" | "container") || telmate::is_guest_kind(short) || host::KINDS.contains(&short)
     });
-    let remote = expansion.notes.iter().any(|(_, message)| message.contains("is not in the repository"));
-    if !could && !remote {
+    if !could && !expansion.lacks_module {
         import.note(
             Some(&place),
             "the code there makes nothing that Strata manages: copy it to stacks/ if `strata tofu` should drive it",

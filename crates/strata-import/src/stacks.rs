@@ -1,5 +1,10 @@
 //! Stacks of OpenTofu with Ansible Vault: groups of machines in `resources`, with a code that is the same for all of them.
 
+use crate::output::only;
+use crate::records::{
+    CloudInit, Container, Disk, Features, Guest, Hardware, Image, Metadata, Nic, RootFs, Stack, StackProxmox,
+    StorageDefaults, Vm,
+};
 use serde_json::{Value as Json, json};
 
 use super::guest;
@@ -34,11 +39,11 @@ pub(super) fn import(import: &mut Import<'_>, root: &Root<'_>, values: &Tree) {
     parts.push(own.clone());
     let mut proxmox = Object::new();
     let (target, endpoint) = connection(import, root, values);
-    proxmox.insert("target".into(), json!(target));
+    proxmox.set(StackProxmox::target, json!(target));
     let node = values.text("target_node");
-    proxmox.put("node", node.clone());
+    proxmox.put(StackProxmox::node, node.clone());
     let datastore = values.text("target_datastore");
-    proxmox.put("storage", datastore.clone().map(|disk| json!({"disk": disk})));
+    proxmox.put(StackProxmox::storage, datastore.clone().map(|disk| only(StorageDefaults::disk, disk)));
     let document = format!("stacks/{}/stack.yaml", parts.join("/"));
     let context = Context { endpoint, datastore, stack: own.clone(), document: document.clone() };
     let mut guests = Guests::default();
@@ -55,7 +60,7 @@ pub(super) fn import(import: &mut Import<'_>, root: &Root<'_>, values: &Tree) {
                 Some(&resource.place),
                 format!("the group `{group}` names no node: `pve` was written down"),
             );
-            proxmox.entry("node").or_insert_with(|| json!("pve"));
+            proxmox.entry(StackProxmox::node.name()).or_insert_with(|| json!("pve"));
         }
         self::group(import, &context, group, resource, credentials, &mut guests);
     }
@@ -66,10 +71,10 @@ pub(super) fn import(import: &mut Import<'_>, root: &Root<'_>, values: &Tree) {
     }
     let mut written = Object::new();
     let mut metadata = Object::new();
-    metadata.insert("name".into(), json!(own));
-    metadata.put("environment", root.variant.as_deref().map(name));
-    written.insert("metadata".into(), Json::Object(metadata));
-    written.insert("proxmox".into(), Json::Object(proxmox));
+    metadata.set(Metadata::name, json!(own));
+    metadata.put(Metadata::environment, root.variant.as_deref().map(name));
+    written.set(Stack::metadata, Json::Object(metadata));
+    written.set(Stack::proxmox, Json::Object(proxmox));
     guests.put_into(&mut written);
     import.write(document, written, &place);
 }
@@ -163,15 +168,15 @@ fn group(
             .collect();
         let layered = Layered(&layers);
         let mut guest = Object::new();
-        guest.insert("vmId".into(), json!(vm_id));
-        guest.put("node", layered.text("node_name"));
-        guest.put("notes", layered.text("description"));
+        guest.set(Guest::vm_id, json!(vm_id));
+        guest.put(Guest::node, layered.text("node_name"));
+        guest.put(Guest::notes, layered.text("description"));
         let mut all = tags.clone();
         all.extend(own.texts("tags"));
         ansible(import, own, &mut all);
-        guest.put_full("tags", output::tags(&all));
-        guest.put("onboot", layered.bool("on_boot"));
-        guest.put("started", layered.bool("started"));
+        guest.put_full(Guest::tags, output::tags(&all));
+        guest.put(Guest::onboot, layered.bool("on_boot"));
+        guest.put(Guest::started, layered.bool("started"));
         let user = layered
             .get("cloud_init_user")
             .map(|tree| (tree.place.clone(), tree.as_text().unwrap_or_default()));
@@ -192,7 +197,7 @@ fn group(
             machine(import, &layered, keys, &mut guest);
             "vms"
         };
-        import.settle_addresses(
+        import.drop_taken_addresses(
             &context.endpoint,
             &mut guest,
             &format!("{}/{node}", context.stack),
@@ -238,43 +243,45 @@ impl<'t> Layered<'t> {
 
 fn nic(layered: &Layered<'_>) -> Json {
     let mut nic = Object::new();
-    nic.insert("bridge".into(), json!(layered.text("vlan_bridge").unwrap_or_else(|| "vmbr0".to_owned())));
-    nic.put("vlan", layered.int("vlan_id", 0..=4094).filter(|vlan| *vlan > 0));
+    nic.set(Nic::bridge, json!(layered.text("vlan_bridge").unwrap_or_else(|| "vmbr0".to_owned())));
+    nic.put(Nic::vlan, layered.int("vlan_id", 0..=4094).filter(|vlan| *vlan > 0));
     let is_address = |text: &str| text == "dhcp" || output::with_prefix(text);
     let address = layered.get("ipv4_address").and_then(|tree| tree.as_text_if(is_address));
     let address = address.unwrap_or_else(|| "dhcp".to_owned());
     if address.contains('/') {
-        nic.put("gateway", layered.get("ipv4_gateway").and_then(|tree| tree.as_text_if(output::is_address)));
+        nic.put(
+            Nic::gateway,
+            layered.get("ipv4_gateway").and_then(|tree| tree.as_text_if(output::is_address)),
+        );
     }
-    nic.insert("ip".into(), json!(address));
+    nic.set(Nic::ip, json!(address));
     json!([nic])
 }
 
 const SIZES: std::ops::RangeInclusive<i64> = 1..=1_048_576;
 
 fn machine(import: &mut Import<'_>, layered: &Layered<'_>, user: Option<&Tree>, guest: &mut Object) {
-    guest.insert("cores".into(), json!(layered.int("cpu_cores", 1..=1024).unwrap_or(1)));
-    guest.insert("sockets".into(), json!(layered.int("cpu_sockets", 1..=16).unwrap_or(1)));
-    guest
-        .insert("memory".into(), json!(layered.int("memory_size", 16..=i64::from(u32::MAX)).unwrap_or(1024)));
+    guest.set(Hardware::cores, json!(layered.int("cpu_cores", 1..=1024).unwrap_or(1)));
+    guest.set(Hardware::sockets, json!(layered.int("cpu_sockets", 1..=16).unwrap_or(1)));
+    guest.set(Hardware::memory, json!(layered.int("memory_size", 16..=i64::from(u32::MAX)).unwrap_or(1024)));
     let mut disks = Object::new();
     let mut first = Object::new();
-    first.insert("size".into(), json!(layered.int("disk_size", SIZES).unwrap_or(8)));
-    first.put("storage", layered.text("disk_datastore_id"));
-    first.put("ssd", layered.bool("disk_ssd"));
+    first.set(Disk::size, json!(layered.int("disk_size", SIZES).unwrap_or(8)));
+    first.put(Disk::storage, layered.text("disk_datastore_id"));
+    first.put(Disk::ssd, layered.bool("disk_ssd"));
     disks.insert("scsi0".into(), Json::Object(first));
     if let Some(more) = layered.get("additional_disks") {
         for (index, disk) in more.items().iter().enumerate() {
             let slot =
                 disk.text_if("interface", output::is_slot).unwrap_or_else(|| format!("scsi{}", index + 1));
             let mut written = Object::new();
-            written.insert("size".into(), json!(disk.int_in("size", SIZES).unwrap_or(8)));
-            written.put("storage", disk.text("datastore_id"));
+            written.set(Disk::size, json!(disk.int_in("size", SIZES).unwrap_or(8)));
+            written.put(Disk::storage, disk.text("datastore_id"));
             output::disk_flags(disk, &mut written);
             disks.insert(slot, Json::Object(written));
         }
     }
-    guest.insert("disks".into(), Json::Object(disks));
+    guest.set(Hardware::disks, Json::Object(disks));
     for key in ["os_version", "os_type"] {
         if let Some(version) = layered.get(key).filter(|tree| !matches!(tree.content, Content::Null)) {
             let place = version.place.clone();
@@ -287,17 +294,17 @@ fn machine(import: &mut Import<'_>, layered: &Layered<'_>, user: Option<&Tree>, 
             );
         }
     }
-    guest.insert("network".into(), nic(layered));
+    guest.set(Hardware::network, nic(layered));
     if let Some(user) = user {
         let mut cloud_init = Object::new();
-        cloud_init.put("user", user.text("username"));
-        cloud_init.put_full("sshKeys", json!(guest::keys(user, "ssh_public_keys")));
+        cloud_init.put(CloudInit::user, user.text("username"));
+        cloud_init.put_full(CloudInit::ssh_keys, json!(guest::keys(user, "ssh_public_keys")));
         if let Some(password) = user.text("password") {
             let who = user.get("username").and_then(Tree::peek).unwrap_or_else(|| "user".to_owned());
             let reference = import.secret(&format!("{}_password", name(&who).replace('-', "_")), &password);
-            cloud_init.insert("password".into(), reference);
+            cloud_init.set(CloudInit::password, reference);
         }
-        guest.put_full("cloudInit", Json::Object(cloud_init));
+        guest.put_full(Vm::cloud_init, Json::Object(cloud_init));
     }
 }
 
@@ -313,13 +320,13 @@ fn container(
     let image = match (layered.text("template_url"), there) {
         (Some(url), _) => {
             let mut image = Object::new();
-            image.insert("url".into(), json!(url));
+            image.set(Image::url, json!(url));
             let from = layered.0.iter().find(|tree| tree.has("template_checksum"));
             let sum = from.and_then(|tree| {
                 output::checksum_of(tree, "template_checksum", "template_checksum_algorithm")
             });
-            image.put("checksum", sum);
-            image.put("storage", layered.text("template_datastore_id"));
+            image.put(Image::checksum, sum);
+            image.put(Image::storage, layered.text("template_datastore_id"));
             Json::Object(image)
         }
         (None, Some(volume)) => json!(volume),
@@ -331,30 +338,29 @@ fn container(
             return false;
         }
     };
-    guest.insert("image".into(), image);
+    guest.set(Container::image, image);
     let known = |text: &str| output::DISTRIBUTIONS.contains(&text);
-    guest.put("osType", layered.get("os_type").and_then(|tree| tree.as_text_if(known)));
-    guest.put("unprivileged", layered.bool("unprivileged"));
-    guest.insert("cores".into(), json!(layered.int("cpu_cores", 1..=8192).unwrap_or(1)));
-    guest
-        .insert("memory".into(), json!(layered.int("memory_size", 16..=i64::from(u32::MAX)).unwrap_or(1024)));
+    guest.put(Container::os_type, layered.get("os_type").and_then(|tree| tree.as_text_if(known)));
+    guest.put(Container::unprivileged, layered.bool("unprivileged"));
+    guest.set(Container::cores, json!(layered.int("cpu_cores", 1..=8192).unwrap_or(1)));
+    guest.set(Container::memory, json!(layered.int("memory_size", 16..=i64::from(u32::MAX)).unwrap_or(1024)));
     let mut disk = Object::new();
-    disk.insert("size".into(), json!(layered.int("disk_size", SIZES).unwrap_or(2)));
-    disk.put("storage", layered.text("disk_datastore_id").or_else(|| context.datastore.clone()));
-    guest.insert("disk".into(), Json::Object(disk));
+    disk.set(RootFs::size, json!(layered.int("disk_size", SIZES).unwrap_or(2)));
+    disk.put(RootFs::storage, layered.text("disk_datastore_id").or_else(|| context.datastore.clone()));
+    guest.set(Container::disk, Json::Object(disk));
     let mut features = Object::new();
-    features.insert("nesting".into(), json!(layered.bool("nesting").unwrap_or(true)));
-    for feature in ["fuse", "keyctl"] {
+    features.set(Features::nesting, json!(layered.bool("nesting").unwrap_or(true)));
+    for (key, feature) in [(Features::fuse, "fuse"), (Features::keyctl, "keyctl")] {
         if layered.bool(feature) == Some(true) {
-            features.insert(feature.into(), json!(true));
+            features.set(key, json!(true));
             import.note(
                 Some(&own.place),
                 format!("`{feature}` needs a login as root@pam: a token may not set it"),
             );
         }
     }
-    guest.insert("features".into(), Json::Object(features));
-    guest.insert("network".into(), nic(layered));
+    guest.set(Container::features, Json::Object(features));
+    guest.set(Container::network, nic(layered));
     if let Some(mounts) = layered.get("mount_points") {
         let mut written = Object::new();
         for (index, mount) in mounts.items().iter().enumerate() {
@@ -362,14 +368,14 @@ fn container(
                 written.insert(format!("mp{index}"), Json::Object(point));
             }
         }
-        guest.put_full("mountPoints", Json::Object(written));
+        guest.put_full(Container::mount_points, Json::Object(written));
     }
     if let Some(user) = user {
-        guest.put_full("sshKeys", json!(guest::keys(user, "ssh_public_keys")));
+        guest.put_full(Container::ssh_keys, json!(guest::keys(user, "ssh_public_keys")));
         import.needless(user, &["username"], "the only user of a new container is root");
         if let Some(password) = user.text("password") {
             let reference = import.secret("container_password", &password);
-            guest.insert("password".into(), reference);
+            guest.set(Container::password, reference);
         }
     }
     true

@@ -1,14 +1,17 @@
 //! talhelper's `talconfig.yaml`: a cluster on machines of its own. What Strata has no field for becomes a patch.
 
+use crate::output::only;
+use crate::records::{ClusterNetwork, ClusterNode, Kubernetes, NodeSettings, Schematic};
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
+use strata_yaml::Key;
 
 use serde_json::{Value as Json, json};
 
 use super::Import;
 use super::files::folder_of;
 use super::output::{self, Object, Put};
-use super::talos::{self, Cluster, as_json, patch_at, patches};
+use super::talos::{self, TalosCluster, as_json, patch_at, patches};
 use super::tree::{Content, Tree};
 use strata_tofu::resolve_path;
 
@@ -34,7 +37,7 @@ fn one(import: &mut Import<'_>, path: &str) {
     let rendered = ["", "talos"].contains(&folder) && import.imported.files.contains_key("cluster.yaml")
         || folder
             .strip_suffix("/talos")
-            .is_some_and(|above| import.documents.contains_key(&format!("{above}/cluster.yaml")));
+            .is_some_and(|above| import.model.documents.contains_key(&format!("{above}/cluster.yaml")));
     if rendered {
         import.note(
             Some(&tree.place),
@@ -81,20 +84,20 @@ fn cluster(import: &mut Import<'_>, path: &str, tree: &Tree, values: BTreeMap<St
     let above =
         folder.rsplit('/').find(|part| !matches!(*part, "talos" | "bootstrap" | "")).unwrap_or("talos");
     let wanted = tree.text("clusterName").unwrap_or_else(|| above.to_owned());
-    let mut cluster = Cluster::new(import, &wanted, &tree.place);
+    let mut cluster = TalosCluster::new(import, &wanted, &tree.place);
     cluster.values = values;
     cluster.versions(import, tree.get("talosVersion"), tree.get("kubernetesVersion"));
     let kubernetes = &mut cluster.kubernetes;
     let first = |key: &str| tree.list(key).first().and_then(|net| net.as_text_if(output::with_prefix));
-    kubernetes.put("podCidr", first("clusterPodNets"));
-    kubernetes.put("serviceCidr", first("clusterSvcNets"));
-    kubernetes.put("dnsDomain", tree.text("domain"));
+    kubernetes.put(Kubernetes::pod_cidr, first("clusterPodNets"));
+    kubernetes.put(Kubernetes::service_cidr, first("clusterSvcNets"));
+    kubernetes.put(Kubernetes::dns_domain, tree.text("domain"));
     let masters = ["allowSchedulingOnControlPlanes", "allowSchedulingOnMasters"];
-    kubernetes.put("scheduleOnControlPlanes", masters.iter().find_map(|key| tree.bool(key)));
+    kubernetes.put(Kubernetes::schedule_on_control_planes, masters.iter().find_map(|key| tree.bool(key)));
     if let Some(cni) = tree.get("cniConfig") {
         match cni.text("name").as_deref() {
-            Some("custom") => kubernetes.put_full("cniManifests", json!(cni.texts("urls"))),
-            Some(found @ ("none" | "flannel")) => kubernetes.put("cni", Some(found)),
+            Some("custom") => kubernetes.put_full(Kubernetes::cni_manifests, json!(cni.texts("urls"))),
+            Some(found @ ("none" | "flannel")) => kubernetes.put(Kubernetes::cni, Some(found)),
             _ => {}
         }
     }
@@ -185,30 +188,30 @@ fn simple_network(tree: &Tree, network: &mut Object) -> bool {
         let vlan = link.list("vlans").first().and_then(|vlan| vlan.get("vlanId")).and_then(Tree::peek);
         let is_master =
             matches!(node.get("controlPlane").map(|found| &found.content), Some(Content::Bool(true)));
-        let same = |found: &mut Object, key: &str, value: Option<Json>| match (found.get(key), value) {
+        let same = |found: &mut Object, key: Key, value: Option<Json>| match (found.get(key.name()), value) {
             (Some(known), Some(value)) => *known == value,
             (None, Some(value)) => {
-                found.insert(key.to_owned(), value);
+                found.set(key, value);
                 true
             }
             (_, None) => true,
         };
         let vlan = vlan.and_then(|vlan| vlan.parse::<i64>().ok()).map(Json::from);
-        let fits = same(&mut found, "cidr", Some(cidr))
-            && same(&mut found, "gateway", gateway.map(Json::from))
-            && same(&mut found, "guestVlan", vlan)
-            && same(&mut found, "vip", vip.filter(|_| is_master).map(Json::from));
+        let fits = same(&mut found, ClusterNetwork::cidr, Some(cidr))
+            && same(&mut found, ClusterNetwork::gateway, gateway.map(Json::from))
+            && same(&mut found, ClusterNetwork::guest_vlan, vlan)
+            && same(&mut found, ClusterNetwork::vip, vip.filter(|_| is_master).map(Json::from));
         if !fits {
             return false;
         }
     }
     *network = found;
-    network.contains_key("cidr")
+    network.contains_key(ClusterNetwork::cidr.name())
 }
 
 fn one_node(
     import: &mut Import<'_>,
-    cluster: &mut Cluster,
+    cluster: &mut TalosCluster,
     folder: &str,
     tree: &Tree,
     node: &Tree,
@@ -222,7 +225,7 @@ fn one_node(
     let own = talos::host(&host);
     let mut written = Object::new();
     let control_plane = node.bool("controlPlane").unwrap_or(false);
-    written.insert("role".into(), json!(if control_plane { "controlPlane" } else { "worker" }));
+    written.set(ClusterNode::role, json!(if control_plane { "controlPlane" } else { "worker" }));
     address(import, node, &own, &mut written);
     // What is said of all nodes of a kind comes first; a node's own word wins.
     let general = tree.get(if control_plane { "controlPlane" } else { "worker" });
@@ -232,7 +235,7 @@ fn one_node(
     }
     // talhelper writes labels in place of those that Talos gives every control plane.
     let said = [general, Some(node)].into_iter().flatten().any(|from| !from.map("nodeLabels").is_empty());
-    let labels = written.get("labels").and_then(Json::as_object);
+    let labels = written.get(NodeSettings::labels.name()).and_then(Json::as_object);
     let kept = labels.is_some_and(|labels| labels.contains_key(NOT_BALANCED));
     if control_plane && said && !kept {
         own_patches.push(patch_at(&["machine", "nodeLabels", NOT_BALANCED], json!({"$patch": "delete"})));
@@ -243,13 +246,13 @@ fn one_node(
         }
     }
     if !simple && asks_dhcp(node) {
-        written.insert("dhcp".into(), json!(true));
+        written.set(NodeSettings::dhcp, json!(true));
     }
     if !simple && node.has("networkInterfaces") {
         let links = as_json_of(node, "networkInterfaces");
         own_patches.push(patch_at(&["machine", "network", "interfaces"], links));
     }
-    written.put_full("patches", Json::Array(own_patches));
+    written.put_full(NodeSettings::patches, Json::Array(own_patches));
     cluster.node(import, &own, &node.place, written);
 }
 
@@ -292,7 +295,7 @@ fn address(import: &mut Import<'_>, node: &Tree, own: &str, written: &mut Object
     match all.iter().find(fits) {
         Some(first) => {
             tree.take_all();
-            written.insert("address".into(), json!(first));
+            written.set(ClusterNode::address, json!(first));
             if all.len() > 1 {
                 import.note(
                     Some(&tree.place),
@@ -311,7 +314,7 @@ fn address(import: &mut Import<'_>, node: &Tree, own: &str, written: &mut Object
 const NOT_BALANCED: &str = "node.kubernetes.io/exclude-from-external-load-balancers";
 
 /// What a label can ask talhelper for: of the configuration that it generates, as far as that is known here.
-fn generated(cluster: &Cluster, node: &Tree) -> Tree {
+fn generated(cluster: &TalosCluster, node: &Tree) -> Tree {
     let place = node.place.clone();
     let text = |text: &str| Tree::new(place.clone(), Content::Text(text.to_owned()));
     let map = |entries: Vec<(&str, Tree)>| {
@@ -362,15 +365,15 @@ fn filled(
 /// What can be said of one node, or of all of a kind.
 fn settings(
     import: &mut Import<'_>,
-    cluster: &Cluster,
+    cluster: &TalosCluster,
     folder: &str,
     (from, node): (&Tree, &Tree),
     written: &mut Object,
     own_patches: &mut Vec<Json>,
 ) {
-    written.put("installDisk", from.text("installDisk"));
+    written.put(NodeSettings::install_disk, from.text("installDisk"));
     if from.has("installDiskSelector") {
-        written.remove("installDisk");
+        written.remove(NodeSettings::install_disk.name());
         own_patches
             .push(patch_at(&["machine", "install", "diskSelector"], as_json_of(from, "installDiskSelector")));
     }
@@ -381,13 +384,13 @@ fn settings(
             .find(|part| output::is_schematic(part))
     };
     if let Some(image) = from.text_if("talosImageURL", |url| schematic_of(url).is_some()) {
-        written.put("schematic", schematic_of(&image).map(|id| json!({"id": id})));
+        written.put(NodeSettings::schematic, schematic_of(&image).map(|id| only(Schematic::id, id)));
     }
     if let Some(found) = from.get("schematic").and_then(talos::schematic) {
-        written.insert("schematic".into(), found);
+        written.set(NodeSettings::schematic, found);
     }
     if let Some(spec) = from.get("machineSpec") {
-        written.put("secureBoot", spec.bool("secureboot"));
+        written.put(NodeSettings::secure_boot, spec.bool("secureboot"));
         import.needless(
             spec,
             &["mode", "arch", "bootMethod", "useUKI"],
@@ -395,10 +398,12 @@ fn settings(
         );
     }
     let data = generated(cluster, node);
-    for (key, there) in
-        [("labels", "nodeLabels"), ("annotations", "nodeAnnotations"), ("taints", "nodeTaints")]
-    {
-        let mut map = written.get(key).and_then(Json::as_object).cloned().unwrap_or_default();
+    for (key, there) in [
+        (NodeSettings::labels, "nodeLabels"),
+        (NodeSettings::annotations, "nodeAnnotations"),
+        (NodeSettings::taints, "nodeTaints"),
+    ] {
+        let mut map = written.get(key.name()).and_then(Json::as_object).cloned().unwrap_or_default();
         map.extend(talos::words(from, there).as_object().cloned().unwrap_or_default());
         let place = from.get(there).map(|tree| tree.place.clone());
         map.retain(|name, value| filled(import, place.as_ref(), &data, name, value));
@@ -408,7 +413,7 @@ fn settings(
     if plain {
         let modules: Vec<String> =
             from.list("kernelModules").iter().filter_map(|module| module.text("name")).collect();
-        written.put_full("kernelModules", json!(modules));
+        written.put_full(NodeSettings::kernel_modules, json!(modules));
     } else {
         own_patches.push(patch_at(&["machine", "kernel", "modules"], as_json_of(from, "kernelModules")));
     }
@@ -470,9 +475,12 @@ fn settings(
 
 fn simple_link(link: &Tree, written: &mut Object) {
     if let Some(selector) = link.get("deviceSelector") {
-        written.put("mac", selector.text_if("hardwareAddr", output::is_mac).map(|mac| mac.to_uppercase()));
+        written.put(
+            ClusterNode::mac,
+            selector.text_if("hardwareAddr", output::is_mac).map(|mac| mac.to_uppercase()),
+        );
     }
-    written.put("mtu", link.int_in("mtu", 576..=65_520));
+    written.put(NodeSettings::mtu, link.int_in("mtu", 576..=65_520));
     // All of the rest is what the network of the cluster says.
     link.take_keys(&["dhcp", "interface", "addresses", "routes", "vip", "vlans"]);
 }

@@ -1,5 +1,9 @@
 //! What the files of Talos' own tools have in common: patches, secrets of a cluster, and the document that they become.
 
+use crate::output::only;
+use crate::records::{
+    Cluster, ClusterNetwork, ClusterNode, ClusterSpec, Kubernetes, Metadata, Schematic, Talos, Topology,
+};
 use std::collections::BTreeMap;
 
 use serde_json::{Value as Json, json};
@@ -17,7 +21,7 @@ use strata_yaml::plain;
 const VERSION: &str = "v1.12.0";
 
 /// A cluster while it is put together.
-pub(super) struct Cluster {
+pub(super) struct TalosCluster {
     /// The name of the stack and of its folder.
     pub(super) stack: String,
     pub(super) talos: Object,
@@ -31,13 +35,13 @@ pub(super) struct Cluster {
     pub(super) values: BTreeMap<String, String>,
 }
 
-impl Cluster {
+impl TalosCluster {
     pub(super) fn new(import: &mut Import<'_>, wanted: &str, place: &Place) -> Self {
         let stack = import.stack_name(wanted, place);
         let mut talos = Object::new();
         if stack != wanted {
             // The name that is in the certificates.
-            talos.insert("clusterName".into(), json!(wanted));
+            talos.set(Talos::cluster_name, json!(wanted));
         }
         Self {
             stack,
@@ -72,8 +76,9 @@ impl Cluster {
             import.note(Some(&self.place), format!("no version of Talos is written down: `{VERSION}` was"));
         }
         import.check_versions(version.as_deref().zip(talos), kubernetes);
-        self.talos.insert("version".into(), json!(version.map_or_else(|| VERSION.to_owned(), with_v)));
-        self.kubernetes.put("version", kubernetes.and_then(|tree| tree.as_text_if(is_version)).map(with_v));
+        self.talos.set(Talos::version, json!(version.map_or_else(|| VERSION.to_owned(), with_v)));
+        self.kubernetes
+            .put(Kubernetes::version, kubernetes.and_then(|tree| tree.as_text_if(is_version)).map(with_v));
     }
 
     pub(super) fn node(&mut self, import: &mut Import<'_>, own: &str, place: &Place, node: Object) {
@@ -88,19 +93,24 @@ impl Cluster {
     pub(super) fn write(mut self, import: &mut Import<'_>) {
         let (path, place) = (self.document(), self.place.clone());
         for (own, node) in &mut self.nodes {
-            if let Some(node) = node.as_object_mut().filter(|node| !node.contains_key("address")) {
+            if let Some(node) =
+                node.as_object_mut().filter(|node| !node.contains_key(ClusterNode::address.name()))
+            {
                 let address = stand_in(import);
-                let at = import.origins.get(&(path.clone(), "nodes".to_owned(), own.clone())).cloned();
+                let at = import.model.origins.get(&(path.clone(), "nodes".to_owned(), own.clone())).cloned();
                 import.note(Some(&at.unwrap_or_else(|| place.clone())), no_address(own));
-                node.insert("address".into(), json!(address));
+                node.set(ClusterNode::address, json!(address));
                 // It lies in no network of the cluster.
-                self.network.remove("cidr");
+                self.network.remove(ClusterNetwork::cidr.name());
             }
         }
-        if self.endpoint.is_none() && !self.network.contains_key("vip") {
-            let mut masters =
-                self.nodes.values().filter(|node| node["role"].as_str() == Some("controlPlane"));
-            if let Some(address) = masters.next().and_then(|node| node["address"].as_str()) {
+        if self.endpoint.is_none() && !self.network.contains_key(ClusterNetwork::vip.name()) {
+            let mut masters = self
+                .nodes
+                .values()
+                .filter(|node| node[ClusterNode::role.name()].as_str() == Some("controlPlane"));
+            if let Some(address) = masters.next().and_then(|node| node[ClusterNode::address.name()].as_str())
+            {
                 let url = if address.contains(':') {
                     format!("https://[{address}]:6443")
                 } else {
@@ -110,33 +120,36 @@ impl Cluster {
                     Some(&place),
                     format!("no file says the endpoint of the cluster: `{url}`, its first control plane, was written down"),
                 );
-                if import.stood_in.contains(address) {
-                    import.stood_in.insert(url.clone());
+                if import.model.stood_in.contains(address) {
+                    import.model.stood_in.insert(url.clone());
                 }
                 self.endpoint = Some(url);
             }
         }
-        let masters =
-            self.nodes.values().filter(|node| node["role"].as_str() == Some("controlPlane")).count();
+        let masters = self
+            .nodes
+            .values()
+            .filter(|node| node[ClusterNode::role.name()].as_str() == Some("controlPlane"))
+            .count();
         let mut spec = Object::new();
-        spec.insert("talos".into(), Json::Object(self.talos));
-        spec.put_full("kubernetes", Json::Object(self.kubernetes));
-        if self.network.contains_key("cidr") {
-            spec.put_full("network", Json::Object(self.network));
+        spec.set(ClusterSpec::talos, Json::Object(self.talos));
+        spec.put_full(ClusterSpec::kubernetes, Json::Object(self.kubernetes));
+        if self.network.contains_key(ClusterNetwork::cidr.name()) {
+            spec.put_full(ClusterSpec::network, Json::Object(self.network));
         }
         if masters > 0 && masters.is_multiple_of(2) {
-            spec.insert("topology".into(), json!({"allowEven": true}));
+            spec.set(ClusterSpec::topology, only(Topology::allow_even, true));
             import.note(
                 Some(&place),
                 format!("{masters} control planes have no better majority than {}", masters - 1),
             );
         }
-        spec.put("endpoint", self.endpoint);
-        spec.put_full("patches", Json::Array(self.patches));
-        spec.insert("nodes".into(), Json::Object(self.nodes));
+        spec.put(ClusterSpec::endpoint, self.endpoint);
+        spec.put_full(ClusterSpec::patches, Json::Array(self.patches));
+        spec.set(ClusterSpec::nodes, Json::Object(self.nodes));
         let mut document = Object::new();
-        document.insert("metadata".into(), json!({"name": self.stack}));
-        document.insert("cluster".into(), Json::Object(spec));
+        document.set(Cluster::metadata, only(Metadata::name, self.stack.as_str()));
+        document.set(Cluster::cluster, Json::Object(spec));
         import.write(path, document, &place);
     }
 
@@ -257,7 +270,7 @@ pub(super) fn substituted(text: &str, values: &BTreeMap<String, String>) -> Stri
 /// Patches of a list: texts and mappings stay in place, files are brought along.
 pub(super) fn patches(
     import: &mut Import<'_>,
-    cluster: &Cluster,
+    cluster: &TalosCluster,
     folder: &str,
     tree: &Tree,
     key: &str,
@@ -341,9 +354,9 @@ pub(super) fn schematic(tree: &Tree) -> Option<Json> {
     let found = tree.get("customization")?;
     let mut own = Object::new();
     if let Some(extensions) = found.get("systemExtensions") {
-        own.put_full("extensions", json!(extensions.texts("officialExtensions")));
+        own.put_full(Schematic::extensions, json!(extensions.texts("officialExtensions")));
     }
-    own.put_full("extraKernelArgs", json!(found.texts("extraKernelArgs")));
+    own.put_full(Schematic::extra_kernel_args, json!(found.texts("extraKernelArgs")));
     (!own.is_empty()).then_some(Json::Object(own))
 }
 
@@ -359,7 +372,7 @@ pub(super) fn stand_in(import: &mut Import<'_>) -> String {
     let index = import.stand_ins;
     import.stand_ins += 1;
     let address = format!("{}.{}", networks[(index / 250) % networks.len()], index % 250 + 1);
-    import.stood_in.insert(address.clone());
+    import.model.stood_in.insert(address.clone());
     address
 }
 

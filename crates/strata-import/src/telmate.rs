@@ -4,11 +4,15 @@
 pub(super) mod container;
 mod disks;
 
+use crate::output::only;
+use crate::records::{
+    Agent, CloneMode, CloudInit, Cpu, Efi, Guest, Hardware, Nic, Pci, Startup, Tpm, Usb, Vga, Vm,
+};
 use serde_json::{Value as Json, json};
 use strata_source::machine::hardware::{Bios, Hotplug};
 use strata_yaml::Choice;
 
-use super::guest::{self, Around, kind};
+use super::guest::{self, RootReferences, kind};
 use super::module::Resource;
 use super::output::{self, Object, Put};
 use super::tree::Tree;
@@ -60,21 +64,21 @@ pub(super) fn number(resource: &Resource) -> &'static str {
 
 /// What machines and containers have in common.
 fn both(import: &mut Import<'_>, body: &Tree, own: &str, guest: &mut Object) {
-    guest.put("node", body.text("target_node").or_else(|| one_of_several(import, body, own)));
-    guest.put("notes", body.text("desc").or_else(|| body.text("description")));
-    guest.put_full("tags", output::tags_of(body, "tags"));
-    guest.put("pool", body.text("pool"));
-    guest.put("protection", body.flag("protection"));
+    guest.put(Guest::node, body.text("target_node").or_else(|| one_of_several(import, body, own)));
+    guest.put(Guest::notes, body.text("desc").or_else(|| body.text("description")));
+    guest.put_full(Guest::tags, output::tags_of(body, "tags"));
+    guest.put(Guest::pool, body.text("pool"));
+    guest.put(Guest::protection, body.flag("protection"));
     let onboot = body.flag("onboot").or_else(|| body.flag("start_at_node_boot"));
     // The provider leaves it off unless told otherwise.
-    guest.insert("onboot".into(), json!(onboot.unwrap_or(false)));
+    guest.set(Guest::onboot, json!(onboot.unwrap_or(false)));
     let stopped = |key: &str| {
         let text = body.text_if(key, |state| ["running", "started", "stopped"].contains(&state));
         text.map(|state| state == "stopped")
     };
     let stopped = stopped("vm_state").or_else(|| stopped("power_state"));
-    guest.put("started", stopped.filter(|stopped| *stopped).map(|_| false));
-    guest.put("startup", startup(import, body));
+    guest.put(Guest::started, stopped.filter(|stopped| *stopped).map(|_| false));
+    guest.put(Guest::startup, startup(import, body));
 }
 
 /// The provider takes one of the nodes; Strata wants to know which.
@@ -95,18 +99,20 @@ fn one_of_several(import: &mut Import<'_>, body: &Tree, own: &str) -> Option<Str
 fn startup(import: &mut Import<'_>, body: &Tree) -> Option<Json> {
     let mut startup = Object::new();
     if let Some(found) = body.one("startup_shutdown") {
-        for (key, there) in
-            [("order", "order"), ("upDelay", "startup_delay"), ("downDelay", "shutdown_timeout")]
-        {
+        for (key, there) in [
+            (Startup::order, "order"),
+            (Startup::up_delay, "startup_delay"),
+            (Startup::down_delay, "shutdown_timeout"),
+        ] {
             // Minus one is nothing said.
             startup.put(key, found.int_in(there, -1..=i64::from(u32::MAX)).filter(|number| *number >= 0));
         }
     } else if let Some(text) = body.text_if("startup", |text| text.contains('=')) {
         for (word, value) in text.split(',').filter_map(|part| part.split_once('=')) {
             let key = match word.trim() {
-                "order" => "order",
-                "up" => "upDelay",
-                "down" => "downDelay",
+                "order" => Startup::order,
+                "up" => Startup::up_delay,
+                "down" => Startup::down_delay,
                 _ => continue,
             };
             startup.put(key, value.trim().parse::<u32>().ok());
@@ -118,44 +124,51 @@ fn startup(import: &mut Import<'_>, body: &Tree) -> Option<Json> {
 }
 
 /// A machine.
-pub(super) fn machine(import: &mut Import<'_>, around: &Around<'_>, body: &Tree, own: &str) -> Object {
+pub(super) fn machine(
+    import: &mut Import<'_>,
+    around: &RootReferences<'_>,
+    body: &Tree,
+    own: &str,
+) -> Object {
     let mut vm = Object::new();
     both(import, body, own, &mut vm);
     processor(body, &mut vm);
-    vm.put("bios", body.text_if("bios", |bios| Bios::WORDS.contains(&bios)));
-    vm.put("machine", body.text("machine"));
+    vm.put(Hardware::bios, body.text_if("bios", |bios| Bios::WORDS.contains(&bios)));
+    vm.put(Hardware::machine, body.text("machine"));
     let controller = body.text_if("scsihw", |found| output::SCSI_CONTROLLERS.contains(&found));
     // What the provider sets where nobody says it.
-    vm.insert("scsiController".into(), json!(controller.unwrap_or_else(|| "lsi".to_owned())));
-    vm.put("tablet", body.flag("tablet"));
-    vm.put("osType", body.text_if("qemu_os", |found| output::OS_TYPES.contains(&found)));
+    vm.set(Hardware::scsi_controller, json!(controller.unwrap_or_else(|| "lsi".to_owned())));
+    vm.put(Hardware::tablet, body.flag("tablet"));
+    vm.put(Hardware::os_type, body.text_if("qemu_os", |found| output::OS_TYPES.contains(&found)));
     if body.flag("agent") == Some(true) {
-        vm.insert("agent".into(), json!({"enabled": true}));
+        vm.set(Hardware::agent, only(Agent::enabled, true));
     }
-    vm.put("hotplug", hotplug(body));
+    vm.put(Hardware::hotplug, hotplug(body));
     if let Some(vga) = body.one("vga") {
         let mut written = Object::new();
-        written.put("type", vga.text("type"));
-        written.put("memory", vga.int_in("memory", 4..=512));
-        vm.put_full("vga", Json::Object(written));
+        written.put(Vga::kind, vga.text("type"));
+        written.put(Vga::memory, vga.int_in("memory", 4..=512));
+        vm.put_full(Hardware::vga, Json::Object(written));
     }
     if let Some(efi) = body.one("efidisk") {
         let mut written = Object::new();
-        written.put("storage", efi.text("storage"));
-        written.put("type", efi.text_if("efitype", |found| ["2m", "4m"].contains(&found)));
-        written.put("format", efi.text_if("format", |found| output::FORMATS.contains(&found)));
-        written.put("preEnrolledKeys", efi.flag("pre_enrolled_keys"));
-        vm.insert("efi".into(), Json::Object(written));
-    } else if vm.get("bios").and_then(Json::as_str) == Some("ovmf") && body.get("clone").is_none() {
+        written.put(Efi::storage, efi.text("storage"));
+        written.put(Efi::kind, efi.text_if("efitype", |found| ["2m", "4m"].contains(&found)));
+        written.put(Efi::format, efi.text_if("format", |found| output::FORMATS.contains(&found)));
+        written.put(Efi::pre_enrolled_keys, efi.flag("pre_enrolled_keys"));
+        vm.set(Hardware::efi, Json::Object(written));
+    } else if vm.get(Hardware::bios.name()).and_then(Json::as_str) == Some("ovmf")
+        && body.get("clone").is_none()
+    {
         let message =
             format!("`{own}` has the firmware `ovmf` and no disk for its settings: Strata adds one");
         import.note(Some(&body.place), message);
     }
     if let Some(tpm) = body.one("tpm_state") {
         let mut written = Object::new();
-        written.put("storage", tpm.text("storage"));
-        written.put("version", tpm.text_if("version", |found| ["v1.2", "v2.0"].contains(&found)));
-        vm.insert("tpm".into(), Json::Object(written));
+        written.put(Tpm::storage, tpm.text("storage"));
+        written.put(Tpm::version, tpm.text_if("version", |found| ["v1.2", "v2.0"].contains(&found)));
+        vm.set(Hardware::tpm, Json::Object(written));
     }
     let cloud_init = disks::disks(import, body, own, &mut vm);
     boot(import, body, &mut vm);
@@ -172,26 +185,26 @@ fn processor(body: &Tree, vm: &mut Object) {
     let block = body.one("cpu");
     let int = |key: &str, range| block.and_then(|cpu| cpu.int_in(key, range));
     let cores = body.int_in("cores", 1..=1024).or_else(|| int("cores", 1..=1024));
-    vm.insert("cores".into(), json!(cores.unwrap_or(1)));
-    vm.put("sockets", body.int_in("sockets", 1..=16).or_else(|| int("sockets", 1..=16)));
+    vm.set(Hardware::cores, json!(cores.unwrap_or(1)));
+    vm.put(Hardware::sockets, body.int_in("sockets", 1..=16).or_else(|| int("sockets", 1..=16)));
     let mut cpu = Object::new();
     let model = body.text("cpu").or_else(|| body.text("cpu_type"));
     let model = model.or_else(|| block.and_then(|cpu| cpu.text("type")));
-    cpu.insert("type".into(), json!(model.unwrap_or_else(|| "host".to_owned())));
+    cpu.set(Cpu::kind, json!(model.unwrap_or_else(|| "host".to_owned())));
     let numa = body.flag("numa").or_else(|| block.and_then(|cpu| cpu.flag("numa")));
-    cpu.put("numa", numa.filter(|numa| *numa));
+    cpu.put(Cpu::numa, numa.filter(|numa| *numa));
     if let Some(block) = block {
         let flags = block.one("flags").map(flags).unwrap_or_default();
-        cpu.put_full("flags", json!(flags));
-        cpu.put("units", block.int_in("units", 0..=262_144).filter(|units| *units > 0));
-        cpu.put("limit", block.get("limit").and_then(Tree::as_number).filter(|limit| *limit > 0.0));
-        cpu.put("affinity", block.text("affinity"));
+        cpu.put_full(Cpu::flags, json!(flags));
+        cpu.put(Cpu::units, block.int_in("units", 0..=262_144).filter(|units| *units > 0));
+        cpu.put(Cpu::limit, block.get("limit").and_then(Tree::as_number).filter(|limit| *limit > 0.0));
+        cpu.put(Cpu::affinity, block.text("affinity"));
     }
-    vm.insert("cpu".into(), Json::Object(cpu));
+    vm.set(Hardware::cpu, Json::Object(cpu));
     let memory = body.int_in("memory", 16..=i64::from(u32::MAX)).unwrap_or(512);
-    vm.insert("memory".into(), json!(memory));
+    vm.set(Hardware::memory, json!(memory));
     // Nothing said turns ballooning off.
-    vm.insert("balloon".into(), json!(body.int_in("balloon", 0..=memory).unwrap_or(0)));
+    vm.set(Hardware::balloon, json!(body.int_in("balloon", 0..=memory).unwrap_or(0)));
 }
 
 /// `aes = "on"` is `+aes`.
@@ -233,7 +246,7 @@ fn boot(import: &mut Import<'_>, body: &Tree, vm: &mut Object) {
             .collect(),
         None => body.text_if("bootdisk", output::is_slot).into_iter().collect(),
     };
-    vm.put_full("bootOrder", json!(order));
+    vm.put_full(Hardware::boot_order, json!(order));
     import.needless(body, &["bootdisk"], "the order of booting is said as well");
     let letters =
         |tree: &Tree| tree.peek().is_some_and(|text| text.chars().all(|letter| "acdn".contains(letter)));
@@ -246,9 +259,9 @@ fn devices(body: &Tree, vm: &mut Object) {
     let mut pci = Object::new();
     for (index, device) in body.several("hostpci").into_iter().enumerate() {
         let mut written = Object::new();
-        written.put("device", device.text("host"));
-        written.put("pcie", device.flag("pcie"));
-        written.put("rombar", device.flag("rombar"));
+        written.put(Pci::device, device.text("host"));
+        written.put(Pci::pcie, device.flag("pcie"));
+        written.put(Pci::rombar, device.flag("rombar"));
         pci.insert(format!("hostpci{index}"), Json::Object(written));
     }
     for (index, device) in body.several("pci").into_iter().enumerate() {
@@ -261,7 +274,7 @@ fn devices(body: &Tree, vm: &mut Object) {
             pci.insert(format!("hostpci{number}"), Json::Object(self::pci(inner)));
         }
     }
-    vm.put_full("pci", Json::Object(pci));
+    vm.put_full(Hardware::pci, Json::Object(pci));
     let mut usb: Vec<(i64, Json)> = numbered(body.several("usb"), 4)
         .into_iter()
         .map(|(number, device)| (number, self::usb(device)))
@@ -271,12 +284,12 @@ fn devices(body: &Tree, vm: &mut Object) {
         let number = slot.trim_start_matches("usb").parse().ok();
         usb.extend(number.zip(inner.map(self::usb)));
     }
-    vm.put_full("usb", slots("usb", usb));
+    vm.put_full(Hardware::usb, slots("usb", usb));
     let ports = numbered(body.several("serial"), 3);
     let serial = ports
         .into_iter()
         .map(|(number, port)| (number, json!(port.text("type").unwrap_or_else(|| "socket".to_owned()))));
-    vm.put_full("serial", slots("serial", serial.collect()));
+    vm.put_full(Hardware::serial, slots("serial", serial.collect()));
 }
 
 /// Blocks with the number that each says, or has by its place.
@@ -308,10 +321,10 @@ fn nested<'t>(body: &'t Tree, key: &str) -> Vec<(&'t str, &'t Tree)> {
 
 fn pci(device: &Tree) -> Object {
     let mut written = Object::new();
-    written.put("mapping", device.text("mapping_id"));
-    written.put("device", device.text("raw_id"));
-    written.put("mdev", device.text("mdev"));
-    for (key, there) in [("pcie", "pcie"), ("rombar", "rombar"), ("xvga", "primary_gpu")] {
+    written.put(Pci::mapping, device.text("mapping_id"));
+    written.put(Pci::device, device.text("raw_id"));
+    written.put(Pci::mdev, device.text("mdev"));
+    for (key, there) in [(Pci::pcie, "pcie"), (Pci::rombar, "rombar"), (Pci::xvga, "primary_gpu")] {
         written.put(key, device.flag(there));
     }
     let mut options = Object::new();
@@ -321,20 +334,20 @@ fn pci(device: &Tree) -> Object {
         ("sub-device-id", "sub_device_id"),
         ("sub-vendor-id", "sub_vendor_id"),
     ] {
-        options.put(key, device.text(there));
+        options.put_option(key, device.text(there));
     }
-    written.put_full("options", Json::Object(options));
+    written.put_full(Pci::options, Json::Object(options));
     written
 }
 
 fn usb(device: &Tree) -> Json {
     let mut written = Object::new();
-    written.put("mapping", device.text("mapping_id"));
-    written.put("device", ["host", "device_id", "port_id"].iter().find_map(|key| device.text(key)));
+    written.put(Usb::mapping, device.text("mapping_id"));
+    written.put(Usb::device, ["host", "device_id", "port_id"].iter().find_map(|key| device.text(key)));
     if written.is_empty() {
-        written.insert("device".into(), json!("spice"));
+        written.set(Usb::device, json!("spice"));
     }
-    written.put("usb3", device.flag("usb3"));
+    written.put(Usb::usb3, device.flag("usb3"));
     Json::Object(written)
 }
 
@@ -343,7 +356,7 @@ fn options(body: &Tree, vm: &mut Object) {
     let mut options = Object::new();
     let plugged = body.int_in("vcpus", 0..=1024);
     let plugged = plugged.or_else(|| body.one("cpu").and_then(|cpu| cpu.int_in("vcores", 0..=1024)));
-    options.put("vcpus", plugged.filter(|cores| *cores > 0));
+    options.put_option("vcpus", plugged.filter(|cores| *cores > 0));
     if let Some(rng) = body.one("rng") {
         let mut words =
             vec![format!("source={}", rng.text("source").unwrap_or_else(|| "/dev/urandom".to_owned()))];
@@ -351,11 +364,11 @@ fn options(body: &Tree, vm: &mut Object) {
         words.extend(rng.int_in("period", 0..=1 << 30).map(|period| format!("period={period}")));
         options.insert("rng0".into(), json!(words.join(",")));
     }
-    options.put("args", body.text("args"));
-    vm.put_full("options", Json::Object(options));
+    options.put_option("args", body.text("args"));
+    vm.put_full(Guest::options, Json::Object(options));
 }
 
-fn clone(import: &mut Import<'_>, around: &Around<'_>, body: &Tree, own: &str, vm: &mut Object) {
+fn clone(import: &mut Import<'_>, around: &RootReferences<'_>, body: &Tree, own: &str, vm: &mut Object) {
     let Some(tree) = body.get("clone").or_else(|| body.get("clone_id")) else { return };
     let Some(source) = tree.as_text() else {
         import.note(
@@ -367,8 +380,8 @@ fn clone(import: &mut Import<'_>, around: &Around<'_>, body: &Tree, own: &str, v
     };
     match around.template(import, &source) {
         Some(template) => {
-            vm.insert("template".into(), json!(template));
-            vm.put("clone", body.flag("full_clone").map(|full| json!({"full": full})));
+            vm.set(Vm::template, json!(template));
+            vm.put(Vm::clone_mode, body.flag("full_clone").map(|full| only(CloneMode::full, full)));
         }
         None => import.note(Some(&tree.place), guest::unknown_template(own, &source)),
     }
@@ -378,9 +391,9 @@ fn cloud_init(import: &mut Import<'_>, body: &Tree, own: &str, drive: Option<dis
     let mut nics: Vec<(i64, Json)> = Vec::new();
     for (number, device) in numbered(body.several("network"), 31) {
         let mut nic = nic(device);
-        nic.put("model", device.text("model"));
-        nic.put("queues", device.int_in("queues", 0..=64).filter(|queues| *queues > 1));
-        nic.put("linkDown", device.flag("link_down"));
+        nic.put(Nic::model, device.text("model"));
+        nic.put(Nic::queues, device.int_in("queues", 0..=64).filter(|queues| *queues > 1));
+        nic.put(Nic::link_down, device.flag("link_down"));
         addresses(body, &format!("ipconfig{number}"), &mut nic);
         nics.push((number, Json::Object(nic)));
     }
@@ -392,25 +405,25 @@ fn cloud_init(import: &mut Import<'_>, body: &Tree, own: &str, drive: Option<dis
             continue;
         }
         let mut nic = Object::new();
-        nic.insert("bridge".into(), json!("vmbr0"));
+        nic.set(Nic::bridge, json!("vmbr0"));
         addresses(body, &key, &mut nic);
         import.note(body.get(&key).map(|tree| &tree.place), guest::card_of_template(own));
         nics.push((number, Json::Object(nic)));
     }
-    vm.put_full("network", slots("net", nics));
+    vm.put_full(Hardware::network, slots("net", nics));
     let mut written = Object::new();
-    written.put("user", body.text("ciuser"));
-    written.put_full("sshKeys", json!(guest::keys(body, "sshkeys")));
+    written.put(CloudInit::user, body.text("ciuser"));
+    written.put_full(CloudInit::ssh_keys, json!(guest::keys(body, "sshkeys")));
     let secret = format!("{}_password", name(own).replace('-', "_"));
-    written.put("password", body.get("cipassword").and_then(|tree| import.secret_of(tree, &secret)));
-    written.put_full("nameservers", json!(servers(body, "nameserver")));
-    written.put("searchDomain", body.text("searchdomain"));
-    written.put("upgrade", body.flag("ciupgrade"));
+    written.put(CloudInit::password, body.get("cipassword").and_then(|tree| import.secret_of(tree, &secret)));
+    written.put_full(CloudInit::nameservers, json!(servers(body, "nameserver")));
+    written.put(CloudInit::search_domain, body.text("searchdomain"));
+    written.put(CloudInit::upgrade, body.flag("ciupgrade"));
     let slot = drive.as_ref().map(|drive| drive.slot.clone());
     let storage = body.text("cloudinit_cdrom_storage").or_else(|| drive.and_then(|drive| drive.storage));
-    written.put("storage", storage);
+    written.put(CloudInit::storage, storage);
     // Where Strata puts it anyway.
-    written.put("slot", slot.filter(|slot| slot != "ide2"));
+    written.put(CloudInit::slot, slot.filter(|slot| slot != "ide2"));
     if let Some(custom) = body.get("cicustom") {
         custom.take_all();
         import.note(
@@ -418,21 +431,21 @@ fn cloud_init(import: &mut Import<'_>, body: &Tree, own: &str, drive: Option<dis
             format!("`cicustom` of `{own}` names files on Proxmox: put their text into `cloudInit` of the machine, as `userData` …"),
         );
     }
-    vm.put_full("cloudInit", Json::Object(written));
+    vm.put_full(Vm::cloud_init, Json::Object(written));
 }
 
 /// What network devices of machines and of containers have in common.
 fn nic(device: &Tree) -> Object {
     let mut nic = Object::new();
-    nic.insert("bridge".into(), json!(device.text("bridge").unwrap_or_else(|| "vmbr0".to_owned())));
+    nic.set(Nic::bridge, json!(device.text("bridge").unwrap_or_else(|| "vmbr0".to_owned())));
     let mac = ["macaddr", "hwaddr", "mac"].iter().find_map(|key| device.text_if(key, output::is_mac));
-    nic.put("mac", mac.map(|mac| mac.to_uppercase()));
+    nic.put(Nic::mac, mac.map(|mac| mac.to_uppercase()));
     // Zero, and minus one in 2.9, are none.
     let tag = ["tag", "vlan_native"].iter().find_map(|key| device.int_in(key, -1..=4094));
-    nic.put("vlan", tag.filter(|tag| *tag > 0));
-    nic.put("mtu", device.int_in("mtu", 1..=65_520));
-    nic.put("firewall", device.flag("firewall"));
-    nic.put("rate", device.get("rate").and_then(Tree::as_number).filter(|rate| *rate > 0.0));
+    nic.put(Nic::vlan, tag.filter(|tag| *tag > 0));
+    nic.put(Nic::mtu, device.int_in("mtu", 1..=65_520));
+    nic.put(Nic::firewall, device.flag("firewall"));
+    nic.put(Nic::rate, device.get("rate").and_then(Tree::as_number).filter(|rate| *rate > 0.0));
     nic
 }
 
@@ -458,7 +471,7 @@ fn addresses(body: &Tree, key: &str, nic: &mut Object) {
         })
     };
     let Some(found) = body.text_if(key, fits).and_then(|text| parts(&text)) else { return };
-    for (key, there) in [("ip", "ip"), ("gateway", "gw"), ("ip6", "ip6"), ("gateway6", "gw6")] {
+    for (key, there) in [(Nic::ip, "ip"), (Nic::gateway, "gw"), (Nic::ip6, "ip6"), (Nic::gateway6, "gw6")] {
         nic.put(key, found.iter().find(|(word, _)| word == there).map(|(_, value)| value.clone()));
     }
 }
@@ -467,8 +480,8 @@ fn addresses(body: &Tree, key: &str, nic: &mut Object) {
 fn addresses_of(device: &Tree, nic: &mut Object) {
     let manual = |text: &str| text == "manual";
     for (block, ip, gateway, words) in [
-        ("ipv4", "ip", "gateway", ["ip", "ipv4_address", "gw", "ipv4_gateway", "ipv4_dhcp"]),
-        ("ipv6", "ip6", "gateway6", ["ip6", "ipv6_address", "gw6", "ipv6_gateway", "ipv6_dhcp"]),
+        ("ipv4", Nic::ip, Nic::gateway, ["ip", "ipv4_address", "gw", "ipv4_gateway", "ipv4_dhcp"]),
+        ("ipv6", Nic::ip6, Nic::gateway6, ["ip6", "ipv6_address", "gw6", "ipv6_gateway", "ipv6_dhcp"]),
     ] {
         let inner = device.one(block);
         let address = output::address(device, words[0])

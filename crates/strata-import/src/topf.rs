@@ -1,12 +1,14 @@
 //! `topf.yaml`: nodes, and folders of patches beside it, some of them templates.
 
+use crate::output::only;
+use crate::records::{ClusterNode, NodeSettings, Schematic, Talos};
 use serde_json::{Value as Json, json};
 
 use super::Import;
 use super::files::folder_of;
 use super::gotemplate;
 use super::output::{self, Object, Put};
-use super::talos::{self, Cluster};
+use super::talos::{self, TalosCluster};
 use super::tree::{Content, Place, Tree};
 
 const PLATFORM: &str = "Strata asks the image factory for what a machine of its own needs";
@@ -27,13 +29,13 @@ pub(super) fn import(import: &mut Import<'_>) {
 
 fn cluster(import: &mut Import<'_>, path: &str, tree: &Tree) {
     let wanted = tree.text("clusterName").unwrap_or_else(|| "talos".to_owned());
-    let mut cluster = Cluster::new(import, &wanted, &tree.place);
+    let mut cluster = TalosCluster::new(import, &wanted, &tree.place);
     cluster.versions(import, tree.get("talosVersion"), tree.get("kubernetesVersion"));
     cluster.endpoint = tree.text_if("clusterEndpoint", |url| url.starts_with("http"));
     if let Some(found) = schematic(import, path, tree) {
-        cluster.talos.insert("schematic".into(), found);
+        cluster.talos.set(Talos::schematic, found);
     }
-    cluster.talos.put("secureBoot", tree.bool("secureboot"));
+    cluster.talos.put(Talos::secure_boot, tree.bool("secureboot"));
     import.needless(tree, &["platform"], PLATFORM);
     let _ = tree.text_if("factory", |host| host.trim_start_matches("https://") == "factory.talos.dev");
     let secrets = tree.text("secretsPath").unwrap_or_else(|| "secrets.yaml".to_owned());
@@ -53,14 +55,14 @@ fn cluster(import: &mut Import<'_>, path: &str, tree: &Tree) {
         let role = node.text_if("role", |role| ["controlplane", "worker"].contains(&plain(role).as_str()));
         let role = role.unwrap_or_else(|| "worker".to_owned());
         let control_plane = plain(&role) == "controlplane";
-        written.insert("role".into(), json!(if control_plane { "controlPlane" } else { "worker" }));
-        written.put("address", node.text_if("ip", output::is_address));
-        if !written.contains_key("address") {
+        written.set(ClusterNode::role, json!(if control_plane { "controlPlane" } else { "worker" }));
+        written.put(ClusterNode::address, node.text_if("ip", output::is_address));
+        if !written.contains_key(ClusterNode::address.name()) {
             // A host may be an address, too.
-            written.put("address", output::is_address(&host).then(|| host.clone()));
+            written.put(ClusterNode::address, output::is_address(&host).then(|| host.clone()));
         }
-        written.put("schematic", schematic(import, path, node));
-        written.put("secureBoot", node.bool("secureboot"));
+        written.put(NodeSettings::schematic, schematic(import, path, node));
+        written.put(NodeSettings::secure_boot, node.bool("secureboot"));
         import.needless(node, &["platform"], PLATFORM);
         nodes.push((host, role, written, node));
     }
@@ -84,7 +86,7 @@ fn cluster(import: &mut Import<'_>, path: &str, tree: &Tree) {
 /// An id, or `@file` with what is in it.
 fn schematic(import: &mut Import<'_>, path: &str, tree: &Tree) -> Option<Json> {
     if let Some(id) = tree.text_if("schematicId", output::is_schematic) {
-        return Some(json!({"id": id}));
+        return Some(only(Schematic::id, id));
     }
     let found = tree.get("schematicId")?;
     let file = found.peek().filter(|text| text.starts_with('@'))?;
@@ -105,7 +107,7 @@ fn schematic(import: &mut Import<'_>, path: &str, tree: &Tree) -> Option<Json> {
 /// The patches of a folder: for all nodes, for those of a kind, or for one.
 fn layer(
     import: &mut Import<'_>,
-    cluster: &mut Cluster,
+    cluster: &mut TalosCluster,
     tree: &Tree,
     folder: &str,
     kind: &str,
@@ -149,7 +151,7 @@ fn layer(
             let name =
                 if is_template && kind != host { format!("{host}-{own}") } else { format!("{kind}-{own}") };
             let patch = cluster.patch_file(import, &name, &text);
-            let list = written.entry("patches").or_insert_with(|| json!([]));
+            let list = written.entry(NodeSettings::patches.name()).or_insert_with(|| json!([]));
             if let Some(list) = list.as_array_mut() {
                 list.push(patch);
             }

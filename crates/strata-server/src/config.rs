@@ -159,7 +159,7 @@ impl Config {
         Retention { count: versions.count.into(), age }
     }
 
-    pub fn users(&self) -> Vec<User> {
+    pub fn configured_users(&self) -> Vec<User> {
         let token = |(name, sha256): (&strata_yaml::Spanned<String>, &String)| Token {
             name: name.value.clone(),
             sha256: sha256.clone(),
@@ -204,7 +204,7 @@ mod tests {
         let config = read_config("serve.yaml", text.to_owned()).map_err(|_| ()).unwrap();
         assert_eq!(config.tls_files(Path::new("/etc")).unwrap().key, Path::new("/etc/k.pem"));
         assert_eq!((config.retention().count, config.retention().age), (50, None));
-        let users = config.users();
+        let users = config.configured_users();
         assert_eq!(users[0].tokens[0].sha256, "abc");
         assert_eq!(users[0].rules.len(), 2);
         assert_eq!(config.max_state, 64);

@@ -4,6 +4,7 @@ pub(crate) mod choice;
 pub(crate) mod collection;
 pub(crate) mod context;
 mod declare;
+pub(crate) mod key;
 pub(crate) mod partial;
 pub(crate) mod places;
 pub(crate) mod primitive;

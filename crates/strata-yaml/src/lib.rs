@@ -18,6 +18,7 @@ pub use decode::Decode;
 pub use decode::choice::{Choice, decode_choice};
 pub use decode::collection::Map;
 pub use decode::context::{Context, NoOutside, Outside, without_final_break};
+pub use decode::key::Key;
 pub use decode::partial::Partial;
 pub use decode::places::Places;
 pub use decode::primitive::{Raw, decode_text};

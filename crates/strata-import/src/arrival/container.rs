@@ -1,5 +1,6 @@
 //! A container of a state, as a stack says it.
 
+use crate::records::{Console, Container, ContainerNic, Features, Guest, MountPoint, RootFs};
 use serde_json::{Value as Json, json};
 
 use super::guest::{addresses, common, number};
@@ -18,7 +19,7 @@ pub(super) fn write(writing: &mut Writing<'_>, resource: &TofuResource) -> Optio
         return None;
     }
     let mut container = Object::new();
-    container.insert("vmId".into(), json!(vm_id));
+    container.set(Guest::vm_id, json!(vm_id));
     container.extend(common(
         attributes,
         writing.node,
@@ -33,52 +34,58 @@ pub(super) fn write(writing: &mut Writing<'_>, resource: &TofuResource) -> Optio
         writing.notes.push(StateNote::new(&resource.address, message));
         return None;
     };
-    container.insert("image".into(), json!(writing.images.reference(&image, node)));
-    container.put("osType", system.and_then(|system| system.text("type")));
-    container.insert("started".into(), json!(attributes.flag("started").unwrap_or(true)));
-    container.put("unprivileged", attributes.flag("unprivileged"));
+    container.set(Container::image, json!(writing.images.reference(&image, node)));
+    container.put(Container::os_type, system.and_then(|system| system.text("type")));
+    container.set(Guest::started, json!(attributes.flag("started").unwrap_or(true)));
+    container.put(Container::unprivileged, attributes.flag("unprivileged"));
     if let Some(cpu) = attributes.block("cpu") {
-        container.put("cores", cpu.positive("cores"));
-        container.put("cpuUnits", cpu.positive("units"));
-        container.put("cpuLimit", cpu.number("limit").map(number));
+        container.put(Container::cores, cpu.positive("cores"));
+        container.put(Container::cpu_units, cpu.positive("units"));
+        container.put(Container::cpu_limit, cpu.number("limit").map(number));
     }
     if let Some(memory) = attributes.block("memory") {
-        container.put("memory", memory.positive("dedicated"));
-        container.put("swap", memory.int("swap"));
+        container.put(Container::memory, memory.positive("dedicated"));
+        container.put(Container::swap, memory.int("swap"));
     }
     if let Some(disk) = attributes.block("disk") {
         let mut own = Object::new();
-        own.put("storage", disk.text("datastore_id"));
-        own.put("size", disk.positive("size"));
-        for key in ["acl", "quota", "replicate"] {
-            own.put(key, disk.flag(key).filter(|on| *on));
+        own.put(RootFs::storage, disk.text("datastore_id"));
+        own.put(RootFs::size, disk.positive("size"));
+        for (key, there) in [(RootFs::acl, "acl"), (RootFs::quota, "quota"), (RootFs::replicate, "replicate")]
+        {
+            own.put(key, disk.flag(there).filter(|on| *on));
         }
-        own.put_full("mountOptions", json!(disk.texts("mount_options")));
-        container.insert("disk".into(), Json::Object(own));
+        own.put_full(RootFs::mount_options, json!(disk.texts("mount_options")));
+        container.set(Container::disk, Json::Object(own));
     }
-    container.put_full("mountPoints", mount_points(attributes, vm_id));
-    container.put_full("network", networks(attributes));
+    container.put_full(Container::mount_points, mount_points(attributes, vm_id));
+    container.put_full(Container::network, networks(attributes));
     if let Some(features) = attributes.block("features") {
         let mut own = Object::new();
-        for key in ["nesting", "keyctl", "fuse", "mknod"] {
-            own.put(key, features.flag(key).filter(|on| *on));
+        for (key, there) in [
+            (Features::nesting, "nesting"),
+            (Features::keyctl, "keyctl"),
+            (Features::fuse, "fuse"),
+            (Features::mknod, "mknod"),
+        ] {
+            own.put(key, features.flag(there).filter(|on| *on));
         }
-        own.put_full("mount", json!(features.texts("mount")));
-        container.put_full("features", Json::Object(own));
+        own.put_full(Features::mount, json!(features.texts("mount")));
+        container.put_full(Container::features, Json::Object(own));
     }
     if let Some(console) = attributes.block("console") {
         let mut own = Object::new();
-        own.insert("enabled".into(), json!(console.flag("enabled").unwrap_or(true)));
-        own.put("tty", console.int("tty_count"));
-        own.put("mode", console.text("type"));
-        container.insert("console".into(), Json::Object(own));
+        own.set(Console::enabled, json!(console.flag("enabled").unwrap_or(true)));
+        own.put(Console::tty, console.int("tty_count"));
+        own.put(Console::mode, console.text("type"));
+        container.set(Container::console, Json::Object(own));
     }
     initialization(writing, &mut container, attributes, vm_id);
     if let Some(firewall) = super::firewall::of_guest(writing.state, vm_id) {
-        container.insert("firewall".into(), firewall);
+        container.set(Guest::firewall, firewall);
     }
     let hook = attributes.text("hook_script_file_id");
-    container.put_full("options", hook.map(|hook| json!({"hookscript": hook})).unwrap_or_default());
+    container.put_full(Guest::options, hook.map(|hook| json!({"hookscript": hook})).unwrap_or_default());
     for block in ["device_passthrough", "idmap"] {
         if attributes.block(block).is_some() {
             let message = format!("`{block}` has no field in Strata: what is set stays as it is");
@@ -102,29 +109,29 @@ fn mount_points(attributes: Attributes<'_>, vm_id: u32) -> Json {
     let mut points = Object::new();
     for (index, point) in attributes.blocks("mount_point").into_iter().enumerate() {
         let mut own = Object::new();
-        own.put("path", point.text("path"));
+        own.put(MountPoint::path, point.text("path"));
         let volume = point.text("volume").unwrap_or_default();
         let storage = volume.split(':').next().unwrap_or_default();
         // A volume of its own has the container's number in its name, and would be made anew with it.
         let is_own =
             !volume.starts_with('/') && (storage == volume || volume.contains(&format!("-{vm_id}-")));
         if is_own {
-            own.put("storage", Some(storage));
-            own.put("size", point.text("size"));
+            own.put(MountPoint::storage, Some(storage));
+            own.put(MountPoint::size, point.text("size"));
         } else {
-            own.put("volume", Some(volume));
+            own.put(MountPoint::volume, Some(volume));
         }
         for (key, field) in [
-            ("readOnly", "read_only"),
-            ("backup", "backup"),
-            ("quota", "quota"),
-            ("acl", "acl"),
-            ("shared", "shared"),
+            (MountPoint::read_only, "read_only"),
+            (MountPoint::backup, "backup"),
+            (MountPoint::quota, "quota"),
+            (MountPoint::acl, "acl"),
+            (MountPoint::shared, "shared"),
         ] {
             own.put(key, point.flag(field).filter(|on| *on));
         }
-        own.put("replicate", point.flag("replicate").filter(|on| !*on));
-        own.put_full("mountOptions", json!(point.texts("mount_options")));
+        own.put(MountPoint::replicate, point.flag("replicate").filter(|on| !*on));
+        own.put_full(MountPoint::mount_options, json!(point.texts("mount_options")));
         points.insert(format!("mp{index}"), Json::Object(own));
     }
     Json::Object(points)
@@ -139,13 +146,13 @@ fn networks(attributes: Attributes<'_>) -> Json {
             continue;
         }
         let mut own = Object::new();
-        own.put("bridge", device.text("bridge"));
-        own.put("name", device.text("name").filter(|name| *name != format!("eth{index}")));
-        own.put("mac", device.text("mac_address").map(str::to_ascii_uppercase));
-        own.put("vlan", device.positive("vlan_id"));
-        own.put("mtu", device.positive("mtu"));
-        own.put("firewall", device.flag("firewall"));
-        own.put("rate", device.number("rate_limit").map(number));
+        own.put(ContainerNic::bridge, device.text("bridge"));
+        own.put(ContainerNic::name, device.text("name").filter(|name| *name != format!("eth{index}")));
+        own.put(ContainerNic::mac, device.text("mac_address").map(str::to_ascii_uppercase));
+        own.put(ContainerNic::vlan, device.positive("vlan_id"));
+        own.put(ContainerNic::mtu, device.positive("mtu"));
+        own.put(ContainerNic::firewall, device.flag("firewall"));
+        own.put(ContainerNic::rate, device.number("rate_limit").map(number));
         addresses(&mut own, configs.get(index).copied());
         devices.insert(format!("net{index}"), Json::Object(own));
     }
@@ -157,14 +164,14 @@ fn initialization(writing: &mut Writing<'_>, container: &mut Object, attributes:
     if let Some(dns) = initialization.block("dns") {
         let servers = dns.texts("servers");
         let one = dns.text("server").map(|server| server.split([' ', ',']).collect()).unwrap_or_default();
-        container.put_full("nameservers", json!(if servers.is_empty() { one } else { servers }));
-        container.put("searchDomain", dns.text("domain"));
+        container.put_full(Container::nameservers, json!(if servers.is_empty() { one } else { servers }));
+        container.put(Container::search_domain, dns.text("domain"));
     }
     if let Some(account) = initialization.block("user_account") {
         let keys: Vec<&str> = account.texts("keys").into_iter().map(str::trim).collect();
-        container.put_full("sshKeys", json!(keys));
+        container.put_full(Container::ssh_keys, json!(keys));
         if let Some(password) = account.text("password") {
-            container.insert("password".into(), writing.secret(&format!("password_{vm_id}"), password));
+            container.set(Container::password, writing.secret(&format!("password_{vm_id}"), password));
         }
     }
 }

@@ -1,5 +1,6 @@
 //! The firewalls of machines, which are resources of their own in OpenTofu.
 
+use crate::records::{Firewall, FirewallRule};
 use serde_json::{Value as Json, json};
 
 use super::{FIREWALL_OPTIONS, FIREWALL_RULES};
@@ -23,30 +24,30 @@ pub(super) fn of_guest(state: &TofuState, vm_id: u32) -> Option<Json> {
     }
     let mut firewall = Object::new();
     if let Some(options) = options {
-        firewall.put("enabled", options.flag("enabled"));
+        firewall.put(Firewall::enabled, options.flag("enabled"));
         for (key, field) in [
-            ("policyIn", "input_policy"),
-            ("policyOut", "output_policy"),
-            ("logLevelIn", "log_level_in"),
-            ("logLevelOut", "log_level_out"),
+            (Firewall::policy_in, "input_policy"),
+            (Firewall::policy_out, "output_policy"),
+            (Firewall::log_level_in, "log_level_in"),
+            (Firewall::log_level_out, "log_level_out"),
         ] {
             firewall.put(key, options.text(field));
         }
         for (key, field) in [
-            ("dhcp", "dhcp"),
-            ("macFilter", "macfilter"),
-            ("ipFilter", "ipfilter"),
-            ("ndp", "ndp"),
-            ("radv", "radv"),
+            (Firewall::dhcp, "dhcp"),
+            (Firewall::mac_filter, "macfilter"),
+            (Firewall::ip_filter, "ipfilter"),
+            (Firewall::ndp, "ndp"),
+            (Firewall::radv, "radv"),
         ] {
             firewall.put(key, options.flag(field));
         }
     } else {
         // Rules alone do not switch it on.
-        firewall.insert("enabled".into(), json!(false));
+        firewall.set(Firewall::enabled, json!(false));
     }
     let rules = rules.map(|rules| rules.blocks("rule").into_iter().map(rule).collect()).unwrap_or_default();
-    firewall.put_full("rules", Json::Array(rules));
+    firewall.put_full(Firewall::rules, Json::Array(rules));
     Some(Json::Object(firewall))
 }
 
@@ -54,27 +55,27 @@ fn rule(rule: Attributes<'_>) -> Json {
     let mut written = Object::new();
     match rule.text("security_group") {
         Some(group) => {
-            written.insert("direction".into(), json!("group"));
-            written.insert("action".into(), json!(group));
+            written.set(FirewallRule::direction, json!("group"));
+            written.set(FirewallRule::action, json!(group));
         }
         None => {
-            written.put("direction", rule.text("type"));
-            written.put("action", rule.text("action"));
+            written.put(FirewallRule::direction, rule.text("type"));
+            written.put(FirewallRule::action, rule.text("action"));
         }
     }
     for (key, field) in [
-        ("comment", "comment"),
-        ("source", "source"),
-        ("destination", "dest"),
-        ("protocol", "proto"),
-        ("destinationPort", "dport"),
-        ("sourcePort", "sport"),
-        ("interface", "iface"),
-        ("log", "log"),
-        ("macro", "macro"),
+        (FirewallRule::comment, "comment"),
+        (FirewallRule::source, "source"),
+        (FirewallRule::destination, "dest"),
+        (FirewallRule::protocol, "proto"),
+        (FirewallRule::destination_port, "dport"),
+        (FirewallRule::source_port, "sport"),
+        (FirewallRule::interface, "iface"),
+        (FirewallRule::log, "log"),
+        (FirewallRule::macro_, "macro"),
     ] {
         written.put(key, rule.text(field));
     }
-    written.put("enabled", rule.flag("enabled").filter(|enabled| !*enabled));
+    written.put(FirewallRule::enabled, rule.flag("enabled").filter(|enabled| !*enabled));
     Json::Object(written)
 }

@@ -1,5 +1,6 @@
 //! What machines and containers have in common in a state, as a source says it.
 
+use crate::records::{Guest, Nic, Startup};
 use serde_json::{Value as Json, json};
 use strata_resource::Mark;
 
@@ -15,14 +16,14 @@ pub(super) fn common(
 ) -> Object {
     let mut guest = Object::new();
     let node = attributes.text("node_name").filter(|node| *node != stack_node);
-    guest.put("node", node);
-    guest.put("pool", attributes.text("pool_id").or(pool));
-    guest.put_full("notes", json!(notes(attributes)));
+    guest.put(Guest::node, node);
+    guest.put(Guest::pool, attributes.text("pool_id").or(pool));
+    guest.put_full(Guest::notes, json!(notes(attributes)));
     let own: Vec<String> = attributes.texts("tags").into_iter().map(str::to_owned).collect();
-    guest.put_full("tags", tags(&own));
-    guest.put("protection", attributes.flag("protection").filter(|protection| *protection));
-    guest.put("onboot", attributes.flag(on_boot).filter(|onboot| *onboot));
-    guest.put_full("startup", startup(attributes));
+    guest.put_full(Guest::tags, tags(&own));
+    guest.put(Guest::protection, attributes.flag("protection").filter(|protection| *protection));
+    guest.put(Guest::onboot, attributes.flag(on_boot).filter(|onboot| *onboot));
+    guest.put_full(Guest::startup, startup(attributes));
     guest
 }
 
@@ -34,7 +35,9 @@ fn notes(attributes: Attributes<'_>) -> String {
 fn startup(attributes: Attributes<'_>) -> Json {
     let mut startup = Object::new();
     if let Some(block) = attributes.block("startup") {
-        for (key, field) in [("order", "order"), ("upDelay", "up_delay"), ("downDelay", "down_delay")] {
+        for (key, field) in
+            [(Startup::order, "order"), (Startup::up_delay, "up_delay"), (Startup::down_delay, "down_delay")]
+        {
             startup.put(key, block.int(field).filter(|number| *number >= 0));
         }
     }
@@ -44,7 +47,7 @@ fn startup(attributes: Attributes<'_>) -> Json {
 /// The addresses of one network device.
 pub(super) fn addresses(device: &mut Object, config: Option<Attributes<'_>>) {
     let Some(config) = config else { return };
-    for (block, address, gateway) in [("ipv4", "ip", "gateway"), ("ipv6", "ip6", "gateway6")] {
+    for (block, address, gateway) in [("ipv4", Nic::ip, Nic::gateway), ("ipv6", Nic::ip6, Nic::gateway6)] {
         if let Some(inner) = config.block(block) {
             device.put(address, inner.text("address"));
             device.put(gateway, inner.text("gateway"));

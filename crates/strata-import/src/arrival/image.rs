@@ -1,5 +1,6 @@
 //! Volumes in a state: those that OpenTofu downloaded become images of the stack, all others are named as they are.
 
+use crate::records::Image;
 use std::collections::BTreeSet;
 
 use serde_json::Value as Json;
@@ -75,15 +76,18 @@ impl<'s> Images<'s> {
                 continue;
             }
             let mut image = Object::new();
-            image.put("url", attributes.text("url"));
+            image.put(Image::url, attributes.text("url"));
             let sum = attributes.text("checksum").map(str::to_owned);
-            image.put("checksum", checksum(sum, attributes.text("checksum_algorithm").map(str::to_owned)));
-            image.put("storage", attributes.text("datastore_id"));
-            image.put("fileName", attributes.text("file_name"));
-            image.put("contentType", attributes.text("content_type"));
+            image.put(
+                Image::checksum,
+                checksum(sum, attributes.text("checksum_algorithm").map(str::to_owned)),
+            );
+            image.put(Image::storage, attributes.text("datastore_id"));
+            image.put(Image::file_name, attributes.text("file_name"));
+            image.put(Image::content_type, attributes.text("content_type"));
             let url = attributes.text("url").unwrap_or_default();
             if ImageFormat::of_name(url.split(['?', '#']).next().unwrap_or_default()).is_none() {
-                image.put("format", format(resource).map(|format| format.to_string()));
+                image.put(Image::format, format(resource).map(|format| format.to_string()));
             }
             if let Some(algorithm) = attributes.text("decompression_algorithm") {
                 let message = format!(

@@ -1,9 +1,10 @@
 //! A `nodes.yaml` that keeps machines as they were configured: a new one, or the user's own with more patches in it and nothing else
 //! changed.
 
+use crate::output::only;
+use crate::records::NodesFile;
 use std::collections::BTreeMap;
 
-use serde_json::json;
 use strata_diagnostics::{Diagnostics, SourceMap, Span};
 use strata_yaml::{Entry, Node, Parsed, parse};
 
@@ -12,7 +13,7 @@ use strata_yaml::plain;
 
 /// The file that keeps machines as they were configured before.
 pub fn nodes_file(nodes: Object) -> String {
-    let text = plain::write(&json!({"nodes": nodes}));
+    let text = plain::write(&only(NodesFile::nodes, nodes));
     format!(
         "# Keeps these machines as OpenTofu configured them. Take a patch out, and Strata configures that as it does by itself.\n{text}"
     )
@@ -21,7 +22,7 @@ pub fn nodes_file(nodes: Object) -> String {
 /// The text of a user's own `nodes.yaml` with these files as the last patches of each node; nothing where it is written in a way that this cannot be put into.
 pub fn with_patches(text: &str, patches: &BTreeMap<String, Vec<String>>) -> Option<String> {
     let tree = read(text)?;
-    let nodes = tree.as_mapping()?.entry("nodes")?;
+    let nodes = tree.as_mapping()?.entry(NodesFile::nodes.name())?;
     let mut edits: Vec<(usize, String)> = Vec::new();
     let mut absent = Vec::new();
     for (name, files) in patches {

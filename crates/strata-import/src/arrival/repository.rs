@@ -1,5 +1,10 @@
 //! A new repository for what OpenTofu built, where there is none: one stack for the machines of the state, a cluster for each Talos.
 
+use crate::output::only;
+use crate::records::{
+    Cluster, ClusterNode, ClusterSpec, Guest, Kubernetes, Metadata, NodeSettings, ProxmoxTarget,
+    SecretSource, Settings, Stack, StackProxmox, State, Talos, Target, Tls,
+};
 use std::collections::BTreeMap;
 
 use serde_json::{Value as Json, json};
@@ -128,12 +133,15 @@ fn machines(repository: &mut Repository, state: &TofuState, arrival: &Arrival, s
         }
     }
     let mut document = Object::new();
-    document.insert("metadata".into(), json!({"name": stack}));
-    document.insert("proxmox".into(), json!({"target": "pve", "node": node}));
-    document.put_full("images", Json::Object(writing.images.written(&mut writing.notes)));
-    document.put_full("templates", Json::Object(templates));
-    document.put_full("vms", Json::Object(vms));
-    document.put_full("containers", Json::Object(containers));
+    document.set(Stack::metadata, only(Metadata::name, stack));
+    let mut proxmox = Object::new();
+    proxmox.set(StackProxmox::target, json!("pve"));
+    proxmox.set(StackProxmox::node, json!(node));
+    document.set(Stack::proxmox, Json::Object(proxmox));
+    document.put_full(Stack::images, Json::Object(writing.images.written(&mut writing.notes)));
+    document.put_full(Stack::templates, Json::Object(templates));
+    document.put_full(Stack::vms, Json::Object(vms));
+    document.put_full(Stack::containers, Json::Object(containers));
     repository.files.insert(format!("stacks/{stack}/stack.yaml"), plain::write(&Json::Object(document)));
     repository.notes.extend(writing.notes);
     repository.secrets.extend(writing.secrets);
@@ -177,7 +185,7 @@ fn with_name(fields: Object, key: &str, own: Option<&str>) -> Json {
     for (field, value) in fields {
         named.insert(field.clone(), value);
         if field == "vmId" {
-            named.insert("name".into(), json!(own));
+            named.set(Guest::name, json!(own));
         }
     }
     Json::Object(named)
@@ -234,31 +242,31 @@ fn write_cluster(repository: &mut Repository, cluster: &BuiltCluster, index: usi
         );
     };
     let mut talos = Object::new();
-    talos.insert("version".into(), json!(version));
-    talos.put("clusterName", cluster.name.as_deref().filter(|name| *name != own));
-    talos.put("factorySchematic", cluster.nodes.iter().find_map(schematic));
+    talos.set(Talos::version, json!(version));
+    talos.put(Talos::cluster_name, cluster.name.as_deref().filter(|name| *name != own));
+    talos.put(Talos::factory_schematic, cluster.nodes.iter().find_map(schematic));
     let mut kubernetes = Object::new();
     kubernetes.put(
-        "version",
+        Kubernetes::version,
         cluster.kubernetes_version.as_deref().map(|version| format!("v{}", version.trim_start_matches('v'))),
     );
     let mut nodes = Object::new();
     for (index, node) in cluster.nodes.iter().enumerate() {
         let key = node.hostname.as_deref().map_or_else(|| format!("{own}-{}", index + 1), name);
         let mut written = Object::new();
-        written.insert("role".into(), json!(if node.control_plane { "controlPlane" } else { "worker" }));
-        written.insert("address".into(), json!(node.ip));
-        written.put("installDisk", node.install_disk.as_deref());
+        written.set(ClusterNode::role, json!(if node.control_plane { "controlPlane" } else { "worker" }));
+        written.set(ClusterNode::address, json!(node.ip));
+        written.put(NodeSettings::install_disk, node.install_disk.as_deref());
         nodes.insert(key, Json::Object(written));
     }
     let mut spec = Object::new();
-    spec.insert("talos".into(), Json::Object(talos));
-    spec.put_full("kubernetes", Json::Object(kubernetes));
-    spec.put("endpoint", cluster.endpoint.as_deref());
-    spec.insert("nodes".into(), Json::Object(nodes));
+    spec.set(ClusterSpec::talos, Json::Object(talos));
+    spec.put_full(ClusterSpec::kubernetes, Json::Object(kubernetes));
+    spec.put(ClusterSpec::endpoint, cluster.endpoint.as_deref());
+    spec.set(ClusterSpec::nodes, Json::Object(nodes));
     let mut document = Object::new();
-    document.insert("metadata".into(), json!({"name": own}));
-    document.insert("cluster".into(), Json::Object(spec));
+    document.set(Cluster::metadata, only(Metadata::name, own));
+    document.set(Cluster::cluster, Json::Object(spec));
     repository.files.insert(format!("{folder}/cluster.yaml"), plain::write(&Json::Object(document)));
 }
 
@@ -284,19 +292,19 @@ fn schematic(node: &BuiltNode) -> Option<String> {
 
 fn settings(repository: &mut Repository, connection: &Connection, id: &str, has_target: bool) {
     let mut settings = Object::new();
-    settings.insert("repository".into(), json!(id));
-    settings.insert("state".into(), json!({"backend": "local"}));
-    settings.insert("secrets".into(), json!([{"sops": "secrets.sops.yaml"}]));
+    settings.set(Settings::repository, json!(id));
+    settings.set(Settings::state, only(State::backend, "local"));
+    settings.set(Settings::secrets, json!([only(SecretSource::sops, "secrets.sops.yaml")]));
     if has_target {
         let mut proxmox = Object::new();
         let endpoint = connection.endpoint.as_deref().unwrap_or("https://proxmox.example:8006");
         let endpoint = endpoint.trim_end_matches('/').trim_end_matches("/api2/json");
-        proxmox.insert("endpoint".into(), json!(endpoint));
-        proxmox.insert("token".into(), json!({"secret": "proxmox_api_token"}));
+        proxmox.set(ProxmoxTarget::endpoint, json!(endpoint));
+        proxmox.set(ProxmoxTarget::token, json!({"secret": "proxmox_api_token"}));
         if connection.insecure {
-            proxmox.insert("tls".into(), json!({"insecure": true}));
+            proxmox.set(ProxmoxTarget::tls, only(Tls::insecure, true));
         }
-        settings.insert("targets".into(), json!({"pve": {"proxmox": proxmox}}));
+        settings.set(Settings::targets, json!({"pve": only(Target::proxmox, Json::Object(proxmox))}));
         let missing = || SecretString::new("user@realm!name=00000000-0000-0000-0000-000000000000".to_owned());
         let token = connection.token.clone().unwrap_or_else(missing);
         repository.secrets.insert("proxmox_api_token".to_owned(), token);

@@ -1,6 +1,8 @@
 //! The image that a node is installed with, as code names it: a text, or what the image factory's resources come to.
 
-use serde_json::{Value as Json, json};
+use crate::output::only;
+use crate::records::Schematic;
+use serde_json::Value as Json;
 
 use super::super::Import;
 use super::super::guest::refers_to;
@@ -30,7 +32,7 @@ impl Images<'_> {
             let version = urls.body.get("talos_version").and_then(Tree::peek);
             let schematic = urls.body.get("schematic_id").and_then(|id| match &id.content {
                 Content::Unknown(reference) => self.schematic(import, reference),
-                _ => id.peek().filter(|id| output::is_schematic(id)).map(|id| json!({"id": id})),
+                _ => id.peek().filter(|id| output::is_schematic(id)).map(|id| only(Schematic::id, id)),
             });
             return Some(Installer { schematic, version, secure_boot });
         }
@@ -42,7 +44,7 @@ impl Images<'_> {
             .find(|part| is_version(part.trim_matches('"')))
             .map(|part| part.trim_matches('"').to_owned());
         let by_id =
-            text.split(['/', ':']).find(|part| output::is_schematic(part)).map(|id| json!({"id": id}));
+            text.split(['/', ':']).find(|part| output::is_schematic(part)).map(|id| only(Schematic::id, id));
         let schematic = match by_id {
             Some(id) => Some(id),
             None => {

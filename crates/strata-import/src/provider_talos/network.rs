@@ -1,12 +1,14 @@
 //! The network of a cluster's nodes: of their patches where these say it, otherwise of their machines.
 
+use crate::records::{CloudInit, ClusterNetwork, Hardware, Nic, NodeSettings, Stack, Vm};
 use std::net::Ipv4Addr;
+use strata_yaml::Key;
 
 use serde_json::{Value as Json, json};
 
 use super::super::Import;
 use super::super::output::{Object, Put};
-use super::super::talos::Cluster;
+use super::super::talos::TalosCluster;
 use super::patches::Node;
 
 const LINKS: [&str; 3] = ["machine", "network", "interfaces"];
@@ -15,7 +17,7 @@ const TIME: [&str; 3] = ["machine", "time", "servers"];
 
 pub(super) fn network(
     import: &mut Import<'_>,
-    cluster: &mut Cluster,
+    cluster: &mut TalosCluster,
     nodes: &mut [Node<'_>],
     endpoint: Option<String>,
 ) {
@@ -33,13 +35,13 @@ pub(super) fn network(
             import.note(Some(&cluster.place), message);
         }
         nodes.iter_mut().for_each(|node| drop(node.take(&LINKS)));
-        for (key, path) in [("nameservers", &SERVERS), ("timeServers", &TIME)] {
+        for (key, path) in [(ClusterNetwork::nameservers, &SERVERS), (ClusterNetwork::time_servers, &TIME)] {
             let said: Vec<Option<Json>> = nodes.iter().map(|node| node.said(path).cloned()).collect();
             if let Some(Some(first)) = said.first()
                 && said.iter().all(|other| other.as_ref() == Some(first))
                 && first.as_array().is_some_and(|list| list.iter().all(Json::is_string))
             {
-                found.insert(key.to_owned(), first.clone());
+                found.set(key, first.clone());
                 nodes.iter_mut().for_each(|node| drop(node.take(path)));
             }
         }
@@ -47,7 +49,7 @@ pub(super) fn network(
     } else if silent {
         // A DHCP server gives them the addresses that the code names.
         for node in nodes.iter_mut().filter(|node| node.address.is_some()) {
-            node.written.insert("dhcp".into(), json!(true));
+            node.written.set(NodeSettings::dhcp, json!(true));
         }
     }
     let vip = cluster.network.get("vip").and_then(Json::as_str).map(|vip| format!("https://{vip}:6443"));
@@ -59,14 +61,14 @@ pub(super) fn network(
 /// The first card of a node's machine.
 fn card<'i>(import: &'i Import<'_>, node: &Node<'_>) -> Option<&'i Json> {
     let machine = node.machine?;
-    let (document, _) = import.documents.get(&machine.document)?;
-    document["vms"][&machine.own]["network"].as_array()?.first()
+    let (document, _) = import.model.documents.get(&machine.document)?;
+    document[Stack::vms.name()][&machine.own][Hardware::network.name()].as_array()?.first()
 }
 
 fn cards(import: &Import<'_>, node: &Node<'_>) -> usize {
     let machine = node.machine.and_then(|machine| {
-        let (document, _) = import.documents.get(&machine.document)?;
-        document["vms"][&machine.own]["network"].as_array()
+        let (document, _) = import.model.documents.get(&machine.document)?;
+        document[Stack::vms.name()][&machine.own][Hardware::network.name()].as_array()
     });
     machine.map_or(0, Vec::len)
 }
@@ -79,11 +81,11 @@ fn network_of(address: &str) -> Option<String> {
 }
 
 /// Puts a value that all have to share; false if another one has another.
-fn same(found: &mut Object, key: &str, value: Option<Json>) -> bool {
-    match (found.get(key), value) {
+fn same(found: &mut Object, key: Key, value: Option<Json>) -> bool {
+    match (found.get(key.name()), value) {
         (Some(known), Some(value)) => *known == value,
         (None, Some(value)) => {
-            found.insert(key.to_owned(), value);
+            found.set(key, value);
             true
         }
         (_, None) => true,
@@ -95,10 +97,10 @@ fn of_machines(import: &Import<'_>, nodes: &mut [Node<'_>]) -> Option<Object> {
     let mut found = Object::new();
     for node in nodes.iter_mut() {
         let card = card(import, node)?;
-        let address = card["ip"].as_str().filter(|address| address.contains('/'))?;
+        let address = card[Nic::ip.name()].as_str().filter(|address| address.contains('/'))?;
         let ip = address.split('/').next()?.to_owned();
-        let fits = same(&mut found, "cidr", Some(json!(network_of(address)?)))
-            && same(&mut found, "gateway", card.get("gateway").cloned())
+        let fits = same(&mut found, ClusterNetwork::cidr, Some(json!(network_of(address)?)))
+            && same(&mut found, ClusterNetwork::gateway, card.get(Nic::gateway.name()).cloned())
             && node.address.as_ref().is_none_or(|own| *own == ip);
         if !fits {
             return None;
@@ -106,8 +108,13 @@ fn of_machines(import: &Import<'_>, nodes: &mut [Node<'_>]) -> Option<Object> {
         node.address = Some(ip);
     }
     let machine = nodes.first()?.machine?;
-    let (document, _) = import.documents.get(&machine.document)?;
-    found.put("nameservers", document["vms"][&machine.own]["cloudInit"].get("nameservers").cloned());
+    let (document, _) = import.model.documents.get(&machine.document)?;
+    found.put(
+        ClusterNetwork::nameservers,
+        document[Stack::vms.name()][&machine.own][Vm::cloud_init.name()]
+            .get(CloudInit::nameservers.name())
+            .cloned(),
+    );
     Some(found)
 }
 
@@ -124,7 +131,7 @@ fn of_patches(import: &Import<'_>, nodes: &[Node<'_>]) -> Option<Object> {
         }
         // By its name or its address: the only card is the one that Strata finds.
         let only = cards(import, node) == 1;
-        let mac = card(import, node).and_then(|card| card["mac"].as_str());
+        let mac = card(import, node).and_then(|card| card[Nic::mac.name()].as_str());
         let chosen = link.get("deviceSelector").and_then(|by| by["hardwareAddr"].as_str());
         let is_it = mac.zip(chosen).is_some_and(|(mac, chosen)| mac.eq_ignore_ascii_case(chosen));
         if !only && !is_it {
@@ -150,10 +157,10 @@ fn of_patches(import: &Import<'_>, nodes: &[Node<'_>]) -> Option<Object> {
             _ => return None,
         };
         let vip = link.get("vip").and_then(|vip| vip.get("ip")).cloned();
-        let fits = same(&mut found, "cidr", Some(json!(network_of(address)?)))
-            && same(&mut found, "gateway", gateway)
-            && same(&mut found, "mtu", link.get("mtu").cloned())
-            && (vip.is_none() || node.control_plane && same(&mut found, "vip", vip));
+        let fits = same(&mut found, ClusterNetwork::cidr, Some(json!(network_of(address)?)))
+            && same(&mut found, ClusterNetwork::gateway, gateway)
+            && same(&mut found, ClusterNetwork::mtu, link.get("mtu").cloned())
+            && (vip.is_none() || node.control_plane && same(&mut found, ClusterNetwork::vip, vip));
         if !fits {
             return None;
         }

@@ -1,12 +1,14 @@
 //! The patches of a node: what they say that Strata has a field for, and the rest.
 
+use crate::records::{ClusterNode, Hardware, Kubernetes, Nic, NodeSettings, Stack, Talos};
 use serde_json::{Value as Json, json};
+use strata_yaml::Key;
 
 use super::super::guest::kind;
 use super::super::module::{Expansion, Resource};
 use super::super::output::{self, Object, Put};
 use super::super::roots::Made;
-use super::super::talos::Cluster;
+use super::super::talos::TalosCluster;
 use super::super::tree::{Content, Place, Tree};
 use super::super::{Import, parse, talos};
 use super::host;
@@ -201,9 +203,13 @@ fn machine<'e>(
         return Some(found);
     }
     let has_address = |one: &&&Made| {
-        let guest = import.documents.get(&one.document).map(|(document, _)| &document["vms"][&one.own]);
-        let nics = guest.and_then(|guest| guest["network"].as_array()).into_iter().flatten();
-        let mut own = nics.filter_map(|nic| nic["ip"].as_str()?.split('/').next());
+        let guest = import
+            .model
+            .documents
+            .get(&one.document)
+            .map(|(document, _)| &document[Stack::vms.name()][&one.own]);
+        let nics = guest.and_then(|guest| guest[Hardware::network.name()].as_array()).into_iter().flatten();
+        let mut own = nics.filter_map(|nic| nic[Nic::ip.name()].as_str()?.split('/').next());
         address.is_some_and(|address| own.any(|ip| ip == address))
     };
     if let Some(found) = vms.iter().find(has_address) {
@@ -231,7 +237,7 @@ pub(super) struct Facts {
 /// Takes what Strata has fields for.
 pub(super) fn facts(
     import: &mut Import<'_>,
-    cluster: &mut Cluster,
+    cluster: &mut TalosCluster,
     nodes: &mut [Node<'_>],
     images: &Images<'_>,
 ) -> Facts {
@@ -240,19 +246,19 @@ pub(super) fn facts(
     let first = installers.iter().flatten().next().cloned();
     if let Some(first) = &first {
         facts.version.clone_from(&first.version);
-        cluster.talos.put("schematic", first.schematic.clone());
+        cluster.talos.put(Talos::schematic, first.schematic.clone());
         if first.secure_boot {
-            cluster.talos.insert("secureBoot".into(), json!(true));
+            cluster.talos.set(Talos::secure_boot, json!(true));
         }
     }
     for (node, installer) in nodes.iter_mut().zip(&installers) {
         let secure = installer.as_ref().is_some_and(|installer| installer.secure_boot);
         if let (Some(installer), Some(first)) = (installer, &first) {
             if installer.schematic != first.schematic {
-                node.written.put("schematic", installer.schematic.clone());
+                node.written.put(NodeSettings::schematic, installer.schematic.clone());
             }
             if installer.secure_boot != first.secure_boot {
-                node.written.insert("secureBoot".into(), json!(installer.secure_boot));
+                node.written.set(NodeSettings::secure_boot, json!(installer.secure_boot));
             }
         }
         own_fields(node, secure);
@@ -282,19 +288,21 @@ fn installers(
 /// What each node says for itself.
 fn own_fields(node: &mut Node<'_>, secure_boot: bool) {
     let role = if node.control_plane { "controlPlane" } else { "worker" };
-    node.written.insert("role".into(), json!(role));
+    node.written.set(ClusterNode::role, json!(role));
     if node.said(&["machine", "install", "disk"]).and_then(Json::as_str).is_some() {
         let disk = node.take(&["machine", "install", "disk"]);
-        node.written.put("installDisk", disk);
+        node.written.put(NodeSettings::install_disk, disk);
     }
     let name = node.own.clone();
     let hostname = ["machine", "network", "hostname"];
     if node.said(&hostname).and_then(Json::as_str).and_then(host) == Some(name) {
         node.take(&hostname);
     }
-    for (key, there) in
-        [("labels", "nodeLabels"), ("annotations", "nodeAnnotations"), ("taints", "nodeTaints")]
-    {
+    for (key, there) in [
+        (NodeSettings::labels, "nodeLabels"),
+        (NodeSettings::annotations, "nodeAnnotations"),
+        (NodeSettings::taints, "nodeTaints"),
+    ] {
         let path = ["machine", there];
         let plain = |json: &Json| {
             let words = json.as_object().is_some_and(|map| map.values().all(|value| value.is_string()));
@@ -315,7 +323,7 @@ fn own_fields(node: &mut Node<'_>, secure_boot: bool) {
     });
     if let Some(names) = names.filter(|names| !names.is_empty()) {
         node.take(&modules);
-        node.written.insert("kernelModules".into(), json!(names));
+        node.written.set(NodeSettings::kernel_modules, json!(names));
     }
     // What `encryptDisk` does, and nothing else.
     let key = if secure_boot { json!({"slot": 0, "tpm": {}}) } else { json!({"slot": 0, "nodeID": {}}) };
@@ -323,12 +331,12 @@ fn own_fields(node: &mut Node<'_>, secure_boot: bool) {
     let encryption = ["machine", "systemDiskEncryption"];
     if node.said(&encryption) == Some(&json!({"state": volume, "ephemeral": volume})) {
         node.take(&encryption);
-        node.written.insert("encryptDisk".into(), json!(true));
+        node.written.set(NodeSettings::encrypt_disk, json!(true));
     }
 }
 
 /// What all nodes that say it say alike.
-fn common_fields(cluster: &mut Cluster, nodes: &mut [Node<'_>]) {
+fn common_fields(cluster: &mut TalosCluster, nodes: &mut [Node<'_>]) {
     let cidr = |json: &Json| match json.as_array().map(Vec::as_slice) {
         Some([Json::String(net)]) if output::with_prefix(net) => Some(json!(net)),
         _ => None,
@@ -338,28 +346,28 @@ fn common_fields(cluster: &mut Cluster, nodes: &mut [Node<'_>]) {
         |json: &Json| json.as_str().filter(|name| ["none", "flannel"].contains(name)).map(|name| json!(name));
     let truth = |json: &Json| json.as_bool().map(|value| json!(value));
     type Read<'r> = &'r dyn Fn(&Json) -> Option<Json>;
-    let fields: [(&str, &[&str], Read<'_>); 5] = [
-        ("scheduleOnControlPlanes", &["cluster", "allowSchedulingOnControlPlanes"], &truth),
-        ("cni", &["cluster", "network", "cni", "name"], &cni),
-        ("podCidr", &["cluster", "network", "podSubnets"], &cidr),
-        ("serviceCidr", &["cluster", "network", "serviceSubnets"], &cidr),
-        ("dnsDomain", &["cluster", "network", "dnsDomain"], &text),
+    let fields: [(Key, &[&str], Read<'_>); 5] = [
+        (Kubernetes::schedule_on_control_planes, &["cluster", "allowSchedulingOnControlPlanes"], &truth),
+        (Kubernetes::cni, &["cluster", "network", "cni", "name"], &cni),
+        (Kubernetes::pod_cidr, &["cluster", "network", "podSubnets"], &cidr),
+        (Kubernetes::service_cidr, &["cluster", "network", "serviceSubnets"], &cidr),
+        (Kubernetes::dns_domain, &["cluster", "network", "dnsDomain"], &text),
     ];
     for (key, path, read) in fields {
-        let masters_alone = key == "scheduleOnControlPlanes";
+        let masters_alone = key == Kubernetes::schedule_on_control_planes;
         let asked: Vec<&Node<'_>> =
             nodes.iter().filter(|node| node.control_plane || !masters_alone).collect();
         let said: Vec<Option<Json>> = asked.iter().map(|node| node.said(path).and_then(read)).collect();
         let Some(Some(first)) = said.first().cloned() else { continue };
         if said.iter().all(|other| other.as_ref() == Some(&first)) {
             nodes.iter_mut().for_each(|node| drop(node.take(path)));
-            cluster.kubernetes.insert(key.to_owned(), first);
+            cluster.kubernetes.set(key, first);
         }
     }
 }
 
 /// Writes the rest: what is the same everywhere for all, and what is not for each.
-pub(super) fn write(import: &mut Import<'_>, cluster: &mut Cluster, nodes: &mut [Node<'_>]) {
+pub(super) fn write(import: &mut Import<'_>, cluster: &mut TalosCluster, nodes: &mut [Node<'_>]) {
     let mut all: Vec<Vec<String>> = Vec::new();
     for node in nodes.iter_mut() {
         let mut texts = Vec::new();
@@ -390,8 +398,8 @@ pub(super) fn write(import: &mut Import<'_>, cluster: &mut Cluster, nodes: &mut 
     for (node, texts) in nodes.iter_mut().zip(all) {
         let own: Vec<Json> = texts.into_iter().skip(common.len()).map(Json::from).collect();
         let mut written = std::mem::take(&mut node.written);
-        written.put_full("patches", Json::Array(own));
-        written.put("address", node.address.clone());
+        written.put_full(NodeSettings::patches, Json::Array(own));
+        written.put(ClusterNode::address, node.address.clone());
         node.written = written;
     }
 }

@@ -1,10 +1,12 @@
 //! The machines and containers of a root, as a stack.
 
-use std::collections::BTreeMap;
+use crate::output::Put as _;
+use crate::output::only;
+use crate::records::{Disk, Guest, Hardware, Metadata, Stack, StackProxmox, Template};
 
 use serde_json::{Value as Json, json};
 
-use super::super::guest::{self, Around, kind};
+use super::super::guest::{self, RootReferences, kind};
 use super::super::module::{Expansion, Resource};
 use super::super::output::Object;
 use super::super::tree::{Place, Tree};
@@ -18,7 +20,7 @@ pub(super) fn life(import: &mut Import<'_>, resource: &Resource, guest: Option<&
     let what = resource.address();
     match guest {
         Some(guest) if life.prevent_destroy => {
-            guest.insert("protect".into(), json!(true));
+            guest.set(Guest::protect, json!(true));
         }
         None if life.prevent_destroy => import.note(
             Some(&life.place),
@@ -54,7 +56,7 @@ pub(super) fn guests(
     let document = format!("stacks/{}{stack}/stack.yaml", filing.above);
     let mut guests = Guests::default();
     let mut made = Vec::new();
-    let mut around = Around {
+    let mut around = RootReferences {
         resources: &expansion.resources,
         templates: Vec::new(),
         key: None,
@@ -163,24 +165,24 @@ pub(super) fn guests(
             import.template_bodies.insert((base(endpoint), vm_id), written.clone());
         }
         let mut guest = Object::new();
-        guest.insert("vmId".into(), json!(vm_id));
+        guest.set(Guest::vm_id, json!(vm_id));
         guest.extend(written);
         if section != "templates" {
             firewall::of_guest(import, &around, resource, vm_id, &mut guest);
         }
         life(import, resource, Some(&mut guest));
-        if !guest.contains_key("node") {
+        if !guest.contains_key(Guest::node.name()) {
             body.take_keys(&["node_name", "target_node"]);
             import.note(
                 Some(&resource.place),
                 format!("which node `{called}` is on is in no file that was read: `pve` was written down"),
             );
-            guest.insert("node".into(), json!("pve"));
+            guest.set(Guest::node, json!("pve"));
         }
-        import.settle_addresses(endpoint, &mut guest, &what, &resource.place);
+        import.drop_taken_addresses(endpoint, &mut guest, &what, &resource.place);
         let unique = import.unique(endpoint, &called, &stack, &resource.place);
         if called != unique && called.eq_ignore_ascii_case(&unique) {
-            guest.insert("name".into(), json!(called));
+            guest.set(Guest::name, json!(called));
         }
         import.origin(&document, section, &unique, &resource.place);
         made.push(Made { address: resource.full_address(), document: document.clone(), own: unique.clone() });
@@ -196,15 +198,16 @@ pub(super) fn guests(
         return made;
     }
     let mut written = Object::new();
-    let mut metadata = BTreeMap::from([("name", stack.clone())]);
+    let mut metadata = Object::new();
+    metadata.set(Metadata::name, json!(stack));
     if let Some(environment) = &filing.environment {
-        metadata.insert("environment", name(environment));
+        metadata.set(Metadata::environment, json!(name(environment)));
     }
     if let Some(layer) = filing.layer {
-        metadata.insert("layer", layer.to_owned());
+        metadata.set(Metadata::layer, json!(layer));
     }
-    written.insert("metadata".into(), json!(metadata));
-    written.insert("proxmox".into(), json!({"target": target}));
+    written.set(Stack::metadata, Json::Object(metadata));
+    written.set(Stack::proxmox, only(StackProxmox::target, target));
     guests.put_into(&mut written);
     import.write(document, written, place);
     made
@@ -221,9 +224,9 @@ fn own_key(resource: &Resource) -> String {
 
 /// A template names its image; a machine has it in its first disk.
 fn as_template(vm: &mut Object) -> Option<()> {
-    let disks = vm.get_mut("disks")?.as_object_mut()?;
-    let image = disks.values_mut().find_map(|disk| disk.as_object_mut()?.remove("import"))?;
-    vm.insert("image".into(), image);
+    let disks = vm.get_mut(Hardware::disks.name())?.as_object_mut()?;
+    let image = disks.values_mut().find_map(|disk| disk.as_object_mut()?.remove(Disk::import.name()))?;
+    vm.set(Template::image, image);
     // These are for machines that run.
     for key in ["onboot", "started", "startup", "clone", "template"] {
         vm.remove(key);

@@ -1,5 +1,6 @@
 //! Containers of the Telmate/proxmox provider: `proxmox_lxc`, and `proxmox_lxc_guest`, which says the same in other words.
 
+use crate::records::{Console, Container, ContainerNic, Features, Guest, MountPoint, RootFs};
 use serde_json::{Value as Json, json};
 use strata_source::machine::container::ConsoleMode;
 use strata_yaml::Choice;
@@ -19,7 +20,7 @@ pub(in super::super) fn container(import: &mut Import<'_>, body: &Tree, own: &st
         let told = body.flag("start");
         let with_host = body.flag("onboot") == Some(true);
         if told != Some(true) && !with_host {
-            guest.insert("started".into(), json!(false));
+            guest.set(Guest::started, json!(false));
         }
         if told.is_none() && !with_host {
             let message = format!(
@@ -27,7 +28,7 @@ pub(in super::super) fn container(import: &mut Import<'_>, body: &Tree, own: &st
             );
             import.note(Some(&body.place), message);
         }
-        guest.entry("onboot").or_insert_with(|| json!(false));
+        guest.entry(Guest::onboot.name()).or_insert_with(|| json!(false));
     }
     if body.get("clone").is_some() && image(body).is_none() {
         let message =
@@ -41,55 +42,56 @@ pub(in super::super) fn container(import: &mut Import<'_>, body: &Tree, own: &st
         there.into_iter().for_each(Tree::take_all);
         import.some_image(own, there.map_or(&body.place, |tree| &tree.place))
     });
-    guest.insert("image".into(), json!(image));
+    guest.set(Container::image, json!(image));
     let host = ["hostname", "name"].iter().find_map(|key| body.text_if(key, output::is_host));
-    guest.put("hostname", host);
+    guest.put(Container::hostname, host);
     let system = ["ostype", "os"]
         .iter()
         .find_map(|key| body.text_if(key, |system| output::DISTRIBUTIONS.contains(&system)));
-    guest.put("osType", system);
-    guest.insert("unprivileged".into(), json!(body.flag("unprivileged").unwrap_or(false)));
+    guest.put(Container::os_type, system);
+    guest.set(Container::unprivileged, json!(body.flag("unprivileged").unwrap_or(false)));
     let _ = body.flag("privileged");
     let cpu = body.one("cpu").unwrap_or(body);
-    guest.put("cores", cpu.int_in("cores", 0..=8192).filter(|cores| *cores > 0));
+    guest.put(Container::cores, cpu.int_in("cores", 0..=8192).filter(|cores| *cores > 0));
     let units = cpu.int_in("cpuunits", 0..=500_000).or_else(|| cpu.int_in("units", 0..=500_000));
     // What the older of the two sets where nobody says it.
     let units = units.or_else(|| body.has("rootfs").then_some(1024));
-    guest.put("cpuUnits", units.filter(|units| *units > 0));
+    guest.put(Container::cpu_units, units.filter(|units| *units > 0));
     let limit = cpu.get("cpulimit").or_else(|| cpu.get("limit"));
-    guest.put("cpuLimit", limit.and_then(Tree::as_number).filter(|limit| *limit > 0.0));
-    guest.insert("memory".into(), json!(body.int_in("memory", 16..=i64::from(u32::MAX)).unwrap_or(512)));
-    guest.insert("swap".into(), json!(body.int_in("swap", 0..=i64::from(u32::MAX)).unwrap_or(0)));
+    guest.put(Container::cpu_limit, limit.and_then(Tree::as_number).filter(|limit| *limit > 0.0));
+    guest.set(Container::memory, json!(body.int_in("memory", 16..=i64::from(u32::MAX)).unwrap_or(512)));
+    guest.set(Container::swap, json!(body.int_in("swap", 0..=i64::from(u32::MAX)).unwrap_or(0)));
     let mut root = Object::new();
     if let Some(disk) = body.one("rootfs").or_else(|| body.one("root_mount")) {
-        root.put("size", output::size(disk, "size"));
-        root.put("storage", disk.text("storage"));
-        for key in ["acl", "quota", "replicate"] {
-            root.put(key, disk.flag(key));
+        root.put(RootFs::size, output::size(disk, "size"));
+        root.put(RootFs::storage, disk.text("storage"));
+        for (key, there) in [(RootFs::acl, "acl"), (RootFs::quota, "quota"), (RootFs::replicate, "replicate")]
+        {
+            root.put(key, disk.flag(there));
         }
     }
-    guest.put_full("disk", Json::Object(root));
-    guest.put_full("features", Json::Object(features(import, body, own)));
-    guest.put_full("mountPoints", Json::Object(mount_points(body)));
+    guest.put_full(Container::disk, Json::Object(root));
+    guest.put_full(Container::features, Json::Object(features(import, body, own)));
+    guest.put_full(Container::mount_points, Json::Object(mount_points(body)));
     network(body, &mut guest);
     let dns = body.one("dns").unwrap_or(body);
     let mut names = servers(dns, "nameserver");
     names.extend(dns.texts_if("nameserver", output::is_address));
-    guest.put_full("nameservers", json!(names));
-    guest.put("searchDomain", dns.text("searchdomain"));
+    guest.put_full(Container::nameservers, json!(names));
+    guest.put(Container::search_domain, dns.text("searchdomain"));
     let mut keys = guest::keys(body, "ssh_public_keys");
     keys.extend(guest::keys(body, "ssh_public_key"));
-    guest.put_full("sshKeys", json!(keys));
+    guest.put_full(Container::ssh_keys, json!(keys));
     let secret = format!("{}_password", name(own).replace('-', "_"));
-    guest.put("password", body.get("password").and_then(|tree| import.secret_of(tree, &secret)));
+    guest.put(Container::password, body.get("password").and_then(|tree| import.secret_of(tree, &secret)));
     let mut console = Object::new();
-    console.put("enabled", body.flag("console").filter(|console| !console));
-    console.put("mode", body.text_if("cmode", |mode| ConsoleMode::WORDS.contains(&mode)));
-    console.put("tty", body.int_in("tty", 0..=6));
-    guest.put_full("console", Json::Object(console));
+    console.put(Console::enabled, body.flag("console").filter(|console| !console));
+    console.put(Console::mode, body.text_if("cmode", |mode| ConsoleMode::WORDS.contains(&mode)));
+    console.put(Console::tty, body.int_in("tty", 0..=6));
+    guest.put_full(Container::console, Json::Object(console));
     let mut options = Object::new();
-    options.put("hookscript", body.text("hookscript"));
-    guest.put_full("options", Json::Object(options));
+    options.put_option("hookscript", body.text("hookscript"));
+    guest.put_full(Guest::options, Json::Object(options));
     import.needless(
         body,
         &["force", "start", "restore", "unique", "ignore_unpack_errors", "bwlimit", "lock", "clone_storage"],
@@ -113,10 +115,15 @@ fn features(import: &mut Import<'_>, body: &Tree, own: &str) -> Object {
     let mut written = Object::new();
     let Some(found) = body.one("features") else { return written };
     let found = found.one("unprivileged").or_else(|| found.one("privileged")).unwrap_or(found);
-    for (key, there) in [("nesting", "nesting"), ("keyctl", "keyctl"), ("fuse", "fuse"), ("mknod", "mknod")] {
+    for (key, there) in [
+        (Features::nesting, "nesting"),
+        (Features::keyctl, "keyctl"),
+        (Features::fuse, "fuse"),
+        (Features::mknod, "mknod"),
+    ] {
         let value = found.flag(there);
         written.put(key, value);
-        if value == Some(true) && key != "nesting" {
+        if value == Some(true) && key != Features::nesting {
             let message = format!("`{key}` of `{own}` needs a login as root@pam: a token may not set it");
             import.note(Some(&body.place), message);
         }
@@ -130,7 +137,7 @@ fn features(import: &mut Import<'_>, body: &Tree, own: &str) -> Object {
             mount.push(kind.to_owned());
         }
     }
-    written.put_full("mount", json!(mount));
+    written.put_full(Features::mount, json!(mount));
     written
 }
 
@@ -164,27 +171,27 @@ fn mount_points(body: &Tree) -> Object {
 
 fn point(mount: &Tree, path: &str) -> Option<Object> {
     let mut point = Object::new();
-    point.insert("path".into(), json!(mount.text(path)?));
+    point.set(MountPoint::path, json!(mount.text(path)?));
     let of_host = |text: &str| text.starts_with('/') || text.contains(':');
     let volume = ["volume", "host_path", "storage"].iter().find_map(|key| mount.text_if(key, of_host));
     match volume {
         Some(volume) => {
             // The size of what is there already is only read.
             mount.take_keys(&["storage", "size"]);
-            point.insert("volume".into(), json!(volume));
+            point.set(MountPoint::volume, json!(volume));
         }
         None => {
-            point.put("storage", mount.text("storage"));
-            point.put("size", output::size(mount, "size"));
+            point.put(MountPoint::storage, mount.text("storage"));
+            point.put(MountPoint::size, output::size(mount, "size"));
         }
     }
     for (key, there) in [
-        ("readOnly", "read_only"),
-        ("backup", "backup"),
-        ("quota", "quota"),
-        ("acl", "acl"),
-        ("replicate", "replicate"),
-        ("shared", "shared"),
+        (MountPoint::read_only, "read_only"),
+        (MountPoint::backup, "backup"),
+        (MountPoint::quota, "quota"),
+        (MountPoint::acl, "acl"),
+        (MountPoint::replicate, "replicate"),
+        (MountPoint::shared, "shared"),
     ] {
         point.put(key, mount.flag(there));
     }
@@ -201,7 +208,7 @@ fn point(mount: &Tree, path: &str) -> Option<Object> {
             options.push(option);
         }
     }
-    point.put_full("mountOptions", json!(options));
+    point.put_full(MountPoint::mount_options, json!(options));
     Some(point)
 }
 
@@ -213,11 +220,14 @@ fn network(body: &Tree, guest: &mut Object) {
     }
     for (number, device) in devices {
         let mut nic = nic(device);
-        nic.put("name", device.text("name"));
+        nic.put(ContainerNic::name, device.text("name"));
         device.take_keys(&["host_managed"]);
-        nic.put("linkDown", device.flag("connected").filter(|connected| !connected).map(|_| true));
+        nic.put(
+            ContainerNic::link_down,
+            device.flag("connected").filter(|connected| !connected).map(|_| true),
+        );
         addresses_of(device, &mut nic);
         nics.push((number, Json::Object(nic)));
     }
-    guest.put_full("network", super::slots("net", nics));
+    guest.put_full(Container::network, super::slots("net", nics));
 }

@@ -1,5 +1,7 @@
 //! Disks as the provider has described them over the years: `disk` by its bus, `disk` by its slot, and `disks` with a block for each slot.
 
+use crate::output::only;
+use crate::records::{Disk, Hardware};
 use serde_json::{Value as Json, json};
 use strata_source::machine::disk::DiskAio;
 use strata_yaml::Choice;
@@ -30,9 +32,9 @@ pub(super) fn disks(import: &mut Import<'_>, body: &Tree, own: &str, vm: &mut Ob
         }
     }
     if let Some(iso) = body.text_if("iso", |iso| iso.contains(':')) {
-        found.disks.insert("ide2".into(), json!({"iso": iso}));
+        found.disks.insert("ide2".into(), only(Disk::iso, iso));
     }
-    vm.put_full("disks", Json::Object(found.disks));
+    vm.put_full(Hardware::disks, Json::Object(found.disks));
     found.cloud_init
 }
 
@@ -109,7 +111,7 @@ impl Found<'_> {
     /// A drive with nothing in it is none.
     fn cd(&mut self, slot: &str, iso: Option<String>) {
         if let Some(iso) = iso {
-            self.disks.insert(slot.to_owned(), json!({"iso": iso}));
+            self.disks.insert(slot.to_owned(), only(Disk::iso, iso));
         }
     }
 
@@ -121,37 +123,37 @@ impl Found<'_> {
         match there {
             Some(volume) => {
                 let _ = (output::size(disk, "size"), disk.flag("passthrough"), disk.text("storage"));
-                written.insert("volume".into(), json!(volume));
+                written.set(Disk::volume, json!(volume));
             }
             None => {
-                written.put("size", output::size(disk, "size"));
-                written.put("storage", disk.text("storage"));
+                written.put(Disk::size, output::size(disk, "size"));
+                written.put(Disk::storage, disk.text("storage"));
             }
         }
-        written.put("ssd", disk.flag("ssd").or_else(|| disk.flag("emulatessd")));
-        written.put("discard", output::discard(disk, "discard").or_else(|| disk.flag("discard")));
+        written.put(Disk::ssd, disk.flag("ssd").or_else(|| disk.flag("emulatessd")));
+        written.put(Disk::discard, output::discard(disk, "discard").or_else(|| disk.flag("discard")));
         for (key, word) in [
-            ("iothread", "iothread"),
-            ("backup", "backup"),
-            ("replicate", "replicate"),
-            ("readOnly", "readonly"),
+            (Disk::iothread, "iothread"),
+            (Disk::backup, "backup"),
+            (Disk::replicate, "replicate"),
+            (Disk::read_only, "readonly"),
         ] {
             written.put(key, disk.flag(word));
         }
-        written.put("cache", disk.text_if("cache", |cache| output::CACHES.contains(&cache)));
+        written.put(Disk::cache, disk.text_if("cache", |cache| output::CACHES.contains(&cache)));
         let aio =
             ["asyncio", "aio"].iter().find_map(|key| disk.text_if(key, |aio| DiskAio::WORDS.contains(&aio)));
-        written.put("aio", aio);
-        written.put("format", disk.text_if("format", |format| output::FORMATS.contains(&format)));
-        written.put("serial", disk.text("serial"));
-        written.put_full("options", Json::Object(limits(disk)));
+        written.put(Disk::aio, aio);
+        written.put(Disk::format, disk.text_if("format", |format| output::FORMATS.contains(&format)));
+        written.put(Disk::serial, disk.text("serial"));
+        written.put_full(Disk::options, Json::Object(limits(disk)));
         import.needless(disk, &["storage_type"], "Proxmox knows the kind of a storage");
-        if !written.contains_key("size") && !written.contains_key("volume") {
+        if !written.contains_key(Disk::size.name()) && !written.contains_key(Disk::volume.name()) {
             import.note(
                 Some(&disk.place),
                 format!("the size of `{slot}` of `{}` is not known here: 8 GiB were written down", self.own),
             );
-            written.insert("size".into(), json!(8));
+            written.set(Disk::size, json!(8));
         }
         self.disks.insert(slot.to_owned(), Json::Object(written));
     }
@@ -190,8 +192,8 @@ fn limits(disk: &Tree) -> Object {
         ("iops_wr_burst_length", "iops_wr_max_length"),
     ] {
         let limit = disk.get(there).and_then(Tree::as_number).filter(|limit| *limit > 0.0);
-        limits.put(key, limit.map(output::number));
+        limits.put_option(key, limit.map(output::number));
     }
-    limits.put("wwn", disk.text("wwn"));
+    limits.put_option("wwn", disk.text("wwn"));
     limits
 }

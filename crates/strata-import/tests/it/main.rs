@@ -3,4 +3,5 @@
 
 mod arrival;
 mod import;
+mod keys;
 mod world;

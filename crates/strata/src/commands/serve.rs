@@ -90,7 +90,11 @@ async fn serve(context: &Context, args: &ServerArgs, settings: Settings) -> Comm
     let access = if args.open {
         AccessKeeper::open(Arc::clone(&clock))
     } else {
-        AccessKeeper::load(AccessFile::path(&settings.data), settings.config.users(), Arc::clone(&clock))
+        AccessKeeper::load(
+            AccessFile::path(&settings.data),
+            settings.config.configured_users(),
+            Arc::clone(&clock),
+        )
     };
     let access = access.map_err(|error| CommandError::failed(error.to_string()))?;
     let proxies = settings.config.proxies().map_err(|error| {

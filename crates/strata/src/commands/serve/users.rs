@@ -170,7 +170,7 @@ pub(super) fn hash(context: &Context) -> CommandResult {
 
 fn list(context: &Context, settings: &Settings) -> Result<(), CommandError> {
     let file = AccessFile::load(&AccessFile::path(&settings.data)).map_err(refused)?;
-    for user in settings.config.users().iter().chain(&file.users) {
+    for user in settings.config.configured_users().iter().chain(&file.users) {
         let rules = user.rules.iter().map(|rule| {
             let actions: Vec<&str> = rule.actions.iter().map(|action| action.as_str()).collect();
             format!("{}={}", rule.prefix, actions.join(","))

@@ -8,14 +8,19 @@ use serde_json::Value as Json;
 use strata_diagnostics::{Diagnostic, Diagnostics, SourceMap, Span};
 use strata_source::Repository;
 use strata_source::world::Memory;
-use strata_yaml::{Node, Parsed};
+use strata_yaml::{Key, Node, Parsed};
 
+use super::records::{ClusterNode, Container, Flux, Guest, ProxmoxTarget};
 use super::tree::Place;
 use super::{Import, Note, STANDS_IN};
 use strata_yaml::plain;
 
 /// Each round leaves out at least one value.
 const MAX_ROUNDS: usize = 60;
+
+/// The keys that something may stand in for.
+const STANDING_IN: [Key; 5] =
+    [Guest::vm_id, ClusterNode::address, ProxmoxTarget::endpoint, Container::image, Flux::repository];
 
 enum Step {
     Key(String),
@@ -30,7 +35,7 @@ struct Refused {
     message: String,
 }
 
-pub(super) fn settle(import: &mut Import<'_>) {
+pub(super) fn leave_out_refused(import: &mut Import<'_>) {
     for _ in 0..MAX_ROUNDS {
         let refused = refused(import);
         let mut changed = false;
@@ -40,7 +45,7 @@ pub(super) fn settle(import: &mut Import<'_>) {
             if told.iter().any(|(file, _)| *file == found.file) {
                 continue;
             }
-            if import.documents.contains_key(&found.file) && leave_out(import, &found) {
+            if import.model.documents.contains_key(&found.file) && leave_out(import, &found) {
                 told.insert((found.file, found.line));
                 changed = true;
             } else {
@@ -53,8 +58,8 @@ pub(super) fn settle(import: &mut Import<'_>) {
         }
     }
     configurations(import);
-    for (path, (document, _)) in std::mem::take(&mut import.documents) {
-        import.imported.files.insert(path, commented(&plain::write(&document), &import.stood_in));
+    for (path, (document, _)) in std::mem::take(&mut import.model.documents) {
+        import.imported.files.insert(path, commented(&plain::write(&document), &import.model.stood_in));
     }
 }
 
@@ -65,8 +70,7 @@ fn commented(text: &str, stood_in: &BTreeSet<String>) -> String {
         out.push_str(line);
         let value = line.trim_start().split_once(": ");
         if value.is_some_and(|(key, value)| {
-            ["vmId", "address", "endpoint", "image", "repository"].contains(&key)
-                && stood_in.contains(value.trim_matches('"'))
+            STANDING_IN.iter().any(|known| known.name() == key) && stood_in.contains(value.trim_matches('"'))
         }) {
             out.push_str(" # ");
             out.push_str(STANDS_IN);
@@ -90,7 +94,7 @@ fn configurations(import: &mut Import<'_>) {
         }
         let at = problem.primary.as_ref().map(|label| repository.sources.location(label.span));
         let document = at.map(|at| (at.file.to_string(), at.line));
-        let place = document.as_ref().and_then(|(file, _)| import.documents.get(file));
+        let place = document.as_ref().and_then(|(file, _)| import.model.documents.get(file));
         let place = place.map(|(_, place)| place.clone());
         let place = place.or_else(|| document.map(|(file, line)| Place::new(&file, line)));
         let message = format!("`strata plan {stack}` refuses this for now: {}", problem.message);
@@ -124,7 +128,7 @@ fn world(import: &Import<'_>) -> Memory {
     for (path, text) in &import.imported.files {
         world = world.file(path, text.as_str());
     }
-    for (path, (document, _)) in &import.documents {
+    for (path, (document, _)) in &import.model.documents {
         world = world.file(path, plain::write(document));
     }
     let names: String = import.imported.secrets.keys().map(|name| format!("{name}: ENC[x]\n")).collect();
@@ -133,7 +137,7 @@ fn world(import: &Import<'_>) -> Memory {
 
 /// Takes the smallest entry out that the problem lies in; false if there is none.
 fn leave_out(import: &mut Import<'_>, found: &Refused) -> bool {
-    let Some((document, place)) = import.documents.get(&found.file) else { return false };
+    let Some((document, place)) = import.model.documents.get(&found.file) else { return false };
     let text = plain::write(document);
     let mut sources = SourceMap::new();
     let id = sources.add(&found.file, text.as_str());
@@ -145,11 +149,11 @@ fn leave_out(import: &mut Import<'_>, found: &Refused) -> bool {
     let place = origin(import, &found.file, &path).unwrap_or_else(|| place.clone());
     // A document without its first part is none.
     if path.len() < 2 {
-        import.documents.remove(&found.file);
+        import.model.documents.remove(&found.file);
         import.note(Some(&place), format!("`{}` was left out: {}", found.file, found.message));
         return true;
     }
-    let Some((document, _)) = import.documents.get_mut(&found.file) else { return false };
+    let Some((document, _)) = import.model.documents.get_mut(&found.file) else { return false };
     let Some(removed) = remove(document, &path) else { return false };
     let what = words(&path);
     let value = match removed {
@@ -208,7 +212,7 @@ fn remove(document: &mut Json, path: &[Step]) -> Option<Json> {
 fn origin(import: &Import<'_>, file: &str, path: &[Step]) -> Option<Place> {
     path.windows(2).find_map(|pair| match pair {
         [Step::Key(section), Step::Key(own)] => {
-            import.origins.get(&(file.to_owned(), section.clone(), own.clone())).cloned()
+            import.model.origins.get(&(file.to_owned(), section.clone(), own.clone())).cloned()
         }
         _ => None,
     })
