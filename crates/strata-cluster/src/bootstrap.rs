@@ -8,7 +8,7 @@ use crate::error::{guard, talos};
 use crate::restore;
 use crate::shared_address;
 use crate::survivors::Survey;
-use crate::wait::{Seen, until, until_done};
+use crate::wait::{Seen, permit, until, until_done};
 
 pub(crate) async fn execute(
     cluster: &Cluster,
@@ -86,8 +86,7 @@ async fn from_nothing(
 ) -> Result<(), ProviderError> {
     let waiting_for = format!("`{}` to take the bootstrap", first.name);
     until_done(context, &waiting_for, cluster.options.deadlines.join, || async {
-        context.before_write()?;
-        match cluster.talos(&first.address)?.bootstrap().await {
+        match cluster.talos(&first.address)?.bootstrap(&permit(context)?).await {
             Ok(()) => Ok(Seen::Done(())),
             // A lost answer: it has data now.
             Err(error) if error.is_already_exists() => Ok(Seen::Done(())),

@@ -17,6 +17,11 @@ pub(crate) fn guard(message: impl Into<String>, hint: impl Into<String>) -> Prov
 
 pub(crate) fn talos(error: TalosError) -> ProviderError {
     let class = match &error.reason {
+        TalosReason::Withheld(reason) => {
+            let mut own = ProviderError::new(ErrorClass::Stopped, reason);
+            own.nothing_done = true;
+            return own;
+        }
         _ if error.is_unreachable() || error.is_transient() => ErrorClass::Unreachable,
         TalosReason::Refused(_) => ErrorClass::Refused,
         TalosReason::AlreadyExists(_) | TalosReason::FailedPrecondition(_) => ErrorClass::Conflict,
@@ -33,6 +38,7 @@ pub(crate) fn talos(error: TalosError) -> ProviderError {
 
 pub(crate) fn kube(error: KubeError) -> ProviderError {
     let class = match error.trouble() {
+        Trouble::Withheld => return ProviderError::new(ErrorClass::Stopped, error.reason()),
         Trouble::Unreachable | Trouble::AnswerLost | Trouble::Throttled | Trouble::Unavailable => {
             ErrorClass::Unreachable
         }

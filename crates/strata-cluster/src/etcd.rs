@@ -7,6 +7,7 @@ use strata_talos_client::EtcdMember;
 
 use crate::cluster::{Cluster, NodePlace};
 use crate::error::{guard, talos};
+use crate::wait::permit;
 
 /// Etcd as its own members see it.
 #[derive(Debug, Clone)]
@@ -184,9 +185,9 @@ impl Cluster {
         let helpers = self.control_planes().into_iter().filter(|node| node.name != name);
         let mut last = None;
         for helper in helpers {
-            context.before_write()?;
+            let permit = permit(context)?;
             context.progress(&format!("takes `{name}` out of etcd"));
-            match self.talos(&helper.address)?.etcd_remove_member(member.id).await {
+            match self.talos(&helper.address)?.etcd_remove_member(&permit, member.id).await {
                 Ok(()) => return Ok(()),
                 Err(error) if error.is_not_found() => return Ok(()),
                 Err(error) => last = Some(error),

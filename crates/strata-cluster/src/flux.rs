@@ -12,7 +12,7 @@ use strata_state::{Action, StateResource};
 use crate::cluster::Cluster;
 use crate::error::{guarded, kube};
 use crate::machine::text;
-use crate::wait::{Seen, cut, go_on, until};
+use crate::wait::{Seen, cut, permit, permit_unless_stopped, until};
 
 /// How long Flux may take to fetch a repository that it can reach.
 const FETCH: Duration = Duration::from_secs(120);
@@ -87,7 +87,7 @@ pub(crate) async fn controllers(
     }
     let install = FluxInstall::parse(&manifests)
         .map_err(|error| ProviderError::new(ErrorClass::BadInput, error.to_string()).field("source"))?;
-    let before = || go_on(context, "Flux");
+    let before = || permit_unless_stopped(context, "Flux");
     let progress = |progress: &strata_kubernetes::Progress<'_>| {
         context.progress(&format!("waits for {}: {}", progress.waiting_for, progress.seen));
     };
@@ -180,8 +180,7 @@ pub(crate) async fn sync(
     sync.authenticated = spec.contains_key("auth");
     sync.decryption = spec.contains_key("decryption");
     for object in sync.objects() {
-        context.before_write()?;
-        cluster.kube().apply(&object, FORCE).await.map_err(kube)?;
+        cluster.kube().apply(&permit(context)?, &object, FORCE).await.map_err(kube)?;
     }
     fetched(cluster, context).await?;
     Ok(Outcome::default())
@@ -215,13 +214,11 @@ async fn fetched(cluster: &Cluster, context: &dyn OperationContext) -> Result<()
 async fn release(cluster: &Cluster, context: &dyn OperationContext) -> Result<(), ProviderError> {
     let kustomization = FluxSync::kustomization_reference();
     if cluster.kube().get(&kustomization).await.map_err(kube)?.is_some() {
-        context.before_write()?;
         let suspend = serde_json::json!({"spec": {"suspend": true, "prune": false}});
-        cluster.kube().patch(&kustomization, &suspend).await.map_err(kube)?;
+        cluster.kube().patch(&permit(context)?, &kustomization, &suspend).await.map_err(kube)?;
     }
     for what in [kustomization, FluxSync::source_reference()] {
-        context.before_write()?;
-        cluster.kube().delete(&what, None).await.map_err(kube)?;
+        cluster.kube().delete(&permit(context)?, &what, None).await.map_err(kube)?;
     }
     Ok(())
 }

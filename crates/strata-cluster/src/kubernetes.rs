@@ -14,7 +14,7 @@ use crate::cluster::{Cluster, NodePlace};
 use crate::error::{internal, kube, talos};
 use crate::node::{Contact, Registration};
 use crate::rolling::Disturbance;
-use crate::wait::{Seen, cut, go_on, until};
+use crate::wait::{Seen, cut, permit, permit_unless_stopped, until};
 
 pub(crate) async fn execute(
     cluster: &Cluster,
@@ -89,7 +89,7 @@ async fn pull(cluster: &Cluster, version: &str, context: &dyn OperationContext) 
             if wanted == image || (!node.control_plane && component != Component::Kubelet) {
                 continue;
             }
-            go_on(context, "images")?;
+            permit_unless_stopped(context, "images")?;
             context.progress(&format!("`{}` pulls {wanted}", node.name));
             let store =
                 if component == Component::Kubelet { ImageStore::System } else { ImageStore::Kubernetes };
@@ -129,10 +129,13 @@ async fn set(
     let wanted = config.component_image(component).unwrap_or_default().to_owned();
     if changes {
         let _turn = cluster.begin_turn(node, Disturbance::Component, context).await?;
-        context.before_write()?;
+        let permit = permit(context)?;
         context.progress(&format!("{} of `{}` becomes {version}", component.name(), node.name));
         let client = cluster.talos(&node.address)?;
-        client.apply_configuration(&config.to_yaml(), ApplyMode::NoReboot, false).await.map_err(talos)?;
+        client
+            .apply_configuration(&permit, &config.to_yaml(), ApplyMode::NoReboot, false)
+            .await
+            .map_err(talos)?;
     }
     runs(cluster, node, component, &wanted, context).await?;
     Ok(changes)
@@ -239,11 +242,11 @@ async fn manifests(cluster: &Cluster, context: &dyn OperationContext) -> Result<
     for resource in resources {
         for object in objects(&resource.spec) {
             let object = Object::new(object).map_err(|error| internal(error.to_string()))?;
-            context.before_write()?;
+            let permit = permit(context)?;
             context.progress(&format!("applies {}", object.reference()));
             cluster
                 .kube()
-                .apply(&object, ApplyOptions { force: true, dry_run: false })
+                .apply(&permit, &object, ApplyOptions { force: true, dry_run: false })
                 .await
                 .map_err(kube)?;
         }

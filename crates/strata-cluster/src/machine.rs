@@ -16,7 +16,7 @@ use crate::moving;
 use crate::node::{Contact, Running, stage};
 use crate::restart::{self, Ways};
 use crate::rolling::Disturbance;
-use crate::wait::{Seen, cut, go_on, until, until_done};
+use crate::wait::{Seen, cut, permit, permit_unless_stopped, until, until_done};
 
 pub(crate) async fn execute(
     cluster: &Cluster,
@@ -86,11 +86,11 @@ async fn create(
                 if cluster.is_alive() {
                     forget_former(cluster, node, context).await?;
                 }
-                context.before_write()?;
+                let permit = permit(context)?;
                 context.progress("is told what it is");
                 let given = cluster
                     .maintenance(&node.address)?
-                    .apply_configuration(&wanted, ApplyMode::Auto, false)
+                    .apply_configuration(&permit, &wanted, ApplyMode::Auto, false)
                     .await;
                 match given {
                     Ok(_) => Ok(Seen::NotYet("it installs itself".to_owned())),
@@ -105,7 +105,7 @@ async fn create(
                 if !node.control_plane && cluster.has_no_control_plane(&operation.address, context) =>
             {
                 // After a stop none is begun any more, which is no failure.
-                go_on(context, &waiting_for)?;
+                permit_unless_stopped(context, &waiting_for)?;
                 let message =
                     format!("`{}` gets its certificate from a control plane, and none came up", node.name);
                 Err(ProviderError::new(ErrorClass::Unreachable, message)
@@ -181,8 +181,12 @@ pub(crate) async fn delete_node(
     context: &dyn OperationContext,
 ) -> Result<(), ProviderError> {
     let Some(found) = cluster.kube().node(&node.name).await.map_err(kube)? else { return Ok(()) };
-    context.before_write()?;
-    cluster.kube().delete_node(&node.name, Some(&found.uid)).await.map(|_| ()).map_err(kube)
+    cluster
+        .kube()
+        .delete_node(&permit(context)?, &node.name, Some(&found.uid))
+        .await
+        .map(|_| ())
+        .map_err(kube)
 }
 
 async fn eject(
@@ -277,9 +281,8 @@ async fn configure(
     context.progress("is told its new configuration");
     let text = wanted.to_yaml();
     if reboot == RebootEffect::NoReboot {
-        context.before_write()?;
         let moved = reached.address != node.address;
-        let told = client.apply_configuration(&text, ApplyMode::NoReboot, false).await;
+        let told = client.apply_configuration(&permit(context)?, &text, ApplyMode::NoReboot, false).await;
         return if moved { sent(told) } else { told.map(drop).map_err(talos) };
     }
     let boot = client.boot_id().await.map_err(talos)?;
@@ -289,8 +292,7 @@ async fn configure(
     }
     // From 1.14 on nothing reboots by itself: what needs it stays pending until we do it, and nothing but this note tells.
     cluster.note_reboot(&node.name, &boot, context).await?;
-    context.before_write()?;
-    client.apply_configuration(&text, ApplyMode::NoReboot, false).await.map_err(talos)?;
+    client.apply_configuration(&permit(context)?, &text, ApplyMode::NoReboot, false).await.map_err(talos)?;
     ways.rebooted(cluster, context).await
 }
 
@@ -401,9 +403,9 @@ pub(crate) async fn wiped(
     doing: &str,
     context: &dyn OperationContext,
 ) -> Result<(), ProviderError> {
-    context.before_write()?;
+    let permit = permit(context)?;
     context.progress(doing);
-    sent(client.reset(&Reset { wipe, graceful: false, reboot: true }).await)
+    sent(client.reset(&permit, &Reset { wipe, graceful: false, reboot: true }).await)
 }
 
 /// The member says goodbye itself, and the others say that it has gone.
@@ -419,10 +421,9 @@ pub(crate) async fn leave(
             return Ok(Seen::Done(()));
         }
         etcd.may_leave(&node.name)?;
-        context.before_write()?;
         // A leader hands over first, so that nobody waits for an election.
-        let _ = client.etcd_forfeit_leadership().await;
-        Ok(match client.etcd_leave_cluster().await {
+        let _ = client.etcd_forfeit_leadership(&permit(context)?).await;
+        Ok(match client.etcd_leave_cluster(&permit(context)?).await {
             Ok(()) => Seen::NotYet("the others have not noticed yet".to_owned()),
             Err(error) if is_passing(&error) => Seen::NotYet(error.to_string()),
             Err(error) => Seen::NotYet(error.to_string()),

@@ -12,7 +12,7 @@ use crate::evidence::planned_config;
 use crate::forecast::{differs, effect};
 use crate::machine::{refuse_moved, sent};
 use crate::node::{Contact, Running};
-use crate::wait::{Seen, cut, until, until_done};
+use crate::wait::{Seen, cut, permit, until, until_done};
 
 /// Whether an operation on a VM changes the drive that its addresses are on.
 pub(crate) fn rewrites_drive(operation: &Operation) -> bool {
@@ -57,11 +57,11 @@ pub(crate) async fn configure_ahead(
         return Ok(());
     }
     refuse_moved(&node.name, wanted, &running.config)?;
-    context.before_write()?;
+    let permit = permit(context)?;
     context.progress("is told its new configuration");
     let client = cluster.talos(&reached.address)?;
     // It may have gone to the other address with the answer on its way.
-    sent(client.apply_configuration(&wanted.to_yaml(), ApplyMode::NoReboot, false).await)
+    sent(client.apply_configuration(&permit, &wanted.to_yaml(), ApplyMode::NoReboot, false).await)
 }
 
 /// Waits until a node answers at one of its addresses, and says at which.
@@ -129,9 +129,8 @@ async fn configure_again(
     if !differs(&running.config, wanted) {
         return Ok(());
     }
-    context.before_write()?;
     let client = cluster.talos(&from.address)?;
-    sent(client.apply_configuration(&wanted.to_yaml(), ApplyMode::Auto, false).await)
+    sent(client.apply_configuration(&permit(context)?, &wanted.to_yaml(), ApplyMode::Auto, false).await)
 }
 
 /// What a person has to do on the DHCP server.

@@ -10,7 +10,7 @@ use strata_talos_client::{ConfigSlot, MachineStage, TalosError, TalosReason, Tls
 use crate::cluster::{Cluster, NodePlace};
 use crate::error::{internal, talos};
 use crate::machine::sent;
-use crate::wait::{Seen, until};
+use crate::wait::{Seen, permit, until};
 
 const UNKNOWN: &str = "Kubernetes does not know it yet";
 /// A kubelet that is healthy needs a moment until its Node is there.
@@ -155,9 +155,9 @@ impl Cluster {
         node: &NodePlace,
         context: &dyn OperationContext,
     ) -> Result<(), ProviderError> {
-        context.before_write()?;
+        let permit = permit(context)?;
         context.progress("its kubelet is restarted, so that Kubernetes knows it again");
-        sent(self.talos(&node.address)?.restart_service("kubelet").await)
+        sent(self.talos(&node.address)?.restart_service(&permit, "kubelet").await)
     }
 
     /// What is wrong with a node; nothing if it is well.

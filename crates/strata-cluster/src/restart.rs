@@ -10,7 +10,7 @@ use crate::cluster::{Cluster, NodePlace};
 use crate::error::{internal, talos};
 use crate::machine::{is_passing, text};
 use crate::node::stage;
-use crate::wait::{Seen, cut, until_done};
+use crate::wait::{Seen, cut, permit, until_done};
 
 /// A node before its reboot, and where it may answer after it.
 pub(crate) struct Ways<'n> {
@@ -102,8 +102,7 @@ impl Ways<'_> {
         context: &dyn OperationContext,
     ) -> Result<(), ProviderError> {
         self.asked(cluster, "the reboot", context, |client: TalosClient| async move {
-            context.before_write()?;
-            match client.apply_configuration(config, ApplyMode::Auto, false).await {
+            match client.apply_configuration(&permit(context)?, config, ApplyMode::Auto, false).await {
                 Ok(applied) if applied.reboots => Ok(Seen::NotYet("it goes down".to_owned())),
                 Ok(_) => Ok(Seen::Done(())),
                 Err(error) if is_passing(&error) => Ok(Seen::NotYet(error.to_string())),
@@ -115,9 +114,9 @@ impl Ways<'_> {
 }
 
 async fn reboot(client: &TalosClient, context: &dyn OperationContext) -> Result<String, ProviderError> {
-    context.before_write()?;
+    let permit = permit(context)?;
     context.progress("reboots");
-    match client.reboot(RebootMode::Default).await {
+    match client.reboot(&permit, RebootMode::Default).await {
         Ok(()) => Ok("it goes down".to_owned()),
         Err(error) if is_passing(&error) => Ok(error.to_string()),
         Err(error) => Err(talos(error)),
@@ -146,9 +145,9 @@ pub(crate) async fn upgrade(
     let installed = &AtomicBool::new(false);
     ways.asked(cluster, "the upgrade", context, |client: TalosClient| async move {
         if !installed.load(Ordering::SeqCst) {
-            context.before_write()?;
+            let permit = permit(context)?;
             context.progress(&format!("is upgraded to {wanted} by `{image}`"));
-            match client.upgrade(image, &mut |line| context.progress(line)).await {
+            match client.upgrade(&permit, image, &mut |line| context.progress(line)).await {
                 Ok(Upgraded::NeedsReboot) => installed.store(true, Ordering::SeqCst),
                 Ok(Upgraded::Rebooting) => return Ok(Seen::NotYet("it goes down".to_owned())),
                 Err(error) if is_passing(&error) => return Ok(Seen::NotYet(error.to_string())),

@@ -9,7 +9,7 @@ use crate::cluster::{Cluster, NodePlace};
 use crate::error::{guard, talos};
 use crate::machine::{is_passing, settled, wait_reboot, wiped};
 use crate::survivors::Survey;
-use crate::wait::{Seen, until, until_done};
+use crate::wait::{Seen, permit, until, until_done};
 
 /// Whether those that hold data find a majority by themselves: waited for, since a control plane that was just started needs a while.
 pub(crate) async fn recovers(
@@ -100,13 +100,12 @@ pub(crate) async fn from_copy(
     // The file of a member has no checksum, which only etcd's own snapshots have.
     let unhashed = !is_intact_snapshot(copy.expose());
     until_done(context, &waiting_for, cluster.options.deadlines.join, || async {
-        context.before_write()?;
-        let client = cluster.talos(&first.address)?;
+        let (upload, client) = (permit(context)?, cluster.talos(&first.address)?);
         context.progress(&format!("the copy of etcd goes to `{}`", first.name));
-        let uploaded = client.etcd_recover(std::io::Cursor::new(copy.expose().to_vec())).await;
+        let uploaded = client.etcd_recover(&upload, std::io::Cursor::new(copy.expose().to_vec())).await;
         // The node forgets an upload when it reboots: both are one step, done again from its start.
         let begun = match uploaded {
-            Ok(()) => client.bootstrap_recovered(unhashed).await,
+            Ok(()) => client.bootstrap_recovered(&permit(context)?, unhashed).await,
             Err(error) => Err(error),
         };
         match begun {

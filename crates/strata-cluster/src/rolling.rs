@@ -10,7 +10,7 @@ use tokio::sync::MutexGuard;
 use crate::cluster::{Cluster, NodePlace};
 use crate::error::{guard, kube, talos};
 use crate::rollout::Slot;
-use crate::wait::{cut, go_on};
+use crate::wait::{cut, permit, permit_unless_stopped};
 
 /// On a node that we cordoned, so that a run that died is told from a person who wants it so.
 pub(crate) const CORDONED_BY: &str = "strata.dev/cordoned";
@@ -101,17 +101,16 @@ impl Cluster {
 
     async fn drain(&self, name: &str, context: &dyn OperationContext) -> Result<(), ProviderError> {
         let Some(node) = self.kube().get(&node_reference(name)).await.map_err(kube)? else { return Ok(()) };
-        context.before_write()?;
         context.progress("is drained");
         // Whoever cordoned it before wants it so: without our annotation it stays so afterwards.
         let cordoned = node.at("/spec/unschedulable").and_then(serde_json::Value::as_bool) == Some(true);
         if !cordoned || node.annotation(CORDONED_BY).is_some() {
             let cordon =
                 json!({"metadata": {"annotations": {CORDONED_BY: "true"}}, "spec": {"unschedulable": true}});
-            self.kube().patch(&node_reference(name), &cordon).await.map_err(kube)?;
+            self.kube().patch(&permit(context)?, &node_reference(name), &cordon).await.map_err(kube)?;
         }
         let options = DrainOptions::new(Patience::seconds(DRAIN.as_secs()));
-        let before = || go_on(context, "the pods of the node to leave");
+        let before = || permit_unless_stopped(context, "the pods of the node to leave");
         let drained =
             self.kube().drain(name, &options, &before, &|progress| context.progress(progress.seen)).await;
         drained.map(|_| ()).map_err(|error| {
@@ -139,12 +138,11 @@ impl Cluster {
         if !ours && !due {
             return Ok(());
         }
-        context.before_write()?;
         let mut uncordon = json!({"metadata": {"annotations": {CORDONED_BY: null, REBOOT_DUE: null}}});
         if ours {
             uncordon["spec"] = json!({"unschedulable": null});
         }
-        self.kube().patch(&node_reference(name), &uncordon).await.map(|_| ()).map_err(kube)
+        self.kube().patch(&permit(context)?, &node_reference(name), &uncordon).await.map(|_| ()).map_err(kube)
     }
 
     /// Notes that a node is about to be told what only a reboot brings about.
@@ -157,9 +155,8 @@ impl Cluster {
         if !self.is_alive() || self.kube().node(name).await.map_err(kube)?.is_none() {
             return Ok(());
         }
-        context.before_write()?;
         let note = json!({"metadata": {"annotations": {REBOOT_DUE: boot}}});
-        self.kube().patch(&node_reference(name), &note).await.map(|_| ()).map_err(kube)
+        self.kube().patch(&permit(context)?, &node_reference(name), &note).await.map(|_| ()).map_err(kube)
     }
 
     /// The boot that a node is still in, though it was told what only a reboot brings about.

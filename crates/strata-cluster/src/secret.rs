@@ -13,6 +13,7 @@ use strata_state::Action;
 
 use crate::cluster::Cluster;
 use crate::error::{internal, kube};
+use crate::wait::permit;
 
 pub(crate) fn reference(spec: &Spec) -> ObjectRef {
     let text = |field: &str| spec.get(field).and_then(Value::as_text).unwrap_or_default();
@@ -54,8 +55,7 @@ pub(crate) async fn execute(
     let what = reference(&operation.spec);
     if operation.action == Action::Delete {
         if !cluster.options.ending {
-            context.before_write()?;
-            cluster.kube().delete(&what, None).await.map_err(kube)?;
+            cluster.kube().delete(&permit(context)?, &what, None).await.map_err(kube)?;
         }
         return Ok(Outcome::default());
     }
@@ -67,12 +67,11 @@ pub(crate) async fn execute(
         secret = secret.with(key, plain.clone());
     }
     secret.tell(&cluster.options.redactor);
-    context.before_write()?;
-    cluster.kube().ensure_namespace(text("namespace")).await.map_err(kube)?;
+    cluster.kube().ensure_namespace(&permit(context)?, text("namespace")).await.map_err(kube)?;
     let mut object = secret.object().into_value();
     object["type"] = json!(text("type"));
     let object = Object::new(object).map_err(|error| internal(error.to_string()))?;
-    context.before_write()?;
-    cluster.kube().apply(&object, ApplyOptions { force: true, dry_run: false }).await.map_err(kube)?;
+    let force = ApplyOptions { force: true, dry_run: false };
+    cluster.kube().apply(&permit(context)?, &object, force).await.map_err(kube)?;
     Ok(Outcome::default())
 }

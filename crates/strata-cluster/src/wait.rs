@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use strata_engine::{ErrorClass, OperationContext, ProviderError};
+use strata_net::WritePermit;
 use tokio::time::Instant;
 
 const FIRST: Duration = Duration::from_millis(50);
@@ -102,12 +103,21 @@ pub(crate) async fn cut<T>(
     }
 }
 
-/// Whether to go on with what waits now and then: writes must be allowed, and nobody may have said stop.
-pub(crate) fn go_on(context: &dyn OperationContext, waiting_for: &str) -> Result<(), ProviderError> {
+/// For one write, which counts from now on. Whether the run may still write is looked at again when the request is about to be sent.
+pub(crate) fn permit(context: &dyn OperationContext) -> Result<WritePermit<'_>, ProviderError> {
+    context.before_write()?;
+    Ok(WritePermit::new(|| context.may_go_on().map_err(|error| error.message), context.write_timeout()))
+}
+
+/// The same for what waits now and then: nobody may have said stop.
+pub(crate) fn permit_unless_stopped<'c>(
+    context: &'c dyn OperationContext,
+    waiting_for: &str,
+) -> Result<WritePermit<'c>, ProviderError> {
     if context.stopping() {
         return Err(stopped(waiting_for));
     }
-    context.before_write()
+    permit(context)
 }
 
 fn stopped(waiting_for: &str) -> ProviderError {

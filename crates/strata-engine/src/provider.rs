@@ -38,7 +38,7 @@ pub enum Sighting {
 }
 
 /// Why something cannot be seen, and what makes it visible.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Unseen {
     pub what: String,
     pub hint: String,
@@ -119,6 +119,10 @@ pub trait OperationContext: Send + Sync {
     /// The question of [`Self::before_write`] where nothing is about to be written, as in a wait.
     fn may_go_on(&self) -> Result<(), ProviderError> {
         self.before_write()
+    }
+    /// How long one write may take that nothing but the lock keeps from coming late; none where the lock does not lapse.
+    fn write_timeout(&self) -> Option<std::time::Duration> {
+        None
     }
     /// What a remote task warned of although it ended. The user is told.
     fn warning(&self, _what: &str) {}

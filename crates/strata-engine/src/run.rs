@@ -340,6 +340,11 @@ impl LockedRun {
         Ok(())
     }
 
+    /// How long one remote write may take; none where the lock does not lapse.
+    pub fn write_timeout(&self) -> Option<std::time::Duration> {
+        self.lock.write_timeout()
+    }
+
     /// Fails if somebody took the lock away, or its lease has lapsed.
     pub fn still_held(&self) -> Result<(), EngineError> {
         Ok(self.lock.still_held()?)

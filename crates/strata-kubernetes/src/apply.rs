@@ -1,7 +1,7 @@
 //! Server-side apply: the server keeps a book of who owns which field, and says when somebody else does.
 
 use http::Method;
-use strata_net::Request;
+use strata_net::{Request, WritePermit};
 
 use crate::client::json_body;
 use crate::{KubeClient, KubeError, Object, ObjectRef};
@@ -21,7 +21,12 @@ pub struct ApplyOptions {
 
 impl KubeClient {
     /// Makes an object be as it says here: creates it, or changes our fields of it. One write; can be repeated.
-    pub async fn apply(&self, object: &Object, options: ApplyOptions) -> Result<Object, KubeError> {
+    pub async fn apply(
+        &self,
+        permit: &WritePermit<'_>,
+        object: &Object,
+        options: ApplyOptions,
+    ) -> Result<Object, KubeError> {
         let what = object.reference();
         let action = format!("apply {what}");
         let path = self.path_of(&what).await?;
@@ -34,20 +39,20 @@ impl KubeClient {
             body: json_body(APPLY_PATCH, object.value()),
             ..Request::new(Method::PATCH, path)
         };
-        let answer = self.repeatable(&action, &request).await?;
+        let answer = self.write(permit, &action, &request).await?;
         let value = self.parse(&action, &answer)?;
         self.object(&action, value)
     }
 
     /// As [`Self::apply`] of a namespace with nothing but its name, unless it is there already.
-    pub async fn ensure_namespace(&self, name: &str) -> Result<bool, KubeError> {
+    pub async fn ensure_namespace(&self, permit: &WritePermit<'_>, name: &str) -> Result<bool, KubeError> {
         let what = ObjectRef::cluster("v1", "Namespace", name);
         if self.get(&what).await?.is_some() {
             return Ok(false);
         }
         let namespace =
             serde_json::json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
-        self.apply(&Object::built(namespace), ApplyOptions::default()).await?;
+        self.apply(permit, &Object::built(namespace), ApplyOptions::default()).await?;
         Ok(true)
     }
 }

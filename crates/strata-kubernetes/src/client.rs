@@ -12,8 +12,8 @@ use http::Method;
 use http::header::{ACCEPT, HeaderValue};
 use serde_json::{Value, json};
 use strata_net::{
-    Body, ClientIdentity, Clock, Delivery, DialMap, HttpClient, HttpOptions, Random, Request, Response,
-    RetryPolicy, Streamed, SystemClock, TlsTrust, TraceSink, retry,
+    Body, ClientIdentity, Clock, Delivery, DialMap, HttpClient, HttpOptions, NetError, Random, Request,
+    Response, RetryPolicy, Streamed, SystemClock, TlsTrust, TraceSink, WritePermit, retry,
 };
 use strata_secret::{Redactor, SecretString};
 
@@ -147,7 +147,12 @@ impl KubeClient {
     }
 
     /// Deletes one object; with a `uid`, only if it is still that one.
-    pub async fn delete(&self, what: &ObjectRef, uid: Option<&str>) -> Result<Deletion, KubeError> {
+    pub async fn delete(
+        &self,
+        permit: &WritePermit<'_>,
+        what: &ObjectRef,
+        uid: Option<&str>,
+    ) -> Result<Deletion, KubeError> {
         let mut options =
             json!({"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": "Background"});
         if let Some(uid) = uid {
@@ -158,7 +163,7 @@ impl KubeClient {
             path => path?,
         };
         let request = Request { body: json_body(JSON, &options), ..Request::new(Method::DELETE, path) };
-        match self.repeatable(&format!("delete {what}"), &request).await {
+        match self.write(permit, &format!("delete {what}"), &request).await {
             Ok(_) => Ok(Deletion::Begun),
             Err(error) if error.trouble() == Trouble::NotFound => Ok(Deletion::AlreadyGone),
             Err(error) => Err(error),
@@ -166,7 +171,12 @@ impl KubeClient {
     }
 
     /// Changes the fields of a JSON merge patch; `null` removes one.
-    pub async fn patch(&self, what: &ObjectRef, patch: &Value) -> Result<Object, KubeError> {
+    pub async fn patch(
+        &self,
+        permit: &WritePermit<'_>,
+        what: &ObjectRef,
+        patch: &Value,
+    ) -> Result<Object, KubeError> {
         let action = format!("change {what}");
         let path = self.path_of(what).await?;
         let request = Request {
@@ -174,7 +184,7 @@ impl KubeClient {
             body: json_body(MERGE_PATCH, patch),
             ..Request::new(Method::PATCH, path)
         };
-        let answer = self.repeatable(&action, &request).await?;
+        let answer = self.write(permit, &action, &request).await?;
         let value = self.parse(&action, &answer)?;
         self.object(&action, value)
     }
@@ -182,22 +192,48 @@ impl KubeClient {
     /// Reads JSON, and tries again while that can help.
     pub(crate) async fn read(&self, action: &str, mut request: Request) -> Result<Value, KubeError> {
         request.headers.push((ACCEPT, HeaderValue::from_static(JSON)));
-        let answer = self.repeatable(action, &request).await?;
+        let attempt = || self.read_once(action, &request);
+        let answer = retry(self.policy, self.clock(), &self.random, attempt, KubeError::verdict).await?;
         self.parse(action, &answer)
     }
 
-    /// Sends what can be sent twice, and tries again while that can help.
-    pub(crate) async fn repeatable(&self, action: &str, request: &Request) -> Result<Response, KubeError> {
-        let attempt = || self.once(action, request);
+    /// Reads once.
+    pub(crate) async fn read_once(&self, action: &str, request: &Request) -> Result<Response, KubeError> {
+        self.once(action, request, None).await
+    }
+
+    /// Writes what can be sent twice, and tries again while that can help. Each attempt needs that the run may still write.
+    pub(crate) async fn write(
+        &self,
+        permit: &WritePermit<'_>,
+        action: &str,
+        request: &Request,
+    ) -> Result<Response, KubeError> {
+        let attempt = || self.write_once(permit, action, request);
         retry(self.policy, self.clock(), &self.random, attempt, KubeError::verdict).await
     }
 
+    /// Writes once.
+    pub(crate) async fn write_once(
+        &self,
+        permit: &WritePermit<'_>,
+        action: &str,
+        request: &Request,
+    ) -> Result<Response, KubeError> {
+        self.once(action, request, Some(permit)).await
+    }
+
     /// Sends once to the first endpoint that accepts a connection. Any answer but a success is an error.
-    pub(crate) async fn once(&self, action: &str, request: &Request) -> Result<Response, KubeError> {
+    async fn once(
+        &self,
+        action: &str,
+        request: &Request,
+        permit: Option<&WritePermit<'_>>,
+    ) -> Result<Response, KubeError> {
         let mut unreachable = None;
         for index in self.order() {
             let http = &self.endpoints[index];
-            match http.send(request).await {
+            match send(http, request, permit).await {
                 Ok(response) => {
                     self.current.store(index, Ordering::Relaxed);
                     return self.success(action, response);
@@ -264,6 +300,23 @@ impl KubeClient {
         Object::new(value).map_err(|error| {
             KubeError::new(Trouble::Unreadable, action, self.endpoint(), format!("the answer is {error}"))
         })
+    }
+}
+
+/// Nothing but a look goes out without a permit. What must not be late has a connection of its own.
+async fn send(
+    http: &HttpClient,
+    request: &Request,
+    permit: Option<&WritePermit<'_>>,
+) -> Result<Response, NetError> {
+    match permit.map(|permit| (permit, permit.within())) {
+        Some((permit, Some(within))) => http.send_permitted(request, &|| permit.check(), within).await,
+        Some((permit, None)) => {
+            permit.check().map_err(NetError::Withheld)?;
+            http.send(request).await
+        }
+        None if request.method == Method::GET => http.send(request).await,
+        None => Err(NetError::Withheld("nobody said that this may be written".to_owned())),
     }
 }
 

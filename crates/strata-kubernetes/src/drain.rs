@@ -5,7 +5,7 @@ use std::fmt;
 
 use http::Method;
 use serde_json::{Value, json};
-use strata_net::Request;
+use strata_net::{Request, WritePermit};
 
 use crate::client::{JSON, encoded, json_body};
 use crate::{KubeClient, KubeError, Object, Patience, Progress, Selector, Trouble};
@@ -132,7 +132,12 @@ impl KubeClient {
     }
 
     /// Asks one pod to leave. One write; can be repeated.
-    pub async fn evict(&self, pod: &PodRef, grace_seconds: Option<u32>) -> Result<Eviction, KubeError> {
+    pub async fn evict(
+        &self,
+        permit: &WritePermit<'_>,
+        pod: &PodRef,
+        grace_seconds: Option<u32>,
+    ) -> Result<Eviction, KubeError> {
         let mut delete = json!({"preconditions": {"uid": pod.uid}});
         if let Some(seconds) = grace_seconds {
             delete["gracePeriodSeconds"] = json!(seconds);
@@ -146,7 +151,7 @@ impl KubeClient {
         let path =
             format!("/api/v1/namespaces/{}/pods/{}/eviction", encoded(&pod.namespace), encoded(&pod.name));
         let request = Request { body: json_body(JSON, &eviction), ..Request::new(Method::POST, path) };
-        match self.once(&format!("evict pod {pod}"), &request).await {
+        match self.write_once(permit, &format!("evict pod {pod}"), &request).await {
             Ok(_) => Ok(Eviction::Begun),
             // Gone, or another pod has its name by now.
             Err(error) if matches!(error.trouble(), Trouble::NotFound | Trouble::Conflict) => {
@@ -157,20 +162,20 @@ impl KubeClient {
         }
     }
 
-    /// Evicts pods until only those are left that stay. The node should be cordoned. `before_write` is asked before each
-    /// write, and at each look while it waits.
-    pub async fn drain<G>(
+    /// Evicts pods until only those are left that stay. The node should be cordoned. A permit is asked for before each write, and at each
+    /// look while it waits.
+    pub async fn drain<'p, G>(
         &self,
         node: &str,
         options: &DrainOptions,
-        before_write: &(dyn Fn() -> Result<(), G> + Send + Sync),
+        permit: &(dyn Fn() -> Result<WritePermit<'p>, G> + Send + Sync),
         progress: &(dyn Fn(&Progress<'_>) + Send + Sync),
     ) -> Result<DrainReport, DrainError<G>> {
         let waiting_for = format!("the pods of node `{node}`");
         let mut waiting = options.patience.begin(self.clock(), &waiting_for, progress);
         let mut asked = BTreeMap::new();
         loop {
-            before_write().map_err(DrainError::Stopped)?;
+            permit().map_err(DrainError::Stopped)?;
             let plan = match self.plan_drain(node, options).await {
                 Ok(plan) => plan,
                 // The API may be away for a moment: on a control plane, because of this very node.
@@ -184,8 +189,8 @@ impl KubeClient {
                 if hopeless {
                     break;
                 }
-                before_write().map_err(DrainError::Stopped)?;
-                match self.evict(&pod, options.grace_seconds).await {
+                let permit = permit().map_err(DrainError::Stopped)?;
+                match self.evict(&permit, &pod, options.grace_seconds).await {
                     Ok(Eviction::AlreadyGone) => {}
                     Ok(Eviction::Begun) => remaining.push(Remaining::new(&pod, "it is still ending")),
                     Ok(Eviction::Blocked(why)) => remaining.push(Remaining::new(&pod, &why)),

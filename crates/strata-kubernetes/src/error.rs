@@ -28,6 +28,8 @@ pub enum Trouble {
     Unavailable,
     /// An answer that makes no sense.
     Unreadable,
+    /// It was not sent: the run may not write any more.
+    Withheld,
     /// What was waited for did not come in time, or can no longer come.
     NotReady,
 }
@@ -80,6 +82,7 @@ impl KubeError {
 
     pub(crate) fn net(action: &str, endpoint: &str, error: &NetError) -> Self {
         let trouble = match (error, error.delivery()) {
+            (NetError::Withheld(_), _) => Trouble::Withheld,
             (NetError::PinMismatch { .. } | NetError::Untrusted { .. } | NetError::Tls { .. }, _) => {
                 Trouble::Untrusted
             }

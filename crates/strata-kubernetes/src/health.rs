@@ -25,7 +25,9 @@ impl KubeClient {
 
     /// Whether the API server says that it is ready; asked once.
     pub async fn ready(&self) -> Result<(), KubeError> {
-        self.once("ask whether the API is ready", &Request::new(Method::GET, "/readyz")).await.map(|_| ())
+        self.read_once("ask whether the API is ready", &Request::new(Method::GET, "/readyz"))
+            .await
+            .map(|_| ())
     }
 
     /// Waits until the API server says that it is ready.

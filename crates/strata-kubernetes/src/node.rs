@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
+use strata_net::WritePermit;
 
 use crate::{Deletion, KubeClient, KubeError, Object, ObjectRef, Selector, Until};
 
@@ -45,17 +46,22 @@ impl KubeClient {
     }
 
     /// Lets no new pods onto a node.
-    pub async fn cordon(&self, name: &str) -> Result<(), KubeError> {
-        self.patch(&reference(name), &json!({"spec": {"unschedulable": true}})).await.map(|_| ())
+    pub async fn cordon(&self, permit: &WritePermit<'_>, name: &str) -> Result<(), KubeError> {
+        self.patch(permit, &reference(name), &json!({"spec": {"unschedulable": true}})).await.map(|_| ())
     }
 
-    pub async fn uncordon(&self, name: &str) -> Result<(), KubeError> {
-        self.patch(&reference(name), &json!({"spec": {"unschedulable": null}})).await.map(|_| ())
+    pub async fn uncordon(&self, permit: &WritePermit<'_>, name: &str) -> Result<(), KubeError> {
+        self.patch(permit, &reference(name), &json!({"spec": {"unschedulable": null}})).await.map(|_| ())
     }
 
     /// Takes a node out of the books; with a `uid`, only if it is still that one.
-    pub async fn delete_node(&self, name: &str, uid: Option<&str>) -> Result<Deletion, KubeError> {
-        self.delete(&reference(name), uid).await
+    pub async fn delete_node(
+        &self,
+        permit: &WritePermit<'_>,
+        name: &str,
+        uid: Option<&str>,
+    ) -> Result<Deletion, KubeError> {
+        self.delete(permit, &reference(name), uid).await
     }
 }
 

@@ -114,21 +114,13 @@ impl Inner {
 }
 
 impl Stream {
-    /// What was written and is not acknowledged after this long is given up by the system itself, also while this process stands still:
-    /// it does not arrive later.
+    /// See [`crate::give_up_after`].
     pub(crate) fn give_up_after(&self, patience: Duration) {
         let tcp = match self {
             Self::Plain(stream) => stream.inner(),
             Self::Tls(stream) => stream.inner().get_ref().0,
         };
-        #[cfg(target_os = "linux")]
-        {
-            let millis = u32::try_from(patience.as_millis()).unwrap_or(u32::MAX).max(1);
-            // Where it cannot be set the request is no worse off than without it.
-            let _ = rustix::net::sockopt::set_tcp_user_timeout(tcp, millis);
-        }
-        #[cfg(not(target_os = "linux"))]
-        let _ = (tcp, patience);
+        crate::give_up_after(tcp, patience);
     }
 }
 

@@ -47,7 +47,7 @@ pub use clock::{Clock, SystemClock};
 pub use dial::{DialMap, DialMapError};
 pub use error::{Delivery, NetError, TlsSetupError};
 pub use fingerprint::{Fingerprint, FingerprintError};
-pub use guarded::Permission;
+pub use guarded::{Permission, WritePermit, give_up_after};
 pub use identity::ClientIdentity;
 pub use judge::{Judge, Shown, judged_by, refusal};
 pub use multipart::Multipart;

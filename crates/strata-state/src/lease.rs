@@ -101,6 +101,10 @@ impl Held {
         Arc::new(Self { key: key.to_owned(), terms: terms.clone(), knowledge })
     }
 
+    pub(crate) fn write_timeout(&self) -> Duration {
+        self.terms.write_timeout()
+    }
+
     fn knowledge(&self) -> std::sync::MutexGuard<'_, Knowledge> {
         self.knowledge.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -193,6 +193,10 @@ pub trait LockedState: Send + Sync {
     fn unsettled(&self) -> Duration {
         Duration::ZERO
     }
+    /// How long one remote write may take under this lock; none where it does not lapse.
+    fn write_timeout(&self) -> Option<Duration> {
+        None
+    }
     /// Replaces the document; `document.serial` must be one more than the serial that is stored (0 if none).
     async fn write(&self, document: &StateDocument) -> Result<(), StoreError>;
     /// Takes a state over from another store, whatever its serial; refused if there is one already.

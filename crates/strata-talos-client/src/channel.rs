@@ -11,7 +11,7 @@ use hyper::client::conn::http2::{self, SendRequest};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
-use strata_net::DialMap;
+use strata_net::{DialMap, WritePermit};
 use tokio::sync::{Mutex, watch};
 use tokio_rustls::TlsConnector;
 
@@ -54,13 +54,21 @@ impl Channel {
 
     /// Sends a request and waits for the head of the answer. A request that provably never left is sent once more, on a new
     /// connection: a kept one may have gone with a reboot. How long all of it may take is for the caller to say.
+    ///
+    /// A write that must not be late goes over a connection of its own, which gives up in time. Whether it may be sent is looked at when the
+    /// connection stands.
     pub(crate) async fn send(
         &self,
         mut request: Request<Body>,
         connect: Duration,
+        permit: Option<&WritePermit<'_>>,
     ) -> Result<(Response<Incoming>, Arc<Connection>), TalosReason> {
         loop {
-            let (connection, kept) = self.connection(connect).await?;
+            let (connection, kept) = match permit.and_then(WritePermit::within) {
+                Some(within) => (self.open(connect, Some(within)).await?, false),
+                None => self.connection(connect).await?,
+            };
+            permit.map_or(Ok(()), WritePermit::check).map_err(TalosReason::Withheld)?;
             let mut error = match connection.sender.clone().try_send_request(request).await {
                 Ok(response) => return Ok((response, connection)),
                 Err(error) => error,
@@ -96,17 +104,30 @@ impl Channel {
         if let Some(connection) = kept.as_ref().filter(|connection| !connection.sender.is_closed()) {
             return Ok((connection.clone(), true));
         }
-        let late = |_| {
-            TalosReason::Unreachable(format!("it did not accept a connection within {} s", within.as_secs()))
-        };
-        let connection = Arc::new(tokio::time::timeout(within, self.dial()).await.map_err(late)??);
+        let connection = self.open(within, None).await?;
         *kept = Some(connection.clone());
         Ok((connection, false))
     }
 
-    async fn dial(&self) -> Result<Connection, TalosReason> {
+    /// A new connection, which gives up on what is not acknowledged in time.
+    async fn open(
+        &self,
+        within: Duration,
+        gives_up_after: Option<Duration>,
+    ) -> Result<Arc<Connection>, TalosReason> {
+        let late = |_| {
+            TalosReason::Unreachable(format!("it did not accept a connection within {} s", within.as_secs()))
+        };
+        let connection = tokio::time::timeout(within, self.dial(gives_up_after)).await.map_err(late)??;
+        Ok(Arc::new(connection))
+    }
+
+    async fn dial(&self, gives_up_after: Option<Duration>) -> Result<Connection, TalosReason> {
         let unreachable = |error: &dyn std::error::Error| TalosReason::Unreachable(error.to_string());
         let tcp = self.dial.connect(&self.node).await.map_err(|error| unreachable(&error))?;
+        if let Some(patience) = gives_up_after {
+            strata_net::give_up_after(&tcp, patience);
+        }
         let tls = self.tls.connect(self.name.clone(), tcp).await;
         let tls = tls.map_err(|error| match tls::problem_in(&error) {
             Some(problem) => TalosReason::Tls(problem),

@@ -10,7 +10,7 @@ use http::{Method, Request, header};
 use http_body_util::{BodyExt as _, Full, StreamBody};
 use hyper::body::Frame;
 use prost::Message;
-use strata_net::DialMap;
+use strata_net::{DialMap, WritePermit};
 use strata_secret::Redactor;
 
 use crate::channel::{Body, Channel};
@@ -95,15 +95,14 @@ impl TalosClient {
         &self.channel.node
     }
 
-    /// A call with one message each way. `path` is `/service/call`.
+    /// A call that changes nothing, with one message each way. `path` is `/service/call`.
     pub(crate) async fn unary<A: Message + Default>(
         &self,
         path: &'static str,
         request: &impl Message,
         within: Duration,
     ) -> Result<A, TalosError> {
-        let body = Full::new(frame(request)).map_err(|never| match never {}).boxed_unsync();
-        self.one_answer(path, body, within).await
+        self.one_answer(path, one_message(request), within, None).await
     }
 
     /// As [`TalosClient::unary`], for the answers that are lists of one.
@@ -113,7 +112,39 @@ impl TalosClient {
         request: &impl Message,
         within: Duration,
     ) -> Result<A, TalosError> {
-        let mut answers: Answers<A> = self.unary(path, request, within).await?;
+        let answers = self.unary(path, request, within).await?;
+        self.only(path, answers)
+    }
+
+    /// A call that changes something: sent once, while the run may write, and no longer than it allows.
+    pub(crate) async fn write<A: Message + Default>(
+        &self,
+        permit: &WritePermit<'_>,
+        path: &'static str,
+        request: &impl Message,
+        within: Duration,
+    ) -> Result<A, TalosError> {
+        let body = one_message(request);
+        let answers = self.one_answer(path, body, permit.limit(within), Some(permit)).await?;
+        self.only(path, answers)
+    }
+
+    /// The same for a call during which the node downloads and installs: it is sent in time, and takes as long as it takes.
+    pub(crate) async fn write_slowly<A: Message + Default>(
+        &self,
+        permit: &WritePermit<'_>,
+        path: &'static str,
+        request: &impl Message,
+    ) -> Result<A, TalosError> {
+        let answers =
+            self.one_answer(path, one_message(request), self.timeouts.transfer, Some(permit)).await?;
+        self.only(path, answers)
+    }
+
+    fn only<A>(&self, path: &'static str, mut answers: Answers<A>) -> Result<A, TalosError>
+    where
+        A: Message + Default,
+    {
         if answers.messages.is_empty() {
             return Err(self.error(path, TalosReason::Malformed("it is empty".to_owned())));
         }
@@ -123,6 +154,7 @@ impl TalosClient {
     /// A call that sends many messages and gets one.
     pub(crate) async fn upload<A: Message + Default>(
         &self,
+        permit: &WritePermit<'_>,
         path: &'static str,
         messages: BoxStream<'static, std::io::Result<Bytes>>,
         within: Duration,
@@ -135,7 +167,8 @@ impl TalosClient {
                 seen.get_or_init(|| error.to_string());
             })
         });
-        let answer = self.one_answer(path, StreamBody::new(frames).boxed_unsync(), within).await;
+        let body = StreamBody::new(frames).boxed_unsync();
+        let answer = self.one_answer(path, body, within, Some(permit)).await;
         match failed.get() {
             Some(reason) => Err(self.error(path, TalosReason::Local(reason.clone()))),
             None => answer,
@@ -147,9 +180,10 @@ impl TalosClient {
         path: &'static str,
         body: Body,
         within: Duration,
+        permit: Option<&WritePermit<'_>>,
     ) -> Result<A, TalosError> {
         let answer = async {
-            let mut messages: Messages<A> = self.begin(path, body, Some(within)).await?;
+            let mut messages: Messages<A> = self.begin(path, body, Some(within), permit).await?;
             let answer = messages.next().await?;
             // The status comes after the message: only then has the call succeeded.
             while answer.is_some() && messages.next().await?.is_some() {}
@@ -159,15 +193,36 @@ impl TalosClient {
         answer.map_err(|reason| self.error(path, reason))
     }
 
-    /// A call that gets many messages, with no more than `idle` between them.
+    /// A call that changes nothing and gets many messages, with no more than `idle` between them.
     pub(crate) async fn stream<A: Message + Default>(
         &self,
         path: &'static str,
         request: &impl Message,
         idle: Duration,
     ) -> Result<Stream<A>, TalosError> {
-        let body = Full::new(frame(request)).map_err(|never| match never {}).boxed_unsync();
-        let messages = self.patiently(self.begin(path, body, None), self.timeouts.connect + idle).await;
+        self.stream_with(path, request, idle, None).await
+    }
+
+    /// The same for a call that changes something.
+    pub(crate) async fn write_stream<A: Message + Default>(
+        &self,
+        permit: &WritePermit<'_>,
+        path: &'static str,
+        request: &impl Message,
+        idle: Duration,
+    ) -> Result<Stream<A>, TalosError> {
+        self.stream_with(path, request, idle, Some(permit)).await
+    }
+
+    async fn stream_with<A: Message + Default>(
+        &self,
+        path: &'static str,
+        request: &impl Message,
+        idle: Duration,
+        permit: Option<&WritePermit<'_>>,
+    ) -> Result<Stream<A>, TalosError> {
+        let begun = self.begin(path, one_message(request), None, permit);
+        let messages = self.patiently(begun, self.timeouts.connect + idle).await;
         let messages = messages.map_err(|reason| self.error(path, reason))?;
         Ok(Stream { client: self.clone(), call: path, messages, idle })
     }
@@ -177,6 +232,7 @@ impl TalosClient {
         path: &'static str,
         body: Body,
         within: Option<Duration>,
+        permit: Option<&WritePermit<'_>>,
     ) -> Result<Messages<A>, TalosReason> {
         let mut request = Request::builder()
             .method(Method::POST)
@@ -189,7 +245,7 @@ impl TalosClient {
             request = request.header("grpc-timeout", format!("{}m", within.as_millis().min(99_999_999)));
         }
         let request = request.body(body).map_err(|error| TalosReason::Local(error.to_string()))?;
-        let (response, connection) = self.channel.send(request, self.timeouts.connect).await?;
+        let (response, connection) = self.channel.send(request, self.timeouts.connect, permit).await?;
         Messages::new(response, connection)
     }
 
@@ -226,6 +282,10 @@ impl<T: Message + Default> Stream<T> {
         let next = self.client.patiently(self.messages.next(), self.idle).await;
         next.map_err(|reason| self.client.error(self.call, reason))
     }
+}
+
+fn one_message(request: &impl Message) -> Body {
+    Full::new(frame(request)).map_err(|never| match never {}).boxed_unsync()
 }
 
 fn local(address: &str, reason: String) -> TalosError {

@@ -54,6 +54,9 @@ pub enum TalosReason {
     /// The answer is not what the protocol says.
     #[error("the answer cannot be understood: {0}")]
     Malformed(String),
+    /// It was not sent: the run may not write any more.
+    #[error("{0}")]
+    Withheld(String),
     /// A file or stream on our side failed.
     #[error("cannot read or write here: {0}")]
     Local(String),
@@ -115,7 +118,7 @@ impl TalosReason {
     /// A timeout, a broken connection or a failure in the middle say nothing about that.
     pub fn is_certainly_undone(&self) -> bool {
         match self {
-            Self::Unreachable(_) | Self::Tls(_) => true,
+            Self::Unreachable(_) | Self::Tls(_) | Self::Withheld(_) => true,
             Self::Refused(_) | Self::AlreadyExists(_) | Self::Unimplemented(_) => true,
             Self::FailedPrecondition(_) | Self::NotFound(_) | Self::InvalidArgument(_) => true,
             // A service between us and the one that acts says this too, perhaps after it passed the request on.

@@ -1,6 +1,7 @@
 //! Calls about etcd: members, status, alarms, and the ways to leave. All of them only on control planes; a worker answers
 //! [`TalosReason::Unimplemented`](crate::TalosReason::Unimplemented).
 
+use strata_net::WritePermit;
 use tokio::io::{AsyncWrite, AsyncWriteExt as _};
 
 use crate::client::TalosClient;
@@ -115,12 +116,14 @@ impl TalosClient {
     }
 
     pub async fn etcd_alarms(&self) -> Result<Vec<EtcdAlarm>, TalosError> {
-        self.alarms("/machine.MachineService/EtcdAlarmList").await
+        let path = "/machine.MachineService/EtcdAlarmList";
+        self.ask(path, &Empty {}, self.timeouts.call).await.map(alarms)
     }
 
     /// Ends every alarm; answers those that were.
-    pub async fn etcd_disarm_alarms(&self) -> Result<Vec<EtcdAlarm>, TalosError> {
-        self.alarms("/machine.MachineService/EtcdAlarmDisarm").await
+    pub async fn etcd_disarm_alarms(&self, permit: &WritePermit<'_>) -> Result<Vec<EtcdAlarm>, TalosError> {
+        let path = "/machine.MachineService/EtcdAlarmDisarm";
+        self.write(permit, path, &Empty {}, self.timeouts.call).await.map(alarms)
     }
 
     /// Whether etcd was ever started on this node and has left its data there, with a majority or without.
@@ -172,36 +175,42 @@ impl TalosClient {
         Ok(bytes)
     }
 
-    async fn alarms(&self, path: &'static str) -> Result<Vec<EtcdAlarm>, TalosError> {
-        let alarms: wire::Alarms = self.ask(path, &Empty {}, self.timeouts.call).await?;
-        let kind = |number| match number {
-            1 => EtcdAlarmKind::NoSpace,
-            2 => EtcdAlarmKind::Corrupt,
-            other => EtcdAlarmKind::Other(other),
-        };
-        let real = alarms.member_alarms.into_iter().filter(|alarm| alarm.alarm != 0);
-        Ok(real.map(|alarm| EtcdAlarm { member_id: alarm.member_id, kind: kind(alarm.alarm) }).collect())
-    }
-
     /// Takes this node's member out of etcd and stops it for good: the node must be reset or removed afterwards.
-    pub async fn etcd_leave_cluster(&self) -> Result<(), TalosError> {
+    pub async fn etcd_leave_cluster(&self, permit: &WritePermit<'_>) -> Result<(), TalosError> {
         let path = "/machine.MachineService/EtcdLeaveCluster";
-        let _: Begun = self.ask(path, &Empty {}, self.timeouts.slow).await?;
+        let _: Begun = self.write(permit, path, &Empty {}, self.timeouts.slow).await?;
         Ok(())
     }
 
     /// Removes a member whose node is gone. [`TalosReason::NotFound`](crate::TalosReason::NotFound) if there is none of this id.
-    pub async fn etcd_remove_member(&self, member_id: u64) -> Result<(), TalosError> {
+    pub async fn etcd_remove_member(
+        &self,
+        permit: &WritePermit<'_>,
+        member_id: u64,
+    ) -> Result<(), TalosError> {
         let path = "/machine.MachineService/EtcdRemoveMemberByID";
         let request = wire::RemoveMemberByIdRequest { member_id };
-        let _: Begun = self.ask(path, &request, self.timeouts.slow).await?;
+        let _: Begun = self.write(permit, path, &request, self.timeouts.slow).await?;
         Ok(())
     }
 
     /// If this node's member leads, lets another one; answers the new leader, or nothing if this node did not lead.
-    pub async fn etcd_forfeit_leadership(&self) -> Result<Option<String>, TalosError> {
+    pub async fn etcd_forfeit_leadership(
+        &self,
+        permit: &WritePermit<'_>,
+    ) -> Result<Option<String>, TalosError> {
         let path = "/machine.MachineService/EtcdForfeitLeadership";
-        let answer: wire::ForfeitLeadership = self.ask(path, &Empty {}, self.timeouts.slow).await?;
+        let answer: wire::ForfeitLeadership = self.write(permit, path, &Empty {}, self.timeouts.slow).await?;
         Ok(Some(answer.member).filter(|member| !member.is_empty()))
     }
+}
+
+fn alarms(alarms: wire::Alarms) -> Vec<EtcdAlarm> {
+    let kind = |number| match number {
+        1 => EtcdAlarmKind::NoSpace,
+        2 => EtcdAlarmKind::Corrupt,
+        other => EtcdAlarmKind::Other(other),
+    };
+    let real = alarms.member_alarms.into_iter().filter(|alarm| alarm.alarm != 0);
+    real.map(|alarm| EtcdAlarm { member_id: alarm.member_id, kind: kind(alarm.alarm) }).collect()
 }

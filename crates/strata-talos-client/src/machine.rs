@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use strata_net::WritePermit;
 use strata_secret::{SecretBytes, SecretString};
 
 use crate::archive;
@@ -109,6 +110,7 @@ impl TalosClient {
     /// Gives the node a configuration. Unless it is a try, even a dry run ends a try that is still open.
     pub async fn apply_configuration(
         &self,
+        permit: &WritePermit<'_>,
         config: &SecretString,
         mode: ApplyMode,
         dry_run: bool,
@@ -124,7 +126,8 @@ impl TalosClient {
             dry_run,
             try_mode_timeout,
         };
-        let answer: Result<wire::ApplyConfiguration, _> = self.ask(path, &request, self.timeouts.slow).await;
+        let answer: Result<wire::ApplyConfiguration, _> =
+            self.write(permit, path, &request, self.timeouts.slow).await;
         let answer = answer.map_err(|error| TalosError {
             reason: error.reason.map(|text| before_diff(&text).to_owned()),
             ..error
@@ -139,20 +142,28 @@ impl TalosClient {
     /// Makes etcd's first member. A node whose etcd has data answers [`TalosReason::AlreadyExists`]; one that has not started its
     /// services or not set its clock, [`TalosReason::FailedPrecondition`]. Says nothing about other nodes: that there is no
     /// cluster yet is for the caller to know.
-    pub async fn bootstrap(&self) -> Result<(), TalosError> {
-        self.bootstrap_with(wire::BootstrapRequest::default()).await
+    pub async fn bootstrap(&self, permit: &WritePermit<'_>) -> Result<(), TalosError> {
+        self.bootstrap_with(permit, wire::BootstrapRequest::default()).await
     }
 
     /// As [`TalosClient::bootstrap`], with the data of the snapshot that was uploaded before. A snapshot that is a copy of etcd's
     /// files has no checksum, which must then be skipped.
-    pub async fn bootstrap_recovered(&self, skip_hash_check: bool) -> Result<(), TalosError> {
+    pub async fn bootstrap_recovered(
+        &self,
+        permit: &WritePermit<'_>,
+        skip_hash_check: bool,
+    ) -> Result<(), TalosError> {
         let request = wire::BootstrapRequest { recover_etcd: true, recover_skip_hash_check: skip_hash_check };
-        self.bootstrap_with(request).await
+        self.bootstrap_with(permit, request).await
     }
 
-    async fn bootstrap_with(&self, request: wire::BootstrapRequest) -> Result<(), TalosError> {
+    async fn bootstrap_with(
+        &self,
+        permit: &WritePermit<'_>,
+        request: wire::BootstrapRequest,
+    ) -> Result<(), TalosError> {
         let path = "/machine.MachineService/Bootstrap";
-        let _: wire::Begun = self.ask(path, &request, self.timeouts.slow).await?;
+        let _: wire::Begun = self.write(permit, path, &request, self.timeouts.slow).await?;
         Ok(())
     }
 
@@ -181,21 +192,22 @@ impl TalosClient {
     }
 
     /// Stops a service and starts it again.
-    pub async fn restart_service(&self, id: &str) -> Result<(), TalosError> {
+    pub async fn restart_service(&self, permit: &WritePermit<'_>, id: &str) -> Result<(), TalosError> {
         let path = "/machine.MachineService/ServiceRestart";
         let request = wire::ServiceRequest { id: id.to_owned() };
-        let _: wire::Begun = self.ask(path, &request, self.timeouts.call).await?;
+        let _: wire::Begun = self.write(permit, path, &request, self.timeouts.call).await?;
         Ok(())
     }
 
     /// Begins a reboot. Whether it happened shows in [`TalosClient::boot_id`].
-    pub async fn reboot(&self, mode: RebootMode) -> Result<(), TalosError> {
+    pub async fn reboot(&self, permit: &WritePermit<'_>, mode: RebootMode) -> Result<(), TalosError> {
         let mode = match mode {
             RebootMode::Default => 0,
             RebootMode::PowerCycle => 1,
         };
         let path = "/machine.MachineService/Reboot";
-        let _: wire::Begun = self.ask(path, &wire::RebootRequest { mode }, self.timeouts.call).await?;
+        let request = wire::RebootRequest { mode };
+        let _: wire::Begun = self.write(permit, path, &request, self.timeouts.call).await?;
         Ok(())
     }
 

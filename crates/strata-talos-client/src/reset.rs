@@ -1,5 +1,7 @@
 //! Wiping a node. What is wiped is always said in full: to Talos, an empty list means everything.
 
+use strata_net::WritePermit;
+
 use crate::client::TalosClient;
 use crate::error::{TalosError, TalosReason};
 use crate::wire::machine as wire;
@@ -54,12 +56,12 @@ impl Reset {
 
 impl TalosClient {
     /// Begins a reset. In maintenance mode, before 1.13, only the disks as a whole can be wiped.
-    pub async fn reset(&self, reset: &Reset) -> Result<(), TalosError> {
+    pub async fn reset(&self, permit: &WritePermit<'_>, reset: &Reset) -> Result<(), TalosError> {
         let path = "/machine.MachineService/Reset";
         let request = reset
             .request()
             .map_err(|reason| self.error(path, TalosReason::InvalidArgument(reason.to_owned())))?;
-        let _: wire::Begun = self.ask(path, &request, self.timeouts.call).await?;
+        let _: wire::Begun = self.write(permit, path, &request, self.timeouts.call).await?;
         Ok(())
     }
 }

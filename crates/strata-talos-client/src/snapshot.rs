@@ -3,6 +3,7 @@
 use bytes::Bytes;
 use futures::StreamExt as _;
 use sha2::{Digest as _, Sha256};
+use strata_net::WritePermit;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 
 use crate::client::TalosClient;
@@ -45,6 +46,7 @@ impl TalosClient {
     /// uploaded before.
     pub async fn etcd_recover(
         &self,
+        permit: &WritePermit<'_>,
         from: impl AsyncRead + Send + Unpin + 'static,
     ) -> Result<(), TalosError> {
         let path = "/machine.MachineService/EtcdRecover";
@@ -56,7 +58,7 @@ impl TalosClient {
             Ok((length > 0).then_some((message, from)))
         });
         let _: crate::wire::Answers<Begun> =
-            self.upload(path, chunks.boxed(), self.timeouts.transfer).await?;
+            self.upload(permit, path, chunks.boxed(), self.timeouts.transfer).await?;
         Ok(())
     }
 }

@@ -3,6 +3,8 @@
 //! From 1.13 on a node pulls the installer's image, runs it while we look on, and is rebooted by us afterwards. Before, one call
 //! does it all, and the node reboots by itself.
 
+use strata_net::WritePermit;
+
 use crate::client::TalosClient;
 use crate::error::{TalosError, TalosReason};
 use crate::wire::{image as wire, machine};
@@ -43,7 +45,8 @@ pub enum Upgraded {
 }
 
 impl TalosClient {
-    /// Pulls an image, so that it is there when it is needed.
+    /// Pulls an image, so that it is there when it is needed. It changes nothing else, and needs no permit: one that is pulled late does
+    /// no harm.
     pub async fn pull_image(&self, image: &str, store: ImageStore) -> Result<(), TalosError> {
         match self.pull(image, store).await {
             Err(error) if error.is_unimplemented() => {
@@ -74,27 +77,35 @@ impl TalosClient {
     /// Installs another version of Talos. `progress` is told what the installer says.
     pub async fn upgrade(
         &self,
+        permit: &WritePermit<'_>,
         image: &str,
         progress: &mut (dyn FnMut(&str) + Send),
     ) -> Result<Upgraded, TalosError> {
         let new = async {
             self.pull(image, ImageStore::System).await?;
-            self.install(image, progress).await
+            self.install(permit, image, progress).await
         };
         match new.await {
             Ok(()) => Ok(Upgraded::NeedsReboot),
-            Err(error) if error.is_unimplemented() => self.upgrade_old(image).await,
+            Err(error) if error.is_unimplemented() => self.upgrade_old(permit, image).await,
             Err(error) => Err(error),
         }
     }
 
-    async fn install(&self, image: &str, progress: &mut (dyn FnMut(&str) + Send)) -> Result<(), TalosError> {
+    async fn install(
+        &self,
+        permit: &WritePermit<'_>,
+        image: &str,
+        progress: &mut (dyn FnMut(&str) + Send),
+    ) -> Result<(), TalosError> {
         let path = "/machine.LifecycleService/Upgrade";
         let request = wire::UpgradeRequest {
             containerd: Some(ImageStore::System.containerd()),
             source: Some(wire::Source { image_name: image.to_owned() }),
         };
-        let mut stream = self.stream::<wire::UpgradeResponse>(path, &request, self.timeouts.transfer).await?;
+        let mut stream = self
+            .write_stream::<wire::UpgradeResponse>(permit, path, &request, self.timeouts.transfer)
+            .await?;
         let (mut lines, mut ended) = (Vec::new(), None);
         while let Some(answer) = stream.next().await? {
             let wire::Progress { message, exit_code } = answer.progress.unwrap_or_default();
@@ -122,10 +133,10 @@ impl TalosClient {
     }
 
     /// The node pulls and checks the image before it answers, and on a control plane looks after etcd's health.
-    async fn upgrade_old(&self, image: &str) -> Result<Upgraded, TalosError> {
+    async fn upgrade_old(&self, permit: &WritePermit<'_>, image: &str) -> Result<Upgraded, TalosError> {
         let path = "/machine.MachineService/Upgrade";
         let request = machine::UpgradeRequest { image: image.to_owned() };
-        let _: machine::Begun = self.ask(path, &request, self.timeouts.transfer).await?;
+        let _: machine::Begun = self.write_slowly(permit, path, &request).await?;
         Ok(Upgraded::Rebooting)
     }
 }

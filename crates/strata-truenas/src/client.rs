@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::Value;
 use strata_net::{
     Clock, DialMap, Exchange, Random, RetryPolicy, SystemClock, TlsDialer, TlsTrust, TraceSink, Verdict,
-    retry,
+    WritePermit, retry,
 };
 use strata_secret::{Redactor, SecretString};
 use tokio::sync::Mutex;
@@ -54,9 +54,9 @@ impl TrueNasOptions {
 }
 
 #[derive(Clone, Copy)]
-enum Kind {
+enum Kind<'a> {
     Read,
-    Write,
+    Write(&'a WritePermit<'a>),
 }
 
 /// A connection to one TrueNAS. Calls go one after another.
@@ -105,11 +105,12 @@ impl TrueNasClient {
     /// Calls what changes something. It is sent again only if it never left.
     pub(crate) async fn write(
         &self,
+        permit: &WritePermit<'_>,
         action: &str,
         method: &str,
         params: Value,
     ) -> Result<Value, TrueNasError> {
-        self.repeat(action, method, params, Kind::Write).await
+        self.repeat(action, method, params, Kind::Write(permit)).await
     }
 
     async fn repeat(
@@ -117,13 +118,13 @@ impl TrueNasClient {
         action: &str,
         method: &str,
         params: Value,
-        kind: Kind,
+        kind: Kind<'_>,
     ) -> Result<Value, TrueNasError> {
         let options = &self.options;
         let attempt = || self.once(action, method, params.clone(), kind);
         let verdict: fn(&TrueNasError) -> Verdict = match kind {
             Kind::Read => TrueNasError::verdict,
-            Kind::Write => TrueNasError::verdict_on_write,
+            Kind::Write(_) => TrueNasError::verdict_on_write,
         };
         retry(options.retry, options.clock.as_ref(), &options.random, attempt, verdict).await
     }
@@ -133,7 +134,7 @@ impl TrueNasClient {
         action: &str,
         method: &str,
         params: Value,
-        kind: Kind,
+        kind: Kind<'_>,
     ) -> Result<Value, TrueNasError> {
         let begun = self.options.clock.monotonic();
         let answer = self.exchange(action, method, params, kind).await;
@@ -160,14 +161,20 @@ impl TrueNasClient {
         action: &str,
         method: &str,
         params: Value,
-        kind: Kind,
+        kind: Kind<'_>,
     ) -> Result<Answer, TrueNasError> {
         let options = &self.options;
         let mut slot = self.connection.lock().await;
         // Taken out, so that a call which is given up in the middle leaves no half-read connection behind.
-        let kept = match (slot.take(), kind) {
+        let (permit, within) = match kind {
+            Kind::Read => (None, None),
+            Kind::Write(permit) => (Some(permit), permit.within()),
+        };
+        let kept = match (slot.take(), permit) {
+            // What must not be late has a connection of its own, which gives up in time.
+            _ if within.is_some() => None,
             // A write on a connection that has died meanwhile would leave in doubt whether it arrived.
-            (Some(mut connection), Kind::Write) => {
+            (Some(mut connection), Some(_)) => {
                 connection.is_alive(options.request_timeout).await.then_some(connection)
             }
             (kept, _) => kept,
@@ -176,10 +183,17 @@ impl TrueNasClient {
             Some(connection) => connection,
             None => {
                 let username = options.username.as_deref();
-                Connection::open(&self.dialer, &options.api_key, username, options.request_timeout).await?
+                Connection::open(&self.dialer, &options.api_key, username, options.request_timeout, within)
+                    .await?
             }
         };
-        match connection.call(method, params, options.request_timeout).await {
+        // Nothing that takes time lies between this and the sending.
+        if let Some(Err(reason)) = permit.map(WritePermit::check) {
+            *slot = Some(connection);
+            return Err(TrueNasError::new(Trouble::Withheld, action, self.endpoint(), reason));
+        }
+        let patience = permit.map_or(options.request_timeout, |permit| permit.limit(options.request_timeout));
+        match connection.call(method, params, patience).await {
             Ok(answer) => {
                 *slot = Some(connection);
                 Ok(answer)

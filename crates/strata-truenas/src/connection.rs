@@ -40,10 +40,14 @@ impl Connection {
         key: &SecretString,
         username: Option<&str>,
         timeout: Duration,
+        gives_up_after: Option<Duration>,
     ) -> Result<Self, TrueNasError> {
         let action = "connect";
         let endpoint = dialer.endpoint();
         let stream = dialer.open().await.map_err(|error| TrueNasError::net(action, endpoint, &error))?;
+        if let Some(patience) = gives_up_after {
+            strata_net::give_up_after(stream.get_ref().0, patience);
+        }
         let url = format!("wss://{endpoint}{PATH}");
         let handshake = tokio_tungstenite::client_async(url, stream);
         let unreachable = |reason: String| TrueNasError::new(Trouble::Unreachable, action, endpoint, reason);

@@ -5,6 +5,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use serde_json::{Map, Value, json};
+use strata_net::WritePermit;
 
 use crate::{TrueNasClient, TrueNasError};
 
@@ -151,7 +152,11 @@ impl TrueNasClient {
     }
 
     /// Makes a file system. One write; one that is there already is an error ([`crate::Trouble::Exists`]).
-    pub async fn create_dataset(&self, dataset: &NewDataset) -> Result<(), TrueNasError> {
+    pub async fn create_dataset(
+        &self,
+        permit: &WritePermit<'_>,
+        dataset: &NewDataset,
+    ) -> Result<(), TrueNasError> {
         let mut data: Map<String, Value> = dataset.properties.clone().into_iter().collect();
         data.insert("name".to_owned(), dataset.name.as_str().into());
         data.insert("type".to_owned(), "FILESYSTEM".into());
@@ -160,12 +165,13 @@ impl TrueNasClient {
             data.insert("user_properties".to_owned(), pairs(&dataset.user_properties));
         }
         let action = format!("create dataset `{}`", dataset.name);
-        self.write(&action, "pool.dataset.create", json!([data])).await.map(|_| ())
+        self.write(permit, &action, "pool.dataset.create", json!([data])).await.map(|_| ())
     }
 
     /// Changes properties; `INHERIT` gives one back. One write.
     pub async fn update_dataset(
         &self,
+        permit: &WritePermit<'_>,
         name: &DatasetName,
         properties: &BTreeMap<String, Value>,
         user_properties: &BTreeMap<String, String>,
@@ -175,7 +181,7 @@ impl TrueNasClient {
             data.insert("user_properties_update".to_owned(), pairs(user_properties));
         }
         let action = format!("change dataset `{name}`");
-        self.write(&action, "pool.dataset.update", json!([name.as_str(), data])).await.map(|_| ())
+        self.write(permit, &action, "pool.dataset.update", json!([name.as_str(), data])).await.map(|_| ())
     }
 }
 

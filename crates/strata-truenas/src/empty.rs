@@ -1,6 +1,7 @@
 //! Deleting what is empty, and only that: no children, no snapshots, no shares, no files.
 
 use serde_json::{Value, json};
+use strata_net::WritePermit;
 
 use crate::{Dataset, DatasetName, Trouble, TrueNasClient, TrueNasError};
 
@@ -47,7 +48,11 @@ impl TrueNasClient {
     }
 
     /// Deletes a dataset if it is there and empty. Looks, then makes one write.
-    pub async fn delete_empty_dataset(&self, name: &DatasetName) -> Result<Deletion, TrueNasError> {
+    pub async fn delete_empty_dataset(
+        &self,
+        permit: &WritePermit<'_>,
+        name: &DatasetName,
+    ) -> Result<Deletion, TrueNasError> {
         let action = format!("delete dataset `{name}`");
         let Some(dataset) = self.dataset(name).await? else { return Ok(Deletion::AlreadyGone) };
         if let Some(contents) = self.contents(&dataset, name).await? {
@@ -55,7 +60,7 @@ impl TrueNasClient {
                 .with_hint("what is not empty is never deleted: move or remove what is in it, or take it out of the stack and keep it"));
         }
         let params = json!([name.as_str(), {"recursive": false, "force": false}]);
-        match self.write(&action, "pool.dataset.delete", params).await {
+        match self.write(permit, &action, "pool.dataset.delete", params).await {
             Ok(_) => Ok(Deletion::Deleted),
             Err(error) if error.trouble() == Trouble::NotFound => Ok(Deletion::AlreadyGone),
             Err(error) => Err(error),

@@ -27,6 +27,8 @@ pub enum Trouble {
     Throttled,
     /// The call failed on the server.
     Failed,
+    /// It was not sent: the run may not write any more.
+    Withheld,
     /// An answer that makes no sense, or a server that is too old or too new.
     Unreadable,
 }

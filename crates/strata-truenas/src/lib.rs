@@ -6,6 +6,7 @@
 //! is managed where its ownership mark or the state says so; any other is left alone.
 //!
 //! ```no_run
+//! use strata_net::WritePermit;
 //! use strata_secret::SecretString;
 //! use strata_truenas::{NewDataset, TrueNasClient, TrueNasError, TrueNasOptions};
 //!
@@ -14,7 +15,7 @@
 //! let client = TrueNasClient::new(options)?;
 //! let name = "tank/k8s/homelab".parse().expect("a name below a pool");
 //! if client.dataset(&name).await?.is_none() {
-//!     client.create_dataset(&NewDataset::new(name)).await?;
+//!     client.create_dataset(&WritePermit::unbound(), &NewDataset::new(name)).await?;
 //! }
 //! # Ok(())
 //! # }

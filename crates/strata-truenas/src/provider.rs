@@ -8,6 +8,7 @@ use strata_engine::{
     ErrorClass, Finding, Observed, Operation, OperationContext, Outcome, Provider, ProviderError, Review,
     Sighting, Wanted,
 };
+use strata_net::WritePermit;
 use strata_resource::{Address, Lineage, Spec, Value};
 use strata_state::{Action, OpenEntry};
 
@@ -54,8 +55,7 @@ impl DatasetProvider {
         let mut dataset = NewDataset::new(name.clone());
         dataset.properties = properties(&operation.spec);
         dataset.user_properties.insert(MARK.to_owned(), mark(&operation.lineage, &operation.address));
-        context.before_write()?;
-        match self.client.create_dataset(&dataset).await {
+        match self.client.create_dataset(&permit(context)?, &dataset).await {
             Ok(_) => Ok(()),
             // A lost answer, or somebody else was quicker: the mark tells.
             Err(error) if error.trouble() == Trouble::Exists || error.may_have_acted() => {
@@ -82,8 +82,7 @@ impl DatasetProvider {
             changed.entry(left).or_insert_with(|| INHERIT.into());
         }
         let marked = BTreeMap::from([(MARK.to_owned(), mark(&operation.lineage, &operation.address))]);
-        context.before_write()?;
-        self.client.update_dataset(&name, &changed, &marked).await.map_err(explained)
+        self.client.update_dataset(&permit(context)?, &name, &changed, &marked).await.map_err(explained)
     }
 }
 
@@ -137,8 +136,8 @@ impl Provider for DatasetProvider {
             Action::Create => self.create(operation, context).await?,
             Action::Update => self.update(operation, context).await?,
             Action::Delete => {
-                context.before_write()?;
-                self.client.delete_empty_dataset(&name_of(&operation.spec)?).await.map_err(explained)?;
+                let name = name_of(&operation.spec)?;
+                self.client.delete_empty_dataset(&permit(context)?, &name).await.map_err(explained)?;
             }
         }
         Ok(Outcome::default())
@@ -147,6 +146,12 @@ impl Provider for DatasetProvider {
     async fn settle(&self, _: &OpenEntry, _: &dyn OperationContext) -> Result<(), ProviderError> {
         Ok(())
     }
+}
+
+/// For one write, which counts from now on.
+fn permit(context: &dyn OperationContext) -> Result<WritePermit<'_>, ProviderError> {
+    context.before_write()?;
+    Ok(WritePermit::new(|| context.may_go_on().map_err(|error| error.message), context.write_timeout()))
 }
 
 fn mark(lineage: &Lineage, address: &Address) -> String {
@@ -202,6 +207,7 @@ fn observed<'s>(found: &Dataset, name: &DatasetName, asked: impl Iterator<Item =
 
 fn explained(error: TrueNasError) -> ProviderError {
     let class = match error.trouble() {
+        Trouble::Withheld => return ProviderError::new(ErrorClass::Stopped, error.reason()),
         Trouble::Unreachable | Trouble::AnswerLost | Trouble::Throttled => ErrorClass::Unreachable,
         Trouble::Untrusted | Trouble::Refused => ErrorClass::Refused,
         Trouble::Exists => ErrorClass::Conflict,

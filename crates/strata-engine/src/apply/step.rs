@@ -190,6 +190,10 @@ impl OperationContext for Worker<'_> {
         self.lock.still_held().map_err(|error| ProviderError::new(ErrorClass::Stopped, error.to_string()))
     }
 
+    fn write_timeout(&self) -> Option<std::time::Duration> {
+        self.lock.write_timeout()
+    }
+
     fn warning(&self, what: &str) {
         let (step, address, warning) = (self.index, self.step.address.clone(), what.to_owned());
         self.run.events.emit(Event::StepWarning { step, address, warning });

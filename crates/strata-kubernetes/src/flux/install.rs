@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::Value;
+use strata_net::WritePermit;
 
 use crate::download::check;
 use crate::{
@@ -125,23 +126,24 @@ impl KubeClient {
 
     /// Applies all of a release, phase by phase, and waits for its definitions but not for its controllers.
     ///
-    /// Many writes: `before_write` is asked before each, and at each look while it waits. Can be repeated after any failure.
-    pub async fn install_flux<G>(
+    /// Many writes: a permit is asked for before each, and at each look while it waits. Can be repeated after any failure.
+    pub async fn install_flux<'p, G>(
         &self,
         install: &FluxInstall,
         options: ApplyOptions,
         patience: Patience,
-        before_write: &(dyn Fn() -> Result<(), G> + Send + Sync),
+        permit: &(dyn Fn() -> Result<WritePermit<'p>, G> + Send + Sync),
         progress: &(dyn Fn(&Progress<'_>) + Send + Sync),
     ) -> Result<(), Guarded<G>> {
+        let may_go_on = || permit().map(|_| ());
         for phase in Phase::ALL {
             for object in install.phase(phase) {
-                before_write().map_err(Guarded::Stopped)?;
-                self.apply(object, options).await?;
+                let permit = permit().map_err(Guarded::Stopped)?;
+                self.apply(&permit, object, options).await?;
             }
             if phase != Phase::Rest {
                 for (what, until) in install.awaited(phase) {
-                    self.wait_guarded(&what, &until, patience, before_write, progress).await?;
+                    self.wait_guarded(&what, &until, patience, &may_go_on, progress).await?;
                 }
             }
         }

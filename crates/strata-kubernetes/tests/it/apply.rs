@@ -2,6 +2,7 @@
 
 use serde_json::json;
 use strata_kubernetes::{ApplyOptions, BootstrapSecret, Object, Trouble};
+use strata_net::WritePermit;
 use strata_secret::SecretString;
 
 use crate::api::Api;
@@ -14,7 +15,7 @@ fn config_map() -> Object {
 async fn applies_as_the_field_manager() {
     let api = Api::start().await;
     let client = api.client();
-    let made = client.apply(&config_map(), ApplyOptions::default()).await.unwrap();
+    let made = client.apply(&WritePermit::unbound(), &config_map(), ApplyOptions::default()).await.unwrap();
     assert_eq!(made.text("/data/k"), Some("v"));
     let asked = api.with(|state| state.last.take().unwrap());
     assert_eq!(
@@ -25,7 +26,10 @@ async fn applies_as_the_field_manager() {
             "application/apply-patch+yaml"
         )
     );
-    client.apply(&config_map(), ApplyOptions { force: true, dry_run: true }).await.unwrap();
+    client
+        .apply(&WritePermit::unbound(), &config_map(), ApplyOptions { force: true, dry_run: true })
+        .await
+        .unwrap();
     assert_eq!(
         api.with(|state| state.last.take().unwrap()).query,
         "fieldManager=strata&force=true&dryRun=All"
@@ -38,8 +42,8 @@ async fn applies_as_the_field_manager() {
 async fn a_namespace_is_made_once() {
     let api = Api::start().await;
     let client = api.client();
-    assert!(client.ensure_namespace("democratic-csi").await.unwrap());
-    assert!(!client.ensure_namespace("democratic-csi").await.unwrap());
+    assert!(client.ensure_namespace(&WritePermit::unbound(), "democratic-csi").await.unwrap());
+    assert!(!client.ensure_namespace(&WritePermit::unbound(), "democratic-csi").await.unwrap());
 }
 
 #[tokio::test]
@@ -55,7 +59,8 @@ async fn a_conflict_names_the_owner() {
             })
         }));
     });
-    let error = client.apply(&config_map(), ApplyOptions::default()).await.unwrap_err();
+    let error =
+        client.apply(&WritePermit::unbound(), &config_map(), ApplyOptions::default()).await.unwrap_err();
     assert_eq!(error.trouble(), Trouble::Conflict);
     assert_eq!(error.conflicts()[0].manager.as_deref(), Some("kubectl"));
     assert_eq!(error.conflicts()[0].field, ".data.k");
@@ -76,7 +81,8 @@ async fn a_server_that_quotes_a_secret_is_not_quoted() {
             })
         }));
     });
-    let error = client.apply(&secret.object(), ApplyOptions::default()).await.unwrap_err();
+    let error =
+        client.apply(&WritePermit::unbound(), &secret.object(), ApplyOptions::default()).await.unwrap_err();
     let shown = format!("{error} {error:?}");
     assert_eq!(error.trouble(), Trouble::Invalid);
     assert!(shown.contains("<secret>"), "{shown}");

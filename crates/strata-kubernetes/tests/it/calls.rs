@@ -2,6 +2,7 @@
 
 use serde_json::json;
 use strata_kubernetes::{Deletion, KubeClient, KubeOptions, ObjectRef, Selector, Trouble, WatchEvent};
+use strata_net::WritePermit;
 use strata_secret::SecretString;
 
 use crate::api::Api;
@@ -86,10 +87,16 @@ async fn an_object_is_there_or_not_and_goes() {
     let object = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x", "namespace": "a", "uid": "u1"}});
     api.with(|state| state.objects.insert("/api/v1/namespaces/a/configmaps/x".to_owned(), object));
     assert_eq!(client.get(&config_map("x")).await.unwrap().unwrap().uid(), Some("u1"));
-    assert_eq!(client.delete(&config_map("x"), Some("u1")).await.unwrap(), Deletion::Begun);
+    assert_eq!(
+        client.delete(&WritePermit::unbound(), &config_map("x"), Some("u1")).await.unwrap(),
+        Deletion::Begun
+    );
     let sent = api.with(|state| String::from_utf8(state.last.take().unwrap().body).unwrap());
     assert!(sent.contains(r#""preconditions":{"uid":"u1"}"#), "{sent}");
-    assert_eq!(client.delete(&config_map("x"), Some("u1")).await.unwrap(), Deletion::AlreadyGone);
+    assert_eq!(
+        client.delete(&WritePermit::unbound(), &config_map("x"), Some("u1")).await.unwrap(),
+        Deletion::AlreadyGone
+    );
 }
 
 #[tokio::test]
@@ -99,7 +106,7 @@ async fn kinds_are_found_when_they_come() {
     let source = ObjectRef::namespaced("source.toolkit.fluxcd.io/v1", "GitRepository", "a", "b");
     assert!(client.get(&source).await.unwrap().is_none());
     assert!(!client.has_kind(&source.api_version, &source.kind).await.unwrap());
-    let error = client.patch(&source, &json!({})).await.unwrap_err();
+    let error = client.patch(&WritePermit::unbound(), &source, &json!({})).await.unwrap_err();
     assert_eq!(
         error.to_string(),
         "cannot find the kind `GitRepository` of `source.toolkit.fluxcd.io/v1` at `192.0.2.40:6443`: the server has no such kind"
@@ -143,11 +150,14 @@ async fn nodes_are_read_and_closed() {
         (node.addresses.as_slice(), node.message.as_deref()),
         (&["192.0.2.41".to_owned()][..], Some("network plugin not ready"))
     );
-    client.cordon("cp-1").await.unwrap();
+    client.cordon(&WritePermit::unbound(), "cp-1").await.unwrap();
     assert!(client.node("cp-1").await.unwrap().unwrap().cordoned);
-    client.uncordon("cp-1").await.unwrap();
+    client.uncordon(&WritePermit::unbound(), "cp-1").await.unwrap();
     assert!(!client.node("cp-1").await.unwrap().unwrap().cordoned);
-    assert_eq!(client.delete_node("cp-1", Some("u")).await.unwrap(), Deletion::Begun);
+    assert_eq!(
+        client.delete_node(&WritePermit::unbound(), "cp-1", Some("u")).await.unwrap(),
+        Deletion::Begun
+    );
     assert!(client.node("cp-1").await.unwrap().is_none());
 }
 

@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::{Value, json};
 use strata_kubernetes::{DrainError, DrainOptions, Patience};
+use strata_net::WritePermit;
 
 use crate::api::{Api, silent};
 
@@ -24,8 +25,8 @@ fn options() -> DrainOptions {
     DrainOptions::new(Patience::seconds(60))
 }
 
-fn free() -> Result<(), String> {
-    Ok(())
+fn free() -> Result<WritePermit<'static>, String> {
+    Ok(WritePermit::unbound())
 }
 
 async fn api() -> Api {

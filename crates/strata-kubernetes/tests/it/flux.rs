@@ -5,6 +5,7 @@ use strata_kubernetes::flux::{
     AgeKeyError, AgeProof, FluxInstall, FluxSync, GitRef, Phase, age_secret, prove_age_key,
 };
 use strata_kubernetes::{ApplyOptions, Guarded, Patience};
+use strata_net::WritePermit;
 use strata_secret::{SecretBytes, SecretString};
 use strata_secrets::OsRandom;
 use strata_secrets::sops::{self, CreationRules, Format};
@@ -61,7 +62,7 @@ async fn installs_in_order_and_reads_back() {
     assert!(!client.observe_flux().await.unwrap().is_installed());
     establish(&api);
     let install = FluxInstall::parse(MANIFESTS.as_bytes()).unwrap();
-    let free = || Ok::<(), String>(());
+    let free = || Ok::<_, String>(WritePermit::unbound());
     client
         .install_flux(
             &install,
@@ -86,7 +87,7 @@ async fn installs_in_order_and_reads_back() {
     assert!(error.to_string().contains("0 of 1 replicas"), "{error}");
 
     for object in sync().objects() {
-        client.apply(&object, ApplyOptions::default()).await.unwrap();
+        client.apply(&WritePermit::unbound(), &object, ApplyOptions::default()).await.unwrap();
     }
     let live = client.observe_flux().await.unwrap();
     assert_eq!(live.version.as_deref(), Some("v2.9.5"));
@@ -105,13 +106,15 @@ async fn an_installation_can_be_stopped_and_gone_on_with() {
     let client = api.client();
     let install = FluxInstall::parse(MANIFESTS.as_bytes()).unwrap();
     let left = std::sync::atomic::AtomicI32::new(1);
-    let guard =
-        || if left.fetch_sub(1, std::sync::atomic::Ordering::Relaxed) > 0 { Ok(()) } else { Err("stop") };
+    let guard = || match left.fetch_sub(1, std::sync::atomic::Ordering::Relaxed) {
+        1.. => Ok(WritePermit::unbound()),
+        _ => Err("stop"),
+    };
     let options = ApplyOptions::default();
     let stopped = client.install_flux(&install, options, Patience::seconds(60), &guard, &silent).await;
     assert!(matches!(stopped, Err(Guarded::Stopped("stop"))));
     assert_eq!(api.log().iter().filter(|line| line.starts_with("PATCH")).count(), 1);
-    let free = || Ok::<(), String>(());
+    let free = || Ok::<_, String>(WritePermit::unbound());
     client.install_flux(&install, options, Patience::seconds(60), &free, &silent).await.unwrap();
 }
 

@@ -9,6 +9,7 @@ mod drain;
 mod files;
 mod flux;
 mod interop;
+mod permits;
 mod server;
 mod sim;
 mod wait;

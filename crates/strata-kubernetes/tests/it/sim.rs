@@ -11,7 +11,7 @@ use strata_kubernetes::flux::{FluxInstall, FluxSync, GitAuth, GitRef, Phase, age
 use strata_kubernetes::{
     ApplyOptions, DrainError, DrainOptions, KubeClient, KubeOptions, Object, Patience, Trouble,
 };
-use strata_net::DialMap;
+use strata_net::{DialMap, WritePermit};
 use strata_secret::SecretString;
 use strata_sim::{Pace, Sim, SimOptions};
 
@@ -63,8 +63,8 @@ impl Cluster {
     }
 }
 
-fn free() -> Result<(), String> {
-    Ok(())
+fn free() -> Result<WritePermit<'static>, String> {
+    Ok(WritePermit::unbound())
 }
 
 fn object(value: Value) -> Object {
@@ -114,11 +114,11 @@ async fn flux_comes_up_on_the_simulator() {
         .with_auth(&auth);
     let secrets = [auth.secret().unwrap(), age_secret(&SecretString::from("AGE-SECRET-KEY-1X"))];
     for secret in &secrets {
-        client.apply(&secret.object(), ApplyOptions::default()).await.unwrap();
+        client.apply(&WritePermit::unbound(), &secret.object(), ApplyOptions::default()).await.unwrap();
         assert!(secret.is_in(&client.get(&secret.reference()).await.unwrap().unwrap()));
     }
     for object in sync.objects() {
-        client.apply(&object, ApplyOptions::default()).await.unwrap();
+        client.apply(&WritePermit::unbound(), &object, ApplyOptions::default()).await.unwrap();
     }
     let live = client.observe_flux().await.unwrap();
     assert!(live.runs(&install) && live.controllers.iter().all(|controller| controller.available));
@@ -130,26 +130,29 @@ async fn a_worker_is_emptied_on_the_simulator() {
     let cluster = Cluster::start().await;
     let client = cluster.client();
     let options = ApplyOptions::default();
-    client.apply(&object(deployment("default", "web", 2, &json!({}))), options).await.unwrap();
+    client
+        .apply(&WritePermit::unbound(), &object(deployment("default", "web", 2, &json!({}))), options)
+        .await
+        .unwrap();
     let budget = |least: u32| {
         object(
             json!({"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": "web", "namespace": "default"},
             "spec": {"minAvailable": least, "selector": {"matchLabels": {"app": "web"}}}}),
         )
     };
-    client.apply(&budget(2), options).await.unwrap();
-    client.cordon("w-1").await.unwrap();
+    client.apply(&WritePermit::unbound(), &budget(2), options).await.unwrap();
+    client.cordon(&WritePermit::unbound(), "w-1").await.unwrap();
     let quick = KubeOptions { clock: Arc::new(Quick::default()), ..cluster.options.clone() };
     let drain = DrainOptions::new(Patience::seconds(10));
     let error = KubeClient::new(quick).unwrap().drain("w-1", &drain, &free, &silent).await.unwrap_err();
     assert!(matches!(&error, DrainError::Blocked(report) if report.remaining.len() == 1), "{error}");
-    client.apply(&budget(1), options).await.unwrap();
+    client.apply(&WritePermit::unbound(), &budget(1), options).await.unwrap();
     let report = client.drain("w-1", &drain, &free, &silent).await.unwrap();
     assert_eq!(report.evicted.len(), 1);
-    client.uncordon("w-1").await.unwrap();
+    client.uncordon(&WritePermit::unbound(), "w-1").await.unwrap();
     assert!(!client.node("w-1").await.unwrap().unwrap().cordoned);
     // A control plane's own pods are static, and stay.
-    client.cordon("cp-1").await.unwrap();
+    client.cordon(&WritePermit::unbound(), "cp-1").await.unwrap();
     let report = client.drain("cp-1", &drain, &free, &silent).await.unwrap();
     assert!(report.evicted.iter().all(|pod| !pod.name.starts_with("kube-apiserver")), "{report:?}");
 

@@ -120,6 +120,10 @@ impl LockedState for DirectLock {
         self.unsettled
     }
 
+    fn write_timeout(&self) -> Option<Duration> {
+        Some(self.held.write_timeout())
+    }
+
     async fn write(&self, document: &StateDocument) -> Result<(), StoreError> {
         let bytes = self.direct.codec.encode(document)?;
         let expected = document.serial.saturating_sub(1);

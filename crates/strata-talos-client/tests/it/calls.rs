@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use strata_net::WritePermit;
 use strata_secret::SecretString;
 use strata_talos_client::{
     ApplyMode, EtcdAlarm, EtcdAlarmKind, EtcdMember, RebootMode, Reset, Service, Wipe,
@@ -19,7 +20,8 @@ async fn a_configuration_goes_with_its_mode() {
     })
     .await;
     let config = SecretString::from("machine: {}");
-    let applied = client.apply_configuration(&config, ApplyMode::Auto, true).await.unwrap();
+    let applied =
+        client.apply_configuration(&WritePermit::unbound(), &config, ApplyMode::Auto, true).await.unwrap();
     assert_eq!(applied.warnings, ["careful"]);
     assert!(applied.reboots);
     assert_eq!(applied.details, "Dry run summary:\nApplied (skipped in dry-run).");
@@ -30,14 +32,17 @@ async fn a_configuration_goes_with_its_mode() {
         [(1, Field::text("machine: {}")), (4, Field::Number(1)), (5, Field::Number(1))]
     );
     for (mode, number) in [(ApplyMode::NoReboot, 2), (ApplyMode::Staged, 3)] {
-        client.apply_configuration(&config, mode, false).await.unwrap();
+        client.apply_configuration(&WritePermit::unbound(), &config, mode, false).await.unwrap();
         let sent = fields(&server.last_call().messages[0]);
         assert_eq!(sent, [(1, Field::text("machine: {}")), (4, Field::Number(number))]);
     }
     // The mode that is zero is the one that is not written.
-    client.apply_configuration(&config, ApplyMode::Reboot, false).await.unwrap();
+    client.apply_configuration(&WritePermit::unbound(), &config, ApplyMode::Reboot, false).await.unwrap();
     assert_eq!(fields(&server.last_call().messages[0]), [(1, Field::text("machine: {}"))]);
-    client.apply_configuration(&config, ApplyMode::Try(Duration::from_secs(90)), false).await.unwrap();
+    client
+        .apply_configuration(&WritePermit::unbound(), &config, ApplyMode::Try(Duration::from_secs(90)), false)
+        .await
+        .unwrap();
     let sent = fields(&server.last_call().messages[0]);
     assert_eq!(sent[1..], [(4, Field::Number(4)), (6, Field::Bytes(number(1, 90)))]);
 }
@@ -45,11 +50,11 @@ async fn a_configuration_goes_with_its_mode() {
 #[tokio::test]
 async fn bootstrap_says_whether_to_recover() {
     let (server, client) = node(|_| Reply::ok([answer(&[])])).await;
-    client.bootstrap().await.unwrap();
+    client.bootstrap(&WritePermit::unbound()).await.unwrap();
     assert_eq!(fields(&server.last_call().messages[0]), []);
-    client.bootstrap_recovered(false).await.unwrap();
+    client.bootstrap_recovered(&WritePermit::unbound(), false).await.unwrap();
     assert_eq!(fields(&server.last_call().messages[0]), [(1, Field::Number(1))]);
-    client.bootstrap_recovered(true).await.unwrap();
+    client.bootstrap_recovered(&WritePermit::unbound(), true).await.unwrap();
     assert_eq!(fields(&server.last_call().messages[0]), [(1, Field::Number(1)), (2, Field::Number(1))]);
     assert!(server.paths().iter().all(|path| path == "/machine.MachineService/Bootstrap"));
 }
@@ -57,12 +62,12 @@ async fn bootstrap_says_whether_to_recover() {
 #[tokio::test]
 async fn reboot_and_reset_say_what_they_mean() {
     let (server, client) = node(|_| Reply::ok([answer(&[text(2, "actor")])])).await;
-    client.reboot(RebootMode::Default).await.unwrap();
+    client.reboot(&WritePermit::unbound(), RebootMode::Default).await.unwrap();
     assert_eq!(fields(&server.last_call().messages[0]), []);
-    client.reboot(RebootMode::PowerCycle).await.unwrap();
+    client.reboot(&WritePermit::unbound(), RebootMode::PowerCycle).await.unwrap();
     assert_eq!(fields(&server.last_call().messages[0]), [(1, Field::Number(1))]);
     let wipe = Wipe::Partitions(vec!["EPHEMERAL".to_owned(), "STATE".to_owned()]);
-    client.reset(&Reset { wipe, graceful: true, reboot: true }).await.unwrap();
+    client.reset(&WritePermit::unbound(), &Reset { wipe, graceful: true, reboot: true }).await.unwrap();
     let partition = |label| (3, Field::Bytes([text(1, label), number(2, 1)].concat()));
     assert_eq!(
         fields(&server.last_call().messages[0]),
@@ -76,7 +81,7 @@ async fn reboot_and_reset_say_what_they_mean() {
     );
     let calls = server.paths().len();
     let nothing = Reset { wipe: Wipe::Partitions(Vec::new()), graceful: true, reboot: true };
-    assert!(client.reset(&nothing).await.unwrap_err().is_certainly_undone());
+    assert!(client.reset(&WritePermit::unbound(), &nothing).await.unwrap_err().is_certainly_undone());
     assert_eq!(server.paths().len(), calls, "what names nothing is never sent");
 }
 
@@ -173,10 +178,13 @@ async fn etcd_tells_its_status_and_alarms() {
         alarm(11, EtcdAlarmKind::Other(5)),
     ];
     assert_eq!(client.etcd_alarms().await.unwrap(), alarms);
-    assert_eq!(client.etcd_disarm_alarms().await.unwrap(), alarms);
-    assert_eq!(client.etcd_forfeit_leadership().await.unwrap().as_deref(), Some("cp-2"));
-    client.etcd_leave_cluster().await.unwrap();
-    client.etcd_remove_member(u64::MAX).await.unwrap();
+    assert_eq!(client.etcd_disarm_alarms(&WritePermit::unbound()).await.unwrap(), alarms);
+    assert_eq!(
+        client.etcd_forfeit_leadership(&WritePermit::unbound()).await.unwrap().as_deref(),
+        Some("cp-2")
+    );
+    client.etcd_leave_cluster(&WritePermit::unbound()).await.unwrap();
+    client.etcd_remove_member(&WritePermit::unbound(), u64::MAX).await.unwrap();
     assert_eq!(fields(&server.last_call().messages[0]), [(1, Field::Number(u64::MAX))]);
     let calls: Vec<String> =
         server.paths().iter().map(|path| path.replace("/machine.MachineService/", "")).collect();

@@ -1,6 +1,6 @@
 //! Calls that fail, and what is known afterwards.
 
-use strata_net::DialMap;
+use strata_net::{DialMap, WritePermit};
 use strata_secret::{Redactor, SecretString};
 use strata_talos_client::{TalosClient, TalosReason};
 use tokio::net::TcpListener;
@@ -24,7 +24,7 @@ async fn statuses_have_their_reasons() {
         (13, false, false, |reason| matches!(reason, TalosReason::Failed { code: 13, .. })),
     ] {
         let (_server, client) = node(move |_| Reply::status(code, "etcd data directory is not empty")).await;
-        let error = client.bootstrap().await.unwrap_err();
+        let error = client.bootstrap(&WritePermit::unbound()).await.unwrap_err();
         assert!(check(&error.reason), "{code}: {error:?}");
         assert_eq!((error.is_certainly_undone(), error.is_transient()), (undone, transient), "{code}");
         let said = error.to_string();
@@ -40,7 +40,8 @@ async fn nobody_there_is_certain() {
     dial.insert(format!("{NODE}:50000"), listener.local_addr().unwrap().to_string());
     drop(listener);
     let client = TalosClient::connect(NODE, &dial, &credentials(&bundle(1))).unwrap();
-    let error = client.reboot(strata_talos_client::RebootMode::Default).await.unwrap_err();
+    let error =
+        client.reboot(&WritePermit::unbound(), strata_talos_client::RebootMode::Default).await.unwrap_err();
     assert!(error.is_unreachable() && error.is_certainly_undone() && error.is_transient(), "{error}");
     assert!(error.hint().is_some());
 }
@@ -65,7 +66,7 @@ async fn silence_ends_and_nothing_is_certain() {
     })
     .await;
     let client = client.with_timeouts(impatient());
-    let error = client.bootstrap().await.unwrap_err();
+    let error = client.bootstrap(&WritePermit::unbound()).await.unwrap_err();
     assert!(matches!(error.reason, TalosReason::Timeout(_)), "{error}");
     assert!(!error.is_certainly_undone() && error.is_transient());
     // The next call makes a connection of its own.
@@ -76,13 +77,13 @@ async fn silence_ends_and_nothing_is_certain() {
 #[tokio::test]
 async fn an_answer_without_an_end_is_no_answer() {
     let (_server, client) = node(|_| Reply::ok([answer(&[])]).then(End::Cut)).await;
-    let error = client.etcd_leave_cluster().await.unwrap_err();
+    let error = client.etcd_leave_cluster(&WritePermit::unbound()).await.unwrap_err();
     assert!(!error.is_certainly_undone(), "{error:?}");
     let (_server, client) = node(|_| Reply::ok([b"\xff\xff\xff".to_vec()])).await;
-    let error = client.etcd_leave_cluster().await.unwrap_err();
+    let error = client.etcd_leave_cluster(&WritePermit::unbound()).await.unwrap_err();
     assert!(matches!(error.reason, TalosReason::Malformed(_)), "{error:?}");
     let (_server, client) = node(|_| Reply::ok([Vec::new()])).await;
-    let error = client.etcd_leave_cluster().await.unwrap_err();
+    let error = client.etcd_leave_cluster(&WritePermit::unbound()).await.unwrap_err();
     assert!(matches!(error.reason, TalosReason::Malformed(_)), "{error:?}");
 }
 
@@ -117,6 +118,6 @@ async fn what_a_node_says_is_scrubbed() {
     let client = client.with_redactor(redactor);
     let config = SecretString::from("machine: {}");
     let mode = strata_talos_client::ApplyMode::NoReboot;
-    let error = client.apply_configuration(&config, mode, false).await.unwrap_err();
+    let error = client.apply_configuration(&WritePermit::unbound(), &config, mode, false).await.unwrap_err();
     assert_eq!(error.reason, TalosReason::InvalidArgument("no: token <secret> is bad".to_owned()));
 }

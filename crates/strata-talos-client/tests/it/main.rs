@@ -2,6 +2,7 @@
 
 mod calls;
 mod failures;
+mod permits;
 mod proto;
 mod resources;
 mod server;

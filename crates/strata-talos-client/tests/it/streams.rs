@@ -3,6 +3,7 @@
 use std::io::Write as _;
 
 use sha2::{Digest as _, Sha256};
+use strata_net::WritePermit;
 use strata_talos_client::{ImageStore, TalosReason, Upgraded};
 
 use super::proto::{Field, answer, bytes, fields, nested, number, text};
@@ -67,7 +68,7 @@ async fn a_snapshot_is_written_and_checked() {
 async fn a_snapshot_is_uploaded() {
     let (server, client) = node(|_| Reply::ok([answer(&[])])).await;
     let data: Vec<u8> = (0..200_000u32).map(|byte| byte as u8).collect();
-    client.etcd_recover(std::io::Cursor::new(data.clone())).await.unwrap();
+    client.etcd_recover(&WritePermit::unbound(), std::io::Cursor::new(data.clone())).await.unwrap();
     let call = server.last_call();
     assert_eq!(call.path, "/machine.MachineService/EtcdRecover");
     assert!(call.messages.len() > 1);
@@ -80,7 +81,7 @@ async fn a_snapshot_is_uploaded() {
     }
     assert!(received == data);
     let broken = broken_disk();
-    let error = client.etcd_recover(broken).await.unwrap_err();
+    let error = client.etcd_recover(&WritePermit::unbound(), broken).await.unwrap_err();
     assert_eq!(error.reason, TalosReason::Local("the disk is gone".to_owned()));
 }
 
@@ -118,7 +119,10 @@ async fn an_upgrade_pulls_installs_and_leaves_the_reboot_to_us() {
     })
     .await;
     let mut lines = Vec::new();
-    let upgraded = client.upgrade(IMAGE, &mut |line| lines.push(line.to_owned())).await.unwrap();
+    let upgraded = client
+        .upgrade(&WritePermit::unbound(), IMAGE, &mut |line| lines.push(line.to_owned()))
+        .await
+        .unwrap();
     assert_eq!(upgraded, Upgraded::NeedsReboot);
     assert_eq!(lines, ["copying", "done"]);
     let calls = server.calls.lock().unwrap();
@@ -135,7 +139,10 @@ async fn an_older_node_is_upgraded_in_one_call() {
         _ => Reply::status(12, "unknown service"),
     })
     .await;
-    assert_eq!(client.upgrade(IMAGE, &mut |_| ()).await.unwrap(), Upgraded::Rebooting);
+    assert_eq!(
+        client.upgrade(&WritePermit::unbound(), IMAGE, &mut |_| ()).await.unwrap(),
+        Upgraded::Rebooting
+    );
     // Neither force nor preserve, which would skip the node's own look at etcd.
     assert_eq!(fields(&server.last_call().messages[0]), [(1, Field::text(IMAGE))]);
     client.pull_image("registry.k8s.io/kube-apiserver:v1.36.0", ImageStore::Kubernetes).await.unwrap();
@@ -152,7 +159,7 @@ async fn a_failed_installer_is_told_with_its_last_words() {
         _ => Reply::ok((1..8).map(|line| progress(&format!("line {line}"))).chain([exit(3)])),
     })
     .await;
-    let error = client.upgrade(IMAGE, &mut |_| ()).await.unwrap_err();
+    let error = client.upgrade(&WritePermit::unbound(), IMAGE, &mut |_| ()).await.unwrap_err();
     let output = "line 3; line 4; line 5; line 6; line 7".to_owned();
     assert_eq!(error.reason, TalosReason::InstallerFailed { exit_code: 3, output });
     assert!(!error.is_certainly_undone());
@@ -162,6 +169,6 @@ async fn a_failed_installer_is_told_with_its_last_words() {
         _ => Reply::ok([progress("copying")]),
     })
     .await;
-    let error = client.upgrade(IMAGE, &mut |_| ()).await.unwrap_err();
+    let error = client.upgrade(&WritePermit::unbound(), IMAGE, &mut |_| ()).await.unwrap_err();
     assert!(matches!(error.reason, TalosReason::Malformed(_)), "{error}");
 }

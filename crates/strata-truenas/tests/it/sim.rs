@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::json;
-use strata_net::{DialMap, TlsTrust};
+use strata_net::{DialMap, TlsTrust, WritePermit};
 use strata_secret::SecretString;
 use strata_sim::{Pace, Sim, SimOptions, TRUENAS_API_KEY, TRUENAS_HOST};
 use strata_truenas::{Deletion, NewDataset, Trouble, TrueNasClient, TrueNasOptions, is_as_wanted};
@@ -28,8 +28,11 @@ async fn datasets_live_and_go_on_the_simulator() {
         ("quota".to_owned(), json!(10_u64 << 30)),
     ]);
     wanted.user_properties.insert("strata:owner".to_owned(), "lineage".to_owned());
-    client.create_dataset(&wanted).await.unwrap();
-    assert_eq!(client.create_dataset(&wanted).await.unwrap_err().trouble(), Trouble::Exists);
+    client.create_dataset(&WritePermit::unbound(), &wanted).await.unwrap();
+    assert_eq!(
+        client.create_dataset(&WritePermit::unbound(), &wanted).await.unwrap_err().trouble(),
+        Trouble::Exists
+    );
     let live = client.dataset(&homelab).await.unwrap().unwrap();
     for (property, value) in &wanted.properties {
         assert!(is_as_wanted(&live, property, value), "{property}: {:?}", live.properties.get(property));
@@ -37,16 +40,25 @@ async fn datasets_live_and_go_on_the_simulator() {
     assert_eq!(live.user_properties["strata:owner"], "lineage");
     let change =
         BTreeMap::from([("compression".to_owned(), json!("INHERIT")), ("quota".to_owned(), json!(0))]);
-    client.update_dataset(&homelab, &change, &BTreeMap::new()).await.unwrap();
+    client.update_dataset(&WritePermit::unbound(), &homelab, &change, &BTreeMap::new()).await.unwrap();
     let live = client.dataset(&homelab).await.unwrap().unwrap();
     for (property, value) in &change {
         assert!(is_as_wanted(&live, property, value), "{property}: {:?}", live.properties.get(property));
     }
 
     let parent = name("tank/k8s");
-    let error = client.delete_empty_dataset(&parent).await.unwrap_err();
+    let error = client.delete_empty_dataset(&WritePermit::unbound(), &parent).await.unwrap_err();
     assert_eq!(error.trouble(), Trouble::NotEmpty, "{error}");
-    assert_eq!(client.delete_empty_dataset(&homelab).await.unwrap(), Deletion::Deleted);
-    assert_eq!(client.delete_empty_dataset(&homelab).await.unwrap(), Deletion::AlreadyGone);
-    assert_eq!(client.delete_empty_dataset(&parent).await.unwrap(), Deletion::Deleted);
+    assert_eq!(
+        client.delete_empty_dataset(&WritePermit::unbound(), &homelab).await.unwrap(),
+        Deletion::Deleted
+    );
+    assert_eq!(
+        client.delete_empty_dataset(&WritePermit::unbound(), &homelab).await.unwrap(),
+        Deletion::AlreadyGone
+    );
+    assert_eq!(
+        client.delete_empty_dataset(&WritePermit::unbound(), &parent).await.unwrap(),
+        Deletion::Deleted
+    );
 }

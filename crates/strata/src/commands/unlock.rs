@@ -1,8 +1,10 @@
 //! `strata unlock`.
 
 use std::process::ExitCode;
+use std::time::{Duration, Instant};
 
-use strata_state::{Holder, Lease};
+use serde_json::json;
+use strata_state::{Holder, Lease, LeaseTerms, LockOwner, Store, replay};
 
 use super::CommandResult;
 use crate::command_error::{CommandError, ErrorKind};
@@ -13,7 +15,7 @@ use crate::workspace::Workspace;
 ///
 /// A run is gone if it ran on this machine and its process has ended, or if its lease has lapsed: then the lock is taken away at once.
 /// From any other run it is taken only if its id is given, or with `--force`. One that lives notices the loss before its next write
-/// and stops.
+/// and stops. What it had begun may still arrive: the lock is kept from others until that cannot be any more.
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// The stack whose state is locked
@@ -43,8 +45,56 @@ pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
         _ => {}
     }
     store.break_lock(&key, id).await?;
+    let wait = workspace.lease().map_or(Duration::ZERO, |terms| outstanding(&terms, &holder));
+    if !wait.is_zero() && has_open_work(store.as_ref(), &key).await {
+        wait_out(context, store.as_ref(), &key, &holder, wait).await?;
+    }
     context.printer.line(format!("unlocked `{key}`; it was held by {holder}"));
     Ok(ExitCode::SUCCESS)
+}
+
+/// How long requests of a holder may still arrive, who may not have heard yet that its lock is gone: it goes by its lease until then.
+fn outstanding(terms: &LeaseTerms, holder: &Holder) -> Duration {
+    match holder.lease {
+        _ if holder.owner.is_dead_here() => Duration::ZERO,
+        Lease::Running(left) => left + terms.write_timeout(),
+        Lease::Lapsed => terms.write_timeout(),
+        Lease::Endless => Duration::ZERO,
+    }
+}
+
+/// Whether anything of the former holder can be under way. A journal that cannot be read may say so.
+async fn has_open_work(store: &dyn Store, key: &str) -> bool {
+    let Ok(journal) = store.read_journal(key).await else { return true };
+    match store.read(key).await {
+        Ok(Some(document)) => !replay(document, journal).open.is_empty(),
+        Ok(None) => !journal.is_empty(),
+        Err(_) => true,
+    }
+}
+
+/// Keeps the lock from others meanwhile. If this command is killed its own lease lapses, and whoever takes that over waits no less.
+async fn wait_out(
+    context: &Context,
+    store: &dyn Store,
+    key: &str,
+    former: &Holder,
+    wait: Duration,
+) -> Result<(), CommandError> {
+    // Not known by its process: its death must not free the lock at once.
+    let owner = LockOwner { pid: 0, process: None, ..context.lock_owner("unlock") };
+    let lock = store.lock(key, owner).await?;
+    let seconds = wait.as_secs().max(1);
+    context.printer.event(&json!({"event": "waiting-out", "key": key, "seconds": seconds}));
+    context.printer.note(format!(
+        "`{key}` was taken from {former}, which may live: a request of it may still arrive, so nobody gets the lock for {seconds} s"
+    ));
+    let end = Instant::now() + wait;
+    while Instant::now() < end && !former.owner.is_dead_here() {
+        tokio::time::sleep(Duration::from_secs(1).min(end.saturating_duration_since(Instant::now()))).await;
+    }
+    lock.release().await?;
+    Ok(())
 }
 
 /// Nothing says that the holder is gone.

@@ -224,7 +224,8 @@ fn held(world: &World) -> (std::process::Child, u64) {
 #[test]
 fn a_lock_of_the_living_is_taken_only_on_purpose() {
     let server = StateServer::start();
-    for state in [server.settings(), "{backend: local}".to_owned()] {
+    let leased = server.settings().replacen('{', "{lease: 10, ", 1);
+    for state in [leased, "{backend: local}".to_owned()] {
         let world = world(&state);
         let (mut child, fault) = held(&world);
         let locked = run(&world, &["apply", "--yes"]).code(4);

@@ -8,6 +8,7 @@ use strata_kubernetes::{
     ApplyOptions, BootstrapSecret, Deletion, DrainError, DrainOptions, KubeClient, KubeOptions, Object,
     ObjectRef, Patience, Selector, Trouble, Until, WatchEvent,
 };
+use strata_net::WritePermit;
 use strata_secret::SecretString;
 
 use super::control_plane::ControlPlane;
@@ -16,8 +17,8 @@ use crate::api::silent;
 
 const FORCE: ApplyOptions = ApplyOptions { force: true, dry_run: false };
 
-fn free() -> Result<(), String> {
-    Ok(())
+fn free() -> Result<WritePermit<'static>, String> {
+    Ok(WritePermit::unbound())
 }
 
 fn object(value: serde_json::Value) -> Object {
@@ -42,13 +43,13 @@ async fn flux_and_its_secrets_are_really_applied() {
         age_secret(&SecretString::from("AGE-SECRET-KEY-1X")),
         BootstrapSecret::new("democratic-csi", "truenas-api").with("apiKey", b"1-\xff\x00".as_slice()),
     ];
-    assert!(client.ensure_namespace("democratic-csi").await.unwrap());
+    assert!(client.ensure_namespace(&WritePermit::unbound(), "democratic-csi").await.unwrap());
     for secret in &secrets {
-        client.apply(&secret.object(), ApplyOptions::default()).await.unwrap();
+        client.apply(&WritePermit::unbound(), &secret.object(), ApplyOptions::default()).await.unwrap();
         assert!(secret.is_in(&client.get(&secret.reference()).await.unwrap().unwrap()));
     }
     for object in sync.objects() {
-        client.apply(&object, ApplyOptions::default()).await.unwrap();
+        client.apply(&WritePermit::unbound(), &object, ApplyOptions::default()).await.unwrap();
     }
 
     let live = client.observe_flux().await.unwrap();
@@ -90,15 +91,21 @@ async fn flux_and_its_secrets_are_really_applied() {
         "-p",
         r#"{"spec":{"interval":"9m"}}"#,
     ]);
-    let error = client.apply(&sync.git_repository(), ApplyOptions::default()).await.unwrap_err();
+    let error = client
+        .apply(&WritePermit::unbound(), &sync.git_repository(), ApplyOptions::default())
+        .await
+        .unwrap_err();
     assert_eq!(error.conflicts()[0].manager.as_deref(), Some("somebody"), "{error}");
     assert!(!client.observe_flux().await.unwrap().source.unwrap().follows(&sync));
-    client.apply(&sync.git_repository(), FORCE).await.unwrap();
+    client.apply(&WritePermit::unbound(), &sync.git_repository(), FORCE).await.unwrap();
     assert!(client.observe_flux().await.unwrap().source.unwrap().follows(&sync));
 
     let wrong = object(json!({"apiVersion": "source.toolkit.fluxcd.io/v1", "kind": "GitRepository",
         "metadata": {"name": "x", "namespace": "flux-system"}, "spec": {"url": "git@host:path", "interval": "1m"}}));
-    assert_eq!(client.apply(&wrong, ApplyOptions::default()).await.unwrap_err().trouble(), Trouble::Invalid);
+    assert_eq!(
+        client.apply(&WritePermit::unbound(), &wrong, ApplyOptions::default()).await.unwrap_err().trouble(),
+        Trouble::Invalid
+    );
     let stranger = KubeOptions { identity: None, ..plane.options.clone() };
     let error = KubeClient::new(stranger).unwrap().nodes().await.unwrap_err();
     assert_eq!(error.trouble(), Trouble::Refused, "{error}");
@@ -111,13 +118,17 @@ async fn a_node_is_really_drained() {
     let client = plane.client();
     let options = ApplyOptions::default();
     let node = client
-        .apply(&object(json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1"}})), options)
+        .apply(
+            &WritePermit::unbound(),
+            &object(json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1"}})),
+            options,
+        )
         .await
         .unwrap();
-    client.cordon("n1").await.unwrap();
+    client.cordon(&WritePermit::unbound(), "n1").await.unwrap();
     assert!(client.node("n1").await.unwrap().unwrap().cordoned);
 
-    client.ensure_namespace("app").await.unwrap();
+    client.ensure_namespace(&WritePermit::unbound(), "app").await.unwrap();
     let owner = |kind: &str| json!([{"apiVersion": "apps/v1", "kind": kind, "name": "o", "uid": "o", "controller": true}]);
     let pod = |name: &str, kind: &str| {
         object(json!({"apiVersion": "v1", "kind": "Pod",
@@ -125,7 +136,7 @@ async fn a_node_is_really_drained() {
             "spec": {"nodeName": "n1", "containers": [{"name": "c", "image": "none"}]}}))
     };
     for pod in [pod("web", "ReplicaSet"), pod("agent", "DaemonSet")] {
-        client.apply(&pod, options).await.unwrap();
+        client.apply(&WritePermit::unbound(), &pod, options).await.unwrap();
     }
     let web = ObjectRef::namespaced("v1", "Pod", "app", "web");
     // Only a pod that runs is under the protection of a budget.
@@ -144,7 +155,7 @@ async fn a_node_is_really_drained() {
         json!({"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": "web", "namespace": "app"},
         "spec": {"minAvailable": 1, "selector": {"matchLabels": {"app": "web"}}}}),
     );
-    client.apply(&budget, options).await.unwrap();
+    client.apply(&WritePermit::unbound(), &budget, options).await.unwrap();
 
     let now = DrainOptions { grace_seconds: Some(0), ..DrainOptions::new(Patience::seconds(2)) };
     let error = client.drain("n1", &now, &free, &silent).await.unwrap_err();
@@ -156,7 +167,7 @@ async fn a_node_is_really_drained() {
 
     let version = client.get(&web).await.unwrap().unwrap().resource_version().unwrap().to_owned();
     let mut watch = client.watch("v1", "Pod", &Selector::namespace("app"), Some(&version), 30).await.unwrap();
-    client.delete(&budget.reference(), None).await.unwrap();
+    client.delete(&WritePermit::unbound(), &budget.reference(), None).await.unwrap();
     let report = client.drain("n1", &now, &free, &silent).await.unwrap();
     assert_eq!(report.evicted.len(), 1);
     loop {
@@ -168,8 +179,8 @@ async fn a_node_is_really_drained() {
     client.wait_until(&web, &Until::Gone, Patience::seconds(10), &silent).await.unwrap();
     assert!(client.get(&ObjectRef::namespaced("v1", "Pod", "app", "agent")).await.unwrap().is_some());
 
-    let error = client.delete_node("n1", Some("another")).await.unwrap_err();
+    let error = client.delete_node(&WritePermit::unbound(), "n1", Some("another")).await.unwrap_err();
     assert_eq!(error.trouble(), Trouble::Conflict, "{error}");
-    assert_eq!(client.delete_node("n1", node.uid()).await.unwrap(), Deletion::Begun);
+    assert_eq!(client.delete_node(&WritePermit::unbound(), "n1", node.uid()).await.unwrap(), Deletion::Begun);
     assert!(client.nodes().await.unwrap().is_empty());
 }

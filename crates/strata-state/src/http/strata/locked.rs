@@ -106,6 +106,10 @@ impl LockedState for StrataLock {
         self.unsettled
     }
 
+    fn write_timeout(&self) -> Option<Duration> {
+        Some(self.held.write_timeout())
+    }
+
     async fn write(&self, document: &StateDocument) -> Result<(), StoreError> {
         self.put(document, Replaces::Former).await
     }

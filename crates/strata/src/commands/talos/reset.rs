@@ -144,6 +144,10 @@ impl OperationContext for Attended<'_> {
         self.locked.still_held().map_err(|error| ProviderError::new(ErrorClass::Stopped, error.to_string()))
     }
 
+    fn write_timeout(&self) -> Option<std::time::Duration> {
+        self.locked.write_timeout()
+    }
+
     async fn task_started(&self, _: &str) -> Result<(), ProviderError> {
         Ok(())
     }

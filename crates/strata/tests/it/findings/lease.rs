@@ -111,6 +111,58 @@ fn a9_a_lapsed_lease_without_open_work_is_taken_at_once() {
     former.wait().unwrap();
 }
 
+#[test]
+fn a9_a_lock_without_open_work_is_taken_away_at_once() {
+    let server = StateServer::start();
+    let sim = datacenter();
+    let first = small(&sim, &server.settings(), SMALL);
+    let fault =
+        sim.control().fault(&json!({"kind": "hold-before", "method": "GET", "path": "/cluster/resources"}));
+    let mut former = strata(&first).spawn(&APPLY);
+    assert!(sim.control().wait_fault(fault, 60.0));
+    signal(&former, "-STOP");
+    sim.control().clear_faults();
+    let unlocked = strata(&first).run(&["unlock", "web", "--force"]).ok();
+    assert!(!unlocked.all().contains("may still arrive"), "{}", unlocked.all());
+    former.kill().unwrap();
+    former.wait().unwrap();
+}
+
+/// A lock that is taken away by hand from a run that lives is nobody's until what that run had sent has arrived.
+#[test]
+fn a9_a_lock_taken_from_a_run_that_lives_is_kept_until_its_requests_have_arrived() {
+    let server = StateServer::start();
+    let settings = server.settings().replacen('{', "{lease: 10, ", 1);
+    let sim = datacenter();
+    let first = small(&sim, &settings, SMALL);
+    strata(&first).run(&APPLY).ok();
+    first.edit("stacks/web/stack.yaml", B, "");
+    let fault =
+        sim.control().fault(&json!({"kind": "hold-before", "method": "DELETE", "path": "*/qemu/9101"}));
+    let mut former = strata(&first).spawn(&APPLY);
+    assert!(sim.control().wait_fault(fault, 60.0));
+    signal(&former, "-STOP");
+
+    let second = small(&sim, &settings, SMALL);
+    let unlock = ["unlock", "web", "--force"];
+    let mut unlocking =
+        strata(&second).command(&unlock).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut told = BufReader::new(unlocking.stderr.take().unwrap()).lines().map_while(Result::ok);
+    assert!(told.any(|line| line.contains("a request of it may still arrive")), "it does not wait");
+    let refused = strata(&second).run(&APPLY).code(4);
+    assert!(refused.stderr.contains("for `unlock`"), "{}", refused.all());
+    sim.control().release(fault);
+    assert!(unlocking.wait().unwrap().success());
+    sim.control().clear_faults();
+    // Only now is it decided what is there.
+    strata(&second).run(&APPLY).ok();
+    assert!(has_guest(&sim, 9101) && has_guest(&sim, 9100));
+    signal(&former, "-CONT");
+    assert!(!former.wait().unwrap().success());
+    let plan = strata(&second).run(&["plan", "--detailed-exitcode"]);
+    assert_eq!(plan.code, 0, "{}", plan.all());
+}
+
 /// A stack with a secret, in a repository whose secrets are for an age recipient.
 fn with_recipients(sim: &TestSim, settings: &str, keys: &Repo) -> Repo {
     let source = SMALL

@@ -1,6 +1,6 @@
 //! F5, F7, F12, F15: what a running cluster or node cannot change is refused in the plan; what it can is done node by node.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::cluster::lab::{FILE, Lab, Shape};
 
@@ -150,4 +150,30 @@ fn f15_another_name_is_another_cluster() {
     refused(&lab, "installDisk: /dev/sda", "installDisk: /dev/sda\n    clusterName: other", &told);
     lab.assert_settled("the name was put back");
     lab.assert_sound("one cluster");
+}
+
+/// A state from before the name was part of what a cluster is: its etcd is recorded under a name that it has no more. The record goes, and
+/// etcd is not asked about it.
+#[test]
+fn f15_a_record_under_a_former_name_goes_and_etcd_stays() {
+    let lab = Lab::booted(&Shape::new(1, 1));
+    let path = ".strata/state/test/lab/state.json";
+    let mut state: Value = serde_json::from_str(&lab.repo.read(path)).unwrap();
+    let mut former = state["resources"]["lab/bootstrap/lab"].clone();
+    assert_eq!(former["spec"]["etcd"], "lab", "{state:#}");
+    former["spec"]["etcd"] = json!("former");
+    state["resources"]["lab/bootstrap/former"] = former;
+    lab.repo.write(path, &state.to_string());
+    let machines = lab.machines();
+    let plan = lab.run(&["plan"]).ok();
+    assert!(plan.all().contains("lab/bootstrap/former"), "{}", plan.all());
+    lab.apply();
+    assert_eq!(lab.machines(), machines, "nothing was touched");
+    assert!(!lab.repo.read(path).contains("former"));
+    lab.assert_settled("without the former name");
+    lab.assert_sound("one cluster");
+    // With it in the state, control planes still go before what needs them.
+    state["serial"] = json!(serde_json::from_str::<Value>(&lab.repo.read(path)).unwrap()["serial"]);
+    lab.repo.write(path, &state.to_string());
+    lab.run(&["destroy", "--yes"]).ok();
 }
