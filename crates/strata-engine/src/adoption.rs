@@ -92,7 +92,8 @@ impl Adoption {
         for step in &plan.steps {
             judged.insert(&step.address, step);
         }
-        for problem in &plan.problems {
+        // What cannot be seen, or is at work, proves nothing.
+        for problem in plan.problems.iter().chain(&plan.unknown) {
             if proofs.contains_key(&problem.address) {
                 self.refused.insert(problem.address.clone(), problem.message.clone());
             }

@@ -119,7 +119,7 @@ impl Step {
 pub enum ProblemKind {
     /// Something that is not ours has the identity.
     Stranger,
-    /// A task works on the object.
+    /// Somebody else has staged changes of the object.
     Busy,
     /// `protect: true`.
     Protected,

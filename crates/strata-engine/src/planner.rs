@@ -24,8 +24,8 @@ use strata_resource::{
 use strata_state::{DeposedObject, OpenEntry, StateDocument, StateResource};
 
 pub(crate) use self::made_from::keep_sources;
-pub(crate) use self::problems::busy_hint;
 use self::steps::same_record;
+pub(crate) use self::unknown::out_of_sight;
 use crate::place::Place;
 use crate::plan::{Plan, PlanContent, Problem, Step, StepAction, operations};
 use crate::{Finding, Live, Observed, Operation, Sighting, Unseen};
@@ -226,9 +226,10 @@ impl<'a> Planner<'a> {
         let former = self.request.live.former.get(&resource.address);
         match self.request.live.current.get(&resource.address).unwrap_or(&Sighting::Absent) {
             Sighting::Stranger(what) => self.stranger(resource, what),
-            Sighting::Busy(what) => self.busy(&resource.address, what, resource.origin.clone()),
             Sighting::Silent(what) => self.silent(resource, recorded, what),
-            Sighting::Unknown(unseen) => self.unknown(&resource.address, unseen, resource.origin.clone()),
+            sighting @ (Sighting::Busy(_) | Sighting::Unknown(_)) => {
+                self.out_of_sight(&resource.address, sighting, resource.origin.clone());
+            }
             Sighting::Absent => match former.zip(recorded) {
                 Some((former, recorded)) => self.moved(resource, recorded, former),
                 None => self.create(resource, recorded),
@@ -264,8 +265,9 @@ impl<'a> Planner<'a> {
     /// The source asks for another identity than the state knows.
     fn moved(&mut self, resource: &Resource, recorded: &StateResource, former: &Sighting) {
         match former {
-            Sighting::Busy(what) => self.busy(&resource.address, what, resource.origin.clone()),
-            Sighting::Unknown(unseen) => self.unknown(&resource.address, unseen, resource.origin.clone()),
+            Sighting::Busy(_) | Sighting::Unknown(_) => {
+                self.out_of_sight(&resource.address, former, resource.origin.clone());
+            }
             Sighting::Ours(observed) if !self.is_claimed(resource.kind(), recorded) => {
                 if recorded.protect || resource.protect {
                     return self.protected(&resource.address, "replace", resource.origin.clone());

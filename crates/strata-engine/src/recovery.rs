@@ -6,10 +6,10 @@ use strata_state::{Action, DeposedObject, Effect, JournalRecord, OpenEntry, Stat
 
 use crate::events::Event;
 use crate::place::Place;
-use crate::planner::busy_hint;
+use crate::planner::out_of_sight;
 use crate::refresh::answers;
 use crate::run::{EngineError, LockedRun};
-use crate::{Observed, OperationContext, Provider, ProviderError, Sighting, Wanted};
+use crate::{ErrorClass, Observed, OperationContext, Provider, ProviderError, Sighting, Unseen, Wanted};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -43,9 +43,11 @@ pub(crate) async fn resolve_all(locked: &mut LockedRun) -> Result<Vec<ResolvedEn
             address: entry.address.to_string(),
             error: Box::new(error),
         };
-        provider.settle(&entry, &context).await.map_err(failed)?;
-        let sighting = sight(provider.as_ref(), &entry, &locked.state.document).await.map_err(failed)?;
-        if let Sighting::Unknown(unseen) = sighting {
+        let sighting = match provider.settle(&entry, &context).await {
+            Ok(()) => sight(provider.as_ref(), &entry, &locked.state.document).await.map_err(failed)?,
+            Err(error) => Sighting::Unknown(held_up(error).map_err(failed)?),
+        };
+        if let Some(unseen) = out_of_sight(&entry.address, &sighting) {
             let (address, action) = (entry.address.clone(), entry.action);
             locked.deferred.insert(entry.id, unseen);
             let entry = ResolvedEntry { address, action, resolution: Resolution::StaysOpen };
@@ -72,6 +74,17 @@ pub(crate) async fn resolve_all(locked: &mut LockedRun) -> Result<Vec<ResolvedEn
     Ok(resolved)
 }
 
+/// What keeps this one object from being judged, such as a lock that only a person can take away. It holds up nothing else: the entry stays
+/// open. What is about the whole remote, or about this run, ends the recovery.
+fn held_up(error: ProviderError) -> Result<Unseen, ProviderError> {
+    match error.class {
+        ErrorClass::Conflict | ErrorClass::TaskFailed | ErrorClass::Refused => {
+            Ok(Unseen::new(error.message, error.hint.unwrap_or_else(|| "apply again".to_owned())))
+        }
+        _ => Err(error),
+    }
+}
+
 /// Looks at the object of an entry once its tasks have ended.
 pub(crate) async fn sight(
     provider: &dyn Provider,
@@ -87,7 +100,7 @@ pub(crate) async fn sight(
         lineage: &document.lineage,
     };
     let sighting = answers(provider, &[wanted]).await?.pop();
-    sighting.ok_or_else(|| ProviderError::new(crate::ErrorClass::Internal, "the target gave no answer"))
+    sighting.ok_or_else(|| ProviderError::new(ErrorClass::Internal, "the target gave no answer"))
 }
 
 /// What an open create was to make; of what is always there and only changed, what it was to become.
@@ -118,15 +131,9 @@ pub(crate) fn decide(
     document: &StateDocument,
 ) -> Result<(Effect, Resolution), Box<ProviderError>> {
     Ok(match (entry.action, sighting) {
-        (_, Sighting::Unknown(unseen)) => {
-            let error = ProviderError::new(crate::ErrorClass::Unreachable, unseen.what).hint(unseen.hint);
-            return Err(Box::new(error));
-        }
-        (_, Sighting::Busy(what)) => {
-            return Err(Box::new(
-                ProviderError::new(crate::ErrorClass::Conflict, what)
-                    .hint(busy_hint(&entry.address, "apply again")),
-            ));
+        (_, sighting @ (Sighting::Unknown(_) | Sighting::Busy(_))) => {
+            let Unseen { what, hint } = out_of_sight(&entry.address, &sighting).unwrap_or_default();
+            return Err(Box::new(ProviderError::new(ErrorClass::Unreachable, what).hint(hint)));
         }
         // A machine that reboots cannot be asked. What was begun is done again from its start, which does no harm.
         (Action::Update, Sighting::Silent(_)) => (begun_update(entry, None, document), Resolution::Adopted),
@@ -225,11 +232,20 @@ struct Watching<'a> {
 impl OperationContext for Watching<'_> {
     fn before_write(&self) -> Result<(), ProviderError> {
         let held = self.locked.lock.still_held();
-        held.map_err(|error| ProviderError::new(crate::ErrorClass::Stopped, error.to_string()))
+        held.map_err(|error| ProviderError::new(ErrorClass::Stopped, error.to_string()))
     }
 
     async fn task_started(&self, _task: &str) -> Result<(), ProviderError> {
         Ok(())
+    }
+
+    fn write_timeout(&self) -> Option<std::time::Duration> {
+        self.locked.lock.write_timeout()
+    }
+
+    fn warning(&self, what: &str) {
+        let (address, warning) = (self.entry.address.clone(), what.to_owned());
+        self.locked.run.events.emit(Event::StepWarning { step: 0, address, warning });
     }
 
     fn progress(&self, doing: &str) {

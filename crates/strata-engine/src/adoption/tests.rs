@@ -3,7 +3,7 @@ use strata_resource::{Lineage, ResourceGraph, RestartPolicy, Stage};
 
 use super::*;
 use crate::planner::PlanRequest;
-use crate::{Live, Observed, Sighting};
+use crate::{Live, Observed, Sighting, Unseen};
 
 fn spec(json: Json) -> Spec {
     serde_json::from_value(json).unwrap_or_else(|error| panic!("{error}"))
@@ -39,7 +39,7 @@ fn seen(json: Json, facts: Json) -> Sighting {
     })
 }
 
-/// A repository of VMs `vmid` 1 to 7 with `notes: wanted`, all of them promised by somebody who built them, at what is live.
+/// A repository of VMs `vmid` 1 to 9 with `notes: wanted`, all of them promised by somebody who built them, at what is live.
 fn surveyed() -> Adoption {
     let lineage = Lineage::derive("r", "dev/s");
     let (mut graph, mut live) = (ResourceGraph::default(), Live::default());
@@ -54,6 +54,8 @@ fn surveyed() -> Adoption {
         (5, "known", seen(json!({"vmid": 5, "notes": "wanted"}), uuid.clone())),
         (6, "other", seen(json!({"vmid": 6, "notes": "wanted", "arch": "aarch64"}), uuid.clone())),
         (7, "bare", seen(json!({"vmid": 7, "notes": "live"}), json!({}))),
+        (8, "hidden", Sighting::Unknown(Unseen::new("it cannot be seen", "look"))),
+        (9, "locked", Sighting::Busy("it is locked (clone)".to_owned())),
     ] {
         let arch = if name == "other" { json!({"arch": "x86_64"}) } else { json!({}) };
         let mut wanted = json!({"vmid": vmid, "notes": "wanted", "mark": "m"});
@@ -86,8 +88,9 @@ fn names<'a>(addresses: impl Iterator<Item = &'a Address>) -> Vec<&'a str> {
 fn what_is_there_and_proven_is_taken_over_as_it_is() {
     let adoption = surveyed();
     assert_eq!(names(adoption.records.keys()), ["alike", "differs"]);
-    assert_eq!(names(adoption.refused.keys()), ["bare", "gone", "other", "theirs"]);
+    assert_eq!(names(adoption.refused.keys()), ["bare", "gone", "hidden", "locked", "other", "theirs"]);
     let why = |name: &str| adoption.refused.get(&address(name)).map(String::as_str).unwrap_or_default();
+    assert_eq!((why("hidden"), why("locked")), ("it cannot be seen", "it is locked (clone)"));
     assert_eq!((why("gone"), why("theirs")), ("it is not there", "somebody else's"));
     assert_eq!(why("other"), "the source asks for something that only a new object could be");
     assert!(why("bare").contains("neither an id nor a network device"), "{}", why("bare"));
@@ -98,6 +101,22 @@ fn what_is_there_and_proven_is_taken_over_as_it_is() {
     let record = &adoption.records[&address("differs")];
     assert_eq!(record.spec.get("notes"), Some(&Value::text("live")));
     assert!(!record.spec.contains_key("mark") && record.facts == spec(json!({"uuid": "u"})));
+}
+
+/// What nobody promised is not taken over, although the plan would record it; what was promised and left the source is not missed.
+#[test]
+fn what_nobody_promised_is_not_recorded() {
+    let lineage = Lineage::derive("r", "dev/s");
+    let (mut graph, mut live) = (ResourceGraph::default(), Live::default());
+    let state = StateDocument::new(lineage.clone(), "dev/s");
+    graph.insert(resource("marked", json!({"vmid": 1}))).unwrap_or_else(|error| panic!("{error}"));
+    live.current.insert(address("marked"), seen(json!({"vmid": 1, "notes": "live"}), json!({})));
+    let plan = PlanRequest::of(&graph, &state, &lineage, &live).plan();
+    let proofs = Proofs::from([(address("left"), spec(json!({"uuid": "u"})))]);
+    let mut adoption = Adoption::default();
+    adoption.judge(&plan, &state, &state, &proofs);
+    assert!(adoption.records.is_empty() && adoption.differences.is_empty(), "{adoption:?}");
+    assert!(adoption.refused.is_empty(), "{adoption:?}");
 }
 
 #[test]

@@ -1,7 +1,10 @@
 //! What the source says of objects that it does not ask for: protected ones, and stacks that are gone from it.
 
+use strata_resource::Address;
+
 use super::Planner;
-use crate::plan::{Problem, ProblemKind, Step, StepAction};
+use crate::Unseen;
+use crate::plan::{ProblemKind, Step, StepAction};
 
 impl Planner<'_> {
     /// A destroy wants nothing of the source, but what the source protects stays protected.
@@ -42,14 +45,21 @@ impl Planner<'_> {
     /// What an interrupted run left open, and nobody can see what came of it: told, unless the object is told of already.
     pub(super) fn keep_deferred(&mut self) {
         for entry in self.request.open {
-            let Some(unseen) = self.request.deferred.get(&entry.id) else { continue };
             if self.unknown.iter().any(|known| known.address == entry.address) {
                 continue;
             }
-            let message =
-                format!("an interrupted run began to {} it: {}", entry.action.as_str(), unseen.what);
-            let (kind, address, hint) = (ProblemKind::Unknown, entry.address.clone(), unseen.hint.clone());
-            self.unknown.push(Problem { kind, address, message, hint, origin: None });
+            if let Some(unseen) = self.deferred_at(&entry.address) {
+                self.unknown(&entry.address, &unseen, None);
+            }
         }
+    }
+
+    /// What an interrupted run left open at an address, where nobody can see what came of it.
+    pub(super) fn deferred_at(&self, address: &Address) -> Option<Unseen> {
+        let open = self.request.open.iter().filter(|entry| entry.address == *address);
+        let mut unseen = open.filter_map(|entry| Some((entry, self.request.deferred.get(&entry.id)?)));
+        let (entry, unseen) = unseen.next()?;
+        let what = format!("an interrupted run began to {} it: {}", entry.action.as_str(), unseen.what);
+        Some(Unseen::new(what, unseen.hint.clone()))
     }
 }

@@ -5,11 +5,6 @@ use strata_resource::{Address, ChangeEffect, FieldChange, Purpose, Refusal, Reso
 use super::Planner;
 use crate::plan::{Problem, ProblemKind, Step, StepAction};
 
-/// What to do about something that others are at.
-pub(crate) fn busy_hint(address: &Address, then: &str) -> String {
-    format!("{}; then {then}", address.kind().table().busy_hint(address))
-}
-
 impl Planner<'_> {
     pub(super) fn stranger(&mut self, resource: &Resource, what: &str) {
         self.problems.push(Problem {
@@ -23,16 +18,6 @@ impl Planner<'_> {
             }
             .to_owned(),
             origin: resource.origin.clone(),
-        });
-    }
-
-    pub(super) fn busy(&mut self, address: &Address, what: &str, origin: Option<String>) {
-        self.problems.push(Problem {
-            kind: ProblemKind::Busy,
-            address: address.clone(),
-            message: what.to_owned(),
-            hint: busy_hint(address, "plan again"),
-            origin,
         });
     }
 

@@ -30,8 +30,9 @@ impl Planner<'_> {
             match sightings.and_then(|sightings| sightings.get(index)).unwrap_or(&Sighting::Absent) {
                 _ if self.is_claimed(address.kind(), &former) => continue,
                 Sighting::Absent | Sighting::Stranger(_) | Sighting::Silent(_) => continue,
-                Sighting::Busy(what) => self.busy(address, what, None),
-                Sighting::Unknown(unseen) => self.unknown(address, unseen, None),
+                sighting @ (Sighting::Busy(_) | Sighting::Unknown(_)) => {
+                    self.out_of_sight(address, sighting, None);
+                }
                 Sighting::Ours(observed) => {
                     let mut step = self.removal(address, &former, observed.clone(), StepAction::DeleteFormer);
                     step.reasons.push("a replacement left it behind".to_owned());
@@ -45,9 +46,8 @@ impl Planner<'_> {
     /// The object that the state knows, where one with the wanted identity is there and ours too.
     pub(super) fn drop_former(&mut self, resource: &Resource, recorded: &StateResource, former: &Sighting) {
         match former {
-            Sighting::Busy(what) => self.busy(&resource.address, what, resource.origin.clone()),
-            Sighting::Unknown(unseen) => {
-                self.unknown(&resource.address, unseen, resource.origin.clone());
+            Sighting::Busy(_) | Sighting::Unknown(_) => {
+                self.out_of_sight(&resource.address, former, resource.origin.clone());
                 let (target, spec) = (recorded.target.clone(), recorded.spec.clone());
                 let former = DeposedObject { target, spec, facts: recorded.facts.clone() };
                 self.former.entry(resource.address.clone()).or_default().push(former);
@@ -74,8 +74,9 @@ impl Planner<'_> {
                 let reason = format!("its place was taken by something that is not ours: {what}");
                 self.forget(address, recorded, &reason);
             }
-            Sighting::Busy(what) => self.busy(address, what, None),
-            Sighting::Unknown(unseen) => self.unknown(address, unseen, None),
+            sighting @ (Sighting::Busy(_) | Sighting::Unknown(_)) => {
+                self.out_of_sight(address, sighting, None);
+            }
             Sighting::Silent(_) if recorded.protect => self.protected(address, "destroy", None),
             Sighting::Silent(what) => self.remove_silent(address, recorded, what),
             Sighting::Ours(_) if self.is_claimed(address.kind(), recorded) => {

@@ -1,6 +1,7 @@
 //! What the planner decides, on graphs, states and sightings that are written down: no remote, no time.
 
 mod made_from;
+mod order;
 mod refusals;
 mod restarts;
 mod rolling;

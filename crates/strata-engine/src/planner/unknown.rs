@@ -5,10 +5,37 @@ use std::collections::BTreeSet;
 use strata_resource::{Address, Resource};
 
 use super::Planner;
-use crate::Unseen;
 use crate::plan::{Problem, ProblemKind, Step, StepAction};
+use crate::{Sighting, Unseen};
+
+/// Why nothing can be said of an object, and what changes that: it is hidden, or somebody is at it.
+pub(crate) fn out_of_sight(address: &Address, sighting: &Sighting) -> Option<Unseen> {
+    match sighting {
+        Sighting::Unknown(unseen) => Some(unseen.clone()),
+        Sighting::Busy(what) => {
+            let hint = address.kind().table().busy_hint(address);
+            Some(Unseen::new(what, format!("{hint}; then apply again")))
+        }
+        _ => None,
+    }
+}
 
 impl Planner<'_> {
+    /// Told with what an interrupted run left there, where it left something. A task ends by itself and its object is left until then;
+    /// what others staged waits for them, and for a plan that is made after it.
+    pub(super) fn out_of_sight(&mut self, address: &Address, sighting: &Sighting, origin: Option<String>) {
+        let deferred = self.deferred_at(address);
+        let waits_for_others = matches!(sighting, Sighting::Busy(_)) && address.kind().table().staged;
+        let refused = waits_for_others && deferred.is_none();
+        let unseen = deferred.or_else(|| out_of_sight(address, sighting)).unwrap_or_default();
+        if refused {
+            let (kind, Unseen { what: message, hint }) = (ProblemKind::Busy, unseen);
+            self.problems.push(Problem { kind, address: address.clone(), message, hint, origin });
+        } else {
+            self.unknown(address, &unseen, origin);
+        }
+    }
+
     pub(super) fn unknown(&mut self, address: &Address, unseen: &Unseen, origin: Option<String>) {
         self.unknown.push(Problem {
             kind: ProblemKind::Unknown,

@@ -67,6 +67,14 @@ impl Story {
         self
     }
 
+    /// Plans and applies, and leaves something for a later plan.
+    async fn apply_around(&mut self, source: &Source) -> &mut Self {
+        self.plan(source).await;
+        let ending = self.run(source).await;
+        assert!(ending.succeeded(), "{}", self.text);
+        self
+    }
+
     /// Plans, applies, and does not get through.
     async fn try_apply(&mut self, source: &Source) -> &mut Self {
         self.plan(source).await;

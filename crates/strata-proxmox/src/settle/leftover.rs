@@ -7,7 +7,7 @@ use http::Method;
 use strata_engine::{ErrorClass, OperationContext, ProviderError};
 
 use crate::absence;
-use crate::api::{Params, Upid};
+use crate::api::{ContentRow, Params, StorageRow, Upid};
 use crate::client::{CallError, Client, Permit, Rights};
 use crate::codec::{GuestKind, LiveConfig};
 use crate::guest::Guest;
@@ -50,12 +50,41 @@ pub(crate) async fn clear(
         client.follow(&upid, PATIENCE).await.map_err(failed)?;
     }
     match absence::is_free(client, guest.vmid).await.map_err(failed)? {
-        true => Ok(()),
+        true => {
+            name_volumes(client, guest, context).await;
+            Ok(())
+        }
         false => {
             let message =
                 format!("what an interrupted create left of {guest} is still there after it was deleted");
             Err(ProviderError::new(ErrorClass::TaskFailed, message).hint("apply again"))
         }
+    }
+}
+
+/// A clone or an import that died had made volumes that its configuration does not name yet. Whether one of them was there before cannot
+/// be told, so none is deleted: they are named.
+async fn name_volumes(client: &Client, guest: &Guest, context: &dyn OperationContext) {
+    let (node, mut left) = (&guest.node, Vec::new());
+    let path = format!("/nodes/{node}/storage");
+    // What this login cannot list it cannot have made volumes on.
+    let storages: Vec<StorageRow> = client.get(&path, Params::new()).await.unwrap_or_default();
+    let holds = |row: &&StorageRow| {
+        row.enabled && row.active && ["images", "rootdir"].iter().any(|kind| row.content.contains(kind))
+    };
+    for StorageRow { storage, .. } in storages.iter().filter(holds) {
+        let query = Params::new().with("vmid", guest.vmid);
+        let rows: Result<Vec<ContentRow>, _> = client.get(&format!("{path}/{storage}/content"), query).await;
+        let disk = |row: &ContentRow| matches!(row.content.as_deref(), Some("images" | "rootdir"));
+        left.extend(rows.unwrap_or_default().into_iter().filter(disk).map(|row| row.volid));
+    }
+    if !left.is_empty() {
+        let (count, names) = (left.len(), left.join("`, `"));
+        let them = if count == 1 { "it" } else { "them" };
+        context.warning(&format!(
+            "an interrupted create left volumes of {guest} on `{node}` that no guest refers to: `{names}`; where nobody needs {them}, \
+             `pvesm free` on `{node}` removes {them}"
+        ));
     }
 }
 

@@ -144,9 +144,13 @@ fn a_record_is_written_again_when_anything_that_counts_differs() {
 
 #[test]
 fn who_waits_for_a_host_s_network_is_told_how_to_end_what_is_staged() {
-    let network = super::super::busy_hint(&address("network/pve1"), "plan again");
-    assert!(network.contains("pvesh set /nodes/pve1/network") && network.ends_with("then plan again"));
-    assert!(super::super::busy_hint(&address("vm/web"), "plan again").contains("qm unlock"));
+    let hint = |of: &str| {
+        let busy = Sighting::Busy("somebody is at it".to_owned());
+        super::super::out_of_sight(&address(of), &busy).unwrap().hint
+    };
+    let network = hint("network/pve1");
+    assert!(network.contains("pvesh set /nodes/pve1/network") && network.ends_with("then apply again"));
+    assert!(hint("vm/web").contains("qm unlock"));
 }
 
 /// A plan that breaks what must hold is a defect, and never runs.

@@ -46,6 +46,31 @@ fn what_waits_restarts_only_for_a_field_of_ours() {
     assert!(step(&removed, StepAction::Update, "vm/web").restart);
 }
 
+/// What was begun of a guest that was left unfinished counts as ours, and what it runs with as not known: a change that it needs a restart
+/// for needs one, also where the state would say that nothing is left to do.
+#[test]
+fn a_guest_that_was_left_unfinished_is_compared_by_what_was_begun() {
+    let plan = |partial: bool| {
+        let mut table = Table::new();
+        table.wants("vm/web", cores(4), &[]).knows("vm/web", cores(4), &[]);
+        table.known("vm/web").partial = partial;
+        // Somebody set it to what it was before the update; it runs with what was begun.
+        let (set, running) = (observed(cores(2)), Some(spec(cores(4))));
+        let pending = vec!["cpu.cores".to_owned()];
+        table.sees("vm/web", Sighting::Ours(Observed { pending, running, ..set }));
+        table.plan()
+    };
+    for partial in [false, true] {
+        let plan = plan(partial);
+        let update = step(&plan, StepAction::Update, "vm/web");
+        assert!(!update.restart, "it runs with what is asked for");
+        assert_eq!(update.changes.len(), 1);
+    }
+    // Only what is asked for differs from what runs.
+    let waits = update(cores(2), cores(4), cores(2), Some(cores(2)), &[]);
+    assert!(step(&waits, StepAction::Update, "vm/web").restart);
+}
+
 /// A creation that was cut off after the guest was started: it runs with what cannot be read back, and is not restarted for it.
 #[test]
 fn what_cannot_be_read_back_of_a_guest_that_was_started_is_not_sent_again() {

@@ -150,60 +150,69 @@ async fn a_disk_never_shrinks() {
 #[tokio::test(start_paused = true)]
 async fn what_a_task_works_on_is_left_alone() {
     let mut story = Story::new();
-    let source = Source::default().vm("web", 100, json!({}));
-    story.when("a VM").apply(&source).await;
+    let source = Source::default().vm("db", 101, json!({})).vm("web", 100, json!({}));
+    story.when("two VMs").apply(&source).await;
     story.world.pve.start_task(100, "backup");
-    let changed = source.clone().change("vm/web", "cpu.cores", json!(4));
-    story.when("a backup runs").drift(&source).await.try_apply(&changed).await;
-    story.when("also if it is to go").try_apply(&Source::default()).await;
+    let changed =
+        source.clone().change("vm/web", "cpu.cores", json!(4)).change("vm/db", "cpu.cores", json!(4));
+    story.when("a backup of one runs").drift(&source).await.apply_around(&changed).await;
+    story.when("also if it is to go").apply_around(&changed.clone().without(&["vm/web"])).await;
     let mark = json!(format!("strata: {} s/vm/web vmid=200", lineage()));
-    let moved = source.clone().change("vm/web", "vmid", json!(200)).change("vm/web", "mark", mark);
-    story.when("also if it is to get another VMID").try_apply(&moved).await;
+    let moved = changed.clone().change("vm/web", "vmid", json!(200)).change("vm/web", "mark", mark);
+    story.when("also if it is to get another VMID").apply_around(&moved).await;
     story.world.pve.end_task(100);
     story.when("the backup has ended").apply(&changed).await;
     assert_snapshot!(story.text, @r###"
-    # a VM
+    # two VMs
     plan:
-      0 + s/vm/web
-      1 create, 0 update, 0 replace, 0 delete, 0 unchanged
+      0 + s/vm/db
+      1 + s/vm/web
+      2 create, 0 update, 0 replace, 0 delete, 0 unchanged
     apply:
-      1 done
+      2 done
     written:
+      create guest 101
+      configure guest 101
+      switch power of guest 101
       create guest 100
       configure guest 100
       switch power of guest 100
 
-    # a backup runs
+    # a backup of one runs
     drift:
       busy s/vm/web: guest 100 is locked (backup)
     plan:
-      ! s/vm/web: guest 100 is locked (backup)
-      0 create, 0 update, 0 replace, 0 delete, 0 unchanged
+      0 ~ s/vm/db (restart)
+          cpu.cores: 2 → 4
+      ? s/vm/web: guest 100 is locked (backup)
+      0 create, 1 update, 0 replace, 0 delete, 0 unchanged
     apply:
-      refused s/vm/web: guest 100 is locked (backup)
+      1 done
     written:
+      configure guest 101
+      restart guest 101
 
     # also if it is to go
     plan:
-      ! s/vm/web: guest 100 is locked (backup)
-      0 create, 0 update, 0 replace, 0 delete, 0 unchanged
+      ? s/vm/web: guest 100 is locked (backup)
+      0 create, 0 update, 0 replace, 0 delete, 1 unchanged
     apply:
-      refused s/vm/web: guest 100 is locked (backup)
+      0 done
     written:
 
     # also if it is to get another VMID
     plan:
-      ! s/vm/web: guest 100 is locked (backup)
-      0 create, 0 update, 0 replace, 0 delete, 0 unchanged
+      ? s/vm/web: guest 100 is locked (backup)
+      0 create, 0 update, 0 replace, 0 delete, 1 unchanged
     apply:
-      refused s/vm/web: guest 100 is locked (backup)
+      0 done
     written:
 
     # the backup has ended
     plan:
       0 ~ s/vm/web (restart)
           cpu.cores: 2 → 4
-      0 create, 1 update, 0 replace, 0 delete, 0 unchanged
+      0 create, 1 update, 0 replace, 0 delete, 1 unchanged
     apply:
       1 done
     written:

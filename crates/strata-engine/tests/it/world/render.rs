@@ -47,6 +47,7 @@ fn step(index: usize, step: &Step) -> String {
 
 pub(crate) fn describe_plan(plan: &Plan) -> String {
     let mut text: String = plan.steps.iter().enumerate().map(|(index, of)| step(index, of)).collect();
+    text.extend(plan.unknown.iter().map(|problem| format!("? {}: {}\n", problem.address, problem.message)));
     text.extend(plan.problems.iter().map(|problem| format!("! {}: {}\n", problem.address, problem.message)));
     text.extend(plan.open.iter().map(|entry| format!("? {} {}\n", entry.action.as_str(), entry.address)));
     let sum = plan.summary();

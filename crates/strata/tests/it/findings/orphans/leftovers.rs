@@ -154,6 +154,64 @@ fn a13_a_clone_that_a_crashed_hypervisor_left_ends() {
     }
 }
 
+/// What a lock holds up is its own guest: the others are made and changed, and the run says what is left and what a person has to do.
+#[test]
+fn r2_a_stale_lock_blocks_only_its_own_guest() {
+    let whole = format!("{HEAD}{GUESTS}");
+    for (path, command) in makes() {
+        let world = World::instant(HEAD);
+        world.strata().run(&["apply", "--yes"]).ok();
+        world.repo.write("stacks/web/stack.yaml", &whole);
+        world.sim.control().fault(&json!({"kind": "no-worker", "method": "POST", "path": path}));
+        world.strata().run(&["apply", "--yes"]).code(1);
+        // The hypervisor will not end it, and the source goes on.
+        let more = whole
+            .replace(
+                "disk: {storage: local-lvm, size: 12}",
+                "memory: 1024, disk: {storage: local-lvm, size: 12}",
+            )
+            .replace("rescue.iso\"}", "rescue.iso\"}, memory: 1024")
+            .replace("amd64.tar.zst\"}", "amd64.tar.zst\"}, memory: 1024");
+        world.repo.write("stacks/web/stack.yaml", &more);
+        let plan = world.strata().run(&["plan"]);
+        assert!(plan.all().contains("is locked"), "{path}: {}", plan.all());
+        let applied = world.strata().run(&["apply", "--yes"]).code(1);
+        assert!(applied.all().contains(command), "{path}: {}", applied.all());
+        let blocked: u64 = command.rsplit(' ').next().unwrap().parse().unwrap();
+        let export = world.export();
+        let guests = export["guests"].as_array().unwrap();
+        for guest in guests.iter().filter(|guest| guest["vmid"] != 9000 && guest["vmid"] != blocked) {
+            assert!(guest.to_string().contains("1024"), "{path}: {guest}\n{}", applied.all());
+        }
+        assert_eq!(guests.len(), 4, "{path}: {}", applied.all());
+        assert!(unlock_as_told(&world, &applied.all()));
+        world.strata().run(&["apply", "--yes"]).ok();
+        world.assert_settled();
+    }
+}
+
+/// A clone that died had made a volume: nobody knows whose it is, so it is named and stays.
+#[test]
+fn a13_volumes_of_a_clone_that_died_are_named() {
+    let whole = format!("{HEAD}{GUESTS}");
+    let world = World::instant(HEAD);
+    with_root(&world);
+    world.strata().run(&["apply", "--yes"]).ok();
+    world.repo.write("stacks/web/stack.yaml", &whole);
+    let control = world.sim.control();
+    let clone = "/nodes/pve1/qemu/9000/clone";
+    control.fault(&json!({"kind": "no-worker", "method": "POST", "path": clone}));
+    let made = control.change(&json!({
+        "method": "POST", "path": "/nodes/pve1/storage/local-lvm/content",
+        "params": {"vmid": 9100, "filename": "vm-9100-disk-7", "size": "4G"},
+    }));
+    assert_eq!(made["status"], 200, "{made}");
+    let applied = world.strata().run(&["apply", "--yes"]).ok();
+    assert!(applied.all().contains("`local-lvm:vm-9100-disk-7`"), "{}", applied.all());
+    assert!(world.export().to_string().contains("vm-9100-disk-7"));
+    world.assert_settled();
+}
+
 /// One SIGTERM ends the wait for a lock that somebody holds.
 #[test]
 fn r2_a_stop_ends_the_wait_for_a_lock() {
