@@ -100,6 +100,12 @@ impl GuestStatus {
         self.ha.as_ref().is_some_and(|ha| ha.managed == Some(1))
     }
 
+    /// High availability sees nothing to do about it: whatever it was asked for, it is where it was before.
+    pub(crate) fn is_in_ha_order(&self) -> bool {
+        let state = self.ha.as_ref().and_then(|ha| ha.state.as_deref());
+        state == Some(if self.is_running() { "started" } else { "stopped" })
+    }
+
     /// High availability has given it up.
     pub(crate) fn is_in_ha_error(&self) -> bool {
         self.is_ha_managed() && self.ha.as_ref().is_some_and(|ha| ha.state.as_deref() == Some("error"))

@@ -22,6 +22,11 @@ impl Upid {
     pub fn as_str(&self) -> &str {
         &self.text
     }
+
+    /// It only hands a request on to the manager of high availability.
+    pub(crate) fn is_of_ha(&self) -> bool {
+        self.kind.starts_with("ha")
+    }
 }
 
 impl FromStr for Upid {

@@ -1,5 +1,7 @@
 //! Starting, shutting down, restarting.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use http::Method;
@@ -27,17 +29,77 @@ pub(super) enum Insist {
 pub(super) async fn start(work: &Work<'_>, guest: &Guest) -> Result<(), ProviderError> {
     let patience = Patience::Start.of(&work.operation.spec);
     let doing = format!("start {guest}");
-    work.ensure(
-        guest,
-        &doing,
-        patience,
-        || async {
-            let call = work.call(Method::POST, guest.path("/status/start"), Params::new(), doing.clone());
-            work.run(Call { patience, ..call }).await
-        },
-        || async { guest.is_running(work.client).await },
-    )
-    .await
+    let call = work.call(Method::POST, guest.path("/status/start"), Params::new(), doing.clone());
+    switch(work, guest, Power::On, patience, &Call { patience, ..call }).await
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Power {
+    On,
+    Off,
+}
+
+/// Asks for a guest to run or not, until it does so. Somebody may give it to high availability meanwhile: its manager undoes what it was not
+/// asked for, and drops what it is asked about a guest that it does not know yet. Then it is asked again.
+async fn switch(
+    work: &Work<'_>,
+    guest: &Guest,
+    wanted: Power,
+    patience: Duration,
+    call: &Call,
+) -> Result<(), ProviderError> {
+    const ATTEMPTS: usize = 3;
+    let (clock, doing) = (work.client.clock(), call.doing.as_str());
+    for _ in 0..ATTEMPTS {
+        let (asked, again) = (Mutex::new(None), AtomicBool::new(false));
+        work.ensure(
+            guest,
+            doing,
+            patience,
+            || async {
+                let task = work.run_task(call.clone()).await?;
+                *lock(&asked) = task.map(|task| Asked { manager: task.is_of_ha(), at: clock.monotonic() });
+                Ok(())
+            },
+            || async {
+                let status = guest.status(work.client).await?;
+                let done = status.is_running() == (wanted == Power::On);
+                let asked = *lock(&asked);
+                let undone = asked.is_some_and(|asked| asked.is_lost_on(&status, clock.monotonic()));
+                again.store(!done && undone, Ordering::SeqCst);
+                Ok(done || undone)
+            },
+        )
+        .await?;
+        if !again.into_inner() {
+            return Ok(());
+        }
+        work.context.progress(&format!("high availability manages {guest} now and is asked to {doing}"));
+    }
+    let message = format!("cannot {doing}: high availability manages it and does not do it");
+    Err(ProviderError::new(ErrorClass::TaskFailed, message).hint(format!(
+        "`ha-manager status` on a hypervisor says what it does about {guest}; then apply again"
+    )))
+}
+
+/// Who was asked for a guest to start or stop, and when.
+#[derive(Debug, Clone, Copy)]
+struct Asked {
+    /// The manager of high availability, not the guest's hypervisor.
+    manager: bool,
+    at: Duration,
+}
+
+impl Asked {
+    /// Whether the manager has the guest and was not asked, or has not taken up what it was asked.
+    fn is_lost_on(self, status: &GuestStatus, now: Duration) -> bool {
+        status.is_ha_managed()
+            && (!self.manager || (status.is_in_ha_order() && now.saturating_sub(self.at) >= HA_DELAY / 2))
+    }
+}
+
+fn lock<T>(of: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    of.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 pub(super) async fn shut_down(work: &Work<'_>, guest: &Guest, insist: Insist) -> Result<(), ProviderError> {
@@ -58,20 +120,11 @@ pub(super) async fn shut_down(work: &Work<'_>, guest: &Guest, insist: Insist) ->
             .progress(&format!("shutting down {guest}; it is stopped after {} s", patience.as_secs()));
     }
     let doing = format!("shut down {guest}");
-    let done = work
-        .ensure(
-            guest,
-            &doing,
-            // High availability needs its time to begin, and then waits as long as it was told to.
-            patience + HA_DELAY,
-            || async {
-                let call = work.call(Method::POST, guest.path(path), params.clone(), doing.clone());
-                // The server waits that long by itself, and then ends the task.
-                work.run(Call { patience: patience * 2, ..call }).await
-            },
-            || async { Ok(!guest.is_running(work.client).await?) },
-        )
-        .await;
+    let call = work.call(Method::POST, guest.path(path), params, doing);
+    // The server waits that long by itself, and then ends the task.
+    let call = Call { patience: patience * 2, ..call };
+    // High availability needs its time to begin, and then waits as long as it was told to.
+    let done = switch(work, guest, Power::Off, patience + HA_DELAY, &call).await;
     done.map_err(|error| no_answer_hint(error, patience.as_secs()))
 }
 

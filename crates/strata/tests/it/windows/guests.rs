@@ -9,8 +9,9 @@ use super::{APPLY, APPLY_PLAN, FILE, PLAN, Window, act_at, guest, overwritten_kn
 use crate::findings::wait_for_ha;
 use crate::world::{STACK, World};
 
-pub(super) const WINDOWS: [Window; 3] = [
+pub(super) const WINDOWS: [Window; 4] = [
     ("deletes", survives_deletes),
+    ("managed while it is deleted", managed_while_deleted),
     ("settings while it is made", setting_survives_creates),
     ("managed while it is changed", managed_in_between),
 ];
@@ -81,6 +82,23 @@ fn manage(world: &World) {
         world.sim.control().change(&change);
         wait_for_ha(world, sid, "started");
     }
+}
+
+/// High availability is given a VM and a container while they are shut down and deleted: it starts again what it was not asked to stop.
+fn managed_while_deleted(k: u64) -> bool {
+    let world = World::with(Pace::FAST, STACK);
+    world.strata().run(&APPLY).ok();
+    world.strata().run(&["plan", "--destroy", "-o", PLAN]).ok();
+    let acted = act_at(&world, &APPLY_PLAN, k, &|| {
+        for sid in ["vm:9100", "ct:9200"] {
+            let change = json!({"method": "POST", "path": "/cluster/ha/resources", "params": {"sid": sid}});
+            world.sim.control().change(&change);
+        }
+    });
+    let ended = world.strata().run(&["destroy", "--yes"]);
+    assert_eq!(ended.code, 0, "{k}: {}", ended.all());
+    assert!(OURS.iter().all(|(vmid, _)| guest(&world.export(), vmid).is_null()), "{k}");
+    acted.is_some()
 }
 
 /// High availability takes a VM and a container over while they are changed and restarted.
