@@ -24,7 +24,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use strata_diagnostics::{Color, Diagnostic, Diagnostics, SourceMap, Span};
 use strata_engine::{Action, Limits, LockedRun, Operation, PlanFile, Run, StackView};
 use strata_proxmox::ProxmoxProvider;
-use strata_resource::{Layer, Lineage, Resource, Value};
+use strata_resource::{Address, Layer, Lineage, Resource, Spec, Value, diff_specs};
 use strata_secret::{DigestKey, Redactor, SecretBytes, SecretString};
 use strata_secrets::{Access, SecretStore};
 use strata_source::settings::state::State;
@@ -106,31 +106,42 @@ impl Opening {
 }
 
 impl StackSession {
-    /// Everything that Proxmox can be asked for its resources: made from nothing, changed, destroyed.
-    pub(crate) fn whole_life(&self) -> Vec<Operation> {
-        let actions = [Action::Create, Action::Update, Action::Delete];
-        let operation = |resource: &Resource, action: Action| Operation {
+    /// Everything that Proxmox can be asked for its resources: made from nothing, changed, destroyed; and what brings those that the state
+    /// knows to what the source says.
+    pub(crate) fn whole_life(&self, state: &StateDocument) -> Vec<Operation> {
+        let operation = |action, address: &Address, target: &str, spec: &Spec, changes| Operation {
             action,
-            address: resource.address.clone(),
-            target: resource.target.clone(),
+            address: address.clone(),
+            target: target.to_owned(),
             lineage: self.view.lineage.clone(),
-            spec: resource.spec.clone(),
+            spec: spec.clone(),
             recorded: None,
             observed: None,
-            changes: Vec::new(),
+            changes,
             restart: true,
             replacement: false,
             payload: None,
         };
-        self.view
-            .graph
+        let ours = |address: &Address| strata_proxmox::kinds::is_proxmox(address.kind());
+        let mut all = Vec::new();
+        for Resource { address, target, spec, .. } in self.view.graph.iter().filter(|one| ours(&one.address))
+        {
+            let known = state.resources.get(address);
+            let changes = known.map(|known| {
+                diff_specs(address.kind().rules(), spec, Some(&known.spec), &known.spec).changes
+            });
+            all.push(operation(Action::Create, address, target, spec, Vec::new()));
+            all.push(operation(Action::Update, address, target, spec, changes.unwrap_or_default()));
+            all.push(operation(Action::Delete, address, target, spec, Vec::new()));
+        }
+        let left = state
+            .resources
             .iter()
-            .filter(|resource| {
-                let kind = resource.kind();
-                strata_proxmox::kinds::is_proxmox(kind)
-            })
-            .flat_map(|resource| actions.map(|action| operation(resource, action)))
-            .collect()
+            .filter(|(address, _)| ours(address) && self.view.graph.get(address).is_none());
+        all.extend(left.map(|(address, known)| {
+            operation(Action::Delete, address, &known.target, &known.spec, Vec::new())
+        }));
+        all
     }
 }
 

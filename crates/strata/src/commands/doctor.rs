@@ -11,7 +11,7 @@ use crate::command_error::{CommandError, ErrorKind};
 use crate::context::Context;
 use crate::style::{self, paint};
 use crate::workspace::orphans::Look;
-use crate::workspace::{Opening, StackSession, Workspace};
+use crate::workspace::{Opening, Workspace};
 
 /// Says what is missing, and the command that mends it
 #[derive(clap::Args)]
@@ -29,11 +29,16 @@ pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
     if args.role { role(&workspace, &args.stacks).await } else { check(&workspace, &args.stacks).await }
 }
 
-/// The privileges of everything that the stacks can ask for: made from nothing, and destroyed.
+/// The privileges of everything that the stacks can ask for: made from nothing, brought from what the state knows to what the source says,
+/// and destroyed.
 async fn role(workspace: &Workspace<'_>, stacks: &[String]) -> CommandResult {
     // All stacks at once: where one of several privileges is enough, one that another stack needs anyway costs nothing.
     let sessions = workspace.open(stacks, Opening::LOOK).await?;
-    let operations: Vec<_> = sessions.iter().flat_map(StackSession::whole_life).collect();
+    let mut operations = Vec::new();
+    for session in &sessions {
+        let state = session.run.read_state(&session.view).await?;
+        operations.extend(session.whole_life(&state.document));
+    }
     let privileges = strata_proxmox::required_role(&operations);
     let names: Vec<String> = privileges.iter().map(|privilege| privilege.as_str().to_owned()).collect();
     let printer = workspace.context.printer;

@@ -44,6 +44,22 @@ fn the_computed_role_is_enough() {
     assert_eq!(world.export(), before);
 }
 
+/// What the state knows of a guest needs rights too: a pool that it leaves is in the source no more.
+#[test]
+fn the_computed_role_is_enough_for_what_leaves_or_changes_its_pool() {
+    let world = World::instant(STACK);
+    world.strata().run(&["apply", "--yes"]).ok();
+    world.repo.edit("stacks/web/stack.yaml", "    pool: production\n", "");
+    become_somebody_with(&world, &computed(&world));
+    world.strata().run(&["apply", "--yes"]).ok();
+    world.assert_settled();
+    world.repo.edit("stacks/web/stack.yaml", "    memory: 256\n", "    memory: 256\n    pool: production\n");
+    let privileges = computed(&world).join(",");
+    root(&world, "PUT", "/access/roles/Computed", &json!({"privs": privileges}));
+    world.strata().run(&["apply", "--yes"]).ok();
+    world.assert_settled();
+}
+
 #[test]
 fn each_missing_privilege_is_named_before_anything_is_done() {
     let world = World::instant(STACK);
