@@ -1,5 +1,6 @@
 //! Does what the plan says: write-ahead, in the order of the needs, as much at once as the limits allow.
 
+mod effect;
 mod step;
 
 use std::collections::BTreeSet;

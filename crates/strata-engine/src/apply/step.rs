@@ -6,16 +6,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use async_trait::async_trait;
 use sha2::{Digest, Sha256};
 use strata_resource::{Address, Spec, Value, stored_spec};
-use strata_state::{
-    Action, Effect, JournalRecord, LockedState, OpenEntry, StateDocument, StateResource, StoreError,
-};
+use strata_state::{Action, Effect, JournalRecord, LockedState, OpenEntry, StateDocument, StoreError};
 
-use super::{GivenUp, StepEffect};
+use super::{GivenUp, StepEffect, effect};
 use crate::events::Event;
 use crate::journal::{Batch, JournalWriter};
-use crate::plan::{Step, StepAction};
-use crate::planner::keep_sources;
-use crate::recovery::{begun_update, decide, removed, sight};
+use crate::plan::Step;
+use crate::recovery::{decide, sight};
 use crate::run::{EngineError, Run};
 use crate::{ErrorClass, Operation, OperationContext, Outcome, ProviderError, StopSignal};
 
@@ -85,7 +82,10 @@ impl Worker<'_> {
         let mut given_up = false;
         let (effect, error) = if action.is_remote() {
             match self.operate().await {
-                Ok(outcome) => (Some(self.success(outcome)), None),
+                Ok(outcome) => {
+                    let sent = &self.operation.spec;
+                    (Some(effect::done(self.step, &self.entry, sent, outcome, &self.document)), None)
+                }
                 Err(mut error) => {
                     // What failed speaks of its last call; calls before it may have written.
                     error.nothing_done &= !self.writes.any();
@@ -96,7 +96,7 @@ impl Worker<'_> {
                 }
             }
         } else {
-            (Some(self.recorded_only()), None)
+            (Some(effect::recorded(self.step, &self.entry, &self.document)), None)
         };
         if let Some(effect) = effect.clone() {
             self.journal.append(JournalRecord::End { id: self.entry.id, address, effect }).await?;
@@ -121,41 +121,10 @@ impl Worker<'_> {
         }
     }
 
-    fn success(&self, outcome: Outcome) -> Effect {
-        match self.step.action {
-            StepAction::Delete | StepAction::DeleteFormer => removed(&self.entry, &self.document),
-            _ => match &self.step.becomes {
-                Some(becomes) => {
-                    let mut spec = stored_spec(&self.operation.spec);
-                    if self.step.action != StepAction::Create {
-                        keep_sources(&self.step.address, &mut spec, Some(&becomes.spec));
-                    }
-                    Effect::Put(Box::new(StateResource { facts: outcome.facts, spec, ..becomes.clone() }))
-                }
-                None => Effect::Unchanged,
-            },
-        }
-    }
-
-    fn recorded_only(&self) -> Effect {
-        match (self.step.action, &self.step.becomes) {
-            (StepAction::Forget, _) => removed(&self.entry, &self.document),
-            (_, Some(becomes)) => Effect::Put(Box::new(becomes.clone())),
-            (_, None) => Effect::Unchanged,
-        }
-    }
-
     /// Looks at what a failed operation left, so that the state tells the truth. If that fails too the entry stays open.
     async fn after_failure(&self, error: &ProviderError) -> StepEffect {
         if self.entry.action == Action::Update {
-            let seen = self.step.observed.as_ref();
-            let table = self.entry.address.kind().table();
-            let first = seen.filter(|_| self.step.recorded.is_none() && table.is_proven_by_facts());
-            // What only its mark says is ours must not leave the source without anybody knowing of it.
-            if error.nothing_done && first.is_none() {
-                return Some(Effect::Unchanged);
-            }
-            return Some(begun_update(&self.entry, seen.map(|seen| &seen.facts), &self.document));
+            return Some(effect::failed_update(self.step, &self.entry, error.nothing_done, &self.document));
         }
         if error.nothing_done {
             return Some(Effect::Unchanged);
