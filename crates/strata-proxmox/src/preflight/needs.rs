@@ -106,7 +106,8 @@ impl Needs<'_> {
         self.networks(spec);
         self.mappings(spec);
         if let Some(pool) = spec.get("pool").and_then(Value::as_text) {
-            self.add(&["Pool.Audit", "Pool.Allocate"], vec![format!("/pool/{pool}")], "see the pool of");
+            // To make pools is not to see them.
+            self.add(&["Pool.Audit"], vec![format!("/pool/{pool}")], "see the pool of");
         }
         if spec.contains_key("firewall") {
             self.add(&["VM.Config.Network"], guest.clone(), "set the firewall of");
@@ -133,7 +134,9 @@ impl Needs<'_> {
                     for pool in
                         [&change.before, &change.after].into_iter().flatten().filter_map(Value::as_text)
                     {
-                        self.add(&["Pool.Allocate"], vec![format!("/pool/{pool}")], "change the pool of");
+                        let pool = vec![format!("/pool/{pool}")];
+                        self.add(&["Pool.Audit"], pool.clone(), "see the pool of");
+                        self.add(&["Pool.Allocate"], pool, "change the pool of");
                     }
                 }
                 ["disks" | "mounts", _, "size" | "storage"]
