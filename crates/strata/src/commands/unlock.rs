@@ -4,7 +4,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use strata_state::{Holder, Lease, LeaseTerms, LockOwner, Store, replay};
+use strata_state::{Holder, Lease, LeaseTerms, LockOwner, Store, StoreError, replay};
 
 use super::CommandResult;
 use crate::command_error::{CommandError, ErrorKind};
@@ -83,8 +83,8 @@ async fn wait_out(
 ) -> Result<(), CommandError> {
     // Not known by its process: its death must not free the lock at once.
     let owner = LockOwner { pid: 0, process: None, ..context.lock_owner("unlock") };
-    let lock = store.lock(key, owner).await?;
     let seconds = wait.as_secs().max(1);
+    let lock = store.lock(key, owner).await.map_err(|error| overtaken(error, former, seconds))?;
     context.printer.event(&json!({"event": "waiting-out", "key": key, "seconds": seconds}));
     context.printer.note(format!(
         "`{key}` was taken from {former}, which may live: a request of it may still arrive, so nobody gets the lock for {seconds} s"
@@ -95,6 +95,16 @@ async fn wait_out(
     }
     lock.release().await?;
     Ok(())
+}
+
+/// Somebody who waited for the lock was quicker, and does not know that it was taken away.
+fn overtaken(error: StoreError, former: &Holder, seconds: u64) -> CommandError {
+    let StoreError::Locked { key, holder } = &error else { return error.into() };
+    let message = format!(
+        "the lock of `{key}` was taken from {former}, and {holder} got it at once: a request of the former may still arrive for {seconds} s"
+    );
+    CommandError::new(ErrorKind::Locked, message)
+        .hint("stop that run with Ctrl-C; apply again after that time, and look at the plan")
 }
 
 /// Nothing says that the holder is gone.
