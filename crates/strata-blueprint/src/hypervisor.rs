@@ -88,6 +88,12 @@ impl Draft<'_> {
         address
     }
 
+    /// The resource of this file with an identity, if there is one.
+    fn known(&self, kind: Kind, name: Option<&str>) -> BTreeSet<Address> {
+        let address = name.map(|name| self.address(kind, &name.replace('/', "~")));
+        address.into_iter().filter(|address| self.blueprint.graph.get(address).is_some()).collect()
+    }
+
     /// What a person wrote, and the mark that says whose the object is. One line: the firewall keeps comments in lines.
     fn comment(&self, spec: &mut Spec, kind: Kind, name: &str, comment: Option<&String>) {
         let one_line = |text: &String| text.split_whitespace().collect::<Vec<_>>().join(" ");

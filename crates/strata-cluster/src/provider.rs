@@ -4,15 +4,14 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use strata_engine::{
-    ErrorClass, Finding, Operation, OperationContext, Outcome, Provider, ProviderError, Review, Sighting,
-    Wanted,
+    Finding, Operation, OperationContext, Outcome, Provider, ProviderError, Review, Sighting, Wanted,
 };
 use strata_state::OpenEntry;
 
 use crate::cluster::Cluster;
 use crate::evidence::PlannedStep;
 use crate::kinds;
-use crate::{bootstrap, flux, kubernetes, machine, observe, review, schematic, secret};
+use crate::{observe, review};
 
 pub struct ClusterProvider {
     cluster: Arc<Cluster>,
@@ -48,16 +47,9 @@ impl Provider for ClusterProvider {
         if PlannedStep::of(operation).is_some_and(|planned| planned.etcd_runs) {
             cluster.now_alive();
         }
-        match operation.address.kind() {
-            kinds::MACHINE => machine::execute(cluster, operation, context).await,
-            kinds::BOOTSTRAP => bootstrap::execute(cluster, operation, context).await,
-            kinds::KUBERNETES => kubernetes::execute(cluster, operation, context).await,
-            kinds::SECRET => secret::execute(cluster, operation, context).await,
-            kinds::FLUX => flux::controllers(cluster, operation, context).await,
-            kinds::SYNC => flux::sync(cluster, operation, context).await,
-            kinds::SCHEMATIC => schematic::execute(cluster, operation, context).await,
-            other => Err(ProviderError::new(ErrorClass::Internal, format!("a cluster has no {other}"))),
-        }
+        let kind = operation.address.kind();
+        let managed = kinds::of(kind).ok_or_else(|| kinds::unknown(kind))?;
+        managed.execute(cluster, operation, context).await
     }
 
     /// Nothing runs on after a call of ours has ended: what is live can be judged at once.

@@ -24,7 +24,7 @@ pub use self::error::{CallError, ConnectError};
 pub(crate) use self::task::TaskEnd;
 use crate::ProxmoxOptions;
 use crate::api::{ApiError, Envelope, Params, StagedEnvelope, Version};
-use crate::datacenter::TokenKeeper;
+use crate::kinds::TokenKeeper;
 
 const BASE: &str = "/api2/json";
 const FORM: &str = "application/x-www-form-urlencoded";

@@ -2,6 +2,23 @@
 //!
 //! One table for each kind of guest (`qemu`, `lxc`) serves both directions. An update edits the live text of a key: what the
 //! spec has no field for stays as it is.
+//!
+//! A row of a table says the key, where in the spec its value is, what the text is made of, and the privilege that a change needs:
+//!
+//! ```ignore
+//! KeyRule::new(Exact("cores"), &["cpu", "cores"], Value(Int), CPU),        // cores: 2
+//! KeyRule::new(Exact("cpu"), &["cpu"], Parts(&PROCESSOR), CPU),            // cpu: host,flags=+aes
+//! KeyRule::new(Slot("net"), &["networks"], QemuNet(&NET), NETWORK),        // net0: virtio=BC:24:…,bridge=vmbr0
+//! KeyRule::new(Slot("scsi"), &["disks"], Drive(&DISK_OPTIONS), DISK),      // scsi0: tank:vm-9100-disk-0,ssd=1
+//!
+//! static PROCESSOR: Property = Property {
+//!     default_key: "cputype",                                              // what stands first may go without its name
+//!     parts: &[Part::new("cputype", "type", Text), Part::new("flags", "flags", List(';'))],
+//! };
+//! ```
+//!
+//! `Form` says how one value is written (`Int`, `Bool`, `Tags`, …). The table of the kind (`kinds/vm.rs`) says the rest about a field: its
+//! type, what a change of it means, and the same key, which a test compares.
 
 mod decode;
 mod drive;

@@ -21,9 +21,10 @@ use strata_engine::{Operation, OperationContext, Outcome, ProviderError};
 use strata_state::Action;
 
 use crate::client::Client;
-use crate::datacenter;
 use crate::kinds;
 
+pub(crate) use self::cidata::create as cidata;
+pub(crate) use self::image::{create as image, delete as delete_volume};
 pub(crate) use self::patience::Patience;
 pub(crate) use self::work::{Call, StepError, Work, quiet};
 
@@ -33,13 +34,16 @@ pub(crate) async fn execute(
     context: &dyn OperationContext,
 ) -> Result<Outcome, ProviderError> {
     let work = Work { client, operation, context };
-    match (operation.address.kind(), operation.action) {
-        (kind, _) if kinds::is_datacenter(kind) => datacenter::execute(&work).await,
-        (kinds::IMAGE, Action::Create | Action::Update) => image::create(&work).await,
-        (kinds::CIDATA, Action::Create | Action::Update) => cidata::create(&work).await,
-        (kinds::IMAGE | kinds::CIDATA, Action::Delete) => image::delete(&work).await,
-        (_, Action::Create) => create::create(&work).await,
-        (_, Action::Update) => update::update(&work).await,
-        (_, Action::Delete) => delete::delete(&work).await,
+    match kinds::of(operation.address.kind()) {
+        Some(managed) => managed.execute(&work).await,
+        None => Err(work.internal("nothing is known about its kind")),
+    }
+}
+
+pub(crate) async fn guest(work: &Work<'_>) -> Result<Outcome, ProviderError> {
+    match work.operation.action {
+        Action::Create => create::create(work).await,
+        Action::Update => update::update(work).await,
+        Action::Delete => delete::delete(work).await,
     }
 }

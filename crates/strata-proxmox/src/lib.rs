@@ -49,7 +49,7 @@ mod storages;
 
 pub use api::{ApiError, ApiErrorKind, Upid, Version};
 pub use client::{CallError, Client, ConnectError};
-pub use datacenter::TokenKeeper;
+pub use kinds::TokenKeeper;
 pub use marked::{MarkedGuest, MarkedGuests};
 pub use options::{Login, ProxmoxOptions};
 pub use ownership::TAKEN_OVER;

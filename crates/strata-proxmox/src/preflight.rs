@@ -11,9 +11,13 @@ use std::fmt;
 use strata_engine::{ErrorClass, Operation, ProviderError};
 
 use self::needs::{Need, needs_of};
+pub(crate) use self::needs::{Needs, SEE_STORAGE, verb};
 pub(crate) use self::permissions::Permissions;
+pub(crate) use self::places::Places;
+pub(crate) use self::root::forbidden_keys;
 use crate::client::Client;
-use crate::datacenter::{self, PlannedPlaces};
+use crate::datacenter::PlannedPlaces;
+use crate::kinds;
 
 /// A privilege of Proxmox, such as `VM.Allocate`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -57,13 +61,18 @@ pub(crate) async fn preflight(
         return Ok(Vec::new());
     }
     let permissions = Permissions::read(client).await?;
-    let granting = datacenter::with_granted(client, operations).await?;
-    let needs: Vec<Need> = granting.iter().flat_map(needs_of).collect();
+    let mut complete = operations.to_vec();
+    for managed in kinds::all() {
+        if operations.iter().any(|operation| operation.address.kind() == managed.table().kind()) {
+            managed.complete_needs(client, &mut complete).await?;
+        }
+    }
+    let needs: Vec<Need> = complete.iter().flat_map(needs_of).collect();
     let mut wrong = missing_privileges(&needs, &permissions);
-    wrong.extend(root::forbidden_keys(client, operations));
-    wrong.extend(datacenter::forbidden_passwords(client, operations));
-    wrong.extend(datacenter::unready_keepers(client, operations));
-    wrong.extend(crate::snippets::left_behind(operations));
+    for operation in operations {
+        let managed = kinds::of(operation.address.kind());
+        wrong.extend(managed.into_iter().flat_map(|managed| managed.refusals(client, operation, operations)));
+    }
     // Where a privilege is missing, what the server shows is not all there is.
     let blind = |path: &str| {
         needs.iter().any(|need| need.paths.iter().any(|own| own == path) && !permissions.meet(need))

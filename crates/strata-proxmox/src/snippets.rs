@@ -79,26 +79,20 @@ fn in_place(asked: &Wanted<'_>, volume: &str) -> Observed {
 }
 
 /// A guest cannot be made anew from snippets that stand for an ISO which nobody brings.
-pub(crate) fn left_behind(operations: &[Operation]) -> Vec<ProviderError> {
-    let brought = |volume: &str| {
-        let mut isos = operations.iter().filter(|operation| operation.address.kind() == kinds::CIDATA);
-        isos.any(|operation| text(&operation.spec, "volume") == Some(volume))
-    };
-    let of = |operation: &Operation| {
-        let volume = text(&operation.recorded.as_ref()?.facts, SNIPPETS)?;
-        let is_needed = operation.action == Action::Create && drive(&operation.spec, volume).is_some();
-        if !is_needed || brought(volume) {
-            return None;
-        }
-        let address = &operation.address;
-        let iso = Address::new(address.environment(), address.stack(), kinds::CIDATA, address.name());
-        let message = format!("`{address}` would be made anew, and its documents of cloud-init are snippets");
-        let mut error = ProviderError::new(ErrorClass::Refused, message)
-            .hint(format!("`strata state rm {iso}` lets Strata bring them as an ISO; then plan again"));
-        error.nothing_done = true;
-        Some(error)
-    };
-    operations.iter().filter_map(of).collect()
+pub(crate) fn left_behind(operation: &Operation, all: &[Operation]) -> Option<ProviderError> {
+    let volume = text(&operation.recorded.as_ref()?.facts, SNIPPETS)?;
+    let is_needed = operation.action == Action::Create && drive(&operation.spec, volume).is_some();
+    let mut isos = all.iter().filter(|operation| operation.address.kind() == kinds::CIDATA);
+    if !is_needed || isos.any(|iso| text(&iso.spec, "volume") == Some(volume)) {
+        return None;
+    }
+    let address = &operation.address;
+    let iso = Address::new(address.environment(), address.stack(), kinds::CIDATA, address.name());
+    let message = format!("`{address}` would be made anew, and its documents of cloud-init are snippets");
+    let mut error = ProviderError::new(ErrorClass::Refused, message)
+        .hint(format!("`strata state rm {iso}` lets Strata bring them as an ISO; then plan again"));
+    error.nothing_done = true;
+    Some(error)
 }
 
 #[cfg(test)]

@@ -95,6 +95,8 @@ pub enum Purpose {
     Power,
     /// The remote's own flag against removal.
     Protection,
+    /// What people call it: not worth a word where the address says the same.
+    Name,
 }
 
 /// The rule for the fields that match `path`, whose keys may be `*`.
@@ -123,6 +125,14 @@ pub struct FieldRule {
     pub set: bool,
     /// Why a change means replacement, for people.
     pub reason: &'static str,
+    /// What the remote calls it, where it is one key there; otherwise empty.
+    pub remote: &'static str,
+    /// The remote's word is the opposite: `disable` for `enabled`.
+    pub inverted: bool,
+    /// Every change of the object must bring it along.
+    pub always_sent: bool,
+    /// Why OpenTofu's provider cannot say it; empty where `strata sync` renders it.
+    pub no_tofu: &'static str,
 }
 
 /// A default value that can stand in a table.
@@ -161,7 +171,40 @@ impl FieldRule {
             slot: false,
             set: false,
             reason: "",
+            remote: "",
+            inverted: false,
+            always_sent: false,
+            no_tofu: "",
         }
+    }
+
+    #[must_use]
+    pub const fn remote(mut self, key: &'static str) -> Self {
+        self.remote = key;
+        self
+    }
+
+    #[must_use]
+    pub const fn inverted(mut self, key: &'static str) -> Self {
+        self.inverted = true;
+        self.remote(key)
+    }
+
+    #[must_use]
+    pub const fn always_sent(mut self) -> Self {
+        self.always_sent = true;
+        self
+    }
+
+    #[must_use]
+    pub const fn no_tofu(mut self, reason: &'static str) -> Self {
+        self.no_tofu = reason;
+        self
+    }
+
+    /// Only the request that makes the object takes it.
+    pub const fn is_fixed(&self) -> bool {
+        matches!(self.effect, ChangeEffect::Replace | ChangeEffect::CreateOnly)
     }
 
     #[must_use]

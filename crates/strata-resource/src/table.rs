@@ -22,6 +22,10 @@ pub struct KindTable {
     pub namespace: &'static str,
     /// What proves that a live object is ours, for docs/ownership.md.
     pub proof: &'static str,
+    /// The requests that take the digest of what was seen, so that the server refuses them if somebody else was there first.
+    pub digest_on: &'static str,
+    /// What becomes of an entry of the journal that a dead run left open.
+    pub recovery: &'static str,
     /// What to show of it in plans.
     pub shown: Shown,
     /// One request makes it complete: if it is there after an interrupted run, nothing of it is missing.
@@ -56,6 +60,8 @@ pub struct KindTable {
     pub wiped_fact: Option<&'static str>,
     /// Objects that can be made only once: what to say where it is unreachable and what it ran on is recreated. `{what}`, `{stack}`.
     pub lost: Option<(&'static str, &'static str)>,
+    /// Why `strata sync` renders no object of the kind for OpenTofu.
+    pub no_tofu: Option<&'static str>,
 }
 
 /// What plans, graphs and reports show.
@@ -72,6 +78,25 @@ pub struct Shown {
     /// While that happens and when it is done.
     pub removing: (&'static str, &'static str),
     pub shape: Shape,
+    /// What a reader looks for first; the other fields follow by name.
+    pub first: &'static [&'static str],
+    /// The same within a group of fields, and how each is said there.
+    pub parts: &'static [(&'static str, Said)],
+    /// Fields that events for programs carry with every step: where the object is.
+    pub reported: &'static [&'static str],
+}
+
+/// How a field is said among others of its group.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Said {
+    /// `vlan 30`
+    Named,
+    /// `64 GiB`
+    Bare,
+    /// `on tank`, without a comma before it.
+    On,
+    /// As `Named`, and as `Bare` in a list of whole objects, such as rules.
+    BareInLists,
 }
 
 /// How a graph draws it.
@@ -136,6 +161,8 @@ impl KindTable {
             identity_if: None,
             namespace: "",
             proof: "",
+            digest_on: "",
+            recovery: "looked at again, and brought to its spec",
             shown: Shown::USUAL,
             at_once: false,
             staged: false,
@@ -153,6 +180,7 @@ impl KindTable {
             runs_others: false,
             wiped_fact: None,
             lost: None,
+            no_tofu: None,
         }
     }
 
@@ -201,7 +229,7 @@ impl KindTable {
     }
 
     /// The field that serves a purpose, at the top of the spec.
-    pub(crate) fn field_for(&self, purpose: Purpose) -> Option<&'static str> {
+    pub fn field_for(&self, purpose: Purpose) -> Option<&'static str> {
         self.all_fields().find(|field| field.purpose == Some(purpose)).map(|field| field.path)
     }
 
@@ -233,7 +261,24 @@ impl Shown {
         removal: deleted,
         removing: ("destroying", "destroyed"),
         shape: Shape::Plain,
+        first: &[],
+        parts: &[],
+        reported: &[],
     };
+
+    /// Where a field comes among others: those that are named, then the rest.
+    pub fn place(&self, field: &str) -> usize {
+        self.first.iter().position(|known| *known == field).unwrap_or(self.first.len())
+    }
+
+    /// The same within a group.
+    pub fn part_place(&self, field: &str) -> usize {
+        self.parts.iter().position(|(known, _)| *known == field).unwrap_or(self.parts.len())
+    }
+
+    pub fn said(&self, field: &str) -> Said {
+        self.parts.iter().find(|(known, _)| *known == field).map_or(Said::Named, |(_, said)| *said)
+    }
 }
 
 /// Puts values where a text has `{…}`.
@@ -261,6 +306,13 @@ pub fn fill(template: &str, value: &dyn Fn(&str) -> String) -> String {
 /// module of the kind this makes `KIND`, its name for comparisons, and `TABLE`, which its provider registers. What kinds have in common
 /// stands behind `..`, as in any struct.
 ///
+/// A field is `"path": Type => Effect [options];` with its help above. The path may have `*` for any name. The types are those of
+/// [`crate::FieldType`], the effects of a change those of [`crate::ChangeEffect`]; a field without an effect does not compile. The options are
+/// the methods of [`crate::FieldRule`]: `remote("key")` (what the remote calls it), a default (`off_by_default`, `default_int(512)`, …), a unit
+/// (`bytes`, `mebibytes`), `write_only` (a secret, or what cannot be read back), `set` (order means nothing), `slot` (comes and goes as a whole),
+/// `because("…")` (why a change replaces the object), `no_tofu("…")` (why OpenTofu cannot say it), and what the engine has to know of it
+/// (`unfelt`, `read_at_boot`, `volume`, `purpose(…)`).
+///
 /// ```
 /// use strata_resource::kind;
 ///
@@ -272,15 +324,28 @@ pub fn fill(template: &str, value: &dyn Fn(&str) -> String) -> String {
 ///         at_once: true,
 ///     }
 ///     /// its name
-///     "shelf": Text => InPlace;
+///     "shelf": Text => InPlace [remote("shelfid")];
 ///     /// how many books fit
-///     "width": Int => Replace [because("a shelf cannot be widened")];
+///     "width": Int => Replace [remote("width"), because("a shelf cannot be widened")];
 ///     /// who may take books
-///     "readers": List => InPlace [set];
+///     "readers": List => InPlace [remote("groups"), set];
+///     /// a light, by its slot
+///     "lights.*": Map => InPlace [slot];
+///     /// how bright it is
+///     "lights.*.lumen": Int => InPlace [default_int(400)];
 /// }
 ///
-/// assert_eq!(KIND.as_str(), "shelf");
-/// assert_eq!(TABLE.fields.len(), 3);
+/// use strata_resource::{ChangeEffect, FieldPath, Spec, diff_specs, register_kinds};
+///
+/// // Its provider makes it known; diff, plans and views go by the table.
+/// register_kinds(&[&TABLE]);
+/// let spec = |json: &str| -> Spec { serde_json::from_str(json).unwrap() };
+/// let (wanted, live) = (spec(r#"{"shelf": "a", "width": 90}"#), spec(r#"{"shelf": "a", "width": 60}"#));
+/// let changes = diff_specs(KIND.rules(), &wanted, None, &live).changes;
+/// assert_eq!(changes[0].path.to_string(), "width");
+/// assert_eq!(KIND.rules().rule(&changes[0].path).effect, ChangeEffect::Replace);
+/// assert_eq!(TABLE.call(&wanted), "shelf a");
+/// assert!(KIND.rules().knows(&FieldPath::dotted("lights.left.lumen")));
 /// ```
 #[macro_export]
 macro_rules! kind {

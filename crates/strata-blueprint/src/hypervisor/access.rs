@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use strata_resource::{Address, Kind};
 use strata_source::hypervisor::Hypervisor;
 use strata_source::hypervisor::access::AclEntry;
 use strata_yaml::Spanned;
@@ -111,12 +110,6 @@ impl Draft<'_> {
         part.needs.extend(self.known(kinds::POOL, entry.path.strip_prefix("/pool/")));
         part.needs.extend(self.known(kinds::STORAGE, entry.path.strip_prefix("/storage/")));
         self.part(part);
-    }
-
-    /// The resource of this file with an identity, if there is one.
-    fn known(&self, kind: Kind, name: Option<&str>) -> BTreeSet<Address> {
-        let address = name.map(|name| self.address(kind, &name.replace('/', "~")));
-        address.into_iter().filter(|address| self.blueprint.graph.get(address).is_some()).collect()
     }
 }
 

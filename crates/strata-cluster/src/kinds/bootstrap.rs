@@ -1,15 +1,23 @@
 //! The etcd of a cluster, bootstrapped once.
 
-use strata_resource::{Rollout, Shown, kind};
+use async_trait::async_trait;
+use strata_engine::{Operation, OperationContext, Outcome, ProviderError, Sighting, Wanted};
+use strata_resource::{KindTable, Rollout, Shown, kind};
 
-use super::{LETTING_GO, goes_with_its_machines};
+use super::managed::{Asks, ManagedKind};
+use super::{BY_TALOS, LETTING_GO, goes_with_its_machines};
+use crate::bootstrap as steps;
+use crate::cluster::Cluster;
+use crate::observe::{Look, ours};
 
 kind! {
     /// The etcd of a cluster, bootstrapped once.
     "bootstrap" {
         called: "etcd, begun once",
         identity: &["etcd"],
+        no_tofu: BY_TALOS,
         proof: "its members answer to the certificate authority of the cluster",
+        recovery: "every control plane must say that it holds no data of etcd; docs/clusters.md",
         shown: Shown { removal: goes_with_its_machines, removing: LETTING_GO, ..Shown::USUAL },
         gone: "etcd was bootstrapped once, and is lost",
         rollout: Rollout::Gate,
@@ -22,4 +30,52 @@ kind! {
     "etcd": Text => InPlace;
     /// the cluster's id
     "id": Text => Replace [because("other secrets are another cluster")];
+}
+
+pub(crate) struct Bootstrap;
+
+#[async_trait]
+impl ManagedKind for Bootstrap {
+    fn table(&self) -> &'static KindTable {
+        &TABLE
+    }
+
+    fn asks(&self) -> Asks {
+        Asks { nodes: true, etcd: true, ..Asks::default() }
+    }
+
+    async fn observe(&self, look: &Look<'_>, wanted: &Wanted<'_>) -> Result<Sighting, ProviderError> {
+        if look.etcd.is_some() {
+            return Ok(ours(wanted.spec.clone()));
+        }
+        if wanted.recorded.is_some() && !look.cluster.may_begin_again() {
+            return lost_or_silent(look.cluster).await;
+        }
+        Ok(Sighting::Absent)
+    }
+
+    async fn execute(
+        &self,
+        cluster: &Cluster,
+        operation: &Operation,
+        context: &dyn OperationContext,
+    ) -> Result<Outcome, ProviderError> {
+        steps::execute(cluster, operation, context).await
+    }
+}
+
+/// Etcd was bootstrapped, and nobody answers for it: is it gone, without a majority, or only out of sight?
+async fn lost_or_silent(cluster: &Cluster) -> Result<Sighting, ProviderError> {
+    let survey = cluster.survey().await?;
+    let name = cluster.name();
+    if !survey.survivors.is_empty() {
+        let verb = if survey.survivors.len() == 1 { "holds" } else { "hold" };
+        let what = format!("the etcd of `{name}` has no majority: {} still {verb} its data", survey.names());
+        return Ok(Sighting::Silent(what));
+    }
+    match survey.unknown.first() {
+        // Perhaps only the network is away.
+        Some((_, why)) => Ok(Sighting::Silent(format!("the etcd of `{name}` does not answer: {why}"))),
+        None => Err(steps::lost(cluster)),
+    }
 }

@@ -1,15 +1,24 @@
 //! The controllers of Flux.
 
-use strata_resource::{Shown, kind};
+use async_trait::async_trait;
+use strata_engine::{Operation, OperationContext, Outcome, ProviderError, Sighting, Wanted};
+use strata_resource::{KindTable, Shown, kind};
 
-use super::{LETTING_GO, with_the_cluster};
+use super::managed::{Asks, ManagedKind};
+use super::{BY_FLUX, LETTING_GO, with_the_cluster};
+use crate::cluster::Cluster;
+use crate::flux as steps;
+use crate::observe::{Look, with_facts};
 
 kind! {
     /// The controllers of Flux.
     "flux" {
         called: "Flux {version}",
         identity: &["flux"],
-        proof: "the state, and the labels that Flux' own manifests carry",
+        no_tofu: BY_FLUX,
+        proof: "the API server is the cluster's, and server-side apply books our fields",
+        digest_on: "resourceVersion, by the server",
+        recovery: "applied again, which changes nothing",
         shown: Shown {
             // Nothing is missing of what is made.
             told: &["missing"],
@@ -30,4 +39,38 @@ kind! {
     "manifests": Text => InPlace [write_only];
     /// controllers that were installed, and are gone
     "missing": List => InPlace [set];
+}
+
+pub(crate) struct Flux;
+
+#[async_trait]
+impl ManagedKind for Flux {
+    fn table(&self) -> &'static KindTable {
+        &TABLE
+    }
+
+    fn asks(&self) -> Asks {
+        Asks { flux: true, ..Asks::default() }
+    }
+
+    async fn observe(&self, look: &Look<'_>, wanted: &Wanted<'_>) -> Result<Sighting, ProviderError> {
+        if let Some(sighting) = look.without_kubernetes() {
+            return Ok(sighting);
+        }
+        // Some controllers may be there without the others: what was begun and not ended is done again from its start.
+        if wanted.recorded.is_none_or(|recorded| recorded.partial) {
+            return Ok(Sighting::Absent);
+        }
+        let live = steps::observed_controllers(&look.flux, wanted.recorded);
+        Ok(live.map_or(Sighting::Absent, |(spec, facts)| with_facts(spec, facts)))
+    }
+
+    async fn execute(
+        &self,
+        cluster: &Cluster,
+        operation: &Operation,
+        context: &dyn OperationContext,
+    ) -> Result<Outcome, ProviderError> {
+        steps::controllers(cluster, operation, context).await
+    }
 }

@@ -1,15 +1,24 @@
 //! The Kubernetes of a cluster.
 
-use strata_resource::{Shown, kind};
+use async_trait::async_trait;
+use strata_engine::{Operation, OperationContext, Outcome, ProviderError, Sighting, Wanted};
+use strata_resource::{KindTable, Shown, Value, kind};
 
-use super::{LETTING_GO, goes_with_its_machines};
+use super::managed::{Asks, ManagedKind};
+use super::{BY_TALOS, LETTING_GO, goes_with_its_machines};
+use crate::cluster::Cluster;
+use crate::kubernetes as steps;
+use crate::node::Contact;
+use crate::observe::{Api, Look, ours};
 
 kind! {
     /// The Kubernetes of a cluster: the version of its components.
     "kubernetes" {
         called: "Kubernetes {version}",
         identity: &["kubernetes"],
+        no_tofu: BY_TALOS,
         proof: "it answers to the certificate authority of the cluster",
+        recovery: "the oldest component of all nodes is what there is; the rollout begins there again",
         shown: Shown { removal: goes_with_its_machines, removing: LETTING_GO, ..Shown::USUAL },
         gone: "it went with its etcd",
     }
@@ -17,4 +26,42 @@ kind! {
     "kubernetes": Text => InPlace;
     /// the version of its components: `v1.36.3`
     "version": Text => InPlace;
+}
+
+pub(crate) struct Kubernetes;
+
+#[async_trait]
+impl ManagedKind for Kubernetes {
+    fn table(&self) -> &'static KindTable {
+        &TABLE
+    }
+
+    fn asks(&self) -> Asks {
+        Asks { nodes: true, ..Asks::default() }
+    }
+
+    async fn observe(&self, look: &Look<'_>, wanted: &Wanted<'_>) -> Result<Sighting, ProviderError> {
+        if let Api::Silent(why) = &look.api {
+            return Ok(Sighting::Silent(why.clone()));
+        }
+        let configs = look.contacts.values().filter_map(|contact| match contact {
+            Contact::Running(running) => Some(&running.config),
+            _ => None,
+        });
+        let Some(version) = steps::version_of(configs).filter(|_| wanted.recorded.is_some()) else {
+            return Ok(Sighting::Absent);
+        };
+        let mut spec = wanted.spec.clone();
+        spec.insert("version".to_owned(), Value::Text(version));
+        Ok(ours(spec))
+    }
+
+    async fn execute(
+        &self,
+        cluster: &Cluster,
+        operation: &Operation,
+        context: &dyn OperationContext,
+    ) -> Result<Outcome, ProviderError> {
+        steps::execute(cluster, operation, context).await
+    }
 }

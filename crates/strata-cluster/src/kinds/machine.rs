@@ -1,7 +1,17 @@
 //! The Talos of one node. Whether a change of its configuration reboots it depends on the path and on the version of Talos: the provider
 //! forecasts it. What other resources own is not in its configuration: the versions of Kubernetes' components, the installer.
 
-use strata_resource::{Rollout, Shown, Spec, Value, kind};
+mod observed;
+
+use async_trait::async_trait;
+use strata_engine::{Operation, OperationContext, Outcome, ProviderError, Sighting, Wanted};
+use strata_resource::{KindTable, Rollout, Shown, Spec, Value, kind};
+
+use super::BY_TALOS;
+use super::managed::ManagedKind;
+use crate::cluster::Cluster;
+use crate::machine as steps;
+use crate::observe::Look;
 
 /// The fact that says that the whole disk was wiped by somebody who said so.
 pub const WIPED: &str = "wiped";
@@ -24,7 +34,9 @@ kind! {
     "machine" {
         called: "Talos {version} on {address}",
         identity: &["machine"],
+        no_tofu: BY_TALOS,
         proof: "it answers to the certificate authority of the cluster",
+        recovery: "a machine in maintenance mode is configured again; one that runs with our keys is compared; one that is unreachable is waited for",
         shown: Shown {
             told: &["machine", "vm", "foreign", "media", "cordoned", "left_etcd", "unregistered", "address", "version"],
             summarised: Some("config"),
@@ -62,4 +74,26 @@ kind! {
     "foreign": List => InPlace [set];
     /// the machine configuration as a tree, by document; secrets in it are secrets here
     "config.*": Any => InPlace [slot];
+}
+
+pub(crate) struct Machine;
+
+#[async_trait]
+impl ManagedKind for Machine {
+    fn table(&self) -> &'static KindTable {
+        &TABLE
+    }
+
+    async fn observe(&self, look: &Look<'_>, wanted: &Wanted<'_>) -> Result<Sighting, ProviderError> {
+        observed::observe(look, wanted).await
+    }
+
+    async fn execute(
+        &self,
+        cluster: &Cluster,
+        operation: &Operation,
+        context: &dyn OperationContext,
+    ) -> Result<Outcome, ProviderError> {
+        steps::execute(cluster, operation, context).await
+    }
 }

@@ -1,15 +1,24 @@
 //! What Flux follows.
 
-use strata_resource::{Shown, kind};
+use async_trait::async_trait;
+use strata_engine::{Operation, OperationContext, Outcome, ProviderError, Sighting, Wanted};
+use strata_resource::{KindTable, Shown, kind};
 
-use super::{LETTING_GO, with_the_cluster};
+use super::managed::{Asks, ManagedKind};
+use super::{BY_FLUX, LETTING_GO, with_the_cluster};
+use crate::cluster::Cluster;
+use crate::flux as steps;
+use crate::observe::{Look, ours};
 
 kind! {
     /// What Flux follows: a git repository and a folder in it.
     "sync" {
         called: "{path} of {repository}",
         identity: &["namespace", "sync"],
-        proof: "the state, and its name in Flux' namespace",
+        no_tofu: BY_FLUX,
+        proof: "the API server is the cluster's, and server-side apply books our fields",
+        digest_on: "resourceVersion, by the server",
+        recovery: "applied again, which changes nothing",
         shown: Shown {
             removal: |_, ends| with_the_cluster(ends, "let go: what it applied stays"),
             removing: LETTING_GO,
@@ -32,4 +41,33 @@ kind! {
     "decryption": Text => InPlace;
     /// the secret with what the repository asks for
     "auth": Text => InPlace;
+}
+
+pub(crate) struct Sync;
+
+#[async_trait]
+impl ManagedKind for Sync {
+    fn table(&self) -> &'static KindTable {
+        &TABLE
+    }
+
+    fn asks(&self) -> Asks {
+        Asks { flux: true, ..Asks::default() }
+    }
+
+    async fn observe(&self, look: &Look<'_>, _: &Wanted<'_>) -> Result<Sighting, ProviderError> {
+        if let Some(sighting) = look.without_kubernetes() {
+            return Ok(sighting);
+        }
+        Ok(steps::observed_sync(&look.flux).map_or(Sighting::Absent, ours))
+    }
+
+    async fn execute(
+        &self,
+        cluster: &Cluster,
+        operation: &Operation,
+        context: &dyn OperationContext,
+    ) -> Result<Outcome, ProviderError> {
+        steps::sync(cluster, operation, context).await
+    }
 }

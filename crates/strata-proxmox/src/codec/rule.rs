@@ -15,11 +15,7 @@ pub(crate) enum GuestKind {
 
 impl GuestKind {
     pub(crate) fn of(kind: Kind) -> Option<Self> {
-        match kind {
-            kinds::VM | kinds::TEMPLATE => Some(Self::Qemu),
-            kinds::CONTAINER => Some(Self::Lxc),
-            _ => None,
-        }
+        kinds::of(kind)?.guest()
     }
 
     /// As in paths and listings.
@@ -254,6 +250,46 @@ mod tests {
             }
         }
         assert!(missing.is_empty(), "{missing:#?}");
+    }
+
+    /// A field's table and the codec name the same key.
+    #[test]
+    fn the_tables_of_guests_name_the_keys_of_the_codec() {
+        let mut wrong = Vec::new();
+        for kind in [GuestKind::Qemu, GuestKind::Lxc] {
+            let managed = crate::kinds::all().find(|managed| managed.table().kind() == kind.resource_kind());
+            let fields: Vec<_> = managed.unwrap().table().all_fields().collect();
+            let mut check = |path: String, key: String| {
+                let declared = fields.iter().find(|field| field.path == path);
+                wrong.extend(
+                    declared
+                        .filter(|field| field.remote != key)
+                        .map(|field| format!("{path}: `{}`, not `{key}`", field.remote)),
+                );
+            };
+            for rule in table(kind) {
+                let (key, path) = match rule.key {
+                    Key::Exact(key) => (key.to_owned(), rule.path.join(".")),
+                    Key::Slot(prefix) => (format!("{prefix}N"), format!("{}.*", rule.path.join("."))),
+                };
+                match rule.content {
+                    Content::Value(_) | Content::ReadOnly(_) => check(path, key),
+                    Content::Description => {}
+                    // One of several keys: a part is named without it.
+                    Content::Drive(property) => {
+                        for part in property.parts {
+                            check(format!("{path}.{}", part.field), part.key.to_owned());
+                        }
+                    }
+                    Content::Property(property) | Content::QemuNet(property) | Content::Volume(property) => {
+                        for part in property.parts {
+                            check(format!("{path}.{}", part.field), format!("{key}.{}", part.key));
+                        }
+                    }
+                }
+            }
+        }
+        assert!(wrong.is_empty(), "{wrong:#?}");
     }
 
     #[test]

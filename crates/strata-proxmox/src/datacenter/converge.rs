@@ -15,7 +15,7 @@ use crate::api::ApiErrorKind;
 use crate::execute::{StepError, Work};
 use crate::firewall::{KnownRules, canonical_rules};
 
-pub(super) async fn converge(work: &Work<'_>, family: &dyn Family) -> Result<Outcome, ProviderError> {
+pub(crate) async fn converge(work: &Work<'_>, family: &dyn Family) -> Result<Outcome, ProviderError> {
     let mut live = read(work, family).await?;
     check_first(work, family, live.as_ref())?;
     let known = KnownItems::new(&work.operation.spec, live.as_ref());
@@ -25,8 +25,7 @@ pub(super) async fn converge(work: &Work<'_>, family: &dyn Family) -> Result<Out
         let outstanding = outstanding(work, live.as_ref(), &sent);
         let Some(NextCall { call, sends }) = family.next(&Job { work, outstanding }, live.as_ref())? else {
             if live.is_none() && work.operation.action == Action::Delete {
-                let operation = work.operation;
-                visible::prove_gone(work.client, family, operation.address.kind(), &operation.spec).await?;
+                visible::prove_gone(work, family).await?;
             }
             return Ok(Outcome::default());
         };
@@ -106,11 +105,11 @@ fn is_gone(work: &Work<'_>, error: &StepError) -> bool {
     work.operation.action == Action::Delete && error.kind() == Some(&ApiErrorKind::Missing)
 }
 
-pub(super) fn named(work: &Work<'_>, family: &dyn Family) -> String {
+pub(crate) fn named(work: &Work<'_>, family: &dyn Family) -> String {
     format!("{} `{}`", family.word(), family.key(&work.operation.spec).unwrap_or_default())
 }
 
-pub(super) async fn read(work: &Work<'_>, family: &dyn Family) -> Result<Option<LiveObject>, ProviderError> {
+pub(crate) async fn read(work: &Work<'_>, family: &dyn Family) -> Result<Option<LiveObject>, ProviderError> {
     let spec = &work.operation.spec;
     let key = family.key(spec).ok_or_else(|| work.internal("its spec has no identity"))?;
     let listed = family.list(work.client, &[spec]).await;
@@ -119,7 +118,7 @@ pub(super) async fn read(work: &Work<'_>, family: &dyn Family) -> Result<Option<
 }
 
 /// Before anything is written: the object must be the one that the plan saw.
-pub(super) fn check_first(
+pub(crate) fn check_first(
     work: &Work<'_>,
     family: &dyn Family,
     live: Option<&LiveObject>,

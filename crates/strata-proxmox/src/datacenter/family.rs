@@ -11,29 +11,29 @@ use crate::client::{CallError, Client};
 use crate::execute::{Call, Work};
 
 /// A row of an answer.
-pub(super) type Row = serde_json::Map<String, serde_json::Value>;
+pub(crate) type Row = serde_json::Map<String, serde_json::Value>;
 
 /// An object as the server has it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct LiveObject {
     /// In canonical form; its mark is a field of it, as in a spec.
-    pub(super) spec: Spec,
-    pub(super) mark: Option<CommentMark>,
+    pub(crate) spec: Spec,
+    pub(crate) mark: Option<CommentMark>,
     /// Changes with anything about the object.
-    pub(super) digest: String,
+    pub(crate) digest: String,
     /// The server's own digest, of the whole file that the object is in.
-    pub(super) file_digest: Option<String>,
+    pub(crate) file_digest: Option<String>,
     /// The interfaces of a host, as they stand in its file.
-    pub(super) order: Vec<String>,
+    pub(crate) order: Vec<String>,
     /// The changes that wait for a reload, as a difference of two files.
-    pub(super) staged: Option<String>,
+    pub(crate) staged: Option<String>,
     /// Why it is never ours, whatever else is so.
-    pub(super) reserved: Option<&'static str>,
+    pub(crate) reserved: Option<&'static str>,
 }
 
 impl LiveObject {
     /// Puts a comment into the fields that it is made of.
-    pub(super) fn set_comment(&mut self, comment: &str) {
+    pub(crate) fn set_comment(&mut self, comment: &str) {
         let (mark, comment) = CommentMark::split_from_comment(comment);
         if !comment.is_empty() {
             self.spec.insert("comment".to_owned(), Value::Text(comment));
@@ -46,9 +46,9 @@ impl LiveObject {
 }
 
 /// One call, and the fields it sends that cannot be read back.
-pub(super) struct NextCall {
-    pub(super) call: Call,
-    pub(super) sends: Vec<&'static str>,
+pub(crate) struct NextCall {
+    pub(crate) call: Call,
+    pub(crate) sends: Vec<&'static str>,
 }
 
 impl From<Call> for NextCall {
@@ -58,25 +58,25 @@ impl From<Call> for NextCall {
 }
 
 /// One operation on its way.
-pub(super) struct Job<'a> {
-    pub(super) work: &'a Work<'a>,
+pub(crate) struct Job<'a> {
+    pub(crate) work: &'a Work<'a>,
     /// What still differs, of what the operation changes.
-    pub(super) outstanding: Vec<FieldChange>,
+    pub(crate) outstanding: Vec<FieldChange>,
 }
 
 impl Job<'_> {
-    pub(super) fn spec(&self) -> &Spec {
+    pub(crate) fn spec(&self) -> &Spec {
         &self.work.operation.spec
     }
 
     /// Whether a field still differs, or something in it.
-    pub(super) fn lacks(&self, field: &str) -> bool {
+    pub(crate) fn lacks(&self, field: &str) -> bool {
         self.outstanding.iter().any(|change| change.path.first() == Some(field))
     }
 }
 
 #[async_trait]
-pub(super) trait Family: Sync {
+pub(crate) trait Family: Sync {
     /// What one is called, for people.
     fn word(&self) -> &'static str;
 
@@ -92,7 +92,7 @@ pub(super) trait Family: Sync {
 }
 
 /// A value of an answer as the text that would have been sent.
-pub(super) fn text_of(value: &serde_json::Value) -> Option<String> {
+pub(crate) fn text_of(value: &serde_json::Value) -> Option<String> {
     match value {
         serde_json::Value::String(text) => Some(text.clone()),
         serde_json::Value::Number(number) => Some(number.to_string()),
@@ -101,15 +101,15 @@ pub(super) fn text_of(value: &serde_json::Value) -> Option<String> {
     }
 }
 
-pub(super) fn row_text(row: &Row, key: &str) -> Option<String> {
+pub(crate) fn row_text(row: &Row, key: &str) -> Option<String> {
     row.get(key).and_then(text_of)
 }
 
-pub(super) fn spec_text<'s>(spec: &'s Spec, field: &str) -> &'s str {
+pub(crate) fn spec_text<'s>(spec: &'s Spec, field: &str) -> &'s str {
     spec.get(field).and_then(Value::as_text).unwrap_or_default()
 }
 
 /// Over the canonical form: what is left out of it is nobody's concern.
-pub(super) fn digest_of(spec: &Spec) -> String {
+pub(crate) fn digest_of(spec: &Spec) -> String {
     hex::encode(Sha256::digest(serde_json::to_vec(spec).unwrap_or_default()))
 }

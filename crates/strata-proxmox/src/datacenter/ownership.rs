@@ -7,11 +7,9 @@ use strata_engine::{Observed, Sighting, Wanted};
 use strata_resource::{CommentMark, Kind, Spec, Value, diff_specs};
 
 use super::family::{Family, LiveObject};
-use super::rules::respell_macros;
-use crate::firewall::switched_off;
 use crate::kinds;
 
-pub(super) fn judge(family: &dyn Family, wanted: &Wanted<'_>, live: Option<&LiveObject>) -> Sighting {
+pub(crate) fn judge(family: &dyn Family, wanted: &Wanted<'_>, live: Option<&LiveObject>) -> Sighting {
     let Some(live) = live else { return Sighting::Absent };
     if let Some(why) = dispute(wanted, live) {
         let key = family.key(wanted.spec).unwrap_or_default();
@@ -44,25 +42,11 @@ fn dispute(wanted: &Wanted<'_>, live: &LiveObject) -> Option<String> {
         return None;
     }
     match wanted.begun {
-        Some(begun) if is_just_that(kind, begun, live) || is_on_the_way(kind, begun, live) => None,
+        Some(begun) if is_just_that(kind, begun, live) => None,
+        Some(begun) if kinds::of(kind).is_some_and(|managed| managed.is_on_the_way(begun, live)) => None,
         Some(_) => Some("it is there already, and is not what an interrupted run was to make".to_owned()),
         None => Some("it is there already, and nothing says that it is ours".to_owned()),
     }
-}
-
-/// Whether nothing is in a firewall but what was begun: its rules come one by one, at first switched off.
-fn is_on_the_way(kind: Kind, begun: &Spec, live: &LiveObject) -> bool {
-    let rules =
-        |spec: &Spec| spec.get("rules").and_then(Value::as_list).map(<[_]>::to_vec).unwrap_or_default();
-    let off = |rules: Vec<Value>| -> Vec<Value> { rules.iter().map(switched_off).collect() };
-    let mut live = live.clone();
-    respell_macros(&mut live, Some(begun));
-    let (begun_rules, there) = (off(rules(begun)), off(rules(&live.spec)));
-    let options = |spec: &Spec| spec.get("options").and_then(Value::as_map).cloned().unwrap_or_default();
-    let (begun_options, set) = (options(begun), options(&live.spec));
-    kind == kinds::FIREWALL
-        && there.iter().all(|rule| begun_rules.contains(rule))
-        && set.iter().all(|(option, value)| begun_options.get(option) == Some(value))
 }
 
 /// Whether an object is what a spec says, as far as that can be read.

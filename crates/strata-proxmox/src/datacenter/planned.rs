@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 
 use strata_engine::Operation;
-use strata_resource::{Spec, Value};
 use strata_state::Action;
 
 use crate::kinds;
@@ -22,20 +21,23 @@ impl PlannedPlaces {
     pub(crate) fn of(operations: &[Operation]) -> Self {
         let mut planned = Self::default();
         for operation in operations.iter().filter(|operation| operation.action != Action::Delete) {
-            let (spec, text) = (&operation.spec, |field: &str| text(&operation.spec, field));
-            match operation.address.kind() {
-                kinds::POOL => planned.pools.extend(text("pool")),
-                kinds::STORAGE => planned.storages.extend(contents(spec)),
-                kinds::NETWORK => {
-                    let names =
-                        spec.get("interfaces").and_then(Value::as_map).into_iter().flat_map(Spec::keys);
-                    let node = text("network").unwrap_or_default();
-                    planned.interfaces.extend(names.map(|name| (node.clone(), name.clone())));
-                }
-                _ => {}
+            if let Some(managed) = kinds::of(operation.address.kind()) {
+                managed.provides(&operation.spec, &mut planned);
             }
         }
         planned
+    }
+
+    pub(crate) fn add_pool(&mut self, pool: &str) {
+        self.pools.insert(pool.to_owned());
+    }
+
+    pub(crate) fn add_storage(&mut self, storage: &str, content: &str) {
+        self.storages.insert((storage.to_owned(), content.to_owned()));
+    }
+
+    pub(crate) fn add_interface(&mut self, node: &str, name: &str) {
+        self.interfaces.insert((node.to_owned(), name.to_owned()));
     }
 
     pub(crate) fn has_pool(&self, pool: &str) -> bool {
@@ -54,14 +56,4 @@ impl PlannedPlaces {
     pub(crate) fn takes(&self, storage: &str, content: &str) -> bool {
         self.storages.contains(&(storage.to_owned(), content.to_owned()))
     }
-}
-
-fn text(spec: &Spec, field: &str) -> Option<String> {
-    spec.get(field).and_then(Value::as_text).map(str::to_owned)
-}
-
-fn contents(spec: &Spec) -> Vec<(String, String)> {
-    let name = text(spec, "storage").unwrap_or_default();
-    let listed = spec.get("content").and_then(Value::as_list).into_iter().flatten();
-    listed.filter_map(Value::as_text).map(|content| (name.clone(), content.to_owned())).collect()
 }

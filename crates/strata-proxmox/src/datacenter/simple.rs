@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use async_trait::async_trait;
 use http::Method;
 use strata_engine::{ErrorClass, ProviderError};
-use strata_resource::{CommentMark, FieldChange, Spec, Value};
+use strata_resource::{CommentMark, FieldChange, FieldRule, FieldType, KindTable, Spec, Value};
 use strata_state::Action;
 
 use super::family::{Family, Job, LiveObject, NextCall, Row, digest_of, row_text, spec_text, text_of};
@@ -13,91 +13,92 @@ use crate::api::{Params, encode_path_part};
 use crate::client::{CallError, Client};
 use crate::execute::Work;
 
-/// How a field is written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Shape {
-    Text,
-    Int,
-    Flag,
-    /// The server's word is the opposite: `disable`.
-    Opposite,
-    /// Texts with commas between; their order means nothing.
-    List,
-    /// Sent and never read back.
-    Secret,
-    /// The devices of a mapping, one parameter each.
-    Devices,
-}
-
-#[derive(Debug)]
-pub(super) struct Field {
-    pub(super) field: &'static str,
-    pub(super) key: &'static str,
-    pub(super) shape: Shape,
-    /// Only the request that makes the object takes it.
-    pub(super) fixed: bool,
-    /// Every change must bring it along.
-    pub(super) always: bool,
-}
-
-impl Field {
-    pub(super) const fn new(field: &'static str, key: &'static str, shape: Shape) -> Self {
-        Self { field, key, shape, fixed: false, always: false }
-    }
-
-    pub(super) const fn fixed(mut self) -> Self {
-        self.fixed = true;
-        self
-    }
-
-    pub(super) const fn always(mut self) -> Self {
-        self.always = true;
-        self
-    }
-}
-
 /// How a value is taken away.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Unset {
+pub(crate) enum Unset {
     /// An empty text, or 0.
     Empty,
     /// The parameter `delete` names it.
     Delete,
 }
 
-pub(super) struct Simple {
-    pub(super) word: &'static str,
-    /// The field with the object's name, and its key in answers and requests.
-    pub(super) id: (&'static str, &'static str),
-    pub(super) list: &'static str,
-    pub(super) list_query: &'static [(&'static str, &'static str)],
+/// Parts of a text, `key=value` with commas between, and what they are called in a spec.
+pub(crate) type Parts = &'static [(&'static str, &'static str, FieldType)];
+
+/// The fields are those of the kind's table that have a key at the remote.
+pub(crate) struct Simple {
+    pub(crate) word: &'static str,
+    pub(crate) table: &'static KindTable,
+    /// The field with the object's name.
+    pub(crate) id: &'static str,
+    pub(crate) list: &'static str,
+    pub(crate) list_query: &'static [(&'static str, &'static str)],
     /// Names are part of paths; otherwise a parameter of every request.
-    pub(super) id_in_path: bool,
+    pub(crate) id_in_path: bool,
     /// The key of the comment, where the mark goes.
-    pub(super) comment: Option<&'static str>,
-    pub(super) fields: &'static [Field],
-    pub(super) unset: Unset,
+    pub(crate) comment: Option<&'static str>,
+    pub(crate) unset: Unset,
     /// A change replaces the whole entry: what is not sent is gone.
-    pub(super) replaces: bool,
+    pub(crate) replaces: bool,
     /// Whether a change takes the digest of the file.
-    pub(super) takes_digest: bool,
+    pub(crate) takes_digest: bool,
     /// The field that all other keys go to, as texts.
-    pub(super) rest: Option<&'static str>,
+    pub(crate) rest: Option<&'static str>,
+    /// A field that is made of parts, or a list of such items; each item is a parameter of its own.
+    pub(crate) parts: Option<(&'static str, Parts)>,
     /// Why a row is never ours.
-    pub(super) reserved: fn(&Row) -> Option<&'static str>,
+    pub(crate) reserved: fn(&Row) -> Option<&'static str>,
     /// A field that has a call of its own.
-    pub(super) apart: Option<Apart>,
+    pub(crate) apart: Option<Apart>,
 }
 
 /// A field that cannot be changed together with others.
-pub(super) struct Apart {
-    pub(super) field: &'static str,
-    pub(super) call: fn(&Work<'_>) -> Result<NextCall, ProviderError>,
+pub(crate) struct Apart {
+    pub(crate) field: &'static str,
+    pub(crate) call: fn(&Work<'_>) -> Result<NextCall, ProviderError>,
 }
 
 impl Simple {
+    /// With the usual answers: a name that is part of paths, and nothing special.
+    pub(crate) const fn new(word: &'static str, list: &'static str, table: &'static KindTable) -> Self {
+        Self {
+            word,
+            table,
+            id: table.identity[0],
+            list,
+            list_query: &[],
+            id_in_path: true,
+            comment: None,
+            unset: Unset::Empty,
+            replaces: false,
+            takes_digest: false,
+            rest: None,
+            parts: None,
+            reserved: |_| None,
+            apart: None,
+        }
+    }
+
+    /// What the remote calls the object's name.
+    fn id_key(&self) -> &'static str {
+        self.table.fields.iter().find(|field| field.path == self.id).map_or(self.id, |field| field.remote)
+    }
+
+    /// The fields that are keys of a row, without the name.
+    fn fields(&self) -> impl Iterator<Item = &'static FieldRule> {
+        self.table.fields.iter().filter(|field| !field.remote.is_empty() && field.path != self.id)
+    }
+
+    fn parts_of(&self, field: &FieldRule) -> Option<Parts> {
+        self.parts.filter(|(own, _)| *own == field.path).map(|(_, parts)| parts)
+    }
+
+    fn name<'s>(&self, spec: &'s Spec) -> &'s str {
+        spec_text(spec, self.id)
+    }
+
     fn path(&self, spec: &Spec) -> String {
-        let name = spec_text(spec, self.id.0);
+        let name = self.name(spec);
         if self.id_in_path {
             format!("{}/{}", self.list, encode_path_part(name))
         } else {
@@ -106,21 +107,20 @@ impl Simple {
     }
 
     fn params(&self, spec: &Spec, in_path: bool) -> Params {
-        if in_path { Params::new() } else { Params::new().with(self.id.1, spec_text(spec, self.id.0)) }
+        if in_path { Params::new() } else { Params::new().with(self.id_key(), self.name(spec)) }
     }
 
-    pub(super) fn read_row(&self, row: &Row) -> Option<(String, LiveObject)> {
-        let name = row_text(row, self.id.1)?;
+    fn read_row(&self, row: &Row) -> Option<(String, LiveObject)> {
+        let name = row_text(row, self.id_key())?;
         let mut live = LiveObject::default();
-        live.spec.insert(self.id.0.to_owned(), Value::Text(name.clone()));
-        for field in self.fields {
-            if let Some(value) = row.get(field.key).and_then(|value| read(field.shape, value)) {
-                live.spec.insert(field.field.to_owned(), value);
-            }
+        live.spec.insert(self.id.to_owned(), Value::Text(name.clone()));
+        for field in self.fields() {
+            let value = row.get(field.remote).and_then(|value| read(field, self.parts_of(field), value));
+            live.spec.extend(value.map(|value| (field.path.to_owned(), value)));
         }
         if let Some(rest) = self.rest {
             let is_known = |key: &str| {
-                key == "digest" || key == self.id.1 || self.fields.iter().any(|field| field.key == key)
+                key == "digest" || key == self.id_key() || self.fields().any(|field| field.remote == key)
             };
             let others = row.iter().filter(|(key, _)| !is_known(key) && Some(key.as_str()) != self.comment);
             let others: Spec =
@@ -139,9 +139,9 @@ impl Simple {
     fn create(&self, job: &Job<'_>) -> Result<NextCall, ProviderError> {
         let spec = job.spec();
         let mut params = self.params(spec, false);
-        for field in self.fields {
-            if let Some(value) = spec.get(field.field) {
-                put(&mut params, field, value, job.work)?;
+        for field in self.fields() {
+            if let Some(value) = spec.get(field.path) {
+                put(&mut params, field, self.parts_of(field), value, job.work)?;
             }
         }
         for (key, value) in self.rest_of(spec) {
@@ -150,7 +150,7 @@ impl Simple {
         if let Some(key) = self.comment {
             params.set(key, comment_of(spec));
         }
-        let doing = format!("make the {} `{}`", self.word, spec_text(spec, self.id.0));
+        let doing = format!("make the {} `{}`", self.word, self.name(spec));
         Ok(job.work.call(Method::POST, self.list.to_owned(), params, doing).into())
     }
 
@@ -162,20 +162,21 @@ impl Simple {
         let spec = job.spec();
         let mut params = self.params(spec, self.id_in_path);
         let (mut delete, mut sends) = (Vec::new(), Vec::new());
-        let fields = self.fields.iter().filter(|field| !field.fixed && !self.is_apart(field.field));
-        for field in fields {
-            let changes = job.lacks(field.field);
-            match spec.get(field.field) {
-                Some(value) if changes || field.always => put(&mut params, field, value, job.work)?,
-                None if changes => match (self.unset, field.shape) {
-                    (Unset::Delete, _) => delete.push(field.key),
-                    (Unset::Empty, Shape::Int) => params.set(field.key, 0),
-                    (Unset::Empty, _) => params.set(field.key, ""),
+        for field in self.fields().filter(|field| !field.is_fixed() && !self.is_apart(field.path)) {
+            let changes = job.lacks(field.path);
+            match spec.get(field.path) {
+                Some(value) if changes || field.always_sent => {
+                    put(&mut params, field, self.parts_of(field), value, job.work)?;
+                }
+                None if changes => match (self.unset, field.kind) {
+                    (Unset::Delete, _) => delete.push(field.remote),
+                    (Unset::Empty, FieldType::Int) => params.set(field.remote, 0),
+                    (Unset::Empty, _) => params.set(field.remote, ""),
                 },
                 _ => continue,
             }
-            if field.shape == Shape::Secret {
-                sends.push(field.field);
+            if field.write_only {
+                sends.push(field.path);
             }
         }
         let others: Vec<&FieldChange> = job
@@ -201,7 +202,7 @@ impl Simple {
         if let Some(digest) = live.file_digest.as_ref().filter(|_| self.takes_digest) {
             params.set("digest", digest);
         }
-        let doing = format!("change the {} `{}`", self.word, spec_text(spec, self.id.0));
+        let doing = format!("change the {} `{}`", self.word, self.name(spec));
         Ok(NextCall { call: job.work.call(Method::PUT, self.path(spec), params, doing), sends })
     }
 
@@ -217,7 +218,7 @@ impl Family for Simple {
     }
 
     fn key(&self, spec: &Spec) -> Option<String> {
-        spec.get(self.id.0).and_then(Value::as_text).map(str::to_owned)
+        spec.get(self.id).and_then(Value::as_text).map(str::to_owned)
     }
 
     async fn list(&self, client: &Client, _: &[&Spec]) -> Result<BTreeMap<String, LiveObject>, CallError> {
@@ -231,7 +232,7 @@ impl Family for Simple {
         match (job.work.operation.action, live) {
             (Action::Delete, None) => Ok(None),
             (Action::Delete, Some(_)) => {
-                let doing = format!("delete the {} `{}`", self.word, spec_text(spec, self.id.0));
+                let doing = format!("delete the {} `{}`", self.word, self.name(spec));
                 let params = self.params(spec, self.id_in_path);
                 Ok(Some(job.work.call(Method::DELETE, self.path(spec), params, doing).into()))
             }
@@ -250,22 +251,36 @@ impl Family for Simple {
 }
 
 /// The comment as Proxmox gets it: what the user wrote, and the mark.
-pub(super) fn comment_of(spec: &Spec) -> String {
+pub(crate) fn comment_of(spec: &Spec) -> String {
     let comment = spec_text(spec, "comment");
     let mark = spec.get("mark").and_then(Value::as_text);
     let parsed = mark.and_then(|mark| CommentMark::split_from_comment(mark).0);
     parsed.map_or_else(|| comment.to_owned(), |mark| mark.join_to_comment(comment))
 }
 
-fn read(shape: Shape, value: &serde_json::Value) -> Option<Value> {
+fn read(field: &FieldRule, parts: Option<Parts>, value: &serde_json::Value) -> Option<Value> {
     let items = || match value {
         serde_json::Value::Array(items) => items.iter().filter_map(text_of).collect(),
         other => vec![text_of(other).unwrap_or_default()],
     };
-    Some(match shape {
-        Shape::Secret => return None,
-        Shape::Devices => Value::List(items().iter().map(|item| device_of(item)).collect()),
-        Shape::List => {
+    if field.write_only {
+        return None;
+    }
+    Some(match (field.kind, parts) {
+        (FieldType::List, Some(parts)) => {
+            Value::List(items().iter().map(|item| item_of(item, parts)).collect())
+        }
+        // Some answers take it apart themselves.
+        (FieldType::Map, Some(parts)) => match value.as_object() {
+            Some(taken_apart) => {
+                let pairs =
+                    taken_apart.iter().filter_map(|(key, value)| Some((key.as_str(), text_of(value)?)));
+                item_of_pairs(pairs, parts)
+            }
+            None => item_of(&text_of(value)?, parts),
+        },
+        // Texts with commas between; their order means nothing.
+        (FieldType::List, None) => {
             let texts = items();
             let mut texts: Vec<&str> = texts
                 .iter()
@@ -275,62 +290,64 @@ fn read(shape: Shape, value: &serde_json::Value) -> Option<Value> {
             texts.sort_unstable();
             Value::List(texts.into_iter().map(Value::text).collect())
         }
-        Shape::Text => Value::Text(text_of(value).filter(|text| !text.is_empty())?),
-        Shape::Int => Value::Int(text_of(value)?.parse().ok()?),
-        Shape::Flag => Value::Bool(text_of(value)? == "1"),
-        Shape::Opposite => Value::Bool(text_of(value)? != "1"),
+        (FieldType::Int, _) => Value::Int(text_of(value)?.parse().ok()?),
+        (FieldType::Bool, _) => Value::Bool((text_of(value)? == "1") != field.inverted),
+        _ => Value::Text(text_of(value).filter(|text| !text.is_empty())?),
     })
 }
 
-fn put(params: &mut Params, field: &Field, value: &Value, work: &Work<'_>) -> Result<(), ProviderError> {
-    match (field.shape, value) {
-        (_, Value::Secret(secret)) => match secret.plain() {
-            Some(plain) => params.set_secret(field.key, plain.expose()),
+fn put(
+    params: &mut Params,
+    field: &FieldRule,
+    parts: Option<Parts>,
+    value: &Value,
+    work: &Work<'_>,
+) -> Result<(), ProviderError> {
+    let key = field.remote;
+    match (value, parts) {
+        (Value::Secret(secret), _) => match secret.plain() {
+            Some(plain) => params.set_secret(key, plain.expose()),
             None => return Err(work.internal("a secret itself is not at hand, only its digest")),
         },
-        (Shape::Opposite, Value::Bool(on)) => params.set(field.key, u8::from(!on)),
-        (_, Value::Bool(on)) => params.set(field.key, u8::from(*on)),
-        (_, Value::Int(int)) => params.set(field.key, int),
-        (_, Value::Text(text)) => params.set(field.key, text),
-        (Shape::Devices, Value::List(devices)) => {
-            for device in devices {
-                params.push(field.key, device_text(device));
+        (Value::Bool(on), _) => params.set(key, u8::from(*on != field.inverted)),
+        (Value::Int(int), _) => params.set(key, int),
+        (Value::Text(text), _) => params.set(key, text),
+        (Value::List(items), Some(parts)) => {
+            for item in items {
+                params.push(key, item_text(item, parts));
             }
         }
-        (_, Value::List(items)) => {
+        (Value::Map(_), Some(parts)) => params.set(key, item_text(value, parts)),
+        (Value::List(items), None) => {
             let texts: Vec<&str> = items.iter().filter_map(Value::as_text).collect();
-            params.set(field.key, texts.join(","));
+            params.set(key, texts.join(","));
         }
         _ => {
-            let message = format!("`{}`: its `{}` cannot be sent", work.operation.address, field.field);
-            return Err(ProviderError::new(ErrorClass::BadInput, message).field(field.field));
+            let message = format!("`{}`: its `{}` cannot be sent", work.operation.address, field.path);
+            return Err(ProviderError::new(ErrorClass::BadInput, message).field(field.path));
         }
     }
     Ok(())
 }
 
-/// The parts of a mapped device, and what they are called in a spec.
-const DEVICE: [(&str, &str); 5] = [
-    ("node", "node"),
-    ("path", "path"),
-    ("id", "id"),
-    ("subsystem-id", "subsystem_id"),
-    ("iommugroup", "iommu_group"),
-];
-
-fn device_of(text: &str) -> Value {
-    let mut device = Spec::new();
-    for (key, value) in text.split(',').filter_map(|part| part.split_once('=')) {
-        let Some((_, field)) = DEVICE.iter().find(|(known, _)| *known == key) else { continue };
-        let number = (*field == "iommu_group").then(|| value.parse().ok()).flatten();
-        device.insert((*field).to_owned(), number.map_or_else(|| Value::text(value), Value::Int));
-    }
-    Value::Map(device)
+fn item_of(text: &str, parts: Parts) -> Value {
+    let pairs = text.split(',').filter_map(|part| part.split_once('='));
+    item_of_pairs(pairs.map(|(key, value)| (key, value.to_owned())), parts)
 }
 
-fn device_text(device: &Value) -> String {
-    let Some(device) = device.as_map() else { return String::new() };
-    let parts = DEVICE.iter().filter_map(|(key, field)| match device.get(*field)? {
+fn item_of_pairs<'a>(pairs: impl Iterator<Item = (&'a str, String)>, parts: Parts) -> Value {
+    let mut item = Spec::new();
+    for (key, value) in pairs {
+        let Some((_, field, kind)) = parts.iter().find(|(known, ..)| *known == key) else { continue };
+        let number = (*kind == FieldType::Int).then(|| value.parse().ok()).flatten();
+        item.insert((*field).to_owned(), number.map_or_else(|| Value::Text(value), Value::Int));
+    }
+    Value::Map(item)
+}
+
+fn item_text(item: &Value, parts: Parts) -> String {
+    let Some(item) = item.as_map() else { return String::new() };
+    let parts = parts.iter().filter_map(|(key, field, _)| match item.get(*field)? {
         Value::Int(int) => Some(format!("{key}={int}")),
         Value::Text(text) => Some(format!("{key}={text}")),
         _ => None,
@@ -343,9 +360,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_device_reads_back_as_written() {
-        let text = "node=pve,path=0000:01:00.0,id=10de:1234,subsystem-id=10de:1,iommugroup=1";
-        assert_eq!(device_text(&device_of(text)), text);
-        assert_eq!(device_text(&device_of("id=1234:5678,node=pve")), "node=pve,id=1234:5678");
+    fn an_item_reads_back_as_written() {
+        const DEVICE: Parts = &[
+            ("node", "node", FieldType::Text),
+            ("id", "id", FieldType::Text),
+            ("iommugroup", "iommu_group", FieldType::Int),
+        ];
+        let text = "node=pve,id=10de:1234,iommugroup=1";
+        assert_eq!(item_text(&item_of(text, DEVICE), DEVICE), text);
+        assert_eq!(item_text(&item_of("id=1234:5678,node=pve", DEVICE), DEVICE), "node=pve,id=1234:5678");
     }
 }

@@ -16,7 +16,7 @@ use crate::settle::quiet_volume;
 
 const ATTEMPTS: usize = 4;
 
-pub(super) async fn create(work: &Work<'_>) -> Result<Outcome, ProviderError> {
+pub(crate) async fn create(work: &Work<'_>) -> Result<Outcome, ProviderError> {
     let volume = work.text("volume")?;
     let filename = volume.rsplit('/').next().unwrap_or_default();
     let (node, storage) = (work.text("node")?, work.text("storage")?);

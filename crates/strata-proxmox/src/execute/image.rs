@@ -12,7 +12,7 @@ use crate::settle::quiet_volume;
 
 const ATTEMPTS: usize = 4;
 
-pub(super) async fn create(work: &Work<'_>) -> Result<Outcome, ProviderError> {
+pub(crate) async fn create(work: &Work<'_>) -> Result<Outcome, ProviderError> {
     let volume = work.text("volume")?;
     let filename = volume.rsplit('/').next().unwrap_or_default();
     let url = work.text("url")?;
@@ -102,7 +102,7 @@ pub(super) async fn present(work: &Work<'_>) -> Result<Option<i64>, ProviderErro
     }
 }
 
-pub(super) async fn delete(work: &Work<'_>) -> Result<Outcome, ProviderError> {
+pub(crate) async fn delete(work: &Work<'_>) -> Result<Outcome, ProviderError> {
     let (volume, node, storage) = (work.text("volume")?, work.text("node")?, work.text("storage")?);
     let operation = work.operation;
     let recorded = operation.recorded.as_ref();

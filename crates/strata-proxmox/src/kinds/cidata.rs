@@ -1,13 +1,20 @@
 //! A NoCloud ISO for one VM. The hash of its content is part of its name, so a change is another volume. Every file is a secret here: the
 //! state holds a digest of it, never the text.
 
-use strata_resource::kind;
+use async_trait::async_trait;
+use strata_engine::{Operation, Outcome, ProviderError};
+use strata_resource::{KindTable, kind};
+use strata_state::Action;
 
-use super::volume::VOLUME;
+use super::managed::ManagedKind;
+use super::volume::{self, VOLUME};
+use crate::execute::{self, Work};
+use crate::preflight::{Needs, Places};
 
 kind! {
     /// A NoCloud ISO that Strata makes and uploads, for one VM.
     "cidata" {
+        proof: "its name holds lineage, VMID and content hash, and its size is the one that its files make",
         ..VOLUME
     }
     /// the volume
@@ -26,4 +33,32 @@ kind! {
     "files.*": Text => CreateOnly [write_only];
     /// its size
     "size": Int => CreateOnly [bytes];
+}
+
+pub(super) struct Cidata;
+
+#[async_trait]
+impl ManagedKind for Cidata {
+    fn table(&self) -> &'static KindTable {
+        &TABLE
+    }
+
+    fn is_volume(&self) -> bool {
+        true
+    }
+
+    fn needs(&self, operation: &Operation, needs: &mut Needs<'_>) {
+        volume::needs(operation, needs, "upload");
+    }
+
+    fn places<'a>(&self, operation: &'a Operation, places: &mut Places<'a>) {
+        places.add_volume(operation);
+    }
+
+    async fn execute(&self, work: &Work<'_>) -> Result<Outcome, ProviderError> {
+        match work.operation.action {
+            Action::Create | Action::Update => execute::cidata(work).await,
+            Action::Delete => execute::delete_volume(work).await,
+        }
+    }
 }

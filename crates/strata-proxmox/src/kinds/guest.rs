@@ -1,6 +1,12 @@
 //! What VMs, templates and containers have in common.
 
+use strata_engine::{Operation, ProviderError};
 use strata_resource::{FieldRule, KindTable, MadeFrom, Purpose, Shown, Spec, fields};
+
+use super::shared;
+use crate::client::Client;
+use crate::codec::GuestKind;
+use crate::{preflight, snippets};
 
 pub(super) const BUSY: &str = "wait until its task has ended; `strata apply` waits for tasks of its own. If the task died with its hypervisor, `qm unlock VMID` (a container: `pct unlock VMID`) there takes the lock away";
 
@@ -17,7 +23,32 @@ pub(super) const GUEST: KindTable = KindTable {
     identity: &["vmid"],
     namespace: "guest",
     proof: "the ownership mark in its notes, with its VMID; the state, with its uuid or hardware address",
-    shown: Shown { removal, ..Shown::USUAL },
+    digest_on: "config PUT, resize, move_disk, firewall",
+    recovery: "see \"Guests\"",
+    shown: Shown {
+        removal,
+        told: &["mark", "timeouts", "vmid", "node", "template"],
+        first: &[
+            "name",
+            "clone",
+            "image",
+            "cpu",
+            "memory",
+            "disks",
+            "rootfs",
+            "mounts",
+            "efidisk",
+            "tpm",
+            "cdroms",
+            "networks",
+            "cloudinit",
+            "firewall",
+            "power",
+        ],
+        parts: shared::PARTS,
+        reported: &["vmid", "node"],
+        ..Shown::USUAL
+    },
     recorded_when_begun: true,
     proof_facts: &["uuid", "hwaddr"],
     lasting_facts: &["uuid", "hwaddr", "size", "volumes"],
@@ -35,15 +66,15 @@ pub(super) static FIELDS: &[FieldRule] = fields! {
     /// the line in its notes that says whose it is
     "mark": Text => InPlace [purpose(Purpose::Mark), unfelt];
     /// labels in the interface of Proxmox, lower case
-    "tags": List => InPlace [set, unfelt];
+    "tags": List => InPlace [remote("tags"), set, unfelt];
     /// what people wrote about it, without the mark
-    "notes": Text => InPlace [default_text(""), unfelt];
+    "notes": Text => InPlace [remote("description"), default_text(""), unfelt];
     /// starts with its hypervisor
-    "onboot": Bool => InPlace [off_by_default, unfelt];
+    "onboot": Bool => InPlace [remote("onboot"), off_by_default, unfelt];
     /// Proxmox' own flag against removal
-    "protection": Bool => InPlace [off_by_default, unfelt, purpose(Purpose::Protection)];
+    "protection": Bool => InPlace [remote("protection"), off_by_default, unfelt, purpose(Purpose::Protection)];
     /// when it starts among the others of its hypervisor
-    "startup": Map => InPlace [unfelt];
+    "startup": Map => InPlace [remote("startup"), unfelt];
     /// its place, and seconds to wait after start and stop
     "startup.*": Int => InPlace;
     /// the pool that it is in
@@ -73,7 +104,19 @@ pub(super) static FIELDS: &[FieldRule] = fields! {
     /// rules in their order
     "firewall.rules": List => InPlace;
     /// any other key of Proxmox
-    "options.*": Text => Restart;
+    "options.*": Text => Restart [no_tofu(shared::NO_OPTIONS)];
     /// how long steps may take, in seconds; never compared
     "timeouts": Map => Computed [unfelt];
 };
+
+/// Keys that only root may set, and documents that nobody would bring.
+pub(super) fn refusals(
+    client: &Client,
+    operation: &Operation,
+    kind: GuestKind,
+    all: &[Operation],
+) -> Vec<ProviderError> {
+    let mut refusals = preflight::forbidden_keys(client, operation, kind);
+    refusals.extend(snippets::left_behind(operation, all));
+    refusals
+}

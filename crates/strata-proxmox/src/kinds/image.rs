@@ -1,12 +1,21 @@
 //! A volume that Proxmox downloads itself. Its name says what it is, so another content is another volume.
 
-use strata_resource::{Content, kind};
+use async_trait::async_trait;
+use strata_engine::{Operation, Outcome, ProviderError};
+use strata_resource::{Content, KindTable, kind};
+use strata_state::Action;
 
-use super::volume::VOLUME;
+use super::managed::ManagedKind;
+use super::shared::NO_FIELD;
+use super::volume::{self, VOLUME};
+use crate::datacenter::spec_text;
+use crate::execute::{self, Work};
+use crate::preflight::{Needs, Places};
 
 kind! {
     /// An ISO, a cloud image or a container archive that Proxmox downloads.
     "image" {
+        proof: "its name holds the lineage's short form and what is in it (checksum, or schematic, version and architecture), and its size is the expected one; or the state",
         content: Some(Content { name: "volume", by: &["checksum", "url"] }),
         ..VOLUME
     }
@@ -25,7 +34,42 @@ kind! {
     /// what the download must add up to: `sha256:…`
     "checksum": Text => CreateOnly;
     /// its size once downloaded
-    "size": Int => CreateOnly [bytes];
+    "size": Int => CreateOnly [bytes, no_tofu(NO_FIELD)];
+}
+
+pub(super) struct Image;
+
+#[async_trait]
+impl ManagedKind for Image {
+    fn table(&self) -> &'static KindTable {
+        &TABLE
+    }
+
+    fn is_volume(&self) -> bool {
+        true
+    }
+
+    fn needs(&self, operation: &Operation, needs: &mut Needs<'_>) {
+        volume::needs(operation, needs, "download");
+        if operation.action != Action::Delete {
+            let spec = &operation.spec;
+            let node = format!("/nodes/{}", spec_text(spec, "node"));
+            // Nobody should have the other for a download; whoever has it needs nothing more.
+            let or_all = (vec!["Sys.Audit".to_owned(), "Sys.Modify".to_owned()], "/".to_owned());
+            needs.add_or(&["Sys.AccessNetwork"], vec![node], Some(or_all), "download");
+        }
+    }
+
+    fn places<'a>(&self, operation: &'a Operation, places: &mut Places<'a>) {
+        places.add_volume(operation);
+    }
+
+    async fn execute(&self, work: &Work<'_>) -> Result<Outcome, ProviderError> {
+        match work.operation.action {
+            Action::Create | Action::Update => execute::image(work).await,
+            Action::Delete => execute::delete_volume(work).await,
+        }
+    }
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! What the kinds of the datacenter have in common.
 
-use strata_resource::{FieldRule, KindTable, Purpose, Shown, fields};
+use strata_resource::{FieldRule, KindTable, Purpose, Said, Shown, fields};
 
 /// Of every kind that the source may take over.
 pub(super) static ADOPT: &[FieldRule] = fields! {
@@ -22,10 +22,32 @@ pub(super) const MARK_IN_COMMENT: &str =
     "the ownership mark at the end of its comment, or `adopt`, or the state";
 pub(super) const NO_MARK: &str = "the state, or `adopt`: it has no comment that could hold a mark";
 
+/// Why `strata sync` does not render a field.
+pub(super) const NO_FIELD: &str = "the provider has no field for it";
+pub(super) const NO_OPTIONS: &str = "the provider takes no raw options of Proxmox";
+
+/// What a reader looks for first in a disk, a network device, an interface or a rule.
+pub(super) const PARTS: &[(&str, Said)] = &[
+    ("size", Said::Bare),
+    ("storage", Said::On),
+    ("model", Said::Bare),
+    ("mac", Said::Bare),
+    ("bridge", Said::On),
+    ("vlan", Said::Named),
+    ("ip", Said::Bare),
+    ("cidr", Said::Bare),
+    ("gateway", Said::Named),
+    ("type", Said::BareInLists),
+    ("action", Said::BareInLists),
+    ("proto", Said::BareInLists),
+    ("dport", Said::Named),
+];
+
 /// Somebody set it by hand or a run died: known from the first change on.
 pub(super) const DATACENTER: KindTable = KindTable {
-    shown: Shown { terse: true, ..Shown::USUAL },
+    shown: Shown { terse: true, parts: PARTS, ..Shown::USUAL },
     recorded_when_begun: true,
+    recovery: "see \"The datacenter\"",
     busy: super::guest::BUSY,
     ..KindTable::new("", "", &[])
 };

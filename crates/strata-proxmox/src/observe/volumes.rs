@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use futures::stream::{self, StreamExt, TryStreamExt};
 use sha2::{Digest, Sha256};
 use strata_engine::{Observed, ProviderError, Sighting, Unseen, Wanted};
-use strata_resource::{Spec, Value};
+use strata_resource::{FieldPath, Spec, Value};
 
 use crate::absence;
 use crate::api::{ApiErrorKind, ContentRow, NodeRow, Params};
@@ -26,7 +26,7 @@ pub(super) async fn look_at_volumes(
 ) -> Result<Vec<(usize, Sighting)>, ProviderError> {
     let mut places: BTreeMap<Place, Vec<usize>> = BTreeMap::new();
     for (index, wanted) in wanted.iter().enumerate() {
-        if kinds::is_volume(wanted.address.kind())
+        if kinds::of(wanted.address.kind()).is_some_and(|managed| managed.is_volume())
             && let (Some(storage), Some(node)) = (text(wanted.spec, "storage"), text(wanted.spec, "node"))
         {
             let shared = wanted.spec.get("shared").and_then(Value::as_bool).unwrap_or(false);
@@ -244,7 +244,7 @@ fn observed(wanted: &Wanted<'_>, row: &ContentRow, size: i64) -> Observed {
         .filter_map(|field| Some((field.to_owned(), wanted.spec.get(field)?.clone())))
         .collect();
     spec.insert("size".to_owned(), Value::Int(size));
-    if wanted.address.kind() == kinds::IMAGE {
+    if wanted.address.kind().rules().knows(&FieldPath::root().child("content")) {
         let content = row.content.as_deref().unwrap_or_else(|| content_of(wanted));
         spec.insert("content".to_owned(), Value::text(content));
     }

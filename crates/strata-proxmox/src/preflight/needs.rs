@@ -5,7 +5,6 @@ use strata_resource::{Address, Spec, Value};
 use strata_state::Action;
 
 use crate::codec::{GuestKind, create_params, keys_of, privilege_of, storage_of};
-use crate::datacenter;
 use crate::kinds;
 
 /// One of `any_of`, on one of `paths`.
@@ -21,39 +20,38 @@ pub(super) struct Need {
 }
 
 /// Seeing what a storage holds, or using it.
-const SEE_STORAGE: &[&str] = &["Datastore.Audit", "Datastore.AllocateSpace"];
+pub(crate) const SEE_STORAGE: &[&str] = &["Datastore.Audit", "Datastore.AllocateSpace"];
 
 /// The privileges of an operation.
 pub(super) fn needs_of(operation: &Operation) -> Vec<Need> {
     let mut needs = Needs { address: &operation.address, list: Vec::new() };
-    match (operation.address.kind(), operation.action) {
-        (kind, _) if kinds::is_datacenter(kind) => {
-            for need in datacenter::needs_of(operation) {
-                needs.add_or(need.any_of, need.paths, need.or_all, need.purpose);
-            }
-        }
-        (kinds::IMAGE | kinds::CIDATA, Action::Delete) => needs.volume_delete(&operation.spec),
-        (kinds::IMAGE, _) => needs.image(&operation.spec),
-        (kinds::CIDATA, _) => needs.cidata(&operation.spec),
-        (_, Action::Create) => needs.create(operation),
-        (_, Action::Update) => needs.update(operation),
-        (_, Action::Delete) => needs.delete(operation),
+    if let Some(managed) = kinds::of(operation.address.kind()) {
+        managed.needs(operation, &mut needs);
     }
     needs.list.dedup();
     needs.list
 }
 
-struct Needs<'a> {
+/// Completes "it is needed to …".
+pub(crate) fn verb(operation: &Operation) -> &'static str {
+    match operation.action {
+        Action::Create => "make",
+        Action::Update => "change",
+        Action::Delete => "delete",
+    }
+}
+
+pub(crate) struct Needs<'a> {
     address: &'a Address,
     list: Vec<Need>,
 }
 
 impl Needs<'_> {
-    fn add(&mut self, any_of: &'static [&'static str], paths: Vec<String>, purpose: &'static str) {
+    pub(crate) fn add(&mut self, any_of: &'static [&'static str], paths: Vec<String>, purpose: &'static str) {
         self.add_or(any_of, paths, None, purpose);
     }
 
-    fn add_or(
+    pub(crate) fn add_or(
         &mut self,
         any_of: &'static [&'static str],
         paths: Vec<String>,
@@ -66,29 +64,28 @@ impl Needs<'_> {
         }
     }
 
-    fn volume_delete(&mut self, spec: &Spec) {
-        let storage = storage_path(spec);
-        self.add(SEE_STORAGE, vec![storage.clone()], "look for");
-        self.add(&["Datastore.Allocate"], vec![storage], "delete");
+    /// Something of the whole datacenter.
+    pub(crate) fn datacenter(&mut self, operation: &Operation) {
+        self.add(&["Sys.Audit"], vec!["/".to_owned()], "look at");
+        self.add(&["Sys.Modify"], vec!["/".to_owned()], verb(operation));
     }
 
-    fn image(&mut self, spec: &Spec) {
-        let storage = storage_path(spec);
-        self.add(SEE_STORAGE, vec![storage.clone()], "look for");
-        self.add(&["Datastore.AllocateTemplate"], vec![storage], "download");
-        let node = format!("/nodes/{}", text(spec, "node"));
-        // Nobody should have the other for a download; whoever has it needs nothing more.
-        let or_all = (vec!["Sys.Audit".to_owned(), "Sys.Modify".to_owned()], "/".to_owned());
-        self.add_or(&["Sys.AccessNetwork"], vec![node], Some(or_all), "download");
+    /// A setting of a host.
+    pub(crate) fn host(&mut self, operation: &Operation, node: &str) {
+        let node = vec![format!("/nodes/{node}")];
+        self.add(&["Sys.Audit"], node.clone(), "look at");
+        self.add(&["Sys.Modify"], node, verb(operation));
     }
 
-    fn cidata(&mut self, spec: &Spec) {
-        let storage = storage_path(spec);
-        self.add(SEE_STORAGE, vec![storage.clone()], "look for");
-        self.add(&["Datastore.AllocateTemplate"], vec![storage], "upload");
+    pub(crate) fn guest(&mut self, operation: &Operation, kind: GuestKind) {
+        match operation.action {
+            Action::Create => self.create(operation, kind),
+            Action::Update => self.update(operation, kind),
+            Action::Delete => self.delete(operation),
+        }
     }
 
-    fn create(&mut self, operation: &Operation) {
+    fn create(&mut self, operation: &Operation, kind: GuestKind) {
         let spec = &operation.spec;
         let guest = guest_paths(spec);
         self.add(&["VM.Audit"], guest.clone(), "look at");
@@ -96,7 +93,6 @@ impl Needs<'_> {
         if let Some(source) = spec.get("clone").and_then(|clone| clone.as_map()?.get("template")?.as_int()) {
             self.add(&["VM.Clone"], vec![format!("/vms/{source}")], "clone");
         }
-        let Some(kind) = GuestKind::of(operation.address.kind()) else { return };
         let params = create_params(kind, spec);
         // A value that cannot be written is told when the operation is done.
         for (key, value) in params.iter().flat_map(|params| params.pairs()) {
@@ -117,11 +113,10 @@ impl Needs<'_> {
         }
     }
 
-    fn update(&mut self, operation: &Operation) {
+    fn update(&mut self, operation: &Operation, kind: GuestKind) {
         let spec = &operation.spec;
         let guest = guest_paths(spec);
         self.add(&["VM.Audit"], guest.clone(), "look at");
-        let Some(kind) = GuestKind::of(operation.address.kind()) else { return };
         for change in &operation.changes {
             let path: Vec<&str> = change.path.keys().iter().map(String::as_str).collect();
             match path[..] {
@@ -236,10 +231,6 @@ impl Needs<'_> {
 
 fn text<'s>(spec: &'s Spec, field: &str) -> &'s str {
     spec.get(field).and_then(Value::as_text).unwrap_or_default()
-}
-
-fn storage_path(spec: &Spec) -> String {
-    format!("/storage/{}", text(spec, "storage"))
 }
 
 /// Rights on a pool are rights on its guests.

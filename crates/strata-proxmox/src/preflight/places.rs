@@ -24,8 +24,9 @@ struct Asked<'a> {
     bytes: i64,
 }
 
+/// The places that operations name, each with the first that does.
 #[derive(Default)]
-struct Places<'a> {
+pub(crate) struct Places<'a> {
     nodes: BTreeMap<&'a str, &'a Address>,
     storages: BTreeMap<(&'a str, &'a str), Asked<'a>>,
     bridges: BTreeMap<(&'a str, &'a str), &'a Address>,
@@ -220,26 +221,31 @@ impl<'a> Places<'a> {
     fn of(operations: &'a [Operation]) -> Self {
         let mut places = Self::default();
         for operation in operations.iter().filter(|operation| operation.action != Action::Delete) {
-            places.add(operation);
+            if let Some(managed) = kinds::of(operation.address.kind()) {
+                managed.places(operation, &mut places);
+            }
         }
         places
     }
 
-    fn add(&mut self, operation: &'a Operation) {
+    pub(crate) fn add_node(&mut self, node: &'a str, operation: &'a Operation) {
+        self.nodes.entry(node).or_insert(&operation.address);
+    }
+
+    pub(crate) fn add_volume(&mut self, operation: &'a Operation) {
         let (spec, address) = (&operation.spec, &operation.address);
-        let host = ["dns", "clock", "network"].iter().find_map(|field| text(spec, field));
-        if let Some(host) = host.filter(|_| kinds::is_datacenter(address.kind())) {
-            self.nodes.entry(host).or_insert(address);
-        }
         let Some(node) = text(spec, "node") else { return };
-        self.nodes.entry(node).or_insert(address);
-        let Some(kind) = GuestKind::of(address.kind()) else {
+        self.add_node(node, operation);
+        if let Some(storage) = text(spec, "storage") {
             let content = volume_content(text(spec, "volume").unwrap_or_default());
-            if let Some(storage) = text(spec, "storage") {
-                self.storage(node, storage, content, 0, address);
-            }
-            return;
-        };
+            self.storage(node, storage, content, 0, address);
+        }
+    }
+
+    pub(crate) fn add_guest(&mut self, operation: &'a Operation, kind: GuestKind) {
+        let (spec, address) = (&operation.spec, &operation.address);
+        let Some(node) = text(spec, "node") else { return };
+        self.add_node(node, operation);
         let images = if kind == GuestKind::Qemu { "images" } else { "rootdir" };
         let known = operation.observed.as_ref().map(|observed| &observed.spec);
         for (field, volume) in volumes_in(spec) {
@@ -250,7 +256,7 @@ impl<'a> Places<'a> {
                 self.storage(node, storage, images, grows.max(0), address);
             }
         }
-        if address.kind() != kinds::CONTAINER
+        if kind == GuestKind::Qemu
             && let Some(storage) = spec
                 .get("cloudinit")
                 .and_then(|own| own.as_map()?.get("drive")?.as_map()?.get("storage")?.as_text())

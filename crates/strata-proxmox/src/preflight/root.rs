@@ -9,15 +9,10 @@ use strata_state::Action;
 use crate::client::Client;
 use crate::codec::{GuestKind, create_params, field_of, is_root_only, keys_of};
 
-pub(super) fn forbidden_keys(client: &Client, operations: &[Operation]) -> Vec<ProviderError> {
+pub(crate) fn forbidden_keys(client: &Client, operation: &Operation, kind: GuestKind) -> Vec<ProviderError> {
     if client.can_be_root() {
         return Vec::new();
     }
-    operations.iter().flat_map(|operation| forbidden_in(client, operation)).collect()
-}
-
-fn forbidden_in(client: &Client, operation: &Operation) -> Vec<ProviderError> {
-    let Some(kind) = GuestKind::of(operation.address.kind()) else { return Vec::new() };
     // What cannot be written at all is told when the operation is done.
     let Ok(params) = create_params(kind, &operation.spec) else { return Vec::new() };
     let touched: Option<Vec<String>> = (operation.action == Action::Update).then(|| {

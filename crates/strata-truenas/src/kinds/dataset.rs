@@ -7,7 +7,9 @@ kind! {
     "dataset" {
         called: "dataset {dataset}",
         identity: &["dataset"],
-        proof: "the state",
+        no_tofu: Some("OpenTofu has no part in a TrueNAS here"),
+        proof: "the user property `strata:mark` with lineage and address, or the state",
+        recovery: "looked at again; created if it is not there",
         shown: Shown { removal: |_, _| "deleted, as it is empty", ..Shown::USUAL },
     }
     /// its path: `tank/k8s/homelab`

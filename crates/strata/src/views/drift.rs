@@ -23,12 +23,13 @@ pub(crate) fn render(drift: &Drift) -> String {
             format!("  {} {name}  an interrupted run left it unfinished\n", paint(style::WARNING, "!"))
         }
         DriftKind::Changed { changes } => {
-            let rules = drift.address.kind().rules();
+            let (rules, table) = (drift.address.kind().rules(), drift.address.kind().table());
             let mut text = format!("  {} {name}\n", paint(style::CHANGE, "~"));
             for change in changes {
                 let unit = rules.rule(&change.path).unit;
                 let side = |side: &Option<strata_resource::Value>| {
-                    side.as_ref().map_or_else(|| "(none)".to_owned(), |shown| value::show(shown, unit))
+                    side.as_ref()
+                        .map_or_else(|| "(none)".to_owned(), |shown| value::show(&table.shown, shown, unit))
                 };
                 let (applied, live) = (side(&change.before), side(&change.after));
                 let _ = writeln!(text, "      {}  applied {applied}, is now {live}", change.path);

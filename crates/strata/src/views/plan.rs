@@ -1,13 +1,15 @@
 //! A plan that reads like a good diff.
 
 use std::collections::hash_map::Entry;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt::Write as _;
 
 use anstream::adapter::strip_str;
 use serde::Serialize;
 use strata_engine::{Action, Plan, Problem, Step, StepAction, Summary};
-use strata_resource::{Address, ChangeEffect, FieldChange, FieldPath, Kind, Spec, Value};
+use strata_resource::{
+    Address, ChangeEffect, FieldChange, FieldPath, Kind, Purpose, Shown, Spec, Unit, Value,
+};
 
 use super::{configuration, value};
 use crate::style::{self, paint};
@@ -127,12 +129,13 @@ fn block<'a>(step: &'a Step, page: &mut Page<'a>) -> String {
     for reason in &step.reasons {
         let _ = writeln!(text, "      {}", paint(style::FAINT, reason));
     }
-    let (rules, table) = (step.address.kind().rules(), step.address.kind().table());
+    let (kind, table) = (step.address.kind(), step.address.kind().table());
     let rows: Vec<Row> = match step.action {
         StepAction::Create if !step.replacement => {
-            value::rows(rules, &shown_of_new(step), !table.shown.terse)
+            let name = table.field_for(Purpose::Name);
+            value::rows(kind, &shown_of_new(step))
                 .into_iter()
-                .filter(|(path, shown)| path != "name" || shown != step.address.name())
+                .filter(|(path, shown)| name != Some(path) || shown != step.address.name())
                 .map(|(path, shown)| (path, shown, String::new()))
                 .collect()
         }
@@ -235,8 +238,8 @@ pub(crate) fn describe(address: &Address, spec: &Spec) -> String {
 }
 
 fn change_rows(step: &Step, change: &FieldChange) -> Vec<Row> {
-    let rules = step.address.kind().rules();
-    let rule = rules.rule(&change.path);
+    let kind = step.address.kind();
+    let (rule, shown) = (kind.rules().rule(&change.path), &kind.table().shown);
     let mut notes = Vec::new();
     match rule.effect {
         ChangeEffect::Replace => notes.push("needs a replacement"),
@@ -255,43 +258,41 @@ fn change_rows(step: &Step, change: &FieldChange) -> Vec<Row> {
     if let (Some(Value::List(before)), Some(Value::List(after))) = (&change.before, &change.after)
         && before.iter().chain(after).any(|item| item.as_map().is_some())
     {
-        return list_rows(&change.path, before, after, &note);
+        return list_rows(shown, &change.path, before, after, &note);
     }
-    let shown = |side: &Option<Value>| match side {
-        Some(Value::Map(map)) => value::group(rules, &change.path, map),
-        Some(other) => value::show(other, rule.unit),
+    let side = |side: &Option<Value>| match side {
+        Some(Value::Map(map)) => value::group(kind, &change.path, map),
+        Some(other) => value::show(shown, other, rule.unit),
         None => "(none)".to_owned(),
     };
     let text = match (&change.before, &change.after) {
-        (None, Some(_)) => paint(style::CREATE, format!("+ {}", shown(&change.after))),
-        (Some(_), None) => paint(style::DESTROY, format!("- {}", shown(&change.before))),
+        (None, Some(_)) => paint(style::CREATE, format!("+ {}", side(&change.after))),
+        (Some(_), None) => paint(style::DESTROY, format!("- {}", side(&change.before))),
         _ => format!(
             "{} → {}",
-            paint(style::DESTROY, shown(&change.before)),
-            paint(style::CREATE, shown(&change.after))
+            paint(style::DESTROY, side(&change.before)),
+            paint(style::CREATE, side(&change.after))
         ),
     };
     vec![(change.path.to_string(), text, note)]
 }
 
 /// Items of a list that come and go, such as firewall rules.
-fn list_rows(path: &FieldPath, before: &[Value], after: &[Value], note: &str) -> Vec<Row> {
+fn list_rows(shown: &Shown, path: &FieldPath, before: &[Value], after: &[Value], note: &str) -> Vec<Row> {
+    let said = |item: &Value| value::show(shown, item, Unit::None);
     let mut rows = Vec::new();
     for item in before.iter().filter(|item| !after.contains(item)) {
-        let shown = value::show(item, strata_resource::Unit::None);
-        rows.push((path.to_string(), paint(style::DESTROY, format!("- {shown}")), note.to_owned()));
+        rows.push((path.to_string(), paint(style::DESTROY, format!("- {}", said(item))), note.to_owned()));
     }
     for item in after.iter().filter(|item| !before.contains(item)) {
-        let shown = value::show(item, strata_resource::Unit::None);
-        rows.push((path.to_string(), paint(style::CREATE, format!("+ {shown}")), note.to_owned()));
+        rows.push((path.to_string(), paint(style::CREATE, format!("+ {}", said(item))), note.to_owned()));
     }
     let common = |one: &'_ [Value], other: &[Value]| -> Vec<Value> {
         one.iter().filter(|item| other.contains(item)).cloned().collect()
     };
     // The first rule that matches decides: those that stay can mean something else in another order.
     if rows.is_empty() || common(before, after) != common(after, before) {
-        let order: Vec<String> =
-            common(after, before).iter().map(|item| value::show(item, strata_resource::Unit::None)).collect();
+        let order: Vec<String> = common(after, before).iter().map(said).collect();
         let shown = match rows.is_empty() {
             true => "in another order".to_owned(),
             false => format!("those that stay, in another order: {}", order.join("; ")),
@@ -357,12 +358,9 @@ pub(crate) struct PlannedStep<'a> {
     event: &'static str,
     address: &'a Address,
     action: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    vmid: Option<i64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    volume: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    node: Option<&'a str>,
+    /// Where the object is, in the fields that its kind reports.
+    #[serde(flatten)]
+    place: BTreeMap<&'static str, &'a Value>,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     restart: bool,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
@@ -373,7 +371,8 @@ pub(crate) struct PlannedStep<'a> {
 
 impl<'a> PlannedStep<'a> {
     pub(crate) fn new(step: &'a Step) -> Self {
-        let text = |field: &str| step.spec.get(field).and_then(Value::as_text);
+        let reported = step.address.kind().table().shown.reported.iter();
+        let place = reported.filter_map(|field| Some((*field, step.spec.get(*field)?))).collect();
         Self {
             event: "planned",
             address: &step.address,
@@ -386,9 +385,7 @@ impl<'a> PlannedStep<'a> {
                 StepAction::Record => "record",
                 StepAction::Forget => "forget",
             },
-            vmid: step.spec.get("vmid").and_then(Value::as_int),
-            volume: text("volume"),
-            node: text("node"),
+            place,
             restart: step.restart,
             changes: &step.changes,
             reasons: &step.reasons,

@@ -92,11 +92,11 @@ fn show(context: &Context, address: &Address, difference: &Difference) {
         Difference::Changed(changes) => (paint(style::CHANGE, "~"), changes.as_slice()),
     };
     context.printer.line(format!("{sign} {}", paint(style::STRONG, address)));
-    let rules = address.kind().rules();
+    let (rules, table) = (address.kind().rules(), address.kind().table());
     for change in changes {
         let unit = rules.rule(&change.path).unit;
         let side = |side: &Option<Value>| {
-            side.as_ref().map_or_else(|| "(none)".to_owned(), |shown| value::show(shown, unit))
+            side.as_ref().map_or_else(|| "(none)".to_owned(), |shown| value::show(&table.shown, shown, unit))
         };
         context.printer.line(format!(
             "    {}  {} → {}",

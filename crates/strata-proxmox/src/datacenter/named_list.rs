@@ -1,4 +1,4 @@
-//! Lists of rules and of addresses, which are edited one item at a time: security groups and IP sets.
+//! Named lists of rules or of addresses, which are edited one item at a time.
 
 mod steps;
 
@@ -15,15 +15,15 @@ use super::simple::comment_of;
 use crate::api::{ApiErrorKind, Params, encode_path_part};
 use crate::client::{CallError, Client};
 use crate::execute::Call;
-use crate::firewall::{LiveFirewall, RuleStep, canonical_rules, fields_to_drop, rule_to_wire};
+use crate::firewall::{RuleStep, canonical_rules, fields_to_drop, rule_to_wire};
 
 /// A spec's rules in the form that live ones have.
-pub(super) fn rules_of(spec: &Spec) -> Option<Vec<Value>> {
+pub(crate) fn rules_of(spec: &Spec) -> Option<Vec<Value>> {
     canonical_rules(spec)
 }
 
 /// Proxmox takes the names of macros in any case, and gives its own spelling: that of the source is as good.
-pub(super) fn respell_macros(live: &mut LiveObject, source: Option<&Spec>) {
+pub(crate) fn respell_macros(live: &mut LiveObject, source: Option<&Spec>) {
     let spelled = source.and_then(rules_of).unwrap_or_default();
     let Some(Value::List(rules)) = live.spec.get_mut("rules") else { return };
     for rule in rules {
@@ -38,7 +38,7 @@ pub(super) fn respell_macros(live: &mut LiveObject, source: Option<&Spec>) {
 }
 
 /// The call that brings a list of rules closer to the wanted one.
-pub(super) fn rule_call(job: &Job<'_>, path: &str, live: &LiveObject, wanted: &[Value]) -> Option<Call> {
+pub(crate) fn rule_call(job: &Job<'_>, path: &str, live: &LiveObject, wanted: &[Value]) -> Option<Call> {
     let rules = live.spec.get("rules").and_then(Value::as_list).unwrap_or_default();
     let mut params = Params::new();
     let fill = |params: &mut Params, rule: &Value| {
@@ -74,108 +74,19 @@ pub(super) fn rule_call(job: &Job<'_>, path: &str, live: &LiveObject, wanted: &[
 }
 
 /// A named list with a comment: of rules, or of addresses.
-pub(super) struct NamedList {
-    word: &'static str,
+pub(crate) struct NamedList {
+    pub(crate) word: &'static str,
     /// The field with its name, and the key of it.
-    id: (&'static str, &'static str),
-    path: &'static str,
-    read: fn(&mut LiveObject, Vec<Row>),
-    edit: fn(&NamedList, &Job<'_>, &LiveObject) -> Option<Call>,
+    pub(crate) id: (&'static str, &'static str),
+    pub(crate) path: &'static str,
+    pub(crate) read: fn(&mut LiveObject, Vec<Row>),
+    pub(crate) edit: fn(&NamedList, &Job<'_>, &LiveObject) -> Option<Call>,
     /// What is in it goes with it.
-    forced: bool,
-}
-
-pub(super) static SECURITY_GROUP: NamedList = NamedList {
-    word: "security group",
-    id: ("security_group", "group"),
-    path: "/cluster/firewall/groups",
-    read: |live, rows| {
-        let rows = rows.into_iter().map(|row| {
-            let texts = row
-                .iter()
-                .filter_map(|(key, _)| Some((key.clone(), crate::api::Scalar(row_text(&row, key)?))));
-            texts.collect()
-        });
-        let rules = LiveFirewall::new(BTreeMap::new(), rows.collect());
-        live.file_digest = rules.rules_digest;
-        live.spec.insert("rules".to_owned(), Value::List(rules.rules));
-    },
-    edit: |list, job, live| {
-        let wanted = match job.work.operation.action {
-            Action::Delete => Vec::new(),
-            _ => rules_of(job.spec()).unwrap_or_default(),
-        };
-        rule_call(job, &list.one(job.spec()), live, &wanted)
-    },
-    forced: false,
-};
-
-pub(super) static IPSET: NamedList = NamedList {
-    word: "IP set",
-    id: ("ipset", "name"),
-    path: "/cluster/firewall/ipset",
-    read: |live, rows| {
-        let mut addresses: Vec<String> = rows.iter().filter_map(address_of).collect();
-        addresses.sort();
-        live.spec
-            .insert("addresses".to_owned(), Value::List(addresses.into_iter().map(Value::Text).collect()));
-    },
-    edit: edit_addresses,
-    forced: true,
-};
-
-/// `10.0.0.0/8`, or `!10.1.2.3` for what the set leaves out.
-fn address_of(row: &Row) -> Option<String> {
-    let cidr = row_text(row, "cidr")?;
-    let left_out = row_text(row, "nomatch").is_some_and(|nomatch| nomatch == "1");
-    Some(if left_out { format!("!{cidr}") } else { cidr })
-}
-
-/// First what is missing, then what is too much.
-fn edit_addresses(list: &NamedList, job: &Job<'_>, live: &LiveObject) -> Option<Call> {
-    let texts = |spec: &Spec| -> Vec<String> {
-        let items = spec.get("addresses").and_then(Value::as_list).into_iter().flatten();
-        items.filter_map(Value::as_text).map(str::to_owned).collect()
-    };
-    if job.work.operation.action == Action::Delete {
-        return None;
-    }
-    let (wanted, there, one) = (texts(job.spec()), texts(&live.spec), list.one(job.spec()));
-    let set = spec_text(job.spec(), "ipset");
-    let bare = |address: &str| address.trim_start_matches('!').to_owned();
-    // An address is in a set once, as part of it or left out.
-    let extra = |address: &&String| !wanted.contains(address);
-    let turned =
-        there.iter().filter(extra).find(|address| wanted.iter().any(|other| bare(other) == bare(address)));
-    let remove = |address: &String| {
-        let path = format!("{one}/{}", encode_path_part(&bare(address)));
-        job.work.call(
-            Method::DELETE,
-            path,
-            Params::new(),
-            format!("take `{address}` out of the IP set `{set}`"),
-        )
-    };
-    if let Some(address) = turned {
-        return Some(remove(address));
-    }
-    if let Some(address) = wanted.iter().find(|address| !there.contains(address)) {
-        let mut params = Params::new().with("cidr", bare(address));
-        if address.starts_with('!') {
-            params.set("nomatch", 1);
-        }
-        return Some(job.work.call(
-            Method::POST,
-            one,
-            params,
-            format!("put `{address}` into the IP set `{set}`"),
-        ));
-    }
-    there.iter().find(extra).map(remove)
+    pub(crate) forced: bool,
 }
 
 impl NamedList {
-    fn one(&self, spec: &Spec) -> String {
+    pub(crate) fn one(&self, spec: &Spec) -> String {
         format!("{}/{}", self.path, encode_path_part(spec_text(spec, self.id.0)))
     }
 }

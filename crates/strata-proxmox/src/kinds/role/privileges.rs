@@ -1,4 +1,4 @@
-//! What roles give: privileges that this version of Proxmox knows, and what an entry of the access control hands on.
+//! What roles give: privileges, as far as this version of Proxmox knows them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,11 +7,8 @@ use strata_engine::{Finding, Operation, ProviderError};
 use strata_resource::{Spec, Value};
 use strata_state::Action;
 
-use super::family::spec_text;
-use super::needs::GRANTED;
 use crate::api::Params;
 use crate::client::{CallError, Client};
-use crate::kinds;
 
 /// The built-in role that has everything there is.
 const EVERYTHING: &str = "Administrator";
@@ -24,7 +21,9 @@ struct Role {
 }
 
 /// Every role that is there, with its privileges; anybody may see them.
-async fn roles(client: &Client) -> Result<BTreeMap<String, BTreeSet<String>>, ProviderError> {
+pub(in crate::kinds) async fn roles(
+    client: &Client,
+) -> Result<BTreeMap<String, BTreeSet<String>>, ProviderError> {
     let rows: Result<Vec<Role>, CallError> = client.get("/access/roles", Params::new()).await;
     let rows = rows.map_err(|error| error.explain("list the roles"))?;
     let privileges = |role: &Role| -> BTreeSet<String> {
@@ -34,7 +33,7 @@ async fn roles(client: &Client) -> Result<BTreeMap<String, BTreeSet<String>>, Pr
     Ok(rows.iter().map(|role| (role.roleid.clone(), privileges(role))).collect())
 }
 
-fn wanted(spec: &Spec) -> BTreeSet<String> {
+pub(in crate::kinds) fn privileges_of(spec: &Spec) -> BTreeSet<String> {
     let list = spec.get("privileges").and_then(Value::as_list).unwrap_or_default();
     list.iter().filter_map(|privilege| privilege.as_text().map(str::to_owned)).collect()
 }
@@ -42,19 +41,17 @@ fn wanted(spec: &Spec) -> BTreeSet<String> {
 /// Privileges that this version does not know: an apply would be refused.
 pub(super) async fn preconditions(
     client: &Client,
-    operations: &[Operation],
+    own: &[&Operation],
 ) -> Result<Vec<Finding>, ProviderError> {
-    let is_role = |operation: &&Operation| {
-        operation.address.kind() == kinds::ROLE && operation.action != Action::Delete
-    };
-    let made: Vec<&Operation> = operations.iter().filter(is_role).collect();
+    let stays = |operation: &&Operation| operation.action != Action::Delete;
+    let made: Vec<&Operation> = own.iter().copied().filter(stays).collect();
     if made.is_empty() {
         return Ok(Vec::new());
     }
     let roles = roles(client).await?;
     let Some(known) = roles.get(EVERYTHING) else { return Ok(Vec::new()) };
     let unknown = |operation: &Operation| -> Vec<String> {
-        wanted(&operation.spec).into_iter().filter(|privilege| !known.contains(privilege)).collect()
+        privileges_of(&operation.spec).into_iter().filter(|privilege| !known.contains(privilege)).collect()
     };
     Ok(made
         .into_iter()
@@ -71,26 +68,4 @@ pub(super) async fn preconditions(
             ))
         })
         .collect())
-}
-
-/// The operations, with what each entry of the access control hands on: the privileges of its role.
-pub(crate) async fn with_granted(
-    client: &Client,
-    operations: &[Operation],
-) -> Result<Vec<Operation>, ProviderError> {
-    let mut own = operations.to_vec();
-    if !own.iter().any(|operation| operation.address.kind() == kinds::ACL) {
-        return Ok(own);
-    }
-    let mut roles = roles(client).await?;
-    for operation in operations.iter().filter(|operation| operation.address.kind() == kinds::ROLE) {
-        roles.insert(spec_text(&operation.spec, "role").to_owned(), wanted(&operation.spec));
-    }
-    for operation in own.iter_mut().filter(|operation| operation.address.kind() == kinds::ACL) {
-        if let Some(privileges) = roles.get(spec_text(&operation.spec, "grants")) {
-            let list = privileges.iter().map(|privilege| Value::text(privilege.as_str())).collect();
-            operation.spec.insert(GRANTED.to_owned(), Value::List(list));
-        }
-    }
-    Ok(own)
 }

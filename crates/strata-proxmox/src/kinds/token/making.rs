@@ -4,39 +4,27 @@
 //! making it anew; what it was allowed to do is given to the new one. Only what the source or the state knows is: a run that dies in
 //! between loses it, and the next one gives it again.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use async_trait::async_trait;
 use http::Method;
 use serde::Deserialize;
-use strata_engine::{ErrorClass, Finding, Operation, Outcome, ProviderError};
+use strata_engine::{ErrorClass, Operation, Outcome, ProviderError};
 use strata_resource::{Spec, Value};
 use strata_secret::SecretString;
 use strata_state::Action;
 
-use super::family::{Family, Job, LiveObject, NextCall, Row, digest_of, row_text, spec_text};
-use super::simple::comment_of;
-use super::standing_access::StandingAccess;
-use super::{acl, converge};
+use super::super::acl;
 use crate::api::{Params, encode_path_part};
 use crate::client::{CallError, Client};
+use crate::datacenter::{
+    Family, Job, LiveObject, NextCall, Row, comment_of, converge, digest_of, row_text, spec_text,
+};
 use crate::execute::{StepError, Work};
-use crate::kinds;
 
 const ATTEMPTS: usize = 4;
 
-/// Where values of tokens go: a file of the repository that only its readers can open.
-pub trait TokenKeeper: Send + Sync {
-    /// Why the value of the token `user@realm!name` could not be kept under this name: another secret has it, or nothing can be
-    /// written.
-    fn check(&self, name: &str, token: &str) -> Result<(), String>;
-
-    /// Keeps `user@realm!name=value`, encrypted and durable when this returns.
-    fn keep(&self, name: &str, token: &str, value: &SecretString) -> Result<(), String>;
-}
-
-pub(super) struct Tokens;
-pub(super) static TOKEN: Tokens = Tokens;
+pub(in crate::kinds) struct Tokens;
 
 #[derive(Deserialize)]
 struct Made {
@@ -128,13 +116,13 @@ pub(super) fn is_remade(operation: &Operation) -> bool {
 pub(super) async fn execute(work: &Work<'_>) -> Result<Outcome, ProviderError> {
     match work.operation.action {
         Action::Create => {
-            let live = converge::read(work, &TOKEN).await?;
-            converge::check_first(work, &TOKEN, live.as_ref())?;
+            let live = converge::read(work, &Tokens).await?;
+            converge::check_first(work, &Tokens, live.as_ref())?;
             keep(work, make(work, live.is_some()).await?)
         }
         Action::Update if is_remade(work.operation) => {
-            let live = converge::read(work, &TOKEN).await?;
-            converge::check_first(work, &TOKEN, live.as_ref())?;
+            let live = converge::read(work, &Tokens).await?;
+            converge::check_first(work, &Tokens, live.as_ref())?;
             let entries = entries_of(work).await?;
             let kept = keep(work, make(work, true).await?);
             let mut granted = Ok(());
@@ -144,7 +132,7 @@ pub(super) async fn execute(work: &Work<'_>) -> Result<Outcome, ProviderError> {
             let outcome = kept?;
             granted.map(|()| outcome)
         }
-        _ => converge::converge(work, &TOKEN).await,
+        _ => converge::converge(work, &Tokens).await,
     }
 }
 
@@ -160,7 +148,7 @@ async fn make(work: &Work<'_>, mut there: bool) -> Result<Made, ProviderError> {
                 Err(error) if error.says("no such token") => {}
                 Err(error) => return Err(error.into()),
             }
-            let live = converge::read(work, &TOKEN).await?;
+            let live = converge::read(work, &Tokens).await?;
             there = live.is_some();
             if there {
                 continue;
@@ -171,7 +159,7 @@ async fn make(work: &Work<'_>, mut there: bool) -> Result<Made, ProviderError> {
             Ok(made) => return Ok(made),
             // It may be there, with a value that nobody knows.
             Err(error @ StepError::Lost { .. }) => {
-                there = converge::read(work, &TOKEN).await?.is_some();
+                there = converge::read(work, &Tokens).await?.is_some();
                 last = Some(error);
             }
             Err(error) => return Err(error.into()),
@@ -233,73 +221,4 @@ async fn grant_again(work: &Work<'_>, entry: &Spec) -> Result<(), ProviderError>
         }
     }
     Err(lost.map_or_else(|| work.internal("it was not tried"), ProviderError::from))
-}
-
-/// Tokens that are not made anew: somebody else's, and those with permissions that nobody could give again after a dead run.
-pub(super) fn preconditions(
-    standing: &StandingAccess,
-    operations: &[Operation],
-    known: &BTreeSet<String>,
-) -> Vec<Finding> {
-    let remade = operations
-        .iter()
-        .filter(|operation| operation.address.kind() == kinds::TOKEN && is_remade(operation));
-    remade
-        .filter_map(|operation| {
-            let id = spec_text(&operation.spec, "token");
-            let (message, hint) = if is_strange(operation) {
-                let message = format!(
-                    "`secret` would make the token `{id}` anew, which is there and not ours: whoever uses it is locked out"
-                );
-                (message, "take `secret` out and adopt it with the value that it has, or make another token")
-            } else {
-                let own = |entry: &LiveObject| {
-                    spec_text(&entry.spec, "subject_type") == "token" && spec_text(&entry.spec, "subject") == id
-                };
-                let strange = standing.entries.iter().filter(|(key, entry)| own(entry) && !known.contains(*key));
-                let strange: Vec<String> = strange.map(|(key, _)| format!("`{key}`")).collect();
-                if strange.is_empty() {
-                    return None;
-                }
-                let message = format!(
-                    "the token `{id}` cannot be made anew: it has what is not in the source: {}",
-                    strange.join(", ")
-                );
-                (message, "put that into `acl` with `adopt: true`, or take it away in Proxmox")
-            };
-            Some(Finding::precondition(operation, message, hint))
-        })
-        .collect()
-}
-
-/// Whether neither the state knows the token nor our mark is on it.
-fn is_strange(operation: &Operation) -> bool {
-    let marked = |seen: &strata_engine::Observed| {
-        seen.spec.contains_key("mark") && seen.spec.get("mark") == operation.spec.get("mark")
-    };
-    operation.recorded.is_none() && !operation.observed.as_ref().is_some_and(marked)
-}
-
-/// Tokens whose value could not be kept: said before any of them is made.
-pub(crate) fn unready_keepers(client: &Client, operations: &[Operation]) -> Vec<ProviderError> {
-    let makes = |operation: &&Operation| {
-        operation.address.kind() == kinds::TOKEN
-            && (operation.action == Action::Create || is_remade(operation))
-    };
-    let named = operations
-        .iter()
-        .filter(makes)
-        .filter_map(|operation| Some((operation, operation.spec.get("secret")?.as_text()?)));
-    named
-        .filter_map(|(operation, name)| {
-            let reason = match client.keeper() {
-                Some(keeper) => keeper.check(name, spec_text(&operation.spec, "token")).err()?,
-                None => "there is no place for it".to_owned(),
-            };
-            let message = format!("`{}`: its value cannot be kept as `{name}`: {reason}", operation.address);
-            let mut error = ProviderError::new(ErrorClass::Missing, message).field("secret");
-            error.nothing_done = true;
-            Some(error.hint("list a SOPS file in YAML under `secrets` of strata.yaml that you can open; `strata init` makes one"))
-        })
-        .collect()
 }

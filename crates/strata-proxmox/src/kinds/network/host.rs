@@ -3,10 +3,6 @@
 //! A reload brings everything into effect that is staged, whoever staged it. So nothing is begun while changes wait that no open entry of
 //! ours explains, and directly before the reload it is looked whether anything but ours would come along.
 
-mod guard;
-mod interface;
-mod staged;
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -17,30 +13,26 @@ use strata_engine::{ErrorClass, Observed, Outcome, ProviderError, Sighting, Want
 use strata_resource::{FieldChange, Spec, Value};
 use strata_state::Action;
 
-use super::converge;
-use super::family::{Family, Job, LiveObject, NextCall, Row, digest_of, row_text, spec_text};
+use super::{interface, staged};
 use crate::absence;
 use crate::api::{Params, encode_path_part};
 use crate::client::{CallError, Client};
+use crate::datacenter::{Family, Job, LiveObject, NextCall, Row, converge, digest_of, row_text, spec_text};
 use crate::execute::{Call, StepError, Work};
 
-pub(crate) use self::guard::preconditions;
-pub(super) use self::guard::remark;
-
 pub(super) struct Networks;
-pub(super) static NETWORK: Networks = Networks;
 
 /// Whether changes wait for a reload.
 const STAGED: &str = "staged";
 
 /// The interfaces of a host, and the names of those that waiting changes are about.
-struct Host {
-    rows: BTreeMap<String, Row>,
-    changes: Option<String>,
+pub(super) struct Host {
+    pub(super) rows: BTreeMap<String, Row>,
+    pub(super) changes: Option<String>,
 }
 
 impl Host {
-    async fn read(client: &Client, node: &str) -> Result<Option<Self>, CallError> {
+    pub(super) async fn read(client: &Client, node: &str) -> Result<Option<Self>, CallError> {
         let path = format!("/nodes/{node}/network");
         let (rows, changes): (Vec<Row>, Option<String>) = match client.get_staged(&path).await {
             // The name does not resolve, and the cluster has no such member.
@@ -51,7 +43,7 @@ impl Host {
         Ok(Some(Self { rows: named.collect(), changes: changes.filter(|text| !text.trim().is_empty()) }))
     }
 
-    fn order(&self) -> Vec<String> {
+    pub(super) fn order(&self) -> Vec<String> {
         let place = |row: &Row| row_text(row, "priority").and_then(|place| place.parse::<u32>().ok());
         let mut names: Vec<(Option<u32>, &String)> =
             self.rows.iter().map(|(name, row)| (place(row), name)).collect();
@@ -120,17 +112,17 @@ fn reload(work: &Work<'_>) -> Call {
     work.call(Method::PUT, path(work), Params::new(), doing)
 }
 
-fn interfaces(spec: &Spec) -> BTreeMap<&str, &Spec> {
+pub(super) fn interfaces(spec: &Spec) -> BTreeMap<&str, &Spec> {
     let map = spec.get("interfaces").and_then(Value::as_map).into_iter().flatten();
     map.filter_map(|(name, interface)| Some((name.as_str(), interface.as_map()?))).collect()
 }
 
-fn is(interface: &Spec, flag: &str) -> bool {
+pub(super) fn is(interface: &Spec, flag: &str) -> bool {
     interface.get(flag).and_then(Value::as_bool) == Some(true)
 }
 
 /// It is hardware, or was there before us: it is configured, and never made or deleted.
-fn only_configured(interface: &Spec) -> bool {
+pub(super) fn only_configured(interface: &Spec) -> bool {
     is(interface, "adopt") || spec_text(interface, "type") == "eth"
 }
 
@@ -349,11 +341,11 @@ impl Watched {
 #[async_trait]
 impl Family for Watched {
     fn word(&self) -> &'static str {
-        NETWORK.word()
+        Networks.word()
     }
 
     fn key(&self, spec: &Spec) -> Option<String> {
-        NETWORK.key(spec)
+        Networks.key(spec)
     }
 
     async fn list(
@@ -384,7 +376,7 @@ impl Family for Watched {
             );
             return Err(ProviderError::new(ErrorClass::Conflict, message).hint(staged::HINT));
         }
-        let next = NETWORK.next(job, live)?;
+        let next = Networks.next(job, live)?;
         if let Some(call) = next.as_ref().map(|next| &next.call).filter(|call| call.method == Method::POST) {
             let names = call.params.pairs().filter(|(key, _)| *key == "iface");
             self.made().extend(names.map(|(_, name)| name.to_owned()));

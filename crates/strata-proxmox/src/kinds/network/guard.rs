@@ -4,24 +4,19 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 use strata_engine::{Finding, Operation, ProviderError};
-use strata_resource::{FieldChange, Spec, Value};
+use strata_resource::{FieldChange, Spec};
 use strata_state::Action;
 
-use super::super::family::{Row, row_text, spec_text};
-use super::{Host, interface, interfaces, is, only_configured, staged};
+use super::host::{Host, interfaces, is, only_configured};
+use super::{interface, staged};
 use crate::api::Params;
 use crate::client::Client;
-use crate::kinds;
+use crate::datacenter::{Row, row_text, spec_text};
 
-pub(crate) async fn preconditions(
+pub(super) async fn preconditions(
     client: &Client,
-    operations: &[Operation],
+    networks: &[&Operation],
 ) -> Result<Vec<Finding>, ProviderError> {
-    let networks: Vec<&Operation> =
-        operations.iter().filter(|operation| operation.address.kind() == kinds::NETWORK).collect();
-    if networks.is_empty() {
-        return Ok(Vec::new());
-    }
     let known = Known::ask(client).await;
     let mut found = Vec::new();
     for operation in networks {
@@ -262,16 +257,10 @@ fn takes_over(operation: &Operation, host: &Host, known: &Known) -> Vec<Finding>
     found
 }
 
-/// What a plan says about a network besides its changes.
-pub(in crate::datacenter) fn remark(operation: &Operation) -> String {
-    let node = operation.spec.get("network").and_then(Value::as_text).unwrap_or_default();
-    format!("the network of `{node}` is reloaded")
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
-    use strata_resource::{FieldPath, Lineage};
+    use strata_resource::{FieldPath, Lineage, Value};
 
     use super::*;
 

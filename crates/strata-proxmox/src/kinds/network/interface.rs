@@ -4,9 +4,8 @@ use std::collections::BTreeMap;
 
 use strata_resource::{FieldChange, Spec, Value, diff_specs};
 
-use super::super::family::{Row, row_text, spec_text, text_of};
 use crate::api::Params;
-use crate::kinds;
+use crate::datacenter::{Row, row_text, spec_text, text_of};
 
 /// Keys that say what is so at the moment, or say again what others say.
 const NOISE: [&str; 17] = [
@@ -218,7 +217,7 @@ pub(super) fn is_just_that(spec: &Spec, live: &Spec) -> bool {
         let slot = Value::Map([("x".to_owned(), Value::Map(interface.clone()))].into());
         [("interfaces".to_owned(), slot)].into()
     };
-    diff_specs(kinds::NETWORK.rules(), &whole(spec), None, &whole(live)).is_empty()
+    diff_specs(super::KIND.rules(), &whole(spec), None, &whole(live)).is_empty()
 }
 
 #[cfg(test)]

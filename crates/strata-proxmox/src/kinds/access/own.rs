@@ -8,19 +8,17 @@ use strata_engine::{Finding, Operation};
 use strata_resource::{Spec, Value};
 use strata_state::Action;
 
-use super::family::spec_text;
-use super::standing_access::StandingAccess;
-use super::token;
-use crate::kinds;
+use super::{StandingAccess, access_of};
+use crate::datacenter::spec_text;
 
 /// Who Strata is to the server, and by what it may do something.
-struct Own<'a> {
+pub(crate) struct OwnAccess<'a> {
     /// `user@realm!token`, or a user.
-    identity: &'a str,
-    user: &'a str,
-    groups: BTreeSet<&'a str>,
+    pub(crate) identity: &'a str,
+    pub(crate) user: &'a str,
+    pub(crate) groups: BTreeSet<&'a str>,
     /// The roles that entries for any of these grant.
-    roles: BTreeSet<&'a str>,
+    pub(crate) roles: BTreeSet<&'a str>,
 }
 
 pub(super) fn preconditions(
@@ -28,8 +26,8 @@ pub(super) fn preconditions(
     standing: &StandingAccess,
     operations: &[Operation],
 ) -> Vec<Finding> {
-    let own = Own::new(identity, standing);
-    let harmful = operations.iter().filter_map(|operation| Some((operation, own.harm(operation)?)));
+    let own = OwnAccess::new(identity, standing);
+    let harmful = operations.iter().filter_map(|operation| Some((operation, harm(&own, operation)?)));
     harmful
         .map(|(operation, harm)| {
             Finding::precondition(
@@ -41,7 +39,15 @@ pub(super) fn preconditions(
         .collect()
 }
 
-impl<'a> Own<'a> {
+/// What an operation would do to us; none if it leaves us as we are.
+fn harm(own: &OwnAccess<'_>, operation: &Operation) -> Option<String> {
+    if operation.action == Action::Create {
+        return None;
+    }
+    access_of(operation)?.harm(own, operation)
+}
+
+impl<'a> OwnAccess<'a> {
     fn new(identity: &'a str, standing: &'a StandingAccess) -> Self {
         let user = identity.split_once('!').map_or(identity, |(user, _)| user);
         let live = standing.users.get(user).map(|live| &live.spec);
@@ -53,75 +59,22 @@ impl<'a> Own<'a> {
     }
 
     /// Whether an entry is about us.
-    fn is(&self, entry: &Spec) -> bool {
+    pub(crate) fn is(&self, entry: &Spec) -> bool {
         let subject = spec_text(entry, "subject");
         match spec_text(entry, "subject_type") {
             "group" => self.groups.contains(subject),
             _ => subject == self.identity || subject == self.user,
         }
     }
-
-    /// What an operation would do to us; none if it leaves us as we are.
-    fn harm(&self, operation: &Operation) -> Option<String> {
-        if operation.action == Action::Create {
-            return None;
-        }
-        let (spec, deletes) = (&operation.spec, operation.action == Action::Delete);
-        match operation.address.kind() {
-            kinds::TOKEN if spec_text(spec, "token") == self.identity => token_harm(operation),
-            kinds::USER if spec_text(spec, "user") == self.user => {
-                user_harm(operation).map(|harm| format!("{harm} the user `{}`", self.user))
-            }
-            kinds::GROUP if deletes && self.groups.contains(spec_text(spec, "group")) => {
-                Some(format!("delete the group `{}`, which it is in", spec_text(spec, "group")))
-            }
-            kinds::ACL if self.is(spec) && (deletes || operation.touches("propagate")) => {
-                let [role, subject, path] = ["grants", "subject", "path"].map(|field| spec_text(spec, field));
-                let verb = if deletes { "take away" } else { "change" };
-                Some(format!("{verb} what it has by `{role}` for `{subject}` on `{path}`"))
-            }
-            kinds::ROLE if self.roles.contains(spec_text(spec, "role")) => {
-                let role = spec_text(spec, "role");
-                if deletes {
-                    return Some(format!("delete the role `{role}`, which it has"));
-                }
-                let lost = lost(operation, "privileges")?;
-                Some(format!("take {lost} out of the role `{role}`, which it has"))
-            }
-            _ => None,
-        }
-    }
-}
-
-fn token_harm(operation: &Operation) -> Option<String> {
-    let harm = match operation.action {
-        Action::Delete => "delete it",
-        _ if token::is_remade(operation) => "make it anew, with another value",
-        _ if expires(operation) => "set when it expires",
-        _ if operation.touches("privsep") => "change whether it may do what its user may",
-        _ => return None,
-    };
-    Some(harm.to_owned())
-}
-
-fn user_harm(operation: &Operation) -> Option<String> {
-    let disables =
-        operation.touches("enabled") && operation.spec.get("enabled").and_then(Value::as_bool) == Some(false);
-    Some(match operation.action {
-        Action::Delete => "delete".to_owned(),
-        _ if disables => "disable".to_owned(),
-        _ if expires(operation) => "set when it expires for".to_owned(),
-        _ => format!("take out of {}", lost(operation, "groups")?),
-    })
 }
 
 /// Whether it gets a time to expire at, or another one.
-fn expires(operation: &Operation) -> bool {
+pub(crate) fn expires(operation: &Operation) -> bool {
     operation.touches("expire") && operation.spec.get("expire").and_then(Value::as_int).unwrap_or(0) != 0
 }
 
 /// What is live in a list and not to be in it any more.
-fn lost(operation: &Operation, field: &str) -> Option<String> {
+pub(crate) fn lost(operation: &Operation, field: &str) -> Option<String> {
     if !operation.touches(field) {
         return None;
     }
@@ -131,7 +84,7 @@ fn lost(operation: &Operation, field: &str) -> Option<String> {
     (!lost.is_empty()).then(|| lost.join(", "))
 }
 
-pub(super) fn texts<'s>(spec: &'s Spec, field: &str) -> BTreeSet<&'s str> {
+pub(crate) fn texts<'s>(spec: &'s Spec, field: &str) -> BTreeSet<&'s str> {
     spec.get(field).and_then(Value::as_list).into_iter().flatten().filter_map(Value::as_text).collect()
 }
 
@@ -141,8 +94,8 @@ mod tests {
     use strata_engine::Observed;
     use strata_resource::{FieldChange, FieldPath, Lineage};
 
-    use super::super::family::LiveObject;
     use super::*;
+    use crate::datacenter::LiveObject;
 
     const OWN: &str = "strata@pve!main";
 

@@ -12,16 +12,15 @@ use crate::kinds;
 
 pub(super) async fn preconditions(
     client: &Client,
-    operations: &[Operation],
+    own: &[&Operation],
+    all: &[Operation],
 ) -> Result<Vec<Finding>, ProviderError> {
-    let deleted: BTreeSet<i64> = operations
+    let deleted: BTreeSet<i64> = all
         .iter()
         .filter(|operation| operation.action == Action::Delete && kinds::is_guest(operation.address.kind()))
         .filter_map(|operation| operation.spec.get("vmid")?.as_int())
         .collect();
-    let templates = operations.iter().filter(|operation| {
-        operation.action == Action::Delete && operation.address.kind() == kinds::TEMPLATE
-    });
+    let templates = own.iter().copied().filter(|operation| operation.action == Action::Delete);
     let mut found = Vec::new();
     for template in templates {
         let clones: Vec<i64> =

@@ -4,14 +4,14 @@ use std::collections::BTreeSet;
 
 use serde::Deserialize;
 use strata_engine::{Finding, Operation, ProviderError};
-use strata_resource::{Kind, Mark, Value};
+use strata_resource::{Mark, Value};
 use strata_state::Action;
 
 use crate::api::Params;
 use crate::client::{CallError, Client};
 use crate::codec::GuestKind;
 use crate::guest::Guest;
-use crate::kinds;
+use crate::kinds::storage;
 
 #[derive(Deserialize)]
 struct Pool {
@@ -35,24 +35,22 @@ struct Member {
 
 pub(super) async fn preconditions(
     client: &Client,
-    operations: &[Operation],
+    pools: &[&Operation],
+    all: &[Operation],
 ) -> Result<Vec<Finding>, ProviderError> {
-    let is_delete = |operation: &&Operation| operation.action == Action::Delete;
-    let gone = |kind: Kind, field: &'static str| -> BTreeSet<String> {
-        let deletes =
-            operations.iter().filter(is_delete).filter(|operation| operation.address.kind() == kind);
-        deletes.filter_map(|operation| operation.spec.get(field)?.as_text().map(str::to_owned)).collect()
-    };
-    let storages = gone(kinds::STORAGE, "storage");
+    let is_delete = |operation: &Operation| operation.action == Action::Delete;
+    let storages: BTreeSet<&str> = all
+        .iter()
+        .filter(|operation| is_delete(operation) && operation.address.kind() == storage::KIND)
+        .filter_map(|operation| operation.spec.get("storage")?.as_text())
+        .collect();
     let mut found = Vec::new();
-    let pools =
-        operations.iter().filter(is_delete).filter(|operation| operation.address.kind() == kinds::POOL);
-    for operation in pools {
+    for operation in pools.iter().copied().filter(|operation| is_delete(operation)) {
         let Some(name) = operation.spec.get("pool").and_then(Value::as_text) else { continue };
         let mut unmanaged = Vec::new();
         for member in members(client, name).await? {
             if let Some(storage) = member.storage.as_ref().filter(|_| member.kind == "storage") {
-                if !storages.contains(storage) {
+                if !storages.contains(storage.as_str()) {
                     unmanaged.push(format!("storage `{storage}`"));
                 }
             } else if let Some(vmid) = member.vmid {
