@@ -10,7 +10,7 @@ pub(crate) use datacenter::{datacenter, datacenter_firewall, is_adopted};
 pub(crate) use image::image;
 pub(crate) use vm::vm;
 
-use strata_resource::{Spec, Value};
+use strata_resource::{FieldPath, Resource, Spec, Value};
 
 use crate::hcl::Expr;
 use crate::project::Files;
@@ -68,7 +68,8 @@ impl<'a> Reading<'a> {
 }
 
 /// Reports what no word of the provider says, below fields that are written as a whole.
-pub(crate) fn nested_gaps(spec: &Spec, words: &[(&str, &[&str])], what: &str, files: &mut Files) {
+pub(crate) fn nested_gaps(resource: &Resource, words: &[(&str, &[&str])], files: &mut Files) {
+    let spec = &resource.spec;
     for (path, known) in words {
         let (field, by_slot) = path.strip_suffix(".*").map_or((*path, false), |field| (field, true));
         let Some(map) = spec.get(field).and_then(Value::as_map) else { continue };
@@ -81,10 +82,19 @@ pub(crate) fn nested_gaps(spec: &Spec, words: &[(&str, &[&str])], what: &str, fi
         };
         for (place, part) in parts {
             for left in part.keys().filter(|key| !known.contains(&key.as_str())) {
-                files.gap(what, format!("the provider has no field for `{place}.{left}`"));
+                not_rendered(resource, &format!("{place}.{left}"), files);
             }
         }
     }
+}
+
+/// Reports a field, with the reason that its kind gives.
+pub(crate) fn not_rendered(resource: &Resource, path: &str, files: &mut Files) {
+    let (rules, path) = (resource.kind().rules(), FieldPath::dotted(path));
+    // What takes any key has its reason with the keys.
+    let rule = if rules.knows(&path) { rules.rule(&path) } else { rules.rule(&path.child("*")) };
+    let reason = if rule.no_tofu.is_empty() { "the provider has no field for it" } else { rule.no_tofu };
+    files.gap(resource.address.to_string(), format!("`{path}`: {reason}"));
 }
 
 /// Bytes as GiB, rounded up.

@@ -95,6 +95,7 @@ pub fn render(projects: &[Project<'_>], import_blocks: bool) -> Files {
     for project in projects {
         let Some(family) = Family::of(project.stack) else { continue };
         files.set_source(&project.stack.path);
+        report_kinds(project.blueprint, &mut files);
         match family {
             Family::Hypervisor => hypervisor::render(project, &mut files),
             Family::Stack => stack::render(project, &mut files),
@@ -114,6 +115,23 @@ pub fn render(projects: &[Project<'_>], import_blocks: bool) -> Files {
     files
 }
 
+/// Objects of a kind that no project has, with the reason that the kind gives.
+fn report_kinds(blueprint: &Blueprint, files: &mut Files) {
+    let mut by_kind: BTreeMap<Kind, Vec<&Resource>> = BTreeMap::new();
+    for resource in blueprint.graph.iter() {
+        by_kind.entry(resource.kind()).or_default().push(resource);
+    }
+    for (kind, resources) in by_kind {
+        let Some(reason) = kind.table().no_tofu else { continue };
+        let what = match &resources[..] {
+            [one] => one.address.to_string(),
+            [first, others @ ..] => format!("{} and {} more", first.address, others.len()),
+            [] => continue,
+        };
+        files.gap(what, reason);
+    }
+}
+
 fn stem(path: &str) -> &str {
     let file = path.rsplit('/').next().unwrap_or(path);
     file.rsplit_once('.').map_or(file, |(stem, _)| stem)
@@ -131,10 +149,14 @@ fn of_kind(blueprint: &Blueprint, kind: Kind) -> impl Iterator<Item = &Resource>
 
 /// What a rendered project of the stack needs that must not be in a file: variables and their values as JSON.
 pub fn secret_variables(blueprint: &Blueprint) -> BTreeMap<&'static str, Json> {
+    secrets_of(blueprint.graph.iter())
+}
+
+pub(crate) fn secrets_of<'a>(resources: impl Iterator<Item = &'a Resource>) -> BTreeMap<&'static str, Json> {
     let mut passwords = JsonMap::new();
     let mut documents = JsonMap::new();
     let mut storages = JsonMap::new();
-    for resource in blueprint.graph.iter() {
+    for resource in resources {
         let name = resource.address.name().to_owned();
         let cloudinit = resource.spec.get("cloudinit").and_then(Value::as_map);
         let password = resource.spec.get("password").or_else(|| cloudinit?.get("password"));

@@ -4,7 +4,7 @@ use strata_resource::{Resource, Spec, Value};
 use strata_source::machine::container::ContainerOs;
 use strata_yaml::Choice;
 
-use super::{Reading, by_slot, description, firewall, gib, nested_gaps, startup};
+use super::{Reading, by_slot, description, firewall, gib, nested_gaps, not_rendered, startup};
 use crate::hcl::Expr;
 use crate::project::Files;
 
@@ -51,7 +51,7 @@ pub(crate) fn container(resource: &Resource, files: &mut Files) -> Expr {
     });
     reading.set("memory", memory);
     let root = reading.take("rootfs").and_then(Value::as_map);
-    reading.set("disk", root.and_then(|spec| root_disk(spec, &what, files)));
+    reading.set("disk", root.and_then(|spec| root_disk(spec, resource, files)));
     let mounts = reading.take("mounts").and_then(Value::as_map);
     let none = Expr::Object(Vec::new());
     reading.set("mount_points", mounts.map(|map| Expr::List(by_slot(map, "mp", &none, mount_point))));
@@ -80,9 +80,9 @@ pub(crate) fn container(resource: &Resource, files: &mut Files) -> Expr {
     reading.take("firewall");
     reading.set("firewall", firewall(spec));
     for field in reading.left().into_iter().filter(|field| !OURS.contains(field)) {
-        files.gap(&what, format!("the provider has no field for `{field}`"));
+        not_rendered(resource, field, files);
     }
-    nested_gaps(spec, &NESTED, &what, files);
+    nested_gaps(resource, &NESTED, files);
     Expr::Object(reading.entries)
 }
 
@@ -124,7 +124,7 @@ fn options(value: Option<&Value>) -> Option<Expr> {
     value.and_then(Value::as_text).map(|text| Expr::texts(text.split(';')))
 }
 
-fn root_disk(spec: &Spec, what: &str, files: &mut Files) -> Option<Expr> {
+fn root_disk(spec: &Spec, resource: &Resource, files: &mut Files) -> Option<Expr> {
     let mut reading = Reading::new(spec);
     reading.put("datastore_id", "storage");
     reading.put_gib("size", "size");
@@ -134,7 +134,7 @@ fn root_disk(spec: &Spec, what: &str, files: &mut Files) -> Option<Expr> {
     let mount_options = options(reading.take("mountoptions"));
     reading.set("mount_options", mount_options);
     for field in reading.left() {
-        files.gap(what, format!("the provider has no field for `rootfs.{field}`"));
+        not_rendered(resource, &format!("rootfs.{field}"), files);
     }
     reading.object()
 }

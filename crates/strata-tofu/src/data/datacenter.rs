@@ -3,7 +3,7 @@
 use strata_blueprint::kinds;
 use strata_resource::{Kind, Resource, Spec, Value};
 
-use super::{Reading, plain, rules};
+use super::{Reading, not_rendered, plain, rules};
 use crate::hcl::Expr;
 use crate::project::Files;
 
@@ -41,7 +41,7 @@ pub(crate) fn datacenter(resource: &Resource, files: &mut Files) -> Vec<Entry> {
         kinds::ALIAS => ("aliases", "alias"),
         kinds::IPSET => ("ip_sets", "ipset"),
         kinds::SECURITY_GROUP => ("security_groups", "security_group"),
-        kinds::NETWORK => return network(spec, &what, files),
+        kinds::NETWORK => return network(resource, files),
         _ => return Vec::new(),
     };
     let key = reading.take(identity).and_then(Value::as_text).unwrap_or_default().to_owned();
@@ -67,7 +67,9 @@ pub(crate) fn datacenter(resource: &Resource, files: &mut Files) -> Vec<Entry> {
     if adopt && resource.kind() == kinds::ALIAS {
         files.gap(&what, "the provider cannot import it: OpenTofu leaves it alone");
     }
-    report(&reading, &what, files);
+    for field in reading.left() {
+        not_rendered(resource, field, files);
+    }
     vec![Entry { input, key, value: value.unwrap_or(Expr::Object(reading.entries)), adopt }]
 }
 
@@ -167,7 +169,8 @@ fn comment(reading: &mut Reading<'_>) {
 }
 
 /// Each interface of a host is an entry of its own.
-fn network(spec: &Spec, what: &str, files: &mut Files) -> Vec<Entry> {
+fn network(resource: &Resource, files: &mut Files) -> Vec<Entry> {
+    let spec = &resource.spec;
     let node = text(spec, "network").unwrap_or_default();
     let interfaces = spec.get("interfaces").and_then(Value::as_map);
     let mut entries = Vec::new();
@@ -181,7 +184,10 @@ fn network(spec: &Spec, what: &str, files: &mut Files) -> Vec<Entry> {
             Some("bond") => "bonds",
             Some("vlan") => "vlans",
             _ => {
-                files.gap(format!("{what} {name}"), "the provider has no resource for such an interface");
+                files.gap(
+                    format!("{} {name}", resource.address),
+                    "the provider has no resource for such an interface",
+                );
                 continue;
             }
         };
@@ -212,7 +218,9 @@ fn network(spec: &Spec, what: &str, files: &mut Files) -> Vec<Entry> {
                 reading.put("vlan", "tag");
             }
         }
-        report(&reading, &format!("{what} {name}"), files);
+        for field in reading.left() {
+            not_rendered(resource, &format!("interfaces.{name}.{field}"), files);
+        }
         entries.push(Entry {
             input,
             key: format!("{node}:{name}"),
@@ -231,12 +239,6 @@ pub(crate) fn datacenter_firewall(spec: &Spec) -> (Option<Expr>, Vec<Expr>) {
     reading.put("input_policy", "policy_in");
     reading.put("output_policy", "policy_out");
     (reading.object(), spec.get("rules").map(rules).unwrap_or_default())
-}
-
-fn report(reading: &Reading<'_>, what: &str, files: &mut Files) {
-    for field in reading.left() {
-        files.gap(what, format!("the provider has no field for `{field}`"));
-    }
 }
 
 fn text<'s>(spec: &'s Spec, field: &str) -> Option<&'s str> {

@@ -2,7 +2,7 @@
 
 use strata_resource::{Resource, Spec, Value};
 
-use super::{Reading, by_slot, description, firewall, nested_gaps, startup};
+use super::{Reading, by_slot, description, firewall, nested_gaps, not_rendered, startup};
 use crate::hcl::Expr;
 use crate::project::Files;
 
@@ -63,7 +63,7 @@ pub(crate) fn vm(resource: &Resource, template: Option<&Resource>, files: &mut F
     reading.set("memory", memory);
     let agent = reading.take("agent").and_then(Value::as_map).and_then(agent);
     reading.set("agent", agent);
-    let disks = reading.take("disks").and_then(Value::as_map).map(|disks| disk_map(disks, &what, files));
+    let disks = reading.take("disks").and_then(Value::as_map).map(|disks| disk_map(disks, resource, files));
     reading.set("disks", disks);
     let cdroms = reading.take("cdroms").and_then(Value::as_map);
     let cdrom = cdroms.and_then(|cdroms| cdrom(cdroms, &what, files));
@@ -95,9 +95,9 @@ pub(crate) fn vm(resource: &Resource, template: Option<&Resource>, files: &mut F
     let timeouts = spec.get("timeouts").and_then(Value::as_map).and_then(timeouts);
     reading.set("timeouts", timeouts);
     for field in reading.left().into_iter().filter(|field| !OURS.contains(field)) {
-        files.gap(&what, format!("the provider has no field for `{field}`"));
+        not_rendered(resource, field, files);
     }
-    nested_gaps(spec, &NESTED, &what, files);
+    nested_gaps(&Resource { spec: whole.clone(), ..resource.clone() }, &NESTED, files);
     Expr::Object(reading.entries)
 }
 
@@ -171,7 +171,7 @@ fn agent(spec: &Spec) -> Option<Expr> {
     reading.object()
 }
 
-fn disk_map(disks: &Spec, what: &str, files: &mut Files) -> Expr {
+fn disk_map(disks: &Spec, resource: &Resource, files: &mut Files) -> Expr {
     let mut entries = Vec::new();
     for (slot, value) in disks {
         let Some(spec) = value.as_map() else { continue };
@@ -190,7 +190,7 @@ fn disk_map(disks: &Spec, what: &str, files: &mut Files) -> Expr {
             reading.put(field, field);
         }
         for field in reading.left() {
-            files.gap(what, format!("the provider has no field for `disks.{slot}.{field}`"));
+            not_rendered(resource, &format!("disks.{slot}.{field}"), files);
         }
         entries.push((slot.clone(), Expr::Object(reading.entries)));
     }

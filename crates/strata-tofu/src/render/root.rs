@@ -151,7 +151,7 @@ pub(super) fn data(project: &Project<'_>, body: &mut Body, files: &mut Files) {
         );
     }
     let images: Vec<(String, Expr)> = of_kind(project.blueprint, kinds::IMAGE)
-        .map(|resource| (resource.address.name().to_owned(), data::image(resource)))
+        .map(|resource| (resource.address.name().to_owned(), data::image(resource, files)))
         .collect();
     body.blank().attribute("images", Expr::Object(images));
     let mut documents = Vec::new();
