@@ -269,6 +269,7 @@ fn plain(spec: &mut Spec, hardware: &Hardware, inherits: bool) {
         hardware.scsi_controller.map(|hw| hw.to_string()).or_else(|| fresh("virtio-scsi-single")),
     );
     spec.put_some("ostype", hardware.os_type.map(|os| os.to_string()).or_else(|| fresh("l26")));
+    spec.put_some("local_time", hardware.local_time);
     spec.put_some("tablet", hardware.tablet);
     spec.put_some("hotplug", hardware.hotplug.as_ref().map(list));
     spec.put_some("vga", hardware.vga.as_ref().map(vga));

@@ -38,6 +38,7 @@ pub(crate) static TABLE: &[KeyRule] = &[
     KeyRule::new(Exact("arch"), &["arch"], Value(Text), HARDWARE).at_creation(),
     KeyRule::new(Exact("machine"), &["machine"], Value(Text), HARDWARE),
     KeyRule::new(Exact("scsihw"), &["scsihw"], Value(Text), HARDWARE),
+    KeyRule::new(Exact("localtime"), &["local_time"], Value(Bool), OPTIONS),
     KeyRule::new(Exact("tablet"), &["tablet"], Value(Bool), HARDWARE),
     KeyRule::new(Exact("acpi"), &["acpi"], Value(Bool), HARDWARE),
     KeyRule::new(Exact("kvm"), &["kvm"], Value(Bool), HARDWARE),

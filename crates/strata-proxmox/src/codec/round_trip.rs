@@ -208,6 +208,7 @@ fn vm() -> BoxedStrategy<Value> {
         ("machine", word()),
         ("ostype", word()),
         ("scsihw", word()),
+        ("local_time", flag()),
         ("tablet", flag()),
         ("acpi", flag()),
         ("kvm", flag()),

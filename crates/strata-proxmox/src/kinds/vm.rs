@@ -78,6 +78,8 @@ pub(super) static FIELDS: &[FieldRule] = fields! {
     "ostype": Text => Restart [remote("ostype"), default_text("other")];
     /// the controller of its SCSI disks
     "scsihw": Text => Restart [remote("scsihw"), default_text("lsi")];
+    /// its clock runs in the local time of the host
+    "local_time": Bool => Restart [remote("localtime"), off_by_default, no_tofu(NO_FIELD)];
     /// a pointer that needs no capture
     "tablet": Bool => InPlace [remote("tablet"), on_by_default];
     /// power management

@@ -133,6 +133,8 @@ record! {
         "bootOrder" boot_order: Vec<Spanned<String>>;
         /// the operating system, for the defaults that Proxmox has for it
         "osType" os_type: Option<OsType>;
+        /// the clock runs in the local time of the host, as Windows expects
+        "localTime" local_time: Option<bool>;
         /// a USB tablet as the pointer
         "tablet" tablet: Option<bool>;
         /// what can be changed while the machine runs

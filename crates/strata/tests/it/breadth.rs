@@ -32,6 +32,7 @@ vms:
     agent: {enabled: true, trim: true}
     bootOrder: [scsi0, ide2, net0]
     osType: l26
+    localTime: true
     tablet: false
     hotplug: [disk, network]
     onboot: true
@@ -58,7 +59,7 @@ vms:
       nameservers: [192.0.2.53, 192.0.2.54]
       searchDomain: example.test
       upgrade: false
-    options: {reboot: 0, localtime: 1}
+    options: {reboot: 0, keyboard: de}
 containers:
   box:
     vmId: 9200
@@ -93,7 +94,7 @@ containers:
 "#;
 
 /// What is written instead, and the field that the plan must name.
-const CHANGES: [(&str, &str, &str); 34] = [
+const CHANGES: [(&str, &str, &str); 35] = [
     ("cores: 2\n    sockets: 2", "cores: 4\n    sockets: 2", "cpu.cores"),
     ("sockets: 2", "sockets: 1", "cpu.sockets"),
     ("type: host, flags: [\"+aes\", \"-pcid\"]", "type: x86-64-v2-AES, flags: [\"+aes\"]", "cpu.flags"),
@@ -113,6 +114,7 @@ const CHANGES: [(&str, &str, &str); 34] = [
     ("vga: {type: qxl, memory: 32}", "vga: {type: std}", "vga"),
     ("agent: {enabled: true, trim: true}", "agent: {enabled: false}", "agent"),
     ("bootOrder: [scsi0, ide2, net0]", "bootOrder: [ide2, scsi0]", "boot"),
+    ("    localTime: true\n", "", "local_time"),
     ("    tablet: false\n", "", "tablet"),
     ("hotplug: [disk, network]", "hotplug: [disk]", "hotplug"),
     ("startup: {order: 3, upDelay: 10, downDelay: 20}", "startup: {order: 5}", "startup"),
@@ -127,7 +129,7 @@ const CHANGES: [(&str, &str, &str); 34] = [
     ),
     ("user: debian", "user: other", "cloudinit.user"),
     ("nameservers: [192.0.2.53, 192.0.2.54]", "nameservers: [192.0.2.55]", "cloudinit.nameservers"),
-    ("options: {reboot: 0, localtime: 1}", "options: {localtime: 0}", "options"),
+    ("options: {reboot: 0, keyboard: de}", "options: {keyboard: fr}", "options"),
     ("size: 4, mountOptions: [noatime], acl: true", "size: 5", "rootfs.size"),
     ("path: /data, backup: true, readOnly: true", "path: /data2", "mounts.mp0"),
     ("ip: 192.0.2.10/24", "ip: 192.0.2.11/24", "networks.net0.ip"),
