@@ -1,6 +1,7 @@
-//! What a datacenter has besides guests: access, storages, devices, settings of hosts, the firewall.
+//! What a datacenter has besides guests: access, storages, backup jobs, devices, settings of hosts, the firewall.
 
 mod access;
+mod backup;
 mod firewall;
 mod host;
 mod storage;
@@ -27,6 +28,7 @@ pub fn draw_hypervisor(site: &Site<'_>, hypervisor: &Hypervisor) -> Result<Bluep
     // Before the access to them: Proxmox drops the entries of a storage together with it.
     draft.storages_and_mappings(hypervisor);
     draft.access(hypervisor);
+    draft.backup_jobs(hypervisor);
     draft.hosts(hypervisor);
     draft.datacenter_firewall(hypervisor);
     if let Err(error) = draft.blueprint.graph.check()

@@ -14,6 +14,7 @@ macro_rules! names {
 names! {
     ACL = "acl",
     ALIAS = "alias",
+    BACKUP_JOB = "backupjob",
     BOOTSTRAP = "bootstrap",
     CIDATA = "cidata",
     CONTAINER = "container",

@@ -6,6 +6,7 @@
 pub(crate) mod access;
 mod acl;
 mod alias;
+mod backup_job;
 mod cidata;
 mod container;
 mod dns;
@@ -52,6 +53,7 @@ static KINDS: &[&dyn ManagedKind] = &[
     &token::Token,
     &acl::Acl,
     &storage::Storage,
+    &backup_job::BackupJob,
     &mapping::Mapping,
     &dns::Dns,
     &timezone::Timezone,

@@ -4,7 +4,7 @@ pub mod access;
 pub mod network;
 pub mod storage;
 
-use strata_yaml::{Map, Spanned, TextRule, TextShape, record};
+use strata_yaml::{Map, Spanned, TextRule, TextShape, choice, record};
 
 use crate::hypervisor::access::{AclEntry, Group, Role, Token, User};
 use crate::hypervisor::network::{DnsSettings, HostInterface};
@@ -43,6 +43,83 @@ record! {
 record! {
     /// A pool of guests and storages.
     pub struct GuestPool {
+        /// for people
+        "comment" comment: Option<String>;
+        /// taken over if it is there already and nobody's mark is on it
+        "adopt" adopt: bool = false;
+        /// never destroyed or replaced by Strata
+        "protect" protect: bool = false;
+    }
+}
+
+choice! {
+    /// What happens to a guest while it is backed up.
+    pub enum BackupMode {
+        Snapshot = "snapshot",
+        Suspend = "suspend",
+        Stop = "stop",
+    }
+}
+
+choice! {
+    /// How a backup is compressed.
+    pub enum BackupCompression {
+        None = "0",
+        Gzip = "gzip",
+        Lzo = "lzo",
+        Zstd = "zstd",
+    }
+}
+
+record! {
+    /// How many backups of a guest are kept; without one, all are.
+    pub struct BackupRetention {
+        /// the newest ones
+        "last" last: Option<u32> [range(1, 1_000_000)];
+        /// one for each of so many hours
+        "hourly" hourly: Option<u32> [range(1, 1_000_000)];
+        /// one for each of so many days
+        "daily" daily: Option<u32> [range(1, 1_000_000)];
+        /// one for each of so many weeks
+        "weekly" weekly: Option<u32> [range(1, 1_000_000)];
+        /// one for each of so many months
+        "monthly" monthly: Option<u32> [range(1, 1_000_000)];
+        /// one for each of so many years
+        "yearly" yearly: Option<u32> [range(1, 1_000_000)];
+    }
+}
+
+record! {
+    /// Guests that are backed up at set times.
+    pub struct BackupJob [at_most_one(&["guests", "pool", "all"])] {
+        /// when, as a calendar event of systemd: `02:00`, `sat 03:30`
+        "schedule" schedule: String;
+        /// the storage that the backups go to
+        "storage" storage: Spanned<String> [text(ID)];
+        /// the VMIDs of the guests
+        "guests" guests: Vec<u32>;
+        /// all guests of a pool
+        "pool" pool: Option<Spanned<String>> [text(POOL)];
+        /// all guests of the datacenter
+        "all" all: bool = false;
+        /// with `all`: VMIDs that are left out
+        "exclude" exclude: Vec<u32>;
+        /// only guests on this node
+        "node" node: Option<Spanned<String>> [text(ID)];
+        /// what happens to a guest meanwhile
+        "mode" mode: Option<BackupMode>;
+        /// how it is compressed
+        "compress" compress: Option<BackupCompression>;
+        /// how many backups of a guest are kept
+        "keep" keep: Option<BackupRetention>;
+        /// at most so many KiB a second
+        "bandwidthLimit" bandwidth_limit: Option<u32>;
+        /// what the notes of a backup say: `{{guestname}}`
+        "notesTemplate" notes_template: Option<String>;
+        /// a run that was missed is made up for
+        "repeatMissed" repeat_missed: Option<bool>;
+        /// whether it runs
+        "enabled" enabled: bool = true;
         /// for people
         "comment" comment: Option<String>;
         /// taken over if it is there already and nobody's mark is on it
@@ -183,6 +260,8 @@ record! {
         "tokens" tokens: Map<Token> [keys(TOKEN)];
         /// who may do what where
         "acl" acl: Vec<AclEntry>;
+        /// backup jobs, by id
+        "backupJobs" backup_jobs: Map<BackupJob> [keys(ID)];
         /// devices that guests refer to by name
         "mappings" mappings: Option<Mappings>;
         /// the firewall of the whole datacenter

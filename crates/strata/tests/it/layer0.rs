@@ -30,6 +30,8 @@ acl:
 storages:
   backup: {type: pbs, server: 192.0.2.30, datastore: main, username: strata@pbs, password: {env: PBS_PASSWORD}, content: [backup]}
   media: {type: nfs, server: 192.0.2.31, export: /media, content: [iso, vztmpl], options: {prune-backups: keep-last=3}}
+backupJobs:
+  nightly: {schedule: "02:00", storage: backup, all: true, exclude: [9000], mode: snapshot, compress: zstd, keep: {daily: 7, weekly: 4}, comment: every night}
 mappings:
   pci:
     gpu: {comment: the big one, devices: [{node: pve1, path: "0000:01:00.0", id: "10de:2204", iommuGroup: 12}]}
@@ -229,14 +231,22 @@ fn a_datacenter_is_made_kept_and_taken_away() {
           password   (secret)
           server     192.0.2.30
           username   strata@pbs
+      + dc/backupjob/nightly  backup job nightly
+          all       yes
+          comment   every night
+          compress  zstd
+          exclude   9000
+          keep      daily 7, weekly 4
+          schedule  02:00
+          storage   backup
       + dc/storage/media  storage media, nfs
           content  iso, vztmpl
           export   /media
           options  prune-backups keep-last=3
           server   192.0.2.31
 
-    18 to create, 6 to change
-    blast radius: hypervisors: 24 in 1 stack
+    19 to create, 6 to change
+    blast radius: hypervisors: 25 in 1 stack
     ");
     let applied = dc.apply();
     assert!(!applied.contains(PASSWORD) && !applied.contains(PBS), "{applied}");

@@ -202,6 +202,7 @@ fn datacenter() -> Json {
             "usb": {"key": {"devices": [{"node": "pve1", "id": "1234:5678"}]}},
         },
         "storages": {"tank": {"type": "dir", "path": "/srv", "content": ["images"]}},
+        "backupJobs": {"nightly": {"schedule": "02:00", "storage": "tank", "guests": [9100]}},
     })
 }
 
