@@ -24,7 +24,7 @@ use crate::world::Machines;
 pub const HOST: &str = "factory.talos.dev";
 const PORT: u16 = 443;
 const MOST_BODY: usize = 1 << 20;
-const VERSIONS: &[&str] = &["v1.11.6", "v1.12.11", "v1.13.9", "v1.14.0"];
+const VERSIONS: &[&str] = &["v1.10.9", "v1.11.6", "v1.12.11", "v1.13.9", "v1.14.0"];
 
 /// Lets the factory listen.
 pub fn open(machines: &Arc<Machines>) {

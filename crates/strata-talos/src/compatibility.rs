@@ -21,7 +21,7 @@ pub struct Version {
 pub enum CompatibilityError {
     #[error("`{0}` is not a version such as `v1.13.9`")]
     NotVersion(String),
-    #[error("Talos {0} is not known; known are v1.11 to v1.14")]
+    #[error("Talos {0} is not known; known are {first} to {last}", first = Contract::ALL[0], last = Contract::LATEST)]
     UnknownTalos(Version),
     #[error("Talos {talos} does not run Kubernetes {kubernetes}, but {supported}")]
     Pair { talos: Version, kubernetes: Version, supported: String },

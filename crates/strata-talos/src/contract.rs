@@ -6,6 +6,7 @@ use std::str::FromStr;
 /// The minor version of Talos that a configuration is written for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Contract {
+    V1_10,
     V1_11,
     V1_12,
     V1_13,
@@ -15,17 +16,20 @@ pub enum Contract {
 /// Not a version of Talos that configurations can be written for.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "`{0}` is not a Talos version that Strata writes configurations for; known are v1.11, v1.12, v1.13 and v1.14"
+    "`{0}` is not a Talos version that Strata writes configurations for; known are {first} to {last}",
+    first = Contract::ALL[0],
+    last = Contract::LATEST
 )]
 pub struct UnknownContract(pub String);
 
 impl Contract {
-    pub const ALL: [Self; 4] = [Self::V1_11, Self::V1_12, Self::V1_13, Self::V1_14];
+    pub const ALL: [Self; 5] = [Self::V1_10, Self::V1_11, Self::V1_12, Self::V1_13, Self::V1_14];
     /// What a configuration is written for if nobody says otherwise.
     pub const LATEST: Self = Self::V1_14;
 
     pub fn minor(self) -> u8 {
         match self {
+            Self::V1_10 => 10,
             Self::V1_11 => 11,
             Self::V1_12 => 12,
             Self::V1_13 => 13,
@@ -105,7 +109,7 @@ mod tests {
             assert_eq!(format!("{contract}.3-rc.1").parse(), Ok(contract));
             assert_eq!(format!("1.{}", contract.minor()).parse(), Ok(contract));
         }
-        for bad in ["", "v1", "v1.10", "v1.15.0", "v2.11", "v1.11x", "latest"] {
+        for bad in ["", "v1", "v1.9", "v1.15.0", "v2.11", "v1.11x", "latest"] {
             assert_eq!(bad.parse::<Contract>(), Err(UnknownContract(bad.to_owned())), "{bad}");
         }
         assert!(Contract::V1_11 < Contract::LATEST);
@@ -113,6 +117,7 @@ mod tests {
 
     #[test]
     fn knows_which_kubernetes_it_runs() {
+        assert_eq!(Contract::V1_10.kubernetes_range(), "1.28 to 1.33");
         assert_eq!(Contract::V1_11.kubernetes_range(), "1.29 to 1.34");
         assert!(Contract::V1_14.runs_kubernetes("v1.37.0") && Contract::V1_14.runs_kubernetes("1.32.4"));
         assert!(!Contract::V1_14.runs_kubernetes("1.31.9") && !Contract::V1_14.runs_kubernetes("1.38.0"));

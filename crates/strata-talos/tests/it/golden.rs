@@ -74,3 +74,22 @@ fn committed_cases_are_equal() {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases");
     assert_eq!(check_all(&directory), 8);
 }
+
+/// Between the contracts of 1.10 and 1.11 Talos only moves the encryption of disks, which neither of them has unless it is asked for.
+#[test]
+fn talos_1_10_is_written_as_1_11_is() {
+    let secrets = read(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases/secrets.yaml"));
+    let written = |contract: &str| {
+        let contract = contract.parse().unwrap_or_else(|error| panic!("{error}"));
+        let args = GenConfigArgs::new(
+            SecretString::from(secrets.as_str()),
+            contract,
+            "demo".to_owned(),
+            "https://192.0.2.40:6443".to_owned(),
+        );
+        let args = with_flags(args, &["--kubernetes-version".to_owned(), "1.33.0".to_owned()]);
+        let files = gen_config(&args, now(), &mut seeded(1)).unwrap_or_else(|error| panic!("{error}"));
+        ["controlplane.yaml", "worker.yaml"].map(|name| file(&files, name).to_owned())
+    };
+    assert_eq!(written("v1.10"), written("v1.11"));
+}
