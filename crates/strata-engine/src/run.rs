@@ -121,19 +121,33 @@ impl Run {
     /// Plans without a lock: shows what an interrupted run left open and resolves none of it.
     pub async fn plan(&self, stack: &StackView) -> Result<Plan, EngineError> {
         let state = self.read_state(stack).await?;
+        self.plan_seen(stack, &state).await
+    }
+
+    /// The same from a state that was read before.
+    pub async fn plan_seen(&self, stack: &StackView, state: &ReplayedState) -> Result<Plan, EngineError> {
         let at_work = match state.open.is_empty() {
             true => None,
             false => self.store.holder(&stack.key).await?,
         };
         let at_work = at_work.filter(|holder| !holder.is_gone()).map(|holder| holder.to_string());
-        self.plan_from(stack, &state, &BTreeMap::new(), at_work).await
+        self.plan_from(stack, state, &BTreeMap::new(), at_work).await
     }
 
     pub async fn drift(&self, stack: &StackView) -> Result<Vec<Drift>, EngineError> {
         let state = self.read_state(stack).await?;
+        self.drift_seen(stack, &state).await
+    }
+
+    /// The same from a state that was read before.
+    pub async fn drift_seen(
+        &self,
+        stack: &StackView,
+        state: &ReplayedState,
+    ) -> Result<Vec<Drift>, EngineError> {
         let nothing = ResourceGraph::default();
-        let live = self.look(&nothing, &state, &stack.lineage).await?;
-        Ok(crate::drift::compare(&state, &live))
+        let live = self.look(&nothing, state, &stack.lineage).await?;
+        Ok(crate::drift::compare(state, &live))
     }
 
     /// Asks the providers whether this run can do what the plan says. Gives everything that stands in its way. What `earlier` plans
@@ -281,6 +295,16 @@ pub struct LockedRun {
 impl LockedRun {
     pub fn state(&self) -> &StateDocument {
         &self.state.document
+    }
+
+    /// The state with what its journal has open.
+    pub fn replayed(&self) -> &ReplayedState {
+        &self.state
+    }
+
+    /// From here on the run asks these: what a stack needs of providers is known only after its state was read.
+    pub fn connect(&mut self, providers: Providers) {
+        self.run.providers = providers;
     }
 
     pub fn open_entries(&self) -> usize {

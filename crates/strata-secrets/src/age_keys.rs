@@ -1,9 +1,11 @@
 //! Keys of age: who can read (recipients), and with what (identities). Files of age itself are made by the age crate.
 
+mod generate;
 mod identity;
 mod locate;
 mod recipient;
 
+pub use generate::generate_identity;
 pub use identity::Identities;
 pub use recipient::Recipient;
 pub(crate) use recipient::check as check_recipient;

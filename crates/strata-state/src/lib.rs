@@ -19,6 +19,7 @@
 //! ```
 
 mod codec;
+mod copy;
 mod direct;
 mod document;
 mod http;
@@ -31,6 +32,7 @@ mod s3;
 mod store;
 
 pub use codec::{Codec, Encryption, KeySource, KeyWrap};
+pub use copy::{Copied, CopiedHistory, copy_state};
 pub use direct::DirectStore;
 pub use document::{DeposedObject, FORMAT, StateDocument, StateResource};
 pub use http::{HttpStore, HttpStoreOptions};

@@ -10,6 +10,9 @@ pub fn state_name(environment: &str, stack: &str) -> String {
     format!("tofu/{environment}/{stack}")
 }
 
+/// The user name that goes with a token: a state server knows the user by the token alone.
+pub const TOKEN_USER: &str = "token";
+
 /// The addresses that the HTTP backend uses.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HttpAddresses {

@@ -37,9 +37,9 @@ mod tfstate;
 mod topf;
 mod variable;
 
-pub use backend::{HttpAddresses, state_name};
+pub use backend::{HttpAddresses, TOKEN_USER, state_name};
 pub use inventory::{Held, held};
-pub use message::{Diagnosis, Message, asked_for};
+pub use message::{Diagnosis, Message, asked_for, position};
 pub use overview::Overview;
 pub use path::resolve as resolve_path;
 pub use project::{Files, Found, Gap, found};

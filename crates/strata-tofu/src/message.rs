@@ -70,6 +70,12 @@ pub fn asked_for(said: &[u8]) -> serde_json::Result<Json> {
     serde_json::from_slice(&said[start..])
 }
 
+/// Which state OpenTofu has, and its serial, from what `state pull` says; none before the first apply.
+pub fn position(said: &[u8]) -> Option<(String, u64)> {
+    let state = asked_for(said).ok()?;
+    state["lineage"].as_str().map(str::to_owned).zip(state["serial"].as_u64())
+}
+
 impl Message {
     /// `None` for a line that is not JSON: some errors come before it speaks that.
     pub fn parse(line: &str) -> Option<Self> {

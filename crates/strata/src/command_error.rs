@@ -1,192 +1,32 @@
-//! Why a command failed: what, where, what next, and the exit code that says it to scripts.
+//! How an error is shown to people, and the exit code that says it to scripts.
 
 use std::fmt::Write as _;
 
-use serde::Serialize;
-use strata_engine::{EngineError, ErrorClass, ProviderError, StalePlan};
-use strata_state::{Lease, StoreError};
+pub(crate) use strata_session::{ErrorKind, SessionError as CommandError};
 
 use crate::style::{self, paint};
 
 /// Exit codes: see `strata help`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum ErrorKind {
-    Failed,
-    /// A guard said no: nothing was done.
-    Refused,
-    /// Somebody else works on the state.
-    Locked,
-    /// Stopped by the user, with everything saved.
-    Interrupted,
-}
-
-impl ErrorKind {
-    pub(crate) fn exit_code(self) -> u8 {
-        match self {
-            Self::Failed => 1,
-            Self::Refused => 3,
-            Self::Locked => 4,
-            Self::Interrupted => 130,
-        }
+pub(crate) fn exit_code(kind: ErrorKind) -> u8 {
+    match kind {
+        ErrorKind::Failed => 1,
+        ErrorKind::Refused => 3,
+        ErrorKind::Locked => 4,
+        ErrorKind::Interrupted => 130,
     }
 }
 
-#[derive(Debug, Clone, Serialize)]
-pub(crate) struct CommandError {
-    pub(crate) kind: ErrorKind,
-    pub(crate) message: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) origin: Option<String>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(crate) details: Vec<String>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(crate) hints: Vec<String>,
-    /// Already shown; only the exit code is left to give.
-    #[serde(skip)]
-    pub(crate) silent: bool,
-}
-
-impl CommandError {
-    pub(crate) fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        Self {
-            kind,
-            message: message.into(),
-            origin: None,
-            details: Vec::new(),
-            hints: Vec::new(),
-            silent: false,
-        }
+/// For people.
+pub(crate) fn render(error: &CommandError) -> String {
+    let mut text = format!("{} {}", paint(style::ERROR, "error:"), error.message);
+    if let Some(origin) = &error.origin {
+        let _ = write!(text, "\n  {} {origin}", paint(style::FAINT, "-->"));
     }
-
-    pub(crate) fn failed(message: impl Into<String>) -> Self {
-        Self::new(ErrorKind::Failed, message)
+    for detail in &error.details {
+        let _ = write!(text, "\n  {}", paint(style::FAINT, detail));
     }
-
-    pub(crate) fn refused(message: impl Into<String>) -> Self {
-        Self::new(ErrorKind::Refused, message)
+    for hint in &error.hints {
+        let _ = write!(text, "\n  {} {hint}", paint(style::HINT, "hint:"));
     }
-
-    /// The command has told everything itself.
-    pub(crate) fn silent(kind: ErrorKind) -> Self {
-        Self { silent: true, ..Self::new(kind, "") }
-    }
-
-    #[must_use]
-    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
-        self.hints.push(hint.into());
-        self
-    }
-
-    #[must_use]
-    pub(crate) fn detail(mut self, detail: impl Into<String>) -> Self {
-        self.details.push(detail.into());
-        self
-    }
-
-    #[must_use]
-    pub(crate) fn origin(mut self, origin: Option<String>) -> Self {
-        self.origin = origin;
-        self
-    }
-
-    /// For people.
-    pub(crate) fn render(&self) -> String {
-        let mut text = format!("{} {}", paint(style::ERROR, "error:"), self.message);
-        if let Some(origin) = &self.origin {
-            let _ = write!(text, "\n  {} {origin}", paint(style::FAINT, "-->"));
-        }
-        for detail in &self.details {
-            let _ = write!(text, "\n  {}", paint(style::FAINT, detail));
-        }
-        for hint in &self.hints {
-            let _ = write!(text, "\n  {} {hint}", paint(style::HINT, "hint:"));
-        }
-        text
-    }
-}
-
-impl From<StoreError> for CommandError {
-    fn from(error: StoreError) -> Self {
-        let message = error.to_string();
-        match error {
-            StoreError::Locked { key, holder } => {
-                let wait = match holder.lease {
-                    Lease::Running(left) => format!(
-                        "wait for it; if that run is gone, its lock ends within {} s and the next run takes it over",
-                        left.as_secs().max(1)
-                    ),
-                    _ => "wait for it, or, if that run is gone for good, `strata unlock` takes the lock away".to_owned(),
-                };
-                Self::new(ErrorKind::Locked, message)
-                    .hint(wait)
-                    .detail(format!("state key: {key}"))
-                    .detail(format!("lock id: {}", holder.owner.id))
-            }
-            StoreError::Damaged { newest_good: Some(serial), .. } => Self::failed(message)
-                .hint(format!("the last good version has serial {serial}: `strata state rollback STACK {serial}`")),
-            StoreError::Damaged { .. } => Self::failed(message)
-                .hint("no good version is left; guests are still found by their marks: move the file away and apply"),
-            StoreError::Newer { .. } => Self::failed(message).hint("use the newer Strata"),
-            StoreError::Moved { .. } => Self::failed(message).hint("plan again"),
-            StoreError::LockLost { .. } => {
-                Self::failed(message).hint("somebody used `strata unlock`; apply again when their run has ended")
-            }
-            StoreError::Lapsed { .. } => Self::failed(message)
-                .hint("the state's server did not answer for too long; apply again: it finishes what was begun"),
-            StoreError::OtherLock { .. } => Self::new(ErrorKind::Refused, message).hint("look who holds it now"),
-            StoreError::Exists { .. } => Self::refused(message),
-            StoreError::Sealed { .. } => Self::failed(message)
-                .hint("see `state.encryption` in strata.yaml; `previous` names keys that are still read with"),
-            StoreError::Remote { hint: Some(hint), .. } => Self::failed(message).hint(hint),
-            _ => Self::failed(message),
-        }
-    }
-}
-
-impl From<ProviderError> for CommandError {
-    fn from(error: ProviderError) -> Self {
-        let kind = if error.class == ErrorClass::Guard { ErrorKind::Refused } else { ErrorKind::Failed };
-        let mut own = Self::new(kind, error.message);
-        own.details = error.log;
-        own.hints.extend(error.hint);
-        own
-    }
-}
-
-impl From<EngineError> for CommandError {
-    fn from(error: EngineError) -> Self {
-        match error {
-            EngineError::Store(error) => error.into(),
-            EngineError::Observe { target, error } => {
-                let mut own = Self::from(*error);
-                own.message = format!("cannot look at target `{target}`: {}", own.message);
-                own
-            }
-            EngineError::Recovery { address, error } => {
-                let mut own = Self::from(*error);
-                own.message = format!(
-                    "cannot finish what an interrupted run left open at `{address}`: {}",
-                    own.message
-                );
-                own
-            }
-            EngineError::NoTarget(target) => Self::failed(format!("`strata.yaml` has no target `{target}`"))
-                .hint("the state still has objects there: put the target back until they are destroyed"),
-            EngineError::Lineage { .. } => Self::refused(error.to_string())
-                .hint("each repository has its own `repository:` id in strata.yaml; was it changed?"),
-            EngineError::Open { .. } => {
-                Self::refused(error.to_string()).hint("`strata apply` without a plan file finishes it")
-            }
-            EngineError::Unfit(_) | EngineError::Lint(_) => Self::failed(error.to_string()),
-        }
-    }
-}
-
-impl From<StalePlan> for CommandError {
-    fn from(stale: StalePlan) -> Self {
-        let mut error = Self::refused(format!("the plan of `{}` is stale, nothing was changed", stale.stack));
-        error.details = stale.moved;
-        error.hint("make a new plan and have it reviewed")
-    }
+    text
 }

@@ -15,7 +15,6 @@ pub(crate) mod init;
 pub(crate) mod no_sim;
 pub(crate) mod output;
 pub(crate) mod plan;
-mod planned;
 pub(crate) mod policy;
 pub(crate) mod schema;
 pub(crate) mod secrets;

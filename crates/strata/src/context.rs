@@ -2,13 +2,20 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use rand::RngCore;
 use strata_engine::Clock;
-use strata_state::{LockOwner, ProcessMark};
+use strata_net::TraceSink;
+use strata_secrets::vault::PasswordSource;
+use strata_secrets::{Access, Environment};
+use strata_session::{Process, ProviderSet, Surroundings};
+use strata_state::ProcessMark;
 
 use crate::cli::Global;
 use crate::printer::Printer;
+use crate::prompt::TerminalPrompt;
+use crate::views::notices::{Terminal, Trace};
 
 pub(crate) struct Context {
     pub(crate) global: Global,
@@ -32,26 +39,57 @@ impl Context {
     /// What another repository is read from, by a path that starts where the program did, or where `-C` says.
     pub(crate) fn elsewhere(&self, given: &Path) -> PathBuf {
         let here = self.global.started_in.join(given);
-        if here.exists() { here } else { crate::secrets::absolute(self, given) }
+        if here.exists() { here } else { self.absolute(given) }
     }
 
-    pub(crate) fn lock_owner(&self, operation: &str) -> LockOwner {
+    /// A path from the command line.
+    pub(crate) fn absolute(&self, given: &Path) -> PathBuf {
+        let path = self.start().join(given);
+        std::path::absolute(&path).unwrap_or(path)
+    }
+
+    /// What the command line names starts where the command was told to work.
+    pub(crate) fn here(&self) -> Environment {
+        Environment::new(self.environment.clone()).in_directory(self.absolute(Path::new("")))
+    }
+
+    /// The passwords of vaults that the command line names.
+    pub(crate) fn vault_passwords(&self) -> Vec<(Option<String>, PasswordSource)> {
+        let here = self.here();
+        self.global.vault_password_file.iter().map(|text| PasswordSource::parse(text, &here)).collect()
+    }
+
+    /// The keys of the user, for the files of a folder. A person at a terminal may be asked.
+    pub(crate) fn access(&self, root: &Path) -> Access {
+        let environment = strata_session::secrets::environment(&self.environment, root);
+        Access::new(environment, Arc::new(TerminalPrompt), self.vault_passwords())
+    }
+
+    /// Everything that a session is given.
+    pub(crate) fn surroundings(&self, providers: Arc<dyn ProviderSet>) -> Surroundings {
         let user = ["USER", "LOGNAME"].iter().find_map(|name| self.environment.get(*name)).cloned();
         let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
-        LockOwner {
-            id: random_hex(8),
-            who: format!("{}@{host}", user.unwrap_or_else(|| "somebody".to_owned())),
-            pid: std::process::id(),
-            operation: operation.to_owned(),
-            since: timestamp(),
-            process: ProcessMark::of(std::process::id()),
+        let trace = || -> Arc<dyn TraceSink> { Arc::new(Trace(self.printer)) };
+        Surroundings {
+            start: self.start(),
+            variables: self.environment.clone(),
+            environment: self.global.environment.clone(),
+            lock_timeout: self.global.lock_timeout,
+            dial: self.global.dial.clone(),
+            vault_passwords: self.vault_passwords(),
+            prompt: Arc::new(TerminalPrompt),
+            process: Process {
+                who: format!("{}@{host}", user.unwrap_or_else(|| "somebody".to_owned())),
+                pid: std::process::id(),
+                mark: ProcessMark::of(std::process::id()),
+            },
+            clock: Arc::new(SystemClock),
+            random: Arc::new(|buffer| rand::rng().fill_bytes(buffer)),
+            observer: Arc::new(Terminal(self.printer)),
+            trace: self.printer.is_verbose().then(trace),
+            providers,
         }
     }
-}
-
-/// Now, in RFC 3339.
-pub(crate) fn timestamp() -> String {
-    jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 
 pub(crate) fn random_hex(bytes: usize) -> String {

@@ -5,15 +5,11 @@ mod cli;
 mod command_error;
 mod commands;
 mod context;
+mod duration;
 mod examples;
-mod kinds;
-mod merge_secrets;
 mod printer;
 mod prompt;
-mod replace_file;
-mod secrets;
 mod style;
-mod tofu;
 mod views;
 mod workspace;
 
@@ -32,7 +28,7 @@ fn keep_memory_private() {
 fn main() -> ExitCode {
     keep_memory_private();
     bug::report_panics();
-    kinds::register();
+    strata_providers::kinds::register();
     let mut cli = cli::Cli::parse();
     let printer = printer::Printer::new(cli.global.json, cli.global.verbose, cli.global.no_color);
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
@@ -63,9 +59,9 @@ fn main() -> ExitCode {
                 if printer.is_json() {
                     printer.event(&serde_json::json!({"event": "error", "error": error}));
                 }
-                printer.note(error.render());
+                printer.note(command_error::render(&error));
             }
-            ExitCode::from(error.kind.exit_code())
+            ExitCode::from(command_error::exit_code(error.kind))
         }
     }
 }

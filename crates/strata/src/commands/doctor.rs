@@ -5,13 +5,14 @@ use std::process::ExitCode;
 use strata_engine::Plan;
 
 use serde_json::json;
+use strata_providers::{Look, required_role};
+use strata_session::{Purpose, StackSession, StateAccess};
 
 use super::CommandResult;
-use crate::command_error::{CommandError, ErrorKind};
+use crate::command_error::{CommandError, ErrorKind, render};
 use crate::context::Context;
 use crate::style::{self, paint};
-use crate::workspace::orphans::Look;
-use crate::workspace::{Opening, Workspace};
+use crate::workspace::Workspace;
 
 /// Says what is missing, and the command that mends it
 #[derive(clap::Args)]
@@ -32,15 +33,8 @@ pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
 /// The privileges of everything that the stacks can ask for: made from nothing, brought from what the state knows to what the source says,
 /// and destroyed.
 async fn role(workspace: &Workspace<'_>, stacks: &[String]) -> CommandResult {
-    // All stacks at once: where one of several privileges is enough, one that another stack needs anyway costs nothing.
-    let sessions = workspace.open(stacks, Opening::LOOK).await?;
-    let mut operations = Vec::new();
-    for session in &sessions {
-        let state = session.run.read_state(&session.view).await?;
-        operations.extend(session.whole_life(&state.document));
-    }
-    let privileges = strata_proxmox::required_role(&operations);
-    let names: Vec<String> = privileges.iter().map(|privilege| privilege.as_str().to_owned()).collect();
+    let sessions = workspace.open_native(stacks, &Purpose::LOOK, StateAccess::Look).await?;
+    let names = required_role(&sessions);
     let printer = workspace.context.printer;
     printer.event(&json!({"event": "role", "privileges": names}));
     printer.line("# on a Proxmox host, as root:");
@@ -61,7 +55,7 @@ async fn check(workspace: &Workspace<'_>, stacks: &[String]) -> CommandResult {
         printer.line(format!("{sign} {what}"));
         if let Some(problem) = problem {
             bad += 1;
-            printer.line(problem.render());
+            printer.line(render(&problem));
         }
     };
     tell("the repository is valid".to_owned(), None);
@@ -104,39 +98,32 @@ async fn check(workspace: &Workspace<'_>, stacks: &[String]) -> CommandResult {
     if workspace.needs_tofu(stacks)? {
         tell("OpenTofu is there".to_owned(), workspace.program().err());
     }
-    let sessions = match workspace.open(stacks, Opening::LOOK).await {
-        Ok(sessions) => {
-            tell("every target answers, and the secrets can be read".to_owned(), None);
-            sessions
+    let (mut sessions, mut unread) = (Vec::new(), Vec::new());
+    let mut targets = Ok(());
+    for (name, open) in workspace.look(stacks).await? {
+        match open {
+            Err(error) => unread.push((name, error)),
+            Ok(_) if targets.is_err() => {}
+            Ok(open) => match open.prepare().await {
+                Ok(session) => sessions.push(session),
+                Err(error) => targets = Err(error),
+            },
         }
+    }
+    match targets {
+        Ok(()) => tell("every target answers, and the secrets can be read".to_owned(), None),
         Err(error) => {
             tell("targets and secrets".to_owned(), Some(error));
-            Vec::new()
+            sessions.clear();
         }
-    };
+    }
+    for (name, error) in unread {
+        tell(format!("the state of `{name}`"), Some(error));
+    }
     let mut plans: Vec<Plan> = Vec::new();
-    for session in &sessions {
-        let state = session.run.read_state(&session.view).await;
-        let problem = match state {
-            Err(error) => Some(CommandError::from(error)),
-            Ok(state) if !state.open.is_empty() => {
-                let holder = workspace.store()?.holder(&session.view.key).await?;
-                match holder.filter(|holder| !holder.is_gone()) {
-                    // A run that works is no problem.
-                    Some(_) => None,
-                    None => Some(
-                        CommandError::failed(format!(
-                            "{} operations of an interrupted run are open",
-                            state.open.len()
-                        ))
-                        .hint("`strata apply` finishes them; `strata destroy` does, where a destroy was interrupted"),
-                    ),
-                }
-            }
-            Ok(_) => None,
-        };
-        tell(format!("the state of `{}`", session.name), problem);
-        let missing = match session.run.plan(&session.view).await {
+    for session in &mut sessions {
+        tell(format!("the state of `{}`", session.name), open_operations(workspace, session).await?);
+        let missing = match session.plan().await {
             Ok(plan) => {
                 // What apply would refuse is said here in the same words.
                 let refused = plan.problems.iter().map(|problem| {
@@ -146,14 +133,12 @@ async fn check(workspace: &Workspace<'_>, stacks: &[String]) -> CommandResult {
                 });
                 let refused: Vec<CommandError> = refused.collect();
                 let earlier: Vec<&Plan> = plans.iter().collect();
-                let missing = session.run.preflight(&plan, &earlier).await;
+                let missing = session.preflight(&plan, &earlier).await;
                 plans.push(plan);
                 let missing = missing.map(|missing| missing.into_iter().map(CommandError::from));
-                missing
-                    .map(|missing| refused.into_iter().chain(missing).collect::<Vec<_>>())
-                    .map_err(CommandError::from)
+                missing.map(|missing| refused.into_iter().chain(missing).collect::<Vec<_>>())
             }
-            Err(error) => Err(CommandError::from(error)),
+            Err(error) => Err(error),
         };
         match missing {
             Ok(missing) if missing.is_empty() => tell(format!("`{}` can be applied", session.name), None),
@@ -180,4 +165,23 @@ async fn check(workspace: &Workspace<'_>, stacks: &[String]) -> CommandResult {
         }
     }
     if bad == 0 { Ok(ExitCode::SUCCESS) } else { Err(CommandError::silent(ErrorKind::Failed)) }
+}
+
+/// What an interrupted run left open. A run that works is no problem.
+async fn open_operations(
+    workspace: &Workspace<'_>,
+    session: &StackSession,
+) -> Result<Option<CommandError>, CommandError> {
+    let open = session.state().open.len();
+    if open == 0 {
+        return Ok(None);
+    }
+    let holder = workspace.store()?.holder(&session.view().key).await?;
+    Ok(match holder.filter(|holder| !holder.is_gone()) {
+        Some(_) => None,
+        None => Some(
+            CommandError::failed(format!("{open} operations of an interrupted run are open"))
+                .hint("`strata apply` finishes them; `strata destroy` does, where a destroy was interrupted"),
+        ),
+    })
 }

@@ -4,15 +4,16 @@ use std::process::ExitCode;
 
 use serde_json::json;
 use strata_engine::DriftKind;
+use strata_session::tofu::{Aim, Driven, Inputs};
+use strata_session::{Opened, Purpose, StateAccess};
 use strata_tofu::changes::Action;
 
 use super::{CHANGES, CommandResult};
 use crate::command_error::CommandError;
 use crate::context::Context;
 use crate::style::{self, paint};
-use crate::tofu::{Aim, Driven, Inputs};
 use crate::views;
-use crate::workspace::{KnownOutputs, Opened, Opening, Workspace};
+use crate::workspace::{KnownOutputs, Workspace};
 
 /// Shows what somebody else changed since the last apply; exit code 2 if anything
 #[derive(clap::Args)]
@@ -29,19 +30,17 @@ pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
 pub(crate) async fn report(context: &Context, stacks: &[String], by_exit_code: bool) -> CommandResult {
     let workspace = Workspace::load_with_removed(context, stacks).await?;
     let (mut found, mut refused, mut hidden) = (0, 0, 0);
-    for opened in workspace.open_all(stacks, Opening::LOOK).await? {
+    for opened in workspace.open(stacks, &Purpose::LOOK, StateAccess::Look).await? {
         let session = match opened {
             Opened::Native(session) => session,
-            Opened::Driven(stack) => {
-                found += of_tofu(
-                    context,
-                    &*workspace.open_driven(stack, Inputs::All(&KnownOutputs::new())).await?,
-                )
-                .await?;
+            Opened::Driven(open) => {
+                let known = KnownOutputs::new();
+                let driven = workspace.open_driven(open.stack(), Inputs::All(&known)).await?;
+                found += of_tofu(context, &driven).await?;
                 continue;
             }
         };
-        let drifts = session.run.drift(&session.view).await?;
+        let drifts = session.drift().await?;
         if !drifts.is_empty() || session.removed {
             context.printer.line(paint(style::STRONG, &session.name));
         }

@@ -2,9 +2,12 @@
 
 use std::process::ExitCode;
 
+use strata_source::Model;
+
 use super::CommandResult;
 use crate::context::Context;
 use crate::views;
+use crate::views::graph::TofuStack;
 use crate::workspace::Workspace;
 
 /// Prints what depends on what, for Mermaid or Graphviz
@@ -30,7 +33,14 @@ pub(crate) fn run(context: &Context, args: &Args) -> CommandResult {
         let graph = workspace.blueprint(&name)?.graph;
         graphs.push(views::graph::Drawn { description: workspace.description(&name)?, stack: name, graph });
     }
-    let driven = workspace.tofu_folders(&args.stacks)?;
+    let selected = workspace.select(&args.stacks)?;
+    let driven = selected.iter().filter(|stack| matches!(stack.model, Model::Tofu(_)));
+    let driven = driven.map(|stack| TofuStack {
+        stack: stack.name.clone(),
+        description: stack.description().map(str::to_owned),
+        folder: stack.folder.clone(),
+    });
+    let driven: Vec<TofuStack> = driven.collect();
     let text = match args.format {
         Format::Mermaid => views::graph::mermaid(&graphs, &driven),
         Format::Dot => views::graph::dot(&graphs, &driven),

@@ -67,7 +67,7 @@ fn from_folder(context: &Context, args: &Args, folder: &Path) -> Result<(), Comm
             .hint("name an empty folder with `-C`"));
     }
     let disk = Disk::new(&from, context.environment.clone());
-    let access = crate::secrets::access(context, &from);
+    let access = context.access(&from);
     let open = |_: &str, content: &[u8]| {
         let opened = vault::open(content, access.passwords()).map_err(|error| error.to_string())?;
         Ok(opened.plaintext().expose().to_vec())
@@ -148,32 +148,37 @@ fn write(into: &Path, from: &Path, imported: &Imported) -> Result<(), CommandErr
         if let Some(folder) = place.parent() {
             std::fs::create_dir_all(folder).map_err(|error| failed(folder, error))?;
         }
-        crate::replace_file::replace(&place, text.as_bytes()).map_err(|error| failed(&place, error))?;
+        strata_secrets::replace(&place, text.as_bytes()).map_err(|error| failed(&place, error))?;
     }
     if imported.secrets.is_empty() {
         return Ok(());
     }
-    let (key, recipient) = crate::secrets::generate_identity();
+    let (key, recipient) = strata_secrets::generate_identity();
     let mut plain = String::new();
     for (name, value) in &imported.secrets {
         plain.push_str(&format!("{name}: {}\n", serde_json::Value::from(value.as_str())));
     }
-    let sealed = crate::secrets::encrypt_yaml(&plain, &recipient)?;
+    let sealed = strata_session::secrets::encrypt_yaml(
+        &plain,
+        &recipient,
+        jiff::Timestamp::now(),
+        &mut strata_secrets::OsRandom,
+    )?;
     let place = into.join("age.key");
-    crate::replace_file::replace_private(&place, key.expose().as_bytes())
+    strata_secrets::replace_private(&place, key.expose().as_bytes())
         .map_err(|error| failed(&place, error))?;
     let place = into.join(&imported.secrets_file);
-    crate::replace_file::replace(&place, sealed.as_bytes()).map_err(|error| failed(&place, error))?;
+    strata_secrets::replace(&place, sealed.as_bytes()).map_err(|error| failed(&place, error))?;
     let rules = into.join(".sops.yaml");
     if !rules.exists() {
         let text = format!("creation_rules:\n  - path_regex: \\.sops\\.ya?ml$\n    age: {recipient}\n");
-        crate::replace_file::replace(&rules, text.as_bytes()).map_err(|error| failed(&rules, error))?;
+        strata_secrets::replace(&rules, text.as_bytes()).map_err(|error| failed(&rules, error))?;
     }
     let ignored = into.join(".gitignore");
     let mut text = std::fs::read_to_string(&ignored).unwrap_or_default();
-    if !text.lines().any(|line| line.trim_start_matches('/') == crate::secrets::OWN_KEY) {
+    if !text.lines().any(|line| line.trim_start_matches('/') == strata_session::secrets::OWN_KEY) {
         text.push_str("/age.key\n/.strata/\n");
-        crate::replace_file::replace(&ignored, text.as_bytes()).map_err(|error| failed(&ignored, error))?;
+        strata_secrets::replace(&ignored, text.as_bytes()).map_err(|error| failed(&ignored, error))?;
     }
     Ok(())
 }

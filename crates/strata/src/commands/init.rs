@@ -112,12 +112,17 @@ pub(crate) fn write_example(name: &str, folder: &Path, place: &Place) -> Result<
 
 /// A fresh age key, and the secrets of the example encrypted for it.
 pub(crate) fn write_secrets(folder: &Path, token: &str) -> Result<(), CommandError> {
-    let (key, recipient) = crate::secrets::generate_identity();
+    let (key, recipient) = strata_secrets::generate_identity();
     write(&folder.join("age.key"), key.expose().as_bytes(), 0o600)?;
     let sops = format!("creation_rules:\n  - path_regex: \\.sops\\.ya?ml$\n    age: {recipient}\n");
     write(&folder.join(".sops.yaml"), sops.as_bytes(), 0o644)?;
     let plain = format!("proxmox_api_token: {token}\nweb_password: {}\n", random_hex(12));
-    let encrypted = crate::secrets::encrypt_yaml(&plain, &recipient)?;
+    let encrypted = strata_session::secrets::encrypt_yaml(
+        &plain,
+        &recipient,
+        jiff::Timestamp::now(),
+        &mut strata_secrets::OsRandom,
+    )?;
     write(&folder.join("secrets.sops.yaml"), encrypted.as_bytes(), 0o644)
 }
 

@@ -4,14 +4,13 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use strata_engine::PlanFile;
+use strata_session::{Keys, Planned, Planning, Purpose, StateAccess};
 
-use super::planned::{Planned, show};
 use super::{CHANGES, CommandResult};
 use crate::command_error::{CommandError, ErrorKind};
 use crate::context::Context;
-use crate::tofu::{Aim, Inputs, refuse_resources};
-use crate::workspace::bundle::Keys;
-use crate::workspace::{Opened, Opening, Workspace};
+use crate::views::planned::show;
+use crate::workspace::Workspace;
 
 /// Shows what an apply would change, and changes nothing
 #[derive(clap::Args)]
@@ -42,43 +41,13 @@ pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
     workspace.find_removed(&args.stacks).await?;
     // A saved plan must be the one that runs: then the keys that it speaks of must be there.
     let keys = if args.output.is_some() { Keys::Make } else { Keys::Draw };
-    let opening = Opening { destroy: args.destroy, keys, new_cluster: false, restoring: None };
-    let mut file = workspace.plan_file(args.destroy);
-    let mut planned = Vec::new();
-    let aim = if args.destroy { Aim::Destroy } else { Aim::Apply };
-    for opened in workspace.open_all(&args.stacks, opening).await? {
-        let may_wait = !args.destroy && args.output.is_some();
-        planned.push(match opened {
-            Opened::Native(session) => {
-                if may_wait && let Some(deferred) = Planned::behind(workspace.stack(&session.name)?, &planned)
-                {
-                    planned.push(deferred);
-                    continue;
-                }
-                let plan = session.run.plan(&session.view).await?;
-                file.push(&session.name, &session.source_digest, plan.clone());
-                Planned::Native(session, plan)
-            }
-            Opened::Driven(stack) => {
-                let output = Planned::deferred(stack, &planned).filter(|_| !args.destroy);
-                let order = || Planned::behind(stack, &planned).filter(|_| may_wait);
-                if let Some(deferred) = output.or_else(order) {
-                    planned.push(deferred);
-                    continue;
-                }
-                let known = Planned::outputs(&planned);
-                let driven = workspace.open_driven(stack, Inputs::All(&known)).await?;
-                refuse_resources(&driven.name, &driven.run.read_state(&driven.view).await?.document)?;
-                let plan = driven.plan(aim).await?;
-                if args.output.is_some() {
-                    file.driven.push(driven.saved(&plan).await?);
-                }
-                Planned::Driven(driven, plan)
-            }
-        });
-    }
-    let waiting = planned.iter().filter(|one| one.is_deferred());
-    file.waiting = waiting.map(|one| one.name().to_owned()).collect();
+    let planning = Planning {
+        purpose: Purpose { destroy: args.destroy, keys, new_cluster: false, restoring: None },
+        access: StateAccess::Look,
+        into_file: args.output.is_some(),
+        saved: None,
+    };
+    let planned = workspace.plan(&args.stacks, &planning).await?;
     show(context.printer, &planned);
     workspace.tell_removed(&args.stacks);
     if !args.destroy && planned.iter().any(|one| one.removes_stack()) {
@@ -91,7 +60,7 @@ pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
     if let Some(path) = &args.output
         && !blocked
     {
-        save(context, path, &file)?;
+        save(context, path, &workspace.plan_file(&planned, args.destroy).await?)?;
     }
     if blocked {
         return Err(CommandError::silent(ErrorKind::Refused));
@@ -104,7 +73,7 @@ pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
 fn save(context: &Context, path: &Path, file: &PlanFile) -> Result<(), CommandError> {
     let json = serde_json::to_vec_pretty(file).map_err(|error| CommandError::failed(error.to_string()))?;
     // It tells what there is and how it is reached: only for its owner, whatever was there before.
-    crate::replace_file::replace_private(path, &json)
+    strata_secrets::replace_private(path, &json)
         .map_err(|error| CommandError::failed(format!("cannot write `{}`: {error}", path.display())))?;
     context.printer.line(format!("saved; `strata apply {}` runs exactly this", path.display()));
     if !file.waiting.is_empty() {

@@ -52,7 +52,7 @@ fn write(folder: &PathBuf) -> CommandResult {
     for (name, schema) in all() {
         let path = folder.join(format!("{name}.json"));
         std::fs::create_dir_all(folder)
-            .and_then(|()| crate::replace_file::replace(&path, text(&schema).as_bytes()))
+            .and_then(|()| strata_secrets::replace(&path, text(&schema).as_bytes()))
             .map_err(|error| CommandError::failed(format!("cannot write `{}`: {error}", path.display())))?;
     }
     Ok(ExitCode::SUCCESS)

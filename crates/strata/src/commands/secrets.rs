@@ -2,24 +2,21 @@
 
 mod check;
 mod collect;
-mod creation;
 mod decrypt;
 mod edit;
 mod encrypt;
 mod exec;
 mod list;
-mod memory_file;
 mod rotate;
-mod sealed;
 mod sweep;
-mod tracked;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Subcommand;
+use strata_secrets::creation::CreationError;
 use strata_secrets::vault::{PasswordSource, Passwords};
-use strata_secrets::{Access, Environment, NoPrompt, Prompt, sops};
+use strata_secrets::{Access, Environment, NoPrompt, Prompt, Sealed, SealedError, sops};
 
 use super::CommandResult;
 use crate::command_error::CommandError;
@@ -72,7 +69,7 @@ struct Keys<'a> {
 impl Keys<'_> {
     /// A path from the command line.
     fn path(&self, given: &Path) -> PathBuf {
-        crate::secrets::absolute(self.context, given)
+        self.context.absolute(given)
     }
 
     /// What opens a file, or the files of a folder.
@@ -86,7 +83,7 @@ impl Keys<'_> {
     }
 
     fn access_with(&self, path: &Path, prompt: Arc<dyn Prompt>) -> Access {
-        Access::new(self.environment(path), prompt, crate::secrets::vault_passwords(self.context))
+        Access::new(self.environment(path), prompt, self.context.vault_passwords())
     }
 
     /// One more password, given as `--vault-password-file` takes it.
@@ -98,7 +95,7 @@ impl Keys<'_> {
 
     /// What the command line names starts where the command was told to work.
     fn here(&self) -> Environment {
-        crate::secrets::here(self.context)
+        self.context.here()
     }
 
     /// What variables name starts at the root of the repository: Strata's, or else one that only has rules for `sops`.
@@ -106,7 +103,7 @@ impl Keys<'_> {
         let above = |name: &str| path.ancestors().find(|folder| folder.join(name).is_file());
         let root = above("strata.yaml").or_else(|| above(sops::CONFIG_FILE));
         let root = root.map_or_else(|| self.path(Path::new("")), Path::to_owned);
-        crate::secrets::environment(self.context, &root)
+        strata_session::secrets::environment(&self.context.environment, &root)
     }
 }
 
@@ -116,11 +113,32 @@ fn read(path: &Path) -> Result<Vec<u8>, CommandError> {
 }
 
 fn replace(path: &Path, bytes: &[u8]) -> Result<(), CommandError> {
-    crate::replace_file::replace(path, bytes)
+    strata_secrets::replace(path, bytes)
         .map_err(|error| CommandError::failed(format!("cannot write `{}`: {error}", path.display())))
 }
 
 /// Something is wrong with a file.
 fn failed(path: &Path, reason: impl std::fmt::Display) -> CommandError {
     CommandError::failed(format!("`{}`: {reason}", path.display()))
+}
+
+/// An encrypted file, whatever it was encrypted with.
+fn sealed(path: &Path, content: &[u8]) -> Result<Sealed, CommandError> {
+    Sealed::expect(path, content).map_err(|error| unopened(path, error))
+}
+
+fn unopened(path: &Path, error: SealedError) -> CommandError {
+    let plain = matches!(error, SealedError::Plain);
+    let own = failed(path, error);
+    if plain { own.hint("`strata secrets encrypt` encrypts it") } else { own }
+}
+
+/// Nobody can say who reads a new file.
+fn unruled(path: &Path, error: CreationError) -> CommandError {
+    match error {
+        CreationError::Rules { .. } => CommandError::failed(error.to_string()),
+        CreationError::Unusable(error) => failed(path, error),
+        CreationError::NoRule => failed(path, error)
+            .hint("add a creation rule, or give `--age RECIPIENT`; `--vault` encrypts with a password"),
+    }
 }

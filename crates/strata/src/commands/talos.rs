@@ -54,5 +54,5 @@ fn write(path: &Path, content: &SecretString) -> Result<(), CommandError> {
     if let Some(folder) = path.parent() {
         std::fs::create_dir_all(folder).map_err(failed)?;
     }
-    crate::replace_file::replace_private(path, content.expose().as_bytes()).map_err(failed)
+    strata_secrets::replace_private(path, content.expose().as_bytes()).map_err(failed)
 }

@@ -1,15 +1,18 @@
 //! `strata tofu`.
 
+mod terminal;
+
 use std::process::ExitCode;
 
 use clap::Subcommand;
+use strata_session::tofu::{Inputs, TofuSession};
 
 use super::CommandResult;
 use super::execute::ask;
 use crate::command_error::CommandError;
 use crate::context::Context;
-use crate::tofu::{Inputs, Session, Shown};
 use crate::workspace::{KnownOutputs, Workspace};
+use terminal::{Shown, Terminal};
 
 /// Drives OpenTofu for a stack that is rendered or written by hand
 ///
@@ -101,7 +104,8 @@ pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
         Verb::Plan(_) | Verb::Apply(_) | Verb::Destroy(_) | Verb::Run(_) => Inputs::All(&known),
         _ => Inputs::Known,
     };
-    let session = Session::open(&workspace, stack, inputs).await?;
+    let session = TofuSession::open(&workspace, stack, inputs).await?;
+    let session = Terminal { session, printer: context.printer };
     let more: Vec<&str> = on.more.iter().map(String::as_str).collect();
     match &args.verb {
         Verb::Init(_) => session.plain("init", &["-input=false"], &more, false).await,
@@ -137,18 +141,18 @@ pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
 }
 
 /// The plan that was reviewed, or else one that is shown now.
-async fn apply(session: &Session<'_>, more: &[&str], yes: bool) -> CommandResult {
-    if session.saved_plan().is_file() {
+async fn apply(session: &Terminal<'_>, more: &[&str], yes: bool) -> CommandResult {
+    if session.session.saved_plan().is_file() {
         if !more.is_empty() {
             return Err(CommandError::refused("a saved plan takes no further arguments")
                 .hint("plan again with them: `strata tofu plan STACK -- …`"));
         }
-        session.check_saved()?;
+        session.session.check_saved()?;
         return session.apply_saved(false).await;
     }
     let shown = session.plan(false, more).await?;
     if shown.changes == 0 {
-        session.forget_plan();
+        session.session.forget_plan();
         return Ok(ExitCode::SUCCESS);
     }
     consent(session, &shown, yes, "Do this?")?;
@@ -156,9 +160,9 @@ async fn apply(session: &Session<'_>, more: &[&str], yes: bool) -> CommandResult
 }
 
 /// What nobody agreed to is not kept: a later apply would do it without a word.
-fn consent(session: &Session<'_>, shown: &Shown, yes: bool, question: &str) -> Result<(), CommandError> {
+fn consent(session: &Terminal<'_>, shown: &Shown, yes: bool, question: &str) -> Result<(), CommandError> {
     if yes || shown.changes == 0 {
         return Ok(());
     }
-    ask(question).inspect_err(|_| session.forget_plan())
+    ask(question).inspect_err(|_| session.session.forget_plan())
 }

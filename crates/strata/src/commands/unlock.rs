@@ -47,7 +47,7 @@ pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
     store.break_lock(&key, id).await?;
     let wait = workspace.lease().map_or(Duration::ZERO, |terms| outstanding(&terms, &holder));
     if !wait.is_zero() && has_open_work(store.as_ref(), &key).await {
-        wait_out(context, store.as_ref(), &key, &holder, wait).await?;
+        wait_out(&workspace, store.as_ref(), &key, &holder, wait).await?;
     }
     context.printer.line(format!("unlocked `{key}`; it was held by {holder}"));
     Ok(ExitCode::SUCCESS)
@@ -75,18 +75,19 @@ async fn has_open_work(store: &dyn Store, key: &str) -> bool {
 
 /// Keeps the lock from others meanwhile. If this command is killed its own lease lapses, and whoever takes that over waits no less.
 async fn wait_out(
-    context: &Context,
+    workspace: &Workspace<'_>,
     store: &dyn Store,
     key: &str,
     former: &Holder,
     wait: Duration,
 ) -> Result<(), CommandError> {
     // Not known by its process: its death must not free the lock at once.
-    let owner = LockOwner { pid: 0, process: None, ..context.lock_owner("unlock") };
+    let owner = LockOwner { pid: 0, process: None, ..workspace.surroundings().lock_owner("unlock") };
     let seconds = wait.as_secs().max(1);
     let lock = store.lock(key, owner).await.map_err(|error| overtaken(error, former, seconds))?;
-    context.printer.event(&json!({"event": "waiting-out", "key": key, "seconds": seconds}));
-    context.printer.note(format!(
+    let printer = workspace.context.printer;
+    printer.event(&json!({"event": "waiting-out", "key": key, "seconds": seconds}));
+    printer.note(format!(
         "`{key}` was taken from {former}, which may live: a request of it may still arrive, so nobody gets the lock for {seconds} s"
     ));
     let end = Instant::now() + wait;

@@ -14,7 +14,7 @@ pub(crate) struct Args {}
 
 pub(crate) fn run(context: &Context, _args: &Args) -> CommandResult {
     let workspace = Workspace::read(context, |_| true)?;
-    let shared = workspace.shared_bundles();
+    let shared = workspace.clusters().shared_bundles();
     if !shared.is_empty() {
         show(context.printer, &shared.iter().collect::<Vec<_>>(), &workspace.repository().sources);
         return Err(CommandError::silent(ErrorKind::Failed));

@@ -62,7 +62,13 @@ fn nothing_below_the_providers_names_a_kind_or_a_field_of_one() {
     let (kinds, fields) = declared();
     assert!(kinds.len() >= 28 && fields.len() > 80, "{} kinds, {} fields", kinds.len(), fields.len());
     let mut named = Vec::new();
-    let folders = ["strata-resource/src", "strata-engine/src", "strata-state/src", "strata/src/views"];
+    let folders = [
+        "strata-resource/src",
+        "strata-engine/src",
+        "strata-state/src",
+        "strata-session/src",
+        "strata/src/views",
+    ];
     for folder in folders {
         for path in rust_files(&crates().join(folder)) {
             let code = product(&path);
@@ -79,6 +85,15 @@ fn nothing_below_the_providers_names_a_kind_or_a_field_of_one() {
         }
     }
     assert!(named.is_empty(), "{}", named.join("\n"));
+}
+
+/// What is not about the command line belongs into a crate that others can use too.
+#[test]
+fn the_command_line_stays_small() {
+    const MOST: usize = 8_000;
+    let files = rust_files(&crates().join("strata/src"));
+    let lines: usize = files.iter().map(|path| product(path).lines().count()).sum();
+    assert!(lines < MOST, "{lines} lines");
 }
 
 /// Which crates of ours a crate may build upon, as the table in ARCHITECTURE.md says.

@@ -30,9 +30,7 @@ fn the_reference_is_current() {
 }
 
 fn kinds() -> Vec<&'static KindTable> {
-    strata_proxmox::kinds::register();
-    strata_truenas::kinds::register();
-    strata_cluster::kinds::register();
+    strata_providers::kinds::register();
     registered_kinds()
 }
 

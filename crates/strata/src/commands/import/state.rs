@@ -7,8 +7,10 @@ use std::process::ExitCode;
 use serde_json::json;
 use strata_engine::Adoption;
 use strata_import::arrival::{Arrival, Connection, Repository, StateNote, write_repository};
+use strata_providers::{KeptBundle, Promised};
 use strata_secret::{SecretBytes, SecretString};
 use strata_secrets::{OsRandom, sops};
+use strata_session::{Purpose, StackSession, StateAccess};
 use strata_tofu::TofuState;
 
 use super::Args;
@@ -16,9 +18,7 @@ use crate::command_error::CommandError;
 use crate::commands::CommandResult;
 use crate::context::{Context, random_hex};
 use crate::style::{self, paint};
-use crate::workspace::arrival::{KeptBundle, Promised};
-use crate::workspace::bundle::Keys;
-use crate::workspace::{Opening, StackSession, Workspace, find_root};
+use crate::workspace::{Workspace, find_root};
 
 pub(super) async fn run(context: &Context, args: &Args, path: &Path) -> CommandResult {
     let state = read(context, path)?;
@@ -102,16 +102,16 @@ fn write(context: &Context, into: &Path, repository: &Repository) -> Result<(), 
         if let Some(folder) = place.parent() {
             std::fs::create_dir_all(folder).map_err(|error| failed(folder, error))?;
         }
-        crate::replace_file::replace(&place, bytes).map_err(|error| failed(&place, error))
+        strata_secrets::replace(&place, bytes).map_err(|error| failed(&place, error))
     };
     std::fs::create_dir_all(into).map_err(|error| failed(into, error))?;
     // Encrypted for the user's own key where there is one.
-    let access = crate::secrets::access(context, into);
+    let access = context.access(into);
     let mut recipients: Vec<String> = access.identities().recipients().to_vec();
     if recipients.is_empty() {
-        let (key, recipient) = crate::secrets::generate_identity();
-        let place = into.join(crate::secrets::OWN_KEY);
-        crate::replace_file::replace_private(&place, key.expose().as_bytes())
+        let (key, recipient) = strata_secrets::generate_identity();
+        let place = into.join(strata_session::secrets::OWN_KEY);
+        strata_secrets::replace_private(&place, key.expose().as_bytes())
             .map_err(|error| failed(&place, error))?;
         recipients.push(recipient);
     }
@@ -139,7 +139,7 @@ fn write(context: &Context, into: &Path, repository: &Repository) -> Result<(), 
     }
     let ignored = into.join(".gitignore");
     let mut text = std::fs::read_to_string(&ignored).unwrap_or_default();
-    if !text.lines().any(|line| line.trim_start_matches('/') == crate::secrets::OWN_KEY) {
+    if !text.lines().any(|line| line.trim_start_matches('/') == strata_session::secrets::OWN_KEY) {
         text.push_str("/age.key\n/.strata/\n*.tfstate*\n");
         put(".gitignore", text.as_bytes())?;
     }
@@ -155,13 +155,13 @@ async fn take_over(
 ) -> CommandResult {
     let mut workspace = Workspace::load(context)?;
     let only: Vec<String> = args.stack.iter().cloned().collect();
-    let matched = workspace.matched(arrival, &only)?;
+    let matched = workspace.takeover().matched(arrival, &only)?;
     // What was told when the repository was written is not told again.
     let told: Vec<String> = notes.iter().map(|note| note.address.clone()).collect();
     notes.extend(matched.notes.into_iter().filter(|note| !told.contains(&note.address)));
     let write = !args.dry_run;
     for (cluster, stack) in &matched.clusters {
-        let (path, kept) = workspace.keep_bundle(stack, &cluster.secrets, write).await?;
+        let (path, kept) = workspace.takeover().keep_bundle(stack, &cluster.secrets, write).await?;
         if kept == KeptBundle::Written {
             let path = path.display().to_string();
             context.printer.event(&json!({"event": "file", "path": path, "from": cluster.address}));
@@ -174,7 +174,7 @@ async fn take_over(
     }
     let mut reload = false;
     for (cluster, stack) in &matched.clusters {
-        let kept = workspace.keep_configs(stack, cluster, write)?;
+        let kept = workspace.takeover().keep_configs(stack, cluster, write)?;
         notes.extend(kept.notes);
         for path in kept.files {
             reload = write;
@@ -192,59 +192,48 @@ async fn take_over(
     let mut done = Done::default();
     if !matched.stacks.is_empty() {
         let names: Vec<String> = matched.stacks.iter().map(|(name, _)| name.clone()).collect();
-        let opening = Opening { keys: Keys::Draw, ..Opening::LOOK };
-        for session in workspace.open(&names, opening).await? {
+        let access = if write { StateAccess::Lock("import") } else { StateAccess::Look };
+        let mut sessions = workspace.open_native(&names, &Purpose::LOOK, access).await?;
+        let mut outcome = Ok(());
+        for session in &mut sessions {
             let Some((_, promised)) = matched.stacks.iter().find(|(name, _)| *name == session.name) else {
                 continue;
             };
             let mut promised = promised.clone();
             for (cluster, _) in matched.clusters.iter().filter(|(_, stack)| *stack == session.name) {
-                promised.add_machines(&session.view.graph, cluster);
+                promised.add_machines(&session.view().graph, cluster);
             }
-            notes.extend(promised.add_documents(&session.view.graph));
-            let adoption = record(&workspace, &session, &promised, write).await?;
-            done.tell(context, &adoption, &promised, &mut notes);
-            if write {
-                let plan = session.run.plan(&session.view).await?;
-                done.left += plan.summary().changes() + plan.problems.len();
+            notes.extend(promised.add_documents(&session.view().graph));
+            outcome = record(context, session, &promised, &mut done, &mut notes).await;
+            if outcome.is_err() {
+                break;
             }
         }
+        for session in sessions {
+            outcome = outcome.and(session.release().await);
+        }
+        outcome?;
     }
     tell(context, &notes);
     done.summary(context, args.dry_run)
 }
 
-/// Looks under the lock and writes the state; without writing, neither.
+/// Looks at what there is and, under the lock, writes it down.
 async fn record(
-    workspace: &Workspace<'_>,
-    session: &StackSession,
+    context: &Context,
+    session: &mut StackSession,
     promised: &Promised,
-    write: bool,
-) -> Result<Adoption, CommandError> {
-    if !write {
-        let state = session.run.read_state(&session.view).await?;
-        return Ok(session.run.survey(&session.view, &state.document, &promised.proofs).await?);
+    done: &mut Done,
+    notes: &mut Vec<StateNote>,
+) -> Result<(), CommandError> {
+    let adoption = session.survey(&promised.proofs).await?;
+    let recorded = session.record(&adoption).await?;
+    done.tell(context, &adoption, promised, notes);
+    if recorded {
+        let plan = session.plan().await?;
+        done.left += plan.summary().changes() + plan.problems.len();
     }
-    let owner = workspace.context.lock_owner("import");
-    let mut locked = session.run.lock(&session.view, owner).await?;
-    let outcome = async {
-        let adoption = locked.survey(&session.view, &promised.proofs).await?;
-        if !adoption.records.is_empty() {
-            locked
-                .edit(|document| {
-                    document.resources.extend(adoption.records.clone());
-                    document.outputs.clone_from(&session.outputs);
-                    if document.digest_key.is_none() {
-                        document.digest_key.clone_from(&session.wrapped_key);
-                    }
-                })
-                .await?;
-        }
-        Ok::<_, CommandError>(adoption)
-    }
-    .await;
-    locked.release().await?;
-    outcome
+    Ok(())
 }
 
 fn from(address: &str) -> String {

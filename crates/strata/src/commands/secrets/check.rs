@@ -8,10 +8,9 @@ use std::sync::Arc;
 use serde_json::json;
 use strata_secret::Redactor;
 use strata_secrets::sops::CreationRules;
-use strata_secrets::{Finding, SecretStore, check_file};
+use strata_secrets::{Finding, SecretStore, Tracked, check_file, creation};
 
-use super::tracked::Tracked;
-use super::{Keys, creation};
+use super::{Keys, unruled};
 use crate::command_error::CommandError;
 use crate::commands::CommandResult;
 use crate::workspace::{Workspace, find_root};
@@ -74,7 +73,9 @@ impl Search {
     fn look(&mut self, path: &Path, content: &[u8]) -> Result<Vec<Finding>, CommandError> {
         let folder = path.parent().unwrap_or(path);
         if !self.rules.contains_key(folder) {
-            let rules = creation::rules(folder)?.map(|(rules, root)| (rules, root.to_owned()));
+            let rules = creation::rules(folder)
+                .map_err(|error| unruled(folder, error))?
+                .map(|(rules, root)| (rules, root.to_owned()));
             self.rules.insert(folder.to_owned(), rules);
         }
         let none = CreationRules::default();
@@ -96,14 +97,14 @@ fn known_secrets(keys: &Keys<'_>) -> Redactor {
     let Ok(workspace) = Workspace::load(keys.context) else { return known };
     let root = workspace.root();
     let access = Arc::new(keys.access_without_asking(root));
-    for source in crate::secrets::sources(&workspace.repository().settings) {
+    for source in strata_session::secrets::sources(&workspace.repository().settings) {
         let store = SecretStore::new(root, vec![source], Arc::clone(&access)).with_redactor(known.clone());
         if let Err(error) = store.secrets() {
             keys.context.printer.note(format!("its secrets were not searched for: {error}"));
         }
     }
-    for path in workspace.bundle_files() {
-        match workspace.read_bundle_with(&path, &access) {
+    for path in workspace.clusters().bundle_files() {
+        match workspace.clusters().read_bundle_with(&path, &access) {
             Ok(bundle) => bundle.add_to(&known),
             Err(error) => {
                 let path = path.display();

@@ -9,14 +9,12 @@ use jiff::Timestamp;
 use serde_json::json;
 use strata_secret::SecretString;
 use strata_secrets::sops::{self, Format, SopsFile, plain_yaml};
-use strata_secrets::{Access, OsRandom};
+use strata_secrets::{Access, OsRandom, Tracking, tracking};
 use strata_source::cluster::flat::{FlatSecrets, SECRETS_FILE, flat_secrets};
 
-use super::tracked::{Tracking, tracking};
 use super::{Keys, failed, read, replace};
 use crate::command_error::{CommandError, ErrorKind};
 use crate::commands::CommandResult;
-use crate::merge_secrets;
 use crate::workspace::find_root;
 
 /// Encrypts the infrastructure's secrets of a flat `cluster.yaml`
@@ -143,7 +141,7 @@ fn update(
     }
     let plain = open.plaintext().map_err(say)?;
     let merged =
-        merge_secrets::merge(&plain, &changed, &gone).ok_or_else(|| failed(path, "not text in UTF-8"))?;
+        strata_secrets::merge(&plain, &changed, &gone).ok_or_else(|| failed(path, "not text in UTF-8"))?;
     let sealed = open.edit(&merged, Timestamp::now(), &mut OsRandom).map_err(say)?;
     let sealed = sealed.ok_or_else(|| cannot_merge(path))?;
     if !says(&sealed, &access, found) {

@@ -3,8 +3,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use super::sealed::Sealed;
-use super::{Keys, failed, read};
+use super::{Keys, failed, read, sealed, unopened};
 use crate::command_error::CommandError;
 use crate::commands::CommandResult;
 
@@ -17,7 +16,8 @@ pub(crate) struct Args {
 
 pub(super) fn run(keys: &Keys<'_>, args: &Args) -> CommandResult {
     let path = keys.path(&args.file);
-    let opened = Sealed::expect(&path, &read(&path)?)?.open(&path, &keys.access(&path))?;
+    let opened = sealed(&path, &read(&path)?)?.open(&keys.access(&path));
+    let opened = opened.map_err(|error| unopened(&path, error))?;
     let plain = opened.plaintext().map_err(|error| failed(&path, error))?;
     let written = keys.context.printer.bytes(plain.expose());
     written.map_err(|error| CommandError::failed(format!("cannot write to standard output: {error}")))?;

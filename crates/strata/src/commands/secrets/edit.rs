@@ -6,14 +6,12 @@ use std::time::Duration;
 
 use serde_json::json;
 use strata_secret::SecretBytes;
-use strata_secrets::Access;
+use strata_secrets::{Access, MemoryFile, MemoryFileError, Opened, OsRandom, check_syntax};
 use tokio::process::{Child, Command};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::encrypt::How;
-use super::memory_file::MemoryFile;
-use super::sealed::{Opened, Sealed, check_syntax};
-use super::{Keys, failed, read, replace};
+use super::{Keys, failed, read, replace, sealed, unopened};
 use crate::command_error::{CommandError, ErrorKind};
 use crate::commands::CommandResult;
 use crate::context::Context;
@@ -35,10 +33,10 @@ pub(super) async fn run(keys: &Keys<'_>, args: &Args) -> CommandResult {
     let path = keys.path(&args.file);
     let subject = Subject::open(keys, args, path)?;
     let mut signals = Signals::listen()?;
-    let file = MemoryFile::create(keys.context, &args.file, &subject.plain)?;
+    let file = in_memory(keys.context, &args.file, &subject.plain)?;
     let sealed = loop {
         run_editor(keys.context, file.path(), &mut signals).await?;
-        match subject.seal(keys, args, &file.read()?) {
+        match subject.seal(keys, args, &file.read().map_err(unkept)?) {
             Ok(sealed) => break sealed,
             Err(reason) => {
                 let question = format!("what the editor left cannot be used: {reason}; edit again?");
@@ -85,7 +83,7 @@ impl Subject {
             return Ok(Self { path, before: None, plain: SecretBytes::new(Vec::new()), access });
         }
         let content = read(&path)?;
-        let opened = Sealed::expect(&path, &content)?.open(&path, &access)?;
+        let opened = sealed(&path, &content)?.open(&access).map_err(|error| unopened(&path, error))?;
         let plain = opened.plaintext().map_err(|error| failed(&path, error))?;
         Ok(Self { path, before: Some((content, opened)), plain, access })
     }
@@ -93,7 +91,9 @@ impl Subject {
     /// The new encrypted file; `None` if nothing changed.
     fn seal(&self, keys: &Keys<'_>, args: &Args, plain: &SecretBytes) -> Result<Option<Vec<u8>>, String> {
         match &self.before {
-            Some((_, opened)) => opened.edit(&self.path, plain, &self.access),
+            Some((_, opened)) => {
+                opened.edit(&self.path, plain, &self.access, jiff::Timestamp::now(), &mut OsRandom)
+            }
             None if plain.is_empty() => Ok(None),
             None => {
                 if args.how.is_vault() {
@@ -112,6 +112,25 @@ impl Subject {
         }
         let message = format!("`{}` was changed by somebody else during the edit", self.path.display());
         Err(CommandError::refused(message).hint("nothing was written; edit again"))
+    }
+}
+
+/// What is edited. Another process of ours removes it when this one ends, however it ends.
+fn in_memory(context: &Context, name: &Path, plain: &SecretBytes) -> Result<MemoryFile, CommandError> {
+    let own = std::env::current_exe().map_err(|error| unkept(MemoryFileError::Make(error)))?;
+    let mut watcher = std::process::Command::new(own);
+    watcher.args(["secrets", "sweep"]);
+    let runtime = context.environment.get("XDG_RUNTIME_DIR").map(String::as_str);
+    MemoryFile::create(runtime, name, plain, watcher).map_err(unkept)
+}
+
+fn unkept(error: MemoryFileError) -> CommandError {
+    let own = CommandError::failed(error.to_string());
+    match error {
+        MemoryFileError::NoPlace => {
+            own.hint("set XDG_RUNTIME_DIR to a folder on a tmpfs, or mount one at /dev/shm")
+        }
+        _ => own,
     }
 }
 

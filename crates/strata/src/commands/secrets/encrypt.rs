@@ -7,10 +7,9 @@ use jiff::Timestamp;
 use serde_json::json;
 use strata_secret::SecretBytes;
 use strata_secrets::sops::{self, Format};
-use strata_secrets::{OsRandom, vault};
+use strata_secrets::{OsRandom, Sealed, creation, vault};
 
-use super::sealed::Sealed;
-use super::{Keys, creation, failed, read, replace};
+use super::{Keys, failed, read, replace, unopened, unruled};
 use crate::command_error::CommandError;
 use crate::commands::CommandResult;
 
@@ -54,7 +53,7 @@ impl How {
             let sealed = vault::encrypt(plain, &password, &mut OsRandom);
             return sealed.map(String::into_bytes).map_err(|error| failed(path, error));
         }
-        let settings = creation::settings(path, &self.age)?;
+        let settings = creation::settings(path, &self.age).map_err(|error| unruled(path, error))?;
         sops::encrypt(plain, Format::of(path), &settings, Timestamp::now(), &mut OsRandom)
             .map_err(|error| failed(path, error))
     }
@@ -64,7 +63,7 @@ impl How {
         if self.vault {
             self.password(keys, path).map(|_| ())
         } else {
-            creation::settings(path, &self.age).map(|_| ())
+            creation::settings(path, &self.age).map(|_| ()).map_err(|error| unruled(path, error))
         }
     }
 
@@ -85,7 +84,7 @@ impl How {
 pub(super) fn run(keys: &Keys<'_>, args: &Args) -> CommandResult {
     let path = keys.path(&args.file);
     let content = SecretBytes::from(read(&path)?);
-    match Sealed::detect(&path, content.expose())? {
+    match Sealed::detect(&path, content.expose()).map_err(|error| unopened(&path, error))? {
         None => {}
         Some(Sealed::Inline(_)) if !args.value.is_empty() => {}
         Some(_) => {

@@ -32,7 +32,7 @@ pub(crate) struct Args {
 pub(super) fn run(keys: &Keys<'_>, args: &Args) -> CommandResult {
     let workspace = Workspace::load(keys.context)?;
     let root = workspace.root();
-    let sources = crate::secrets::sources(&workspace.repository().settings);
+    let sources = strata_session::secrets::sources(&workspace.repository().settings);
     let store = SecretStore::new(root, sources, Arc::new(keys.access(root)));
     let variables = if args.names.is_empty() { every(&store)? } else { chosen(&store, &args.names)? };
     let (program, arguments) =

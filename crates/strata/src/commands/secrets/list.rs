@@ -5,10 +5,9 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use serde_json::json;
-use strata_secrets::{SecretName, SecretStore, Source};
+use strata_secrets::{Sealed, SecretName, SecretStore, Source};
 
-use super::sealed::Sealed;
-use super::{Keys, failed, read};
+use super::{Keys, failed, read, sealed};
 use crate::commands::CommandResult;
 use crate::context::Context;
 use crate::style::{self, paint};
@@ -36,7 +35,7 @@ fn list_all(keys: &Keys<'_>) -> CommandResult {
     let access = Arc::new(keys.access(root));
     let mut problem = None;
     // File by file: one that cannot be opened must not hide the others.
-    for source in crate::secrets::sources(&workspace.repository().settings) {
+    for source in strata_session::secrets::sources(&workspace.repository().settings) {
         match SecretStore::new(root, vec![source], Arc::clone(&access)).all_names() {
             Ok(names) => names.iter().for_each(|secret| show(keys.context, secret, true)),
             Err(error) => {
@@ -51,7 +50,7 @@ fn list_file(keys: &Keys<'_>, file: &Path) -> CommandResult {
     let path = keys.path(file);
     let display = file.display().to_string();
     let named = |name: String| SecretName { file: display.clone(), name };
-    let names: Vec<SecretName> = match Sealed::expect(&path, &read(&path)?)? {
+    let names: Vec<SecretName> = match sealed(&path, &read(&path)?)? {
         Sealed::Sops(file) => file.names().iter().map(|name| named(name.join("."))).collect(),
         Sealed::Vault(_) | Sealed::Inline(_) => {
             let access = Arc::new(keys.access(&path));

@@ -7,13 +7,12 @@ use jiff::Timestamp;
 use serde_json::json;
 use strata_secrets::sops::{ForeignKeys, OpenFile};
 use strata_secrets::vault::{self, VaultPassword};
-use strata_secrets::{Access, OsRandom};
+use strata_secrets::{Access, Opened, OsRandom, Sealed, creation, inline_id};
 
-use super::sealed::{Opened, Sealed, inline_id};
-use super::{Keys, creation, failed, read, replace};
+use super::{Keys, failed, read, replace, sealed, unopened, unruled};
 use crate::command_error::CommandError;
 use crate::commands::CommandResult;
-use crate::workspace::{OWN_FOLDER, Workspace, digest_key, find_root};
+use crate::workspace::Workspace;
 
 /// Gives encrypted files new keys; what they say stays the same
 ///
@@ -40,10 +39,10 @@ pub(crate) struct Args {
 pub(super) async fn run(keys: &Keys<'_>, args: &Args) -> CommandResult {
     let files = if args.files.is_empty() {
         let workspace = Workspace::load(keys.context)?;
-        let sources = crate::secrets::sources(&workspace.repository().settings);
+        let sources = strata_session::secrets::sources(&workspace.repository().settings);
         let mut files: Vec<PathBuf> =
             sources.iter().map(|source| workspace.root().join(source.path())).collect();
-        files.extend(workspace.bundle_files());
+        files.extend(workspace.clusters().bundle_files());
         files.sort();
         files.dedup();
         files
@@ -52,12 +51,9 @@ pub(super) async fn run(keys: &Keys<'_>, args: &Args) -> CommandResult {
     };
     // A rotation that was killed may have left copies beside the files that it had not come to.
     for file in &files {
-        crate::replace_file::sweep_leftovers(file);
+        strata_secrets::sweep_leftovers(file);
     }
-    let digest_folder = match args.digest_key {
-        true => Some(find_root(&keys.context.start())?.join(OWN_FOLDER)),
-        false => None,
-    };
+    let digests = args.digest_key.then(|| Workspace::load(keys.context)).transpose()?;
     let mut ready = Vec::new();
     for path in files {
         if let Some(bytes) = rotate(keys, args, &path)? {
@@ -70,10 +66,9 @@ pub(super) async fn run(keys: &Keys<'_>, args: &Args) -> CommandResult {
         printer.event(&json!({"event": "rotated", "file": path}));
         printer.line(format!("rotated `{}`", path.display()));
     }
-    if let Some(folder) = digest_folder {
-        Workspace::load(keys.context)?.forget_digest_keys().await?;
-        digest_key::renew(&folder)?;
-        printer.event(&json!({"event": "rotated", "file": folder.join("digest.key")}));
+    if let Some(workspace) = digests {
+        let path = workspace.renew_digest_key().await?;
+        printer.event(&json!({"event": "rotated", "file": path}));
         printer.line("renewed the key of the digests: every secret counts as changed once");
     }
     Ok(ExitCode::SUCCESS)
@@ -82,7 +77,7 @@ pub(super) async fn run(keys: &Keys<'_>, args: &Args) -> CommandResult {
 /// The file with new keys; `None` if it stays as it is.
 fn rotate(keys: &Keys<'_>, args: &Args, path: &Path) -> Result<Option<Vec<u8>>, CommandError> {
     let content = read(path)?;
-    let sealed = Sealed::expect(path, &content)?;
+    let sealed = sealed(path, &content)?;
     if !matches!(sealed, Sealed::Sops(_)) && args.new_vault_password_file.is_none() {
         if args.files.is_empty() {
             let message = format!("`{}` stays as it is: a vault needs a new password", path.display());
@@ -94,7 +89,7 @@ fn rotate(keys: &Keys<'_>, args: &Args, path: &Path) -> Result<Option<Vec<u8>>, 
         );
     }
     let access = keys.access(path);
-    match sealed.open(path, &access)? {
+    match sealed.open(&access).map_err(|error| unopened(path, error))? {
         Opened::Sops(open) => rotate_sops(keys, args, path, &open, &access),
         Opened::Vault(open) => {
             let new = new_password(keys, args, path, open.id())?;
@@ -119,7 +114,7 @@ fn rotate_sops(
 ) -> Result<Option<Vec<u8>>, CommandError> {
     let say = |error| failed(path, error);
     let mut settings = open.source().settings();
-    if let Some(rule) = creation::rule(path)? {
+    if let Some(rule) = creation::rule(path).map_err(|error| unruled(path, error))? {
         // Foreign keys of the rule are those of the file, which the library keeps or refuses itself.
         let wanted = if args.drop_foreign_keys || open.source().foreign_keys() > 0 {
             rule.settings

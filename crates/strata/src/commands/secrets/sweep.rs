@@ -4,7 +4,6 @@ use std::io::Read;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use super::memory_file;
 use crate::commands::CommandResult;
 
 /// Waits for the end of standard input, then removes what an edit left behind
@@ -17,6 +16,6 @@ pub(crate) struct Args {
 pub(super) fn run(args: &Args) -> CommandResult {
     // Nothing is ever written into the pipe; it ends when the other process does.
     let _ = std::io::stdin().lock().read(&mut [0]);
-    memory_file::sweep(&args.folder);
+    strata_secrets::sweep(&args.folder);
     Ok(ExitCode::SUCCESS)
 }

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use serde_json::json;
 
 use super::place;
-use crate::command_error::CommandError;
+use crate::command_error::{CommandError, render};
 use crate::commands::CommandResult;
 use crate::context::Context;
 use crate::style::{self, paint};
@@ -29,7 +29,7 @@ pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
         // What cannot be looked at must not hide the others, nor go unsaid.
         if let Err(error) = of_tofu(context, &workspace, &name).await {
             let earlier = unknown.replace(error);
-            earlier.iter().for_each(|error: &CommandError| context.printer.note(error.render()));
+            earlier.iter().for_each(|error: &CommandError| context.printer.note(render(error)));
         }
         let state = workspace.read_state(&name).await?;
         for (address, resource) in &state.document.resources {

@@ -5,8 +5,8 @@ use std::str::FromStr;
 use strata_resource::Address;
 
 use crate::command_error::CommandError;
-use crate::tofu::{Driven, Inputs};
 use crate::workspace::Workspace;
+use strata_session::tofu::{Driven, Inputs};
 
 /// What stands between a stack and an address of OpenTofu.
 pub(super) const BETWEEN: &str = "/tofu/";
@@ -86,7 +86,7 @@ mod tests {
 
     #[test]
     fn addresses_of_both_kinds_are_told_apart() {
-        crate::kinds::register();
+        strata_providers::kinds::register();
         let of = |environment: Option<&str>, stack: &str, address: &str| {
             Some((environment.map(str::to_owned), stack.to_owned(), address.to_owned()))
         };

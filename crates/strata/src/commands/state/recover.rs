@@ -19,7 +19,7 @@ pub(crate) struct Args {
 
 pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
     let workspace = Workspace::load_with_removed(context, std::slice::from_ref(&args.stack)).await?;
-    workspace.connect().await?;
+    workspace.connect_everything().await?;
     let recovered = workspace.recover(&args.stack).await?;
     for orphan in &recovered {
         context

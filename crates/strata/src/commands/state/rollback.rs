@@ -27,7 +27,7 @@ pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
     let workspace = Workspace::load_with_removed(context, std::slice::from_ref(&args.stack)).await?;
     tell_where(&workspace, &args.stack, "list")?;
     let (store, key) = (workspace.store()?, workspace.state_key(&args.stack)?);
-    let lock = store.lock(&key, context.lock_owner("state rollback")).await?;
+    let lock = store.lock(&key, workspace.surroundings().lock_owner("state rollback")).await?;
     let outcome = async {
         // A damaged document cannot be opened as a state; its lock can be taken all the same.
         let now = match store.read(&key).await {

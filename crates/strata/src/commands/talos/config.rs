@@ -83,7 +83,7 @@ pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
 /// What the nodes of a cluster are told, and the way to them.
 async fn of_stack(context: &Context, stack: &str, out: &Path) -> CommandResult {
     let workspace = Workspace::load(context)?;
-    let drawn = workspace.drawn_cluster(stack).await?;
+    let drawn = workspace.clusters().drawn(stack).await?;
     let endpoints: Vec<String> =
         drawn.plan.nodes.iter().filter(|node| node.control_plane).map(|node| node.address.clone()).collect();
     let talosconfig = drawn

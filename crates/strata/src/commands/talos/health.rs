@@ -21,7 +21,7 @@ pub(crate) struct Args {
 
 pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
     let workspace = Workspace::load(context)?;
-    let cluster = workspace.cluster(&args.stack).await?;
+    let cluster = workspace.clusters().connect(&args.stack).await?;
     let health = strata_cluster::health(&cluster).await;
     tell(context.printer, &health);
     context.printer.line(views::health::render(&health, context.printer.columns()));

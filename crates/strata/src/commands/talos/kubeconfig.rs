@@ -28,8 +28,8 @@ pub(crate) struct Args {
 
 pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
     let workspace = Workspace::load(context)?;
-    let (stack, _) = workspace.written_cluster(&args.stack)?;
-    let drawn = workspace.drawn_cluster(&args.stack).await?;
+    let (stack, _) = workspace.clusters().written_cluster(&args.stack)?;
+    let drawn = workspace.clusters().drawn(&args.stack).await?;
     let made = drawn
         .bundle
         .kubeconfig(

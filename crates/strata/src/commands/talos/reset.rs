@@ -48,8 +48,8 @@ enum Part {
 pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
     let wipe = wipe(&args.wipe)?;
     let workspace = Workspace::load(context)?;
-    let cluster = workspace.cluster(&args.stack).await?;
-    workspace.refuse_protected(&args.stack, &args.node).await?;
+    let cluster = workspace.clusters().connect(&args.stack).await?;
+    workspace.clusters().refuse_protected(&args.stack, &args.node).await?;
     strata_cluster::check_reset(&cluster, &args.node).await?;
     let what = match &wipe {
         Wipe::Partitions(labels) => labels.join(" and "),

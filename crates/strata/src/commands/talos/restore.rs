@@ -32,9 +32,9 @@ pub(crate) struct Args {
 
 pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
     let workspace = Workspace::load(context)?;
-    let cluster = workspace.cluster(&args.stack).await?;
-    let snapshot = workspace.read_snapshot(&args.snapshot)?;
-    let drawn = workspace.drawn_cluster(&args.stack).await?;
+    let cluster = workspace.clusters().connect(&args.stack).await?;
+    let snapshot = workspace.clusters().read_snapshot(&args.snapshot)?;
+    let drawn = workspace.clusters().drawn(&args.stack).await?;
     if let Err(why) = snapshot.check(&drawn, &cluster.node_names()) {
         let message = format!(
             "`{}` is no snapshot of the cluster `{}`: {why}",

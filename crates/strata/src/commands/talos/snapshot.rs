@@ -27,7 +27,7 @@ pub(crate) struct Args {
 
 pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
     let workspace = Workspace::load(context)?;
-    let cluster = workspace.cluster(&args.stack).await?;
+    let cluster = workspace.clusters().connect(&args.stack).await?;
     let told = Told { printer: context.printer };
     for place in strata_cluster::take_snapshot(&cluster, args.node.as_deref(), &told).await? {
         context.printer.event(&json!({"event": "snapshot", "file": place.trim_matches('`')}));

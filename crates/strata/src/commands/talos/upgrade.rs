@@ -48,7 +48,7 @@ pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
     let workspace = Workspace::load(context)?;
     let talos = asked_talos(&workspace, &args.stack)?;
     let kubernetes = asked_kubernetes(&workspace, &args.stack).await?;
-    let cluster = workspace.cluster(&args.stack).await?;
+    let cluster = workspace.clusters().connect(&args.stack).await?;
     let health = strata_cluster::health(&cluster).await;
     if args.to.is_none() && args.kubernetes.is_none() {
         show(context.printer, &talos, &kubernetes, &health);
@@ -71,15 +71,15 @@ fn parse(text: &str) -> Result<Version, CommandError> {
 }
 
 fn asked_talos(workspace: &Workspace<'_>, stack: &str) -> Result<Asked, CommandError> {
-    let (_, written) = workspace.written_cluster(stack)?;
+    let (_, written) = workspace.clusters().written_cluster(stack)?;
     let version = &written.cluster.talos.version;
     Ok(Asked { version: parse(version)?, written: Some((version.value.clone(), version.span)) })
 }
 
 async fn asked_kubernetes(workspace: &Workspace<'_>, stack: &str) -> Result<Asked, CommandError> {
-    let (_, written) = workspace.written_cluster(stack)?;
+    let (_, written) = workspace.clusters().written_cluster(stack)?;
     let own = written.cluster.kubernetes.as_ref().and_then(|kubernetes| kubernetes.version.as_ref());
-    let drawn = workspace.drawn_cluster(stack).await?;
+    let drawn = workspace.clusters().drawn(stack).await?;
     let version = parse(drawn.kubernetes().unwrap_or_default())?;
     Ok(Asked { version, written: own.map(|own| (own.value.clone(), own.span)) })
 }
@@ -182,7 +182,7 @@ fn edited(workspace: &Workspace<'_>, mut edits: Vec<Edit>) -> Vec<Edited> {
 
 async fn apply(context: &Context, args: &Args, files: Vec<Edited>) -> CommandResult {
     let write = |file: &Edited, text: &str| {
-        crate::replace_file::replace(&file.path, text.as_bytes())
+        strata_secrets::replace(&file.path, text.as_bytes())
             .map_err(|error| CommandError::failed(format!("cannot write `{}`: {error}", file.name)))
     };
     for file in &files {

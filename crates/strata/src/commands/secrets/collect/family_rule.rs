@@ -2,10 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
+use strata_secrets::creation;
 use strata_secrets::sops::{CONFIG_FILE, CreationRules, Settings, config_with_rule};
 use strata_source::cluster::flat::SECRETS_RULE;
 
-use super::super::{Keys, creation, failed, read, replace};
+use super::super::{Keys, failed, read, replace, unruled};
 use crate::command_error::CommandError;
 
 /// The settings of a repository.
@@ -13,7 +14,7 @@ const SETTINGS_FILE: &str = "strata.yaml";
 
 /// What the new file is encrypted for. The family's rule is added where no rule is for such files.
 pub(super) fn settings(keys: &Keys<'_>, path: &Path) -> Result<Settings, CommandError> {
-    let rule = creation::rule(path)?;
+    let rule = creation::rule(path).map_err(|error| unruled(path, error))?;
     if let Some(rule) = &rule
         && (rule.settings.mac_only_encrypted
             || rule.pattern().is_some_and(|regex| regex.contains("infrastructure")))
@@ -44,7 +45,7 @@ pub(super) fn settings(keys: &Keys<'_>, path: &Path) -> Result<Settings, Command
     };
     replace(&config, new.as_bytes())?;
     keys.context.printer.line(format!("added a rule for `{SECRETS_RULE}` to `{CONFIG_FILE}`"));
-    creation::settings(path, &[])
+    creation::settings(path, &[]).map_err(|error| unruled(path, error))
 }
 
 /// The folder above `infrastructure/`.
@@ -54,17 +55,17 @@ fn above(path: &Path) -> PathBuf {
 
 /// A new age key, as `strata init` makes one.
 fn make_key(keys: &Keys<'_>, folder: &Path) -> Result<String, CommandError> {
-    let (key, recipient) = crate::secrets::generate_identity();
-    let path = folder.join(crate::secrets::OWN_KEY);
+    let (key, recipient) = strata_secrets::generate_identity();
+    let path = folder.join(strata_session::secrets::OWN_KEY);
     if path.exists() {
         return Err(failed(&path, "no age key could be read from it")
             .hint("it should have a line `AGE-SECRET-KEY-…`"));
     }
-    crate::replace_file::replace_private(&path, key.expose().as_bytes())
+    strata_secrets::replace_private(&path, key.expose().as_bytes())
         .map_err(|error| failed(&path, format!("cannot make a key: {error}")))?;
     keys.context.printer.line(format!(
         "made the key `{}`: keep a copy of it, and keep it out of git",
-        crate::secrets::OWN_KEY
+        strata_session::secrets::OWN_KEY
     ));
     Ok(recipient)
 }

@@ -1,0 +1,155 @@
+//! Every provider that there is, for sessions: their kinds, their targets, the keys and nodes of clusters.
+//!
+//! [`AllProviders`] is what a session asks ([`strata_session::ProviderSet`]). [`Clusters`] works on one cluster of a repository, [`Takeover`]
+//! on what OpenTofu built. Whoever adds a provider adds it here, and to nothing below.
+
+mod bundle;
+mod cluster;
+mod complete;
+mod infrastructure;
+pub mod kinds;
+mod orphans;
+mod role;
+mod snapshots;
+mod takeover;
+mod targets;
+mod token_keeper;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use async_trait::async_trait;
+use strata_blueprint::{Blueprint, cluster_target};
+use strata_cluster::{ClusterProvider, GuardedProvider, RemovedCluster};
+use strata_engine::Providers;
+use strata_proxmox::ProxmoxProvider;
+use strata_resource::{Address, ResourceGraph};
+use strata_session::{Connections, DrawnStack, HeldState, ProviderSet, Purpose, SessionError, Workspace};
+use strata_source::EffectiveStack;
+use strata_source::stack::Layer;
+use strata_talos::SecretsBundle;
+
+pub use cluster::{Clusters, DrawnCluster};
+pub use infrastructure::missing_infrastructure;
+pub use orphans::{Look, Orphan};
+pub use role::required_role;
+pub use snapshots::ReadSnapshot;
+pub use takeover::{KeptBundle, KeptConfigs, Matched, Promised, Takeover};
+
+use cluster::Connecting;
+
+/// Every provider that there is, with what a run has connected and asked for.
+#[derive(Default)]
+pub struct AllProviders {
+    seen: Mutex<Seen>,
+}
+
+#[derive(Default)]
+struct Seen {
+    /// Every Proxmox that this run has connected, by target.
+    proxmox: BTreeMap<String, Arc<ProxmoxProvider>>,
+    /// The VMIDs that the source asks for in this run.
+    wanted: BTreeSet<u32>,
+}
+
+impl AllProviders {
+    fn seen(&self) -> MutexGuard<'_, Seen> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn remember(&self, target: &str, provider: &Arc<ProxmoxProvider>) {
+        self.seen().proxmox.insert(target.to_owned(), Arc::clone(provider));
+    }
+
+    fn proxmox(&self) -> BTreeMap<String, Arc<ProxmoxProvider>> {
+        self.seen().proxmox.clone()
+    }
+
+    fn wanted(&self) -> BTreeSet<u32> {
+        self.seen().wanted.clone()
+    }
+
+    fn remember_wanted(&self, graph: &ResourceGraph) {
+        let guests = graph.iter().filter(|resource| strata_proxmox::kinds::is_guest(resource.kind()));
+        self.seen().wanted.extend(guests.filter_map(|resource| orphans::vmid(&resource.spec)));
+    }
+}
+
+#[async_trait]
+impl ProviderSet for AllProviders {
+    async fn connect(
+        &self,
+        workspace: &Workspace,
+        stack: &EffectiveStack,
+        connections: &mut Connections,
+    ) -> Result<(), SessionError> {
+        self.connect_targets(workspace, stack, connections).await
+    }
+
+    async fn keys(
+        &self,
+        workspace: &Workspace,
+        stack: &EffectiveStack,
+        purpose: &Purpose,
+        state: &mut HeldState,
+    ) -> Result<Option<SecretsBundle>, SessionError> {
+        match stack.cluster() {
+            Some(_) => Clusters::of(workspace).keys(stack, purpose, state).await.map(Some),
+            None => Ok(None),
+        }
+    }
+
+    fn complete(&self, workspace: &Workspace, drawn: &mut Blueprint) {
+        complete::complete(workspace, drawn);
+    }
+
+    async fn attach(
+        &self,
+        workspace: &Workspace,
+        drawn: DrawnStack<'_>,
+        providers: &mut Providers,
+    ) -> Result<(), SessionError> {
+        let DrawnStack { stack, purpose, graph, cluster, state, key } = drawn;
+        let clusters = Clusters::of(workspace);
+        if !purpose.destroy {
+            clusters.prove_age_key(graph)?;
+        }
+        if let Some((plan, bundle)) = cluster {
+            let target = Clusters::vm_target(graph, state);
+            let proxmox = target.as_ref().and_then(|target| self.seen().proxmox.get(target).cloned());
+            // Without its keys a cluster is still known by its state.
+            let id = bundle::known_cluster(Some(state)).unwrap_or(&bundle.cluster_id).to_owned();
+            let key = key.cloned();
+            let connecting = Connecting { stack, state, key, purpose, plan, bundle, graph, proxmox };
+            let cluster = clusters.cluster(connecting)?;
+            providers
+                .insert(&cluster_target(&stack.name), Arc::new(ClusterProvider::new(Arc::clone(&cluster))));
+            // The guard around the VMs of its nodes.
+            if let Some(target) = target
+                && let Ok(inner) = providers.get(&target).cloned()
+            {
+                let guarded = vec![(stack.name.clone(), Arc::clone(&cluster))];
+                providers.insert(&target, Arc::new(GuardedProvider::new(inner, guarded)));
+            }
+            if purpose.destroy {
+                clusters.refuse_shared_etcd(stack, &cluster, &id).await?;
+            }
+        }
+        self.remember_wanted(graph);
+        Ok(())
+    }
+
+    fn attach_removed(&self, stack: &EffectiveStack, providers: &mut Providers) {
+        providers.insert(&cluster_target(&stack.name), Arc::new(RemovedCluster::new(&stack.name)));
+    }
+
+    fn layer_of(&self, addresses: &[&Address]) -> Layer {
+        use strata_blueprint::kinds::{BOOTSTRAP, KUBERNETES, MACHINE};
+        let kinds = || addresses.iter().map(|address| address.kind());
+        if kinds().any(strata_proxmox::kinds::is_datacenter) {
+            return Layer::Hypervisors;
+        }
+        let of_cluster = |kind| matches!(kind, MACHINE | BOOTSTRAP | KUBERNETES);
+        if kinds().any(of_cluster) { Layer::Platforms } else { Layer::Standalone }
+    }
+}

@@ -1,0 +1,159 @@
+//! The targets of a run: Proxmox and TrueNAS, as strata.yaml and clusters write them down.
+
+use std::sync::Arc;
+
+use strata_proxmox::{Login, ProxmoxOptions, ProxmoxProvider};
+use strata_secret::SecretString;
+use strata_session::{Connections, SessionError, Workspace, own_name};
+use strata_source::settings::target::{ProxmoxTarget, TruenasTarget};
+use strata_source::{EffectiveStack, Value};
+use strata_truenas::{DatasetProvider, TrueNasClient, TrueNasOptions};
+
+use crate::AllProviders;
+use crate::token_keeper::SopsKeeper;
+
+impl AllProviders {
+    /// Connects every target of the stack's environment: a state may name one that the source no longer does.
+    pub(crate) async fn connect_targets(
+        &self,
+        workspace: &Workspace,
+        stack: &EffectiveStack,
+        connections: &mut Connections,
+    ) -> Result<(), SessionError> {
+        for (name, target) in workspace.repository().settings(&stack.environment).targets.iter() {
+            if let Some(truenas) = &target.truenas
+                && connections.claim(name)
+            {
+                let provider = nas(workspace, truenas).inspect_err(|_| connections.give_up(name))?;
+                connections.insert(name, Arc::new(DatasetProvider::new(provider)));
+            }
+            let Some(proxmox) = &target.proxmox else { continue };
+            if !connections.claim(name) {
+                continue;
+            }
+            let endpoint = Some(workspace.origin(proxmox.endpoint.span));
+            let added = match options(workspace, proxmox) {
+                Ok(options) => {
+                    let added = self.add(name, options, connections).await;
+                    added.map_err(|error| error.origin(endpoint))
+                }
+                Err(error) => Err(error),
+            };
+            added.inspect_err(|_| connections.give_up(name))?;
+        }
+        // One that a cluster writes down itself.
+        if let Some(name) = own_name(stack)
+            && workspace.repository().target(stack).is_none()
+            && connections.claim(&name)
+        {
+            let added = match own_options(workspace, stack) {
+                Ok(Some(options)) => {
+                    let endpoint = stack.own_endpoint().map(|endpoint| workspace.origin(endpoint.span));
+                    let added = self.add(&name, options, connections).await;
+                    added.map_err(|error| error.origin(endpoint))
+                }
+                Ok(None) => Ok(()),
+                Err(error) => Err(error),
+            };
+            added.inspect_err(|_| connections.give_up(&name))?;
+        }
+        Ok(())
+    }
+
+    async fn add(
+        &self,
+        name: &str,
+        options: ProxmoxOptions,
+        connections: &mut Connections,
+    ) -> Result<(), SessionError> {
+        let provider = ProxmoxProvider::connect(options)
+            .map_err(|error| SessionError::failed(format!("target `{name}`: {error}")))?;
+        let shared = provider.shared_storages().await.map_err(|error| {
+            let mut own = SessionError::from(error);
+            own.message = format!("target `{name}`: {}", own.message);
+            own
+        })?;
+        connections.share(name, shared);
+        let provider = Arc::new(provider);
+        self.remember(name, &provider);
+        connections.insert(name, provider);
+        Ok(())
+    }
+}
+
+/// A TrueNAS. Nothing is sent before something is asked of it.
+fn nas(workspace: &Workspace, target: &TruenasTarget) -> Result<TrueNasClient, SessionError> {
+    let key = workspace.resolve("", &target.api_key)?;
+    let mut options = TrueNasOptions::new(target.endpoint.value.clone(), key);
+    options.tls = workspace.trust(target.tls.as_ref())?;
+    options.dial = workspace.dial()?;
+    options.redactor = workspace.redactor().clone();
+    TrueNasClient::new(options).map_err(|error| SessionError::failed(error.to_string()))
+}
+
+/// How the Proxmox of a cluster is reached that names no target.
+fn own_options(
+    workspace: &Workspace,
+    stack: &EffectiveStack,
+) -> Result<Option<ProxmoxOptions>, SessionError> {
+    let Some(proxmox) = stack.cluster().and_then(|cluster| cluster.proxmox.as_ref()) else { return Ok(None) };
+    let Some(endpoint) = &proxmox.endpoint else { return Ok(None) };
+    let mut options = base_options(workspace, endpoint)?;
+    options.token = Some(workspace.own_token(stack, proxmox)?);
+    options.tls = match proxmox.insecure {
+        Some(true) => workspace.insecure(),
+        _ => workspace.trust(proxmox.tls.as_ref())?,
+    };
+    Ok(Some(options))
+}
+
+/// What is the same for every Proxmox.
+fn base_options(workspace: &Workspace, endpoint: &str) -> Result<ProxmoxOptions, SessionError> {
+    let mut options = ProxmoxOptions::new(endpoint.to_owned(), workspace.surroundings().jitter());
+    options.dial = workspace.dial()?;
+    options.redactor = workspace.redactor().clone();
+    options.write_timeout = workspace.lease().map(|lease| lease.write_timeout());
+    options.keeper = Some(Arc::new(SopsKeeper::new(workspace)));
+    options.trace.clone_from(&workspace.surroundings().trace);
+    Ok(options)
+}
+
+fn options(workspace: &Workspace, target: &ProxmoxTarget) -> Result<ProxmoxOptions, SessionError> {
+    let resolve = |value: &Value<String>| workspace.resolve("", value);
+    let mut options = base_options(workspace, &target.endpoint)?;
+    options.token = target.token.as_ref().map(resolve).transpose()?;
+    options.login = match &target.login {
+        Some(login) => Some(Login {
+            user: resolve(&login.user)?.expose().to_owned(),
+            password: resolve(&login.password)?,
+        }),
+        None => None,
+    };
+    if options.token.is_none() && options.login.is_none() {
+        return Err(SessionError::failed("a Proxmox target needs a `token` or a `login`"));
+    }
+    filled_in(workspace, target, options.token.as_ref())?;
+    options.tls = workspace.trust(target.tls.as_ref())?;
+    Ok(options)
+}
+
+/// An import writes something down for what it cannot know; nobody is asked before that is replaced.
+fn filled_in(
+    workspace: &Workspace,
+    target: &ProxmoxTarget,
+    token: Option<&SecretString>,
+) -> Result<(), SessionError> {
+    let endpoint = &target.endpoint;
+    let origin = Some(workspace.origin(endpoint.span));
+    let host = endpoint.split("://").last().unwrap_or_default().split([':', '/']).next().unwrap_or_default();
+    if host.ends_with(".invalid") {
+        let message = format!("`{}` stands in for an endpoint that no file said", endpoint.value);
+        return Err(SessionError::failed(message).origin(origin).hint("write the real one here"));
+    }
+    if token.is_some_and(|token| token.expose() == strata_import::NO_TOKEN) {
+        let message = format!("the API token of `{}` is not set yet", endpoint.value);
+        let hint = "write it as `user@realm!name=secret` with `strata secrets edit secrets.sops.yaml`";
+        return Err(SessionError::failed(message).origin(origin).hint(hint));
+    }
+    Ok(())
+}

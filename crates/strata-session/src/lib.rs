@@ -1,0 +1,70 @@
+//! A run on the stacks of a repository: lock → read → keys → draw → connect → plan → apply.
+//!
+//! The command line, a server and tests run stacks through this crate. It prints nothing and asks nobody; variables, time, randomness, listeners and
+//! the providers are given to it ([`Surroundings`]).
+//!
+//! # Main types
+//!
+//! - [`Workspace`]: a repository, its store and its connections by target. It holds no lock.
+//! - [`OpenStack`]: a stack whose state was read, and locked if something is to be changed.
+//! - [`StackSession`]: the same stack with its keys, drawn and connected. It plans, recovers, applies.
+//! - [`Planned`]: a stack with its plan, whoever makes it: Strata itself, or OpenTofu ([`tofu`]).
+//! - [`ProviderSet`]: what a session asks of those who know kinds and reach remotes. `strata-providers` has all of them.
+//! - [`Observer`] hears what happens; [`Reviewer`] sees a plan and agrees to it or not.
+//!
+//! # Invariants
+//!
+//! - The state of a stack is read once: under the lock by whoever changes something, without it for a plan.
+//! - Keys of a cluster are made under the lock. A key of the digests comes into a state under the lock.
+//! - Of a list of stacks all states are locked before anything is drawn or recovered.
+//! - Whatever fails gives the locks back, and the first error is the one that is returned.
+//! - A target is connected once for a run, however many stacks use it.
+//! - No kind and no field of one is named here.
+//!
+//! # Use
+//!
+//! ```no_run
+//! # use strata_session::*;
+//! # async fn run(surroundings: Surroundings, reviewer: &dyn Reviewer) -> Result<(), SessionError> {
+//! let (workspace, diagnostics) = Workspace::load(surroundings)?;
+//! if diagnostics.has_errors() {
+//!     return Err(SessionError::failed("the source is not valid"));
+//! }
+//! let stacks = ["web".to_owned()];
+//! let look = Planning { purpose: Purpose::LOOK, access: StateAccess::Look, into_file: false, saved: None };
+//! for planned in workspace.plan(&stacks, &look).await? {
+//!     assert_eq!(planned.name(), "web");
+//! }
+//! let executed = workspace.execute(&stacks, &Job::default(), reviewer).await?;
+//! assert!(executed.reports.iter().all(Report::is_success));
+//! # Ok(())
+//! # }
+//! ```
+
+mod connections;
+mod error;
+mod execute;
+pub mod generated;
+mod observer;
+mod planned;
+mod planning;
+mod providers;
+pub mod secrets;
+mod stack_session;
+mod surroundings;
+pub mod tofu;
+mod workspace;
+
+pub use connections::Connections;
+pub use error::{ErrorKind, SessionError};
+pub use execute::{Executed, Job, Report, Reviewer, Totals, interrupted};
+pub use observer::{NoObserver, Notice, Observer, TofuProgress};
+pub use planned::{Planned, PlannedTofu, Wait};
+pub use planning::Planning;
+pub use providers::{DrawnStack, ProviderSet};
+pub use stack_session::{HeldState, Keys, OpenStack, Purpose, StackSession, StateAccess};
+pub use surroundings::{Process, Random, Surroundings};
+pub use workspace::{
+    KnownOutputs, OWN_FOLDER, Opened, RemovedStack, Workspace, counted, find_root, key, layer, own_name,
+    plannable,
+};

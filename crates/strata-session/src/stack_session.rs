@@ -1,0 +1,432 @@
+//! One stack, phase by phase: lock → read → keys → draw → connect → plan → apply.
+//!
+//! [`OpenStack`] has its state and, where something is to be changed, its lock. [`OpenStack::prepare`] goes through keys, draw and connect
+//! and gives a [`StackSession`], which can plan and apply. Whoever fails on the way gives the lock back.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use strata_blueprint::Blueprint;
+use strata_engine::{
+    Adoption, ApplyOptions, ApplyReport, Drift, LockedRun, Plan, PlanFile, Proofs, ProviderError, Providers,
+    Run, StackView,
+};
+use strata_resource::{Layer, ResourceGraph, Value};
+use strata_secret::{DigestKey, SecretBytes};
+use strata_source::{EffectiveStack, Model};
+use strata_state::{ReplayedState, StateDocument};
+use strata_talos::SecretsBundle;
+
+use crate::connections::Connections;
+use crate::error::SessionError;
+use crate::providers::DrawnStack;
+use crate::workspace::{Workspace, digest_key, is_removed, layer};
+
+/// Whether the keys of a new cluster are made and kept, or only drawn to see what a plan would be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Keys {
+    Make,
+    Draw,
+}
+
+/// What stacks are opened for.
+#[derive(Clone)]
+pub struct Purpose {
+    /// Nothing of them is wanted any more.
+    pub destroy: bool,
+    pub keys: Keys,
+    /// Another etcd may be bootstrapped in the place of one that was lost.
+    pub new_cluster: bool,
+    /// An etcd snapshot that a lost etcd is restored from.
+    pub restoring: Option<Arc<SecretBytes>>,
+}
+
+impl Purpose {
+    /// To look, and to change nothing, not even here.
+    pub const LOOK: Self = Self { destroy: false, keys: Keys::Draw, new_cluster: false, restoring: None };
+}
+
+/// How the states of stacks are read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StateAccess<'o> {
+    /// As they are now, whoever works on them.
+    Look,
+    /// Under the lock, which is held for this operation until it is released.
+    Lock(&'o str),
+}
+
+/// The state of a stack, read once.
+pub enum HeldState {
+    Locked(Box<LockedRun>),
+    Seen(Box<ReplayedState>),
+}
+
+impl HeldState {
+    pub fn replayed(&self) -> &ReplayedState {
+        match self {
+            Self::Locked(run) => run.replayed(),
+            Self::Seen(state) => state,
+        }
+    }
+
+    pub fn document(&self) -> &StateDocument {
+        &self.replayed().document
+    }
+
+    /// The lock, where there is one.
+    pub fn locked(&mut self) -> Option<&mut LockedRun> {
+        match self {
+            Self::Locked(run) => Some(run),
+            Self::Seen(_) => None,
+        }
+    }
+
+    pub async fn release(self) -> Result<(), SessionError> {
+        match self {
+            Self::Locked(run) => Ok(run.release().await?),
+            Self::Seen(_) => Ok(()),
+        }
+    }
+}
+
+/// A stack whose state was read; nothing else was asked yet.
+pub struct OpenStack<'w> {
+    pub(crate) workspace: &'w Workspace,
+    pub(crate) stack: &'w EffectiveStack,
+    pub(crate) purpose: Purpose,
+    pub(crate) state: HeldState,
+}
+
+/// A stack with the keys that its machines run with, where it has such.
+struct KeyedStack {
+    bundle: Option<SecretsBundle>,
+}
+
+/// A stack as the source wants it.
+struct DrawnBlueprint {
+    blueprint: Blueprint,
+    bundle: Option<SecretsBundle>,
+    key: Option<DigestKey>,
+    wrapped_key: Option<String>,
+}
+
+impl<'w> OpenStack<'w> {
+    /// Locks and reads, or only reads.
+    pub(crate) async fn open(
+        workspace: &'w Workspace,
+        stack: &'w EffectiveStack,
+        purpose: Purpose,
+        access: StateAccess<'_>,
+    ) -> Result<Self, SessionError> {
+        let (view, run) = (workspace.empty_view(stack)?, workspace.run(Providers::default(), stack)?);
+        let state = match access {
+            StateAccess::Look => HeldState::Seen(Box::new(run.read_state(&view).await?)),
+            StateAccess::Lock(operation) => {
+                let owner = workspace.surroundings().lock_owner(operation);
+                HeldState::Locked(Box::new(run.lock(&view, owner).await?))
+            }
+        };
+        Ok(Self { workspace, stack, purpose, state })
+    }
+
+    pub fn name(&self) -> &str {
+        &self.stack.name
+    }
+
+    pub fn stack(&self) -> &'w EffectiveStack {
+        self.stack
+    }
+
+    pub fn state(&self) -> &HeldState {
+        &self.state
+    }
+
+    pub async fn release(self) -> Result<(), SessionError> {
+        self.state.release().await
+    }
+
+    /// Keys, draw, connect. On an error the lock is given back.
+    pub async fn prepare(mut self) -> Result<StackSession, SessionError> {
+        let prepared = match is_removed(self.stack) {
+            true => self.connect_removed().await,
+            false => self.prepared().await,
+        };
+        match prepared {
+            Ok(ready) => {
+                let mut state = self.state;
+                if let Some(locked) = state.locked() {
+                    locked.connect(ready.run.providers.clone());
+                }
+                let (name, layer) = (self.stack.name.clone(), layer(self.stack));
+                Ok(StackSession { name, layer, removed: is_removed(self.stack), state, ready })
+            }
+            Err(error) => {
+                // The first error is the one to tell.
+                let _ = self.state.release().await;
+                Err(error)
+            }
+        }
+    }
+
+    async fn prepared(&mut self) -> Result<Ready, SessionError> {
+        let keyed = self.keys().await?;
+        let connections = self.workspace.connections(&[self.stack]).await?;
+        let drawn = self.draw(keyed, &connections)?;
+        self.connect(drawn, &connections).await
+    }
+
+    async fn keys(&mut self) -> Result<KeyedStack, SessionError> {
+        let providers = &self.workspace.surroundings().providers;
+        let bundle = providers.keys(self.workspace, self.stack, &self.purpose, &mut self.state).await?;
+        Ok(KeyedStack { bundle })
+    }
+
+    fn draw(&self, keyed: KeyedStack, connections: &Connections) -> Result<DrawnBlueprint, SessionError> {
+        let KeyedStack { bundle } = keyed;
+        let blueprint = self.workspace.draw(self.stack, connections.shared_storages(), bundle.as_ref())?;
+        let has_secrets = |graph: &ResourceGraph| {
+            graph.iter().any(|resource| resource.spec.values().any(Value::has_secret))
+        };
+        let (mut key, mut wrapped_key) = (None, None);
+        if has_secrets(&blueprint.graph) {
+            let lineage = self.workspace.lineage(self.stack)?;
+            let (found, wrapped) = self.workspace.digest_key(self.state.document(), &lineage)?;
+            (key, wrapped_key) = (Some(found), wrapped);
+        }
+        Ok(DrawnBlueprint { blueprint, bundle, key, wrapped_key })
+    }
+
+    async fn connect(&self, drawn: DrawnBlueprint, connections: &Connections) -> Result<Ready, SessionError> {
+        let DrawnBlueprint { mut blueprint, bundle, key, wrapped_key } = drawn;
+        let destroy = self.purpose.destroy;
+        let mut view = self.workspace.empty_view(self.stack)?;
+        let protected = blueprint.graph.iter().filter(|resource| destroy && resource.protect);
+        view.protected = protected.map(|resource| resource.address.clone()).collect();
+        let cluster_id = bundle.as_ref().filter(|_| !destroy).map(|bundle| bundle.cluster_id.clone());
+        let mut providers = connections.providers().clone();
+        let stack = DrawnStack {
+            stack: self.stack,
+            purpose: &self.purpose,
+            graph: &blueprint.graph,
+            cluster: blueprint.cluster.take().zip(bundle),
+            state: self.state.document(),
+            key: key.as_ref(),
+        };
+        self.workspace.surroundings().providers.attach(self.workspace, stack, &mut providers).await?;
+        let mut outputs = BTreeMap::new();
+        if !destroy {
+            (view.graph, outputs) = (blueprint.graph, blueprint.outputs);
+            if let Some(key) = &key {
+                view.seal(key);
+            }
+        }
+        Ok(Ready {
+            view,
+            run: self.workspace.run(providers.sealing_with(key), self.stack)?,
+            source_digest: self.workspace.source_digest(self.stack),
+            outputs,
+            wrapped_key,
+            cluster_id,
+        })
+    }
+
+    /// Nothing is wanted of a stack that left the source.
+    async fn connect_removed(&self) -> Result<Ready, SessionError> {
+        let connections = self.workspace.connections(&[self.stack]).await?;
+        let mut providers = connections.providers().clone();
+        self.workspace.surroundings().providers.attach_removed(self.stack, &mut providers);
+        let mut view = self.workspace.empty_view(self.stack)?;
+        view.removed = Some(self.stack.name.clone());
+        Ok(Ready {
+            view,
+            run: self.workspace.run(providers, self.stack)?,
+            source_digest: self.workspace.source_digest(self.stack),
+            outputs: BTreeMap::new(),
+            wrapped_key: None,
+            cluster_id: None,
+        })
+    }
+
+    /// A state with resources is from a time when Strata made this stack itself: OpenTofu would make everything again.
+    pub(crate) fn refuse_resources(&self) -> Result<(), SessionError> {
+        let (stack, count) = (&self.stack.name, self.state.document().resources.len());
+        if count == 0 || !matches!(self.stack.model, Model::Tofu(_)) {
+            return Ok(());
+        }
+        Err(SessionError::refused(format!(
+            "the state of `{stack}` has {count} resources that Strata made itself"
+        ))
+        .hint(format!(
+            "destroy them with the former `stack.yaml`, or leave them to OpenTofu: `strata sync --import-blocks`, then `strata state rm {stack}/…`"
+        )))
+    }
+}
+
+/// What planning needs.
+struct Ready {
+    view: StackView,
+    run: Run,
+    source_digest: String,
+    outputs: BTreeMap<String, Value>,
+    /// The key of the digests for the state to keep, where it keeps none yet.
+    wrapped_key: Option<String>,
+    /// The id of the cluster whose keys it has.
+    cluster_id: Option<String>,
+}
+
+/// A stack that can be planned and applied.
+pub struct StackSession {
+    pub name: String,
+    pub layer: Layer,
+    /// It is not in the source any more.
+    pub removed: bool,
+    state: HeldState,
+    ready: Ready,
+}
+
+impl StackSession {
+    /// What is wanted of it.
+    pub fn view(&self) -> &StackView {
+        &self.ready.view
+    }
+
+    pub fn state(&self) -> &ReplayedState {
+        self.state.replayed()
+    }
+
+    /// The digest of everything that its plan is made from.
+    pub fn source_digest(&self) -> &str {
+        &self.ready.source_digest
+    }
+
+    /// Closes what an interrupted run left open; without the lock nothing.
+    pub async fn recover(&mut self) -> Result<(), SessionError> {
+        if let Some(locked) = self.state.locked() {
+            locked.recover().await?;
+        }
+        Ok(())
+    }
+
+    pub async fn plan(&mut self) -> Result<Plan, SessionError> {
+        let Ready { view, run, .. } = &self.ready;
+        Ok(match &mut self.state {
+            HeldState::Locked(locked) => locked.plan(view).await?,
+            HeldState::Seen(state) => run.plan_seen(view, state).await?,
+        })
+    }
+
+    /// Recovers and plans; a saved plan must still be the plan of now.
+    pub(crate) async fn plan_or_check(&mut self, saved: Option<&PlanFile>) -> Result<Plan, SessionError> {
+        let Some(saved) = saved else {
+            self.recover().await?;
+            return self.plan().await;
+        };
+        let plan = self.plan().await?;
+        let mut stacks = saved.stacks.iter();
+        let planned = stacks
+            .find(|planned| planned.stack == self.name)
+            .ok_or_else(|| SessionError::refused(format!("the plan file has no stack `{}`", self.name)))?;
+        planned.check(&self.ready.source_digest, &plan)?;
+        Ok(plan)
+    }
+
+    /// What differs from what was applied.
+    pub async fn drift(&self) -> Result<Vec<Drift>, SessionError> {
+        Ok(self.ready.run.drift_seen(&self.ready.view, self.state.replayed()).await?)
+    }
+
+    /// Everything that stands in the way of a plan. What `earlier` plans make counts as there.
+    pub async fn preflight(
+        &self,
+        plan: &Plan,
+        earlier: &[&Plan],
+    ) -> Result<Vec<ProviderError>, SessionError> {
+        Ok(self.ready.run.preflight(plan, earlier).await?)
+    }
+
+    /// Looks at what could be taken over, and writes nothing.
+    pub async fn survey(&mut self, proofs: &Proofs) -> Result<Adoption, SessionError> {
+        let Ready { view, run, .. } = &self.ready;
+        Ok(match &mut self.state {
+            HeldState::Locked(locked) => locked.survey(view, proofs).await?,
+            HeldState::Seen(state) => run.survey(view, &state.document, proofs).await?,
+        })
+    }
+
+    /// Records what was taken over, with the outputs and the key of the digests. Without the lock nothing, and false.
+    pub async fn record(&mut self, adoption: &Adoption) -> Result<bool, SessionError> {
+        let Ready { outputs, wrapped_key, .. } = &self.ready;
+        let Some(locked) = self.state.locked() else { return Ok(false) };
+        if !adoption.records.is_empty() {
+            locked
+                .edit(|document| {
+                    document.resources.extend(adoption.records.clone());
+                    document.outputs.clone_from(outputs);
+                    if document.digest_key.is_none() {
+                        document.digest_key.clone_from(wrapped_key);
+                    }
+                })
+                .await?;
+        }
+        Ok(true)
+    }
+
+    /// Applies a plan of this session under its lock.
+    pub async fn apply(&mut self, plan: &Plan, options: &ApplyOptions) -> Result<ApplyReport, SessionError> {
+        let HeldState::Locked(run) = &mut self.state else {
+            return Err(SessionError::failed(format!(
+                "`{}` was opened to look, not to be changed",
+                self.name
+            )));
+        };
+        let Ready { outputs, cluster_id, wrapped_key, .. } = &self.ready;
+        keep_digest_key(wrapped_key.as_ref(), run).await?;
+        keep_cluster_id(cluster_id.as_ref(), run).await?;
+        let report = run.apply(plan, options).await?;
+        // With an entry open the journal would be replayed over the change.
+        if report.is_success() && run.open_entries() == 0 {
+            keep_digest_key(wrapped_key.as_ref(), run).await?;
+            // Of a cluster that is destroyed the keys may go, too.
+            if run.state().outputs != *outputs || run.state().cluster != *cluster_id {
+                run.edit(|document| {
+                    document.outputs.clone_from(outputs);
+                    document.cluster.clone_from(cluster_id);
+                })
+                .await?;
+            }
+        }
+        Ok(report)
+    }
+
+    pub(crate) fn into_state(self) -> HeldState {
+        self.state
+    }
+
+    pub async fn release(self) -> Result<(), SessionError> {
+        self.state.release().await
+    }
+}
+
+/// Which cluster it is, is in the state before a machine has its keys: a run that fails later leaves machines with keys that no other
+/// cluster may have.
+async fn keep_cluster_id(id: Option<&String>, run: &mut LockedRun) -> Result<(), SessionError> {
+    if id.is_none() || run.state().cluster.is_some() || run.open_entries() > 0 {
+        return Ok(());
+    }
+    Ok(run.edit(|document| document.cluster = id.cloned()).await?)
+}
+
+/// The key of the digests is in the state before the first digest is: a run that fails may leave nothing else behind. While entries of an
+/// interrupted run are open the state is not written; then it is kept once they are resolved.
+async fn keep_digest_key(wrapped: Option<&String>, run: &mut LockedRun) -> Result<(), SessionError> {
+    let Some(wrapped) = wrapped.filter(|_| run.state().digest_key.is_none() && run.open_entries() == 0)
+    else {
+        return Ok(());
+    };
+    if digest_key::is_wrapped(wrapped) {
+        return Ok(run.edit(|document| document.digest_key = Some(wrapped.clone())).await?);
+    }
+    // What is not wrapped is the same whenever this machine makes it, so it goes with the first write.
+    run.note_digest_key(Some(wrapped.clone()));
+    Ok(())
+}

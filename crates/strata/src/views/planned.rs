@@ -1,0 +1,124 @@
+//! The plans of a list of stacks, whoever makes them, with one summary under them.
+
+use serde_json::json;
+use strata_engine::Summary;
+use strata_resource::Layer;
+use strata_session::{Planned, Wait};
+
+use crate::printer::Printer;
+use crate::style::{self, paint};
+use crate::views;
+
+fn tell(planned: &Planned<'_>, printer: Printer) {
+    match planned {
+        Planned::Native(_, plan) => {
+            for step in &plan.steps {
+                printer.event(&views::plan::PlannedStep::new(step));
+            }
+            for problem in plan.unknown.iter().chain(&plan.problems) {
+                printer.event(&json!({"event": "problem", "problem": problem}));
+            }
+        }
+        Planned::Driven(tofu) => {
+            for change in &tofu.plan.changes.resources {
+                printer.event(&views::driven::planned(change, &tofu.driven.prefix));
+            }
+        }
+        Planned::Deferred { stack, waits, .. } => {
+            let (Wait::Output(needs) | Wait::Stack(needs)) = waits;
+            printer.event(&json!({"event": "deferred", "stack": stack.name, "needs": needs}));
+        }
+    }
+}
+
+fn render(planned: &Planned<'_>, printer: Printer) -> String {
+    match planned {
+        Planned::Native(_, plan) => views::plan::render(plan, printer.columns(), printer.is_verbose()),
+        Planned::Driven(tofu) => {
+            views::driven::render(&tofu.plan.changes, &tofu.driven.prefix, printer.columns())
+        }
+        Planned::Deferred { waits, .. } => {
+            let sign = paint(style::WARNING, "!");
+            match waits {
+                Wait::Output(needs) => format!(
+                    "  {sign} not planned yet: it needs `{needs}`, which changes first\n    \
+                     `strata apply` plans it when that is applied, shows it, and asks for it\n"
+                ),
+                Wait::Stack(first) => {
+                    format!("  {sign} not in this plan: it goes after `{first}`, which is not planned yet\n")
+                }
+            }
+        }
+    }
+}
+
+/// What a plan leaves as it is because nobody can see it.
+pub(crate) fn not_seen(count: usize) -> String {
+    match count {
+        1 => "1 object cannot be seen: it is left as it is".to_owned(),
+        _ => format!("{count} objects cannot be seen: they are left as they are"),
+    }
+}
+
+/// Shows the plans of all stacks, with one summary under them.
+pub(crate) fn show(printer: Printer, planned: &[Planned<'_>]) {
+    let mut total = Summary::default();
+    let mut radius: Vec<(Layer, usize, usize)> = Vec::new();
+    for one in planned {
+        let summary = one.summary();
+        tell(one, printer);
+        let text = render(one, printer);
+        if !text.is_empty() {
+            printer.line(format!(
+                "{} {}",
+                paint(style::STRONG, one.name()),
+                paint(style::FAINT, format!("({}, {})", one.layer(), one.key()))
+            ));
+            printer.line(text);
+        }
+        if summary.changes() > 0 {
+            match radius.iter_mut().find(|(layer, ..)| *layer == one.layer()) {
+                Some((_, stacks, objects)) => {
+                    *stacks += 1;
+                    *objects += summary.changes();
+                }
+                None => radius.push((one.layer(), 1, summary.changes())),
+            }
+        }
+        total += summary;
+    }
+    printer.event(&json!({"event": "summary", "summary": total}));
+    if planned.iter().any(Planned::is_blocked) {
+        printer.line(paint(style::ERROR, "refused: nothing is done until the above is settled"));
+    } else if total.changes() == 0 && planned.iter().any(|one| one.unknown() > 0) {
+        printer.line(format!(
+            "{} {} unchanged",
+            paint(style::CHANGE, "nothing to do with what can be seen:"),
+            total.unchanged
+        ));
+    } else if total.changes() == 0 && planned.iter().any(Planned::is_open) {
+        let first = paint(style::CHANGE, "only what an interrupted run left open is finished:");
+        printer.line(format!("{first} {} unchanged", total.unchanged));
+    } else if total.changes() == 0 && planned.iter().any(Planned::has_changes) {
+        printer.line(format!(
+            "{} {} unchanged",
+            paint(style::CHANGE, "only states change:"),
+            total.unchanged
+        ));
+    } else {
+        printer.line(views::plan::render_summary(&total));
+    }
+    let unknown: usize = planned.iter().map(Planned::unknown).sum();
+    if unknown > 0 {
+        printer.line(paint(style::WARNING, not_seen(unknown)));
+    }
+    if !radius.is_empty() {
+        let parts: Vec<String> = radius
+            .iter()
+            .map(|(layer, stacks, objects)| {
+                format!("{layer}: {objects} in {stacks} {}", if *stacks == 1 { "stack" } else { "stacks" })
+            })
+            .collect();
+        printer.line(paint(style::FAINT, format!("blast radius: {}", parts.join("; "))));
+    }
+}
