@@ -45,7 +45,7 @@ pub use local::LocalStore;
 pub use owner::{Holder, Lease, LockOwner, ProcessMark};
 pub use postgres::{PostgresStore, PostgresStoreOptions};
 pub use s3::{LockTable, S3Store, S3StoreOptions};
-pub use store::{LockedState, Store, StoreError, Version};
+pub use store::{LockedState, Store, StoreError, Version, has_open_work};
 pub use strata_storage::s3::AwsCredentials;
 
 #[cfg(test)]

@@ -7,6 +7,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::LeaseTerms;
+
 /// Who holds a lock, and for what.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LockOwner {
@@ -130,6 +132,16 @@ impl Holder {
     /// Whether the lock can be taken over without asking anybody: its holder starts no remote write any more.
     pub fn is_gone(&self) -> bool {
         self.lease == Lease::Lapsed || self.owner.is_dead_here()
+    }
+
+    /// How long its requests may still arrive after its lock was taken away: it may not have noticed yet, and goes by its lease until then.
+    pub fn outstanding(&self, terms: &LeaseTerms) -> Duration {
+        match self.lease {
+            _ if self.owner.is_dead_here() => Duration::ZERO,
+            Lease::Running(left) => left + terms.write_timeout(),
+            Lease::Lapsed => terms.write_timeout(),
+            Lease::Endless => Duration::ZERO,
+        }
     }
 
     pub(crate) fn endless(owner: LockOwner) -> Self {

@@ -9,10 +9,20 @@ use serde::{Deserialize, Serialize};
 
 use strata_storage::{Command, Content, Failure, Head, Source, Write, decide};
 
-use crate::{DamagedJournal, Holder, JournalRecord, LockOwner, StateDocument};
+use crate::{DamagedJournal, Holder, JournalRecord, LockOwner, StateDocument, replay};
 
 /// How many versions are kept unless something else is said.
 pub(crate) const KEPT_VERSIONS: usize = 100;
+
+/// Whether anything that the holder of a state began can be under way. A journal that cannot be read may say so.
+pub async fn has_open_work(store: &dyn Store, key: &str) -> bool {
+    let Ok(journal) = store.read_journal(key).await else { return true };
+    match store.read(key).await {
+        Ok(Some(document)) => !replay(document, journal).open.is_empty(),
+        Ok(None) => !journal.is_empty(),
+        Err(_) => true,
+    }
+}
 
 /// What a write may replace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 
 use async_trait::async_trait;
 use strata_engine::{Operation, Outcome, ProviderError};
-use strata_resource::{KindTable, kind};
+use strata_resource::{KindTable, Shown, kind};
 use strata_state::Action;
 
 use super::managed::ManagedKind;
@@ -15,6 +15,11 @@ kind! {
     /// A NoCloud ISO that Strata makes and uploads, for one VM.
     "cidata" {
         proof: "its name holds lineage, VMID and content hash, and its size is the one that its files make",
+        shown: Shown {
+            told: &["vmid", "node", "files", "volume", "storage", "shared"],
+            reported: &["vmid", "volume", "node"],
+            ..VOLUME.shown
+        },
         ..VOLUME
     }
     /// the volume

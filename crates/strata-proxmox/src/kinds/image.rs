@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use strata_engine::{Operation, Outcome, ProviderError};
-use strata_resource::{Content, KindTable, kind};
+use strata_resource::{Content, KindTable, Shown, kind};
 use strata_state::Action;
 
 use super::managed::ManagedKind;
@@ -17,6 +17,11 @@ kind! {
     "image" {
         proof: "its name holds the lineage's short form and what is in it (checksum, or schematic, version and architecture), and its size is the expected one; or the state",
         content: Some(Content { name: "volume", by: &["checksum", "url"] }),
+        shown: Shown {
+            told: &["node", "volume", "storage", "shared", "content"],
+            first: &["url", "checksum"],
+            ..VOLUME.shown
+        },
         ..VOLUME
     }
     /// the volume

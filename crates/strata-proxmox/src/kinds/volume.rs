@@ -15,9 +15,8 @@ pub(super) const VOLUME: KindTable = KindTable {
     recovery: "see \"Volumes\"",
     shown: Shown {
         shape: Shape::Volume,
-        told: &["vmid", "node", "files", "volume", "storage", "shared", "content"],
-        first: &["url", "checksum"],
-        reported: &["vmid", "volume", "node"],
+        told: &["node", "volume", "storage", "shared"],
+        reported: &["volume", "node"],
         ..Shown::USUAL
     },
     create_first: true,

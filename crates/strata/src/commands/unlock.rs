@@ -4,7 +4,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use strata_state::{Holder, Lease, LeaseTerms, LockOwner, Store, StoreError, replay};
+use strata_state::{Holder, Lease, LockOwner, Store, StoreError, has_open_work};
 
 use super::CommandResult;
 use crate::command_error::{CommandError, ErrorKind};
@@ -45,32 +45,12 @@ pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
         _ => {}
     }
     store.break_lock(&key, id).await?;
-    let wait = workspace.lease().map_or(Duration::ZERO, |terms| outstanding(&terms, &holder));
+    let wait = workspace.lease().map_or(Duration::ZERO, |terms| holder.outstanding(&terms));
     if !wait.is_zero() && has_open_work(store.as_ref(), &key).await {
         wait_out(&workspace, store.as_ref(), &key, &holder, wait).await?;
     }
     context.printer.line(format!("unlocked `{key}`; it was held by {holder}"));
     Ok(ExitCode::SUCCESS)
-}
-
-/// How long requests of a holder may still arrive, who may not have heard yet that its lock is gone: it goes by its lease until then.
-fn outstanding(terms: &LeaseTerms, holder: &Holder) -> Duration {
-    match holder.lease {
-        _ if holder.owner.is_dead_here() => Duration::ZERO,
-        Lease::Running(left) => left + terms.write_timeout(),
-        Lease::Lapsed => terms.write_timeout(),
-        Lease::Endless => Duration::ZERO,
-    }
-}
-
-/// Whether anything of the former holder can be under way. A journal that cannot be read may say so.
-async fn has_open_work(store: &dyn Store, key: &str) -> bool {
-    let Ok(journal) = store.read_journal(key).await else { return true };
-    match store.read(key).await {
-        Ok(Some(document)) => !replay(document, journal).open.is_empty(),
-        Ok(None) => !journal.is_empty(),
-        Err(_) => true,
-    }
 }
 
 /// Keeps the lock from others meanwhile. If this command is killed its own lease lapses, and whoever takes that over waits no less.

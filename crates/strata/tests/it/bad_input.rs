@@ -256,7 +256,7 @@ fn an_unknown_key() {
     7 |     memroy: 1024
       |     ^^^^^^
       |
-      = note: allowed here: vmId, count, name, node, pool, tags, notes, protect, protection, onboot, startup, started, firewall, onChange, timeouts, dependsOn and 29 more
+      = note: allowed here: vmId, count, name, node, pool, tags, notes, protect, protection, onboot, startup, started, firewall, onChange, timeouts, dependsOn and 30 more
       = hint: did you mean `memory`?
     1 error
     ");
@@ -444,7 +444,7 @@ fn yaml_that_cannot_be_read_hides_nothing_of_other_files() {
     7 |     memroy: 1024
       |     ^^^^^^
       |
-      = note: allowed here: vmId, count, name, node, pool, tags, notes, protect, protection, onboot, startup, started, firewall, onChange, timeouts, dependsOn and 29 more
+      = note: allowed here: vmId, count, name, node, pool, tags, notes, protect, protection, onboot, startup, started, firewall, onChange, timeouts, dependsOn and 30 more
       = hint: did you mean `memory`?
     error[syntax]: a `:` cannot stand here
      --> stacks/web/stack.yaml:8:9
