@@ -77,6 +77,10 @@ impl AllProviders {
 
 #[async_trait]
 impl ProviderSet for AllProviders {
+    fn check(&self, workspace: &Workspace, stack: &EffectiveStack) -> Result<(), SessionError> {
+        targets::check(workspace, stack)
+    }
+
     async fn connect(
         &self,
         workspace: &Workspace,

@@ -81,6 +81,19 @@ impl AllProviders {
     }
 }
 
+/// Everything about the targets of a stack that is known without a connection.
+pub(crate) fn check(workspace: &Workspace, stack: &EffectiveStack) -> Result<(), SessionError> {
+    for (_, target) in workspace.repository().settings(&stack.environment).targets.iter() {
+        if let Some(proxmox) = &target.proxmox {
+            options(workspace, proxmox)?;
+        }
+    }
+    if own_name(stack).is_some() && workspace.repository().target(stack).is_none() {
+        own_options(workspace, stack)?;
+    }
+    Ok(())
+}
+
 /// A TrueNAS. Nothing is sent before something is asked of it.
 fn nas(workspace: &Workspace, target: &TruenasTarget) -> Result<TrueNasClient, SessionError> {
     let key = workspace.resolve("", &target.api_key)?;

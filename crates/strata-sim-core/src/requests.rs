@@ -1,9 +1,10 @@
-//! Counts requests by method and path template, and keeps the order in which the latest arrived, with what they carried.
+//! Counts requests by method and path template, and keeps the order in which the latest arrived, with a digest of what they carried.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, VecDeque};
 
 use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
 
 use crate::Verb;
 
@@ -15,7 +16,7 @@ const KEPT: usize = 10_000;
 pub struct Requests {
     counts: BTreeMap<(Cow<'static, str>, Verb), u64>,
     latest: VecDeque<String>,
-    /// Those with a body, and its bytes.
+    /// Those with a body, and the SHA-256 of both: a body may hold secrets, and these are looked for in what is kept here.
     written: VecDeque<(String, String)>,
 }
 
@@ -32,13 +33,14 @@ impl Requests {
         self.latest.push_back(format!("{} {path}", verb.name()));
     }
 
-    /// Keeps the body of a request as it arrived. Of a file that is uploaded there is none.
+    /// Keeps a digest of a request and its body as they arrived. Of a file that is uploaded there is none.
     pub fn keep_body(&mut self, verb: Verb, path: &str, body: &[u8]) {
         if self.written.len() == KEPT {
             self.written.pop_front();
         }
-        let body = String::from_utf8_lossy(body).into_owned();
-        self.written.push_back((format!("{} {path}", verb.name()), body));
+        let request = format!("{} {path}", verb.name());
+        let digest = Sha256::new().chain_update(&request).chain_update("\n").chain_update(body).finalize();
+        self.written.push_back((request, hex::encode(digest)));
     }
 
     pub fn reset(&mut self) {
@@ -57,8 +59,11 @@ impl Requests {
             .iter()
             .map(|((template, verb), count)| json!({ "method": verb.name(), "path": template, "count": count }))
             .collect();
-        let written: Vec<Value> =
-            self.written.iter().map(|(request, body)| json!({ "request": request, "body": body })).collect();
+        let written: Vec<Value> = self
+            .written
+            .iter()
+            .map(|(request, digest)| json!({ "request": request, "sha256": digest }))
+            .collect();
         json!({ "total": self.total(), "counts": counts, "latest": self.latest, "written": written })
     }
 }

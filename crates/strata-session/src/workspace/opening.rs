@@ -1,4 +1,4 @@
-//! From names of stacks to stacks that can be planned: states first, then targets, then each stack by itself.
+//! From names of stacks to stacks that can be planned: what is wrong without asking anybody, states, targets, then each stack by itself.
 
 use std::collections::BTreeSet;
 
@@ -65,6 +65,9 @@ impl Workspace {
         let selected: Vec<&EffectiveStack> =
             selected.into_iter().filter(|stack| plannable(stack) || is_driven(stack)).collect();
         self.refuse_removed_code(&selected)?;
+        for stack in selected.iter().filter(|stack| !is_driven(stack)) {
+            self.surroundings.providers.check(self, stack)?;
+        }
         let mut open = Vec::new();
         for stack in &selected {
             match OpenStack::open(self, stack, purpose.clone(), access).await {

@@ -12,7 +12,7 @@ fn b5_versions_that_nothing_is_known_about_are_refused() {
         (
             "version: v1.13.9",
             "version: v1.9.5",
-            "Talos `v1.9.5` is not supported; supported are v1.11, v1.12, v1.13, v1.14",
+            "Talos `v1.9.5` is not supported; supported are v1.10, v1.11, v1.12, v1.13, v1.14",
         ),
         ("version: v1.13.9", "version: v1.15.0", "Talos `v1.15.0` is not supported"),
         ("version: v1.13.9", "version: v2.13.0", "Talos `v2.13.0` is not supported"),
