@@ -11,6 +11,10 @@ check:
 doc:
     RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --open
 
+# The tests of one crate, and of these those with a name: `just test strata-engine planner`
+test crate *filter:
+    cargo test -p {{crate}} -- {{filter}}
+
 # Advisories, licences and sources of every dependency (needs cargo-deny)
 audit:
     cargo deny --all-features check

@@ -11,6 +11,7 @@ mod cluster;
 mod collect;
 mod dead_runner;
 mod driven;
+mod earlier_versions;
 mod examples;
 mod faults;
 mod findings;
