@@ -77,8 +77,8 @@ impl AllProviders {
 
 #[async_trait]
 impl ProviderSet for AllProviders {
-    fn check(&self, workspace: &Workspace, stack: &EffectiveStack) -> Result<(), SessionError> {
-        targets::check(workspace, stack)
+    fn check(&self, workspace: &Workspace, stacks: &[&EffectiveStack]) -> Result<(), SessionError> {
+        targets::check(workspace, stacks)
     }
 
     async fn connect(

@@ -1,5 +1,6 @@
 //! The targets of a run: Proxmox and TrueNAS, as strata.yaml and clusters write them down.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use strata_proxmox::{Login, ProxmoxOptions, ProxmoxProvider};
@@ -81,15 +82,20 @@ impl AllProviders {
     }
 }
 
-/// Everything about the targets of a stack that is known without a connection.
-pub(crate) fn check(workspace: &Workspace, stack: &EffectiveStack) -> Result<(), SessionError> {
-    for (_, target) in workspace.repository().settings(&stack.environment).targets.iter() {
-        if let Some(proxmox) = &target.proxmox {
-            options(workspace, proxmox)?;
+/// Everything about the targets of stacks that is known without a connection. Those of an environment are looked at once.
+pub(crate) fn check(workspace: &Workspace, stacks: &[&EffectiveStack]) -> Result<(), SessionError> {
+    let environments: BTreeSet<&str> = stacks.iter().map(|stack| stack.environment.as_str()).collect();
+    for environment in environments {
+        for (_, target) in workspace.repository().settings(environment).targets.iter() {
+            if let Some(proxmox) = &target.proxmox {
+                options(workspace, proxmox)?;
+            }
         }
     }
-    if own_name(stack).is_some() && workspace.repository().target(stack).is_none() {
-        own_options(workspace, stack)?;
+    for stack in stacks {
+        if own_name(stack).is_some() && workspace.repository().target(stack).is_none() {
+            own_options(workspace, stack)?;
+        }
     }
     Ok(())
 }

@@ -4,7 +4,7 @@ mod edit;
 
 use strata_resource::{Spec, Value};
 
-pub(crate) use self::edit::{RuleStep, next_step};
+pub(crate) use self::edit::{Differing, RuleStep, differing, next_step};
 use crate::guest::Row;
 
 const FLAGS: [&str; 6] = ["enable", "dhcp", "macfilter", "ipfilter", "ndp", "radv"];

@@ -18,9 +18,9 @@ use crate::workspace::Workspace;
 /// All providers of a program. Each question comes at its phase of a session: targets, keys, the drawn graph, the stack's own providers.
 #[async_trait]
 pub trait ProviderSet: Send + Sync {
-    /// Finds what is wrong with the targets of a stack as far as nobody has to be asked: what the source left open, secrets that are
+    /// Finds what is wrong with the targets of stacks as far as no server has to be asked: what the source left open, secrets that are
     /// missing. It comes before a state is read or locked.
-    fn check(&self, workspace: &Workspace, stack: &EffectiveStack) -> Result<(), SessionError>;
+    fn check(&self, workspace: &Workspace, stacks: &[&EffectiveStack]) -> Result<(), SessionError>;
 
     /// Connects what the environment of the stack names and what is not connected yet.
     async fn connect(

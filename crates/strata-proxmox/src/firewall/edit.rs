@@ -28,8 +28,15 @@ pub(crate) enum RuleStep {
     },
 }
 
-/// What to do first to bring `live` closer to `wanted`; none if they are equal.
-pub(crate) fn next_step(live: &[Value], wanted: &[Value]) -> Option<RuleStep> {
+/// Where two lists of rules differ, between what they begin and end with alike.
+pub(crate) struct Differing<'a> {
+    /// So many rules are the same at the beginning.
+    pub(crate) same: usize,
+    pub(crate) old: &'a [Value],
+    pub(crate) new: &'a [Value],
+}
+
+pub(crate) fn differing<'a>(live: &'a [Value], wanted: &'a [Value]) -> Differing<'a> {
     let same = live.iter().zip(wanted).take_while(|(live, wanted)| live == wanted).count();
     let same_end = live[same..]
         .iter()
@@ -37,7 +44,12 @@ pub(crate) fn next_step(live: &[Value], wanted: &[Value]) -> Option<RuleStep> {
         .zip(wanted[same..].iter().rev())
         .take_while(|(live, wanted)| live == wanted)
         .count();
-    let (old, new) = (&live[same..live.len() - same_end], &wanted[same..wanted.len() - same_end]);
+    Differing { same, old: &live[same..live.len() - same_end], new: &wanted[same..wanted.len() - same_end] }
+}
+
+/// What to do first to bring `live` closer to `wanted`; none if they are equal.
+pub(crate) fn next_step(live: &[Value], wanted: &[Value]) -> Option<RuleStep> {
+    let Differing { same, old, new } = differing(live, wanted);
     match (old, new) {
         ([], []) => None,
         ([], new) => Some(insert(same, new)),

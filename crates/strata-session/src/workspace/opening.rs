@@ -65,9 +65,9 @@ impl Workspace {
         let selected: Vec<&EffectiveStack> =
             selected.into_iter().filter(|stack| plannable(stack) || is_driven(stack)).collect();
         self.refuse_removed_code(&selected)?;
-        for stack in selected.iter().filter(|stack| !is_driven(stack)) {
-            self.surroundings.providers.check(self, stack)?;
-        }
+        let native: Vec<&EffectiveStack> =
+            selected.iter().copied().filter(|stack| !is_driven(stack)).collect();
+        self.surroundings.providers.check(self, &native)?;
         let mut open = Vec::new();
         for stack in &selected {
             match OpenStack::open(self, stack, purpose.clone(), access).await {
@@ -78,8 +78,6 @@ impl Workspace {
                 }
             }
         }
-        let native: Vec<&EffectiveStack> =
-            selected.iter().copied().filter(|stack| !is_driven(stack)).collect();
         if let Err(error) = self.connections(&native).await {
             release(open).await;
             return Err(error);

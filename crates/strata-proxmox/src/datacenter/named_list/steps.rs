@@ -6,18 +6,11 @@
 
 use strata_resource::Value;
 
-use crate::firewall::{RuleStep, switched_off};
+use crate::firewall::{Differing, RuleStep, differing, switched_off};
 
 /// What to do first to bring `live` closer to `wanted`; none if they are equal.
 pub(super) fn next_step(live: &[Value], wanted: &[Value]) -> Option<RuleStep> {
-    let same = live.iter().zip(wanted).take_while(|(live, wanted)| live == wanted).count();
-    let same_end = live[same..]
-        .iter()
-        .rev()
-        .zip(wanted[same..].iter().rev())
-        .take_while(|(live, wanted)| live == wanted)
-        .count();
-    let (old, new) = (&live[same..live.len() - same_end], &wanted[same..wanted.len() - same_end]);
+    let Differing { same, old, new } = differing(live, wanted);
     match (old, new) {
         ([], []) => return None,
         // One call, with nothing between before and after.
