@@ -14,6 +14,7 @@ declare -A tools=(
   [sops]=STRATA_SOPS
   [age]=STRATA_AGE
   [ansible-vault]=STRATA_ANSIBLE_VAULT
+  [ansible-inventory]=STRATA_ANSIBLE_INVENTORY
   [talosctl]=STRATA_TALOSCTL
   [kubectl]=STRATA_KUBECTL
   [etcd]=STRATA_ETCD
@@ -180,6 +181,12 @@ install_moto() {
   python3 -m venv "$kept/moto-venv"
   "$kept/moto-venv/bin/pip" install --quiet 'moto[s3,dynamodb,server]'
   ln -sf "$kept/moto-venv/bin/moto_server" "$kept/moto"
+}
+
+install_ansible-inventory() {
+  python3 -m venv "$kept/ansible"
+  "$kept/ansible/bin/pip" install --quiet ansible-core
+  ln -sf "$kept/ansible/bin/ansible-inventory" "$kept/ansible-inventory"
 }
 
 install_ansible-vault() {

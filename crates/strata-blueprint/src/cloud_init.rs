@@ -149,6 +149,7 @@ impl Draft<'_> {
         let storage = machine.storage.of_images(ContentType::Iso).to_owned();
         let volume = format!("{storage}:iso/strata-{}-{vm_id}-{content}.iso", self.site.lineage.short());
         let address = self.address(kinds::CIDATA, machine.address.name());
+        let volume = self.as_made(&address, &volume);
         let files = files.into_iter().map(|(name, text)| (name, Value::Secret(Secret::new(text)))).collect();
         let mut spec = Spec::new();
         spec.put("volume", volume.clone());

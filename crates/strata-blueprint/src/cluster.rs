@@ -15,7 +15,7 @@ use strata_diagnostics::{Diagnostic, Diagnostics};
 use strata_resource::{Address, Resource, RestartPolicy, Spec, Stage, Value};
 use strata_source::cluster::nodes::Machine as Node;
 use strata_source::cluster::topology::NodeSettings;
-use strata_source::cluster::{Cluster, ClusterVm};
+use strata_source::cluster::{Cluster, ClusterVm, TAGS};
 use strata_source::machine::disk::Disk;
 use strata_source::machine::image::ContentType;
 use strata_yaml::Spanned;
@@ -92,7 +92,7 @@ impl Draft<'_> {
         self.devices(node, &machine, &mut built);
         self.network(cluster, node, &machine, &mut built.spec);
         addresses(cluster, node, storages, &mut built.spec);
-        self.addresses.extend(node.address.map(|own| (address.clone(), own.value.to_string())));
+        self.blueprint.addresses.extend(node.address.map(|own| (address.clone(), own.value.to_string())));
         let image = self.boot_image(cluster, node, storages, hypervisor);
         let mut spec = Spec::new();
         spec.put("vmid", int(vm_id.value));
@@ -294,7 +294,7 @@ fn talos_defaults(spec: &mut Spec, storages: Storages<'_>, boot: &str, with_tpm:
     missing(spec, "ostype", "l26".into());
     missing(spec, "scsihw", "virtio-scsi-single".into());
     missing(spec, "onboot", true.into());
-    missing(spec, "tags", list(["kubernetes", "talos"]));
+    missing(spec, "tags", list(TAGS));
     missing(spec, "boot", list([boot, CD_DRIVE]));
     let cpu = group(spec, "cpu");
     missing(cpu, "type", "host".into());

@@ -62,7 +62,7 @@ impl Draft<'_> {
         let mut fixed =
             container.network.iter().filter_map(|(_, nic)| instance.addressing(nic.ip.as_ref()?.value));
         let fixed = fixed.find_map(|ip| ip.address());
-        self.addresses.extend(fixed.map(|cidr| (address.clone(), cidr.address.to_string())));
+        self.blueprint.addresses.extend(fixed.map(|cidr| (address.clone(), cidr.address.to_string())));
         spec.put_full("networks", networks);
         spec.put_full("features", features(container));
         spec.put_full("nameservers", list(container.nameservers.iter().map(|server| server.0)));

@@ -95,11 +95,12 @@ impl Draft<'_> {
         let shared = self.is_shared(&storage);
         let key = (storage.clone(), if shared { String::new() } else { node.to_owned() }, id.clone());
         if let Some(address) = self.images.get(&key) {
-            return (id, address.clone());
+            return (self.as_made(address, &id), address.clone());
         }
         let name = if shared { name.to_owned() } else { format!("{name}@{node}") };
         let address = self.unused(kinds::IMAGE, &name);
         self.images.insert(key, address.clone());
+        let id = self.as_made(&address, &id);
         let mut spec = Spec::new();
         spec.put("volume", id.clone());
         spec.put("storage", storage.clone());

@@ -26,8 +26,8 @@
 //! let (repository, _) = Repository::load(&world);
 //! let stack = repository.effective().find_map(|stack| stack.machines()).expect("a stack of machines");
 //! let site = Site {
-//!     repository: "lab", environment: None, stack: "web", lineage: &Lineage::derive("lab", "dev/web"), default_target: None,
-//!     shared_storages: &BTreeMap::new(), foreign_templates: &BTreeMap::new(), mirror: &|url| url.to_owned(),
+//!     repository: "lab", environment: None, stack: "web", lineage: &Lineage::derive("lab", "dev/web"), origins: &BTreeMap::new(),
+//!     default_target: None, shared_storages: &BTreeMap::new(), foreign_templates: &BTreeMap::new(), mirror: &|url| url.to_owned(),
 //!     resolver: &NoSecrets, is_secret: &|_| false, cluster_secrets: None, sources: &repository.sources,
 //! };
 //! let blueprint = draw_stack(&site, stack).unwrap_or_else(|found| panic!("{found:?}"));
@@ -57,7 +57,7 @@ mod written;
 
 pub use cluster::{ClusterPlan, NodePlan, cluster_target, draw_cluster};
 pub use hypervisor::draw_hypervisor;
-pub use site::{Blueprint, ForeignTemplate, Resolver, Site};
+pub use site::{Blueprint, ForeignTemplate, Origin, Resolver, Site};
 pub use stack::draw_stack;
 use strata_resource::{Resource, Value};
 

@@ -33,7 +33,9 @@ impl Draft<'_> {
         let values: Vec<Option<Value>> = addresses
             .iter()
             .map(|address| match path.field {
-                OutputField::Address => self.addresses.get(address).map(|ip| Value::text(ip.as_str())),
+                OutputField::Address => {
+                    self.blueprint.addresses.get(address).map(|ip| Value::text(ip.as_str()))
+                }
                 named => self.blueprint.graph.get(address).and_then(|resource| field(&resource.spec, named)),
             })
             .collect();
@@ -56,7 +58,13 @@ impl Draft<'_> {
     }
 
     fn machines(&self, stack: &Stack, path: &OutputPath) -> Vec<Address> {
-        let named = |key: &str| key == path.name;
+        let found = match path.kind {
+            OutputKind::Vms => stack.vms_named(&path.name),
+            OutputKind::Containers => stack.containers_named(&path.name),
+            OutputKind::Templates | OutputKind::Nodes => None,
+        };
+        let keys = found.map_or_else(|| vec![path.name.as_str()], |found| found.keys);
+        let named = |key: &str| keys.contains(&key);
         match path.kind {
             OutputKind::Vms => stack
                 .vm_instances()

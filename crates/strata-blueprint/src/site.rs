@@ -27,6 +27,15 @@ pub struct ForeignTemplate {
     pub node: Option<String>,
 }
 
+/// Where an object was made that was moved since then.
+#[derive(Debug, Clone)]
+pub struct Origin {
+    /// The address that it had.
+    pub address: Address,
+    /// The lineage of the state that it was in.
+    pub lineage: Lineage,
+}
+
 /// What a blueprint is drawn for.
 pub struct Site<'a> {
     /// The repository's id; hardware addresses derive from it.
@@ -37,6 +46,8 @@ pub struct Site<'a> {
     pub stack: &'a str,
     /// The lineage of its state, for ownership marks.
     pub lineage: &'a Lineage,
+    /// What was made under another address: what derives from an address stays as it was made.
+    pub origins: &'a BTreeMap<Address, Origin>,
     /// The target of stacks that name none.
     pub default_target: Option<&'a str>,
     /// Storages that every node sees the same content of, by target.
@@ -60,6 +71,8 @@ pub struct Site<'a> {
 pub struct Blueprint {
     /// Everything that there should be.
     pub graph: ResourceGraph,
+    /// The first fixed address of each machine that has one.
+    pub addresses: BTreeMap<Address, String>,
     /// What the stack tells others.
     pub outputs: BTreeMap<String, strata_resource::Value>,
     /// For a cluster, what its provider works with besides.
@@ -74,20 +87,11 @@ pub(crate) struct Draft<'a> {
     pub(crate) found: Vec<Diagnostic>,
     /// Image volumes by storage, node and name: one download however many use it.
     pub(crate) images: BTreeMap<(String, String, String), Address>,
-    /// The first fixed address of each machine that has one.
-    pub(crate) addresses: BTreeMap<Address, String>,
 }
 
 impl<'a> Draft<'a> {
     pub(crate) fn new(site: &'a Site<'a>, target: String) -> Self {
-        Self {
-            site,
-            target,
-            blueprint: Blueprint::default(),
-            found: Vec::new(),
-            images: BTreeMap::new(),
-            addresses: BTreeMap::new(),
-        }
+        Self { site, target, blueprint: Blueprint::default(), found: Vec::new(), images: BTreeMap::new() }
     }
 
     pub(crate) fn address(&self, kind: Kind, name: &str) -> Address {
@@ -133,8 +137,22 @@ impl<'a> Draft<'a> {
         let _ = self.blueprint.graph.insert(resource);
     }
 
+    /// The address that an object was made under.
+    pub(crate) fn made_as<'s>(&'s self, address: &'s Address) -> &'s Address {
+        self.site.origins.get(address).map_or(address, |origin| &origin.address)
+    }
+
+    /// A name of a volume that holds the lineage, as it is if the volume was made by another stack.
+    pub(crate) fn as_made(&self, address: &Address, name: &str) -> String {
+        match self.site.origins.get(address) {
+            Some(origin) => name.replace(self.site.lineage.short(), origin.lineage.short()),
+            None => name.to_owned(),
+        }
+    }
+
     /// A hardware address that stays the same as long as repository, address and slot do.
     pub(crate) fn derived_mac(&self, address: &Address, slot: &str) -> String {
+        let address = self.made_as(address);
         let mut hash = Sha256::new();
         for part in ["strata mac 1", self.site.repository, &address.to_string(), slot] {
             hash.update((part.len() as u64).to_be_bytes());

@@ -47,7 +47,7 @@ impl Draft<'_> {
             Self::interfaces(&built, vm.hardware.network.iter(), &|first| instance.addressing(first));
         self.cloud_init(&machine, instance.vm_id, vm.cloud_init.as_ref(), &interfaces, &mut built);
         let fixed = interfaces.iter().find_map(|interface| interface.ip?.address());
-        self.addresses.extend(fixed.map(|cidr| (address.clone(), cidr.address.to_string())));
+        self.blueprint.addresses.extend(fixed.map(|cidr| (address.clone(), cidr.address.to_string())));
         let mut spec = self.guest(&address, instance.vm_id, &node, &instance.name, guest);
         spec.put_some("pool", self.pool(stack, guest.pool.as_ref()));
         spec.extend(built.spec);
@@ -111,19 +111,25 @@ impl Draft<'_> {
         let mut found = BTreeSet::new();
         for name in names {
             let before = found.len();
+            let named = match name.split_once('.') {
+                Some(("vms", key)) => stack.vms_named(key),
+                Some(("containers", key)) => stack.containers_named(key),
+                _ => None,
+            };
+            let keys = named.map(|named| named.keys).unwrap_or_default();
             match name.split_once('.') {
-                Some(("vms", key)) => found.extend(
+                Some(("vms", _)) => found.extend(
                     stack
                         .vm_instances()
                         .iter()
-                        .filter(|instance| instance.key.value == key)
+                        .filter(|instance| keys.contains(&instance.key.as_str()))
                         .map(|instance| self.address(kinds::VM, &instance.name)),
                 ),
-                Some(("containers", key)) => found.extend(
+                Some(("containers", _)) => found.extend(
                     stack
                         .container_instances()
                         .iter()
-                        .filter(|instance| instance.key.value == key)
+                        .filter(|instance| keys.contains(&instance.key.as_str()))
                         .map(|instance| self.address(kinds::CONTAINER, &instance.name)),
                 ),
                 _ => {}

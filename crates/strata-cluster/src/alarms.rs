@@ -68,7 +68,8 @@ impl Cluster {
             members.extend(list.unwrap_or_default());
         }
         if !asked {
-            let message = format!("no control plane tells whether etcd has raised an alarm: {why}");
+            let message =
+                format!("whether etcd has raised an alarm is not known, as no control plane answers: {why}");
             return Err(ProviderError::new(ErrorClass::Unreachable, message)
                 .hint("`strata talos health` shows every node"));
         }

@@ -36,7 +36,7 @@ async fn begin(cluster: &Cluster, context: &dyn OperationContext) -> Result<(), 
     if cluster.membership().await?.is_some() {
         came_back(cluster)?;
     } else {
-        let survey = cluster.settled_survey(context).await?;
+        let survey = cluster.complete_survey(context).await?;
         if restore::recovers(cluster, &survey, context).await? || cluster.membership().await?.is_some() {
             came_back(cluster)?;
         } else {

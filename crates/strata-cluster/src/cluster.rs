@@ -83,7 +83,7 @@ pub struct ClusterOptions {
     pub allow_even: bool,
     /// Another cluster may be begun in the place of one that was lost.
     pub new_cluster: bool,
-    /// A copy of etcd that it begins from, where it was lost.
+    /// An etcd snapshot that it begins from, where it was lost.
     pub restoring: Option<std::sync::Arc<strata_secret::SecretBytes>>,
     pub deadlines: Deadlines,
     pub dial: DialMap,

@@ -1,4 +1,4 @@
-//! The members of etcd: who votes, who is well, and what the cluster can bear to lose.
+//! The members of etcd: who votes, who is healthy, and what the cluster can bear to lose.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ use crate::wait::permit;
 pub(crate) struct Membership {
     pub(crate) members: Vec<EtcdMember>,
     /// Members that follow a leader right now.
-    pub(crate) well: BTreeSet<u64>,
+    pub(crate) healthy: BTreeSet<u64>,
 }
 
 impl Membership {
@@ -32,13 +32,13 @@ impl Membership {
     }
 
     fn well_besides(&self, name: &str) -> usize {
-        self.voters().filter(|member| member.hostname != name && self.well.contains(&member.id)).count()
+        self.voters().filter(|member| member.hostname != name && self.healthy.contains(&member.id)).count()
     }
 
     /// Voters that do not follow, by name.
-    pub(crate) fn unwell(&self) -> Vec<&str> {
+    pub(crate) fn unhealthy(&self) -> Vec<&str> {
         self.voters()
-            .filter(|member| !self.well.contains(&member.id))
+            .filter(|member| !self.healthy.contains(&member.id))
             .map(|member| member.hostname.as_str())
             .collect()
     }
@@ -46,11 +46,11 @@ impl Membership {
     /// Whether a control plane may be away for a while. The only one may: with it, everything is away.
     pub(crate) fn may_pause(&self, name: &str, allow_even: bool) -> Result<(), ProviderError> {
         let voters = self.voters().count();
-        let unwell: Vec<&str> = self.unwell().into_iter().filter(|other| *other != name).collect();
-        if !unwell.is_empty() {
+        let unhealthy: Vec<&str> = self.unhealthy().into_iter().filter(|other| *other != name).collect();
+        if !unhealthy.is_empty() {
             let message = format!(
-                "`{name}` cannot be disturbed: etcd's member on `{}` is not well",
-                unwell.join("`, `")
+                "`{name}` cannot be disturbed: etcd's member on `{}` is unhealthy",
+                unhealthy.join("`, `")
             );
             return Err(guard(
                 message,
@@ -72,18 +72,18 @@ impl Membership {
     /// Otherwise says how many there are.
     pub(crate) fn may_rebuild(&self, gone: &[&str]) -> Result<(), String> {
         let others = |member: &&EtcdMember| !gone.contains(&member.hostname.as_str());
-        let well = self.voters().filter(others).filter(|member| self.well.contains(&member.id)).count();
+        let well = self.voters().filter(others).filter(|member| self.healthy.contains(&member.id)).count();
         let voters = self.voters().count();
         if well >= Self::quorum(voters) {
             return Ok(());
         }
-        Err(format!("{well} of its {voters} voting members are well"))
+        Err(format!("{well} of its {voters} voting members are healthy"))
     }
 
     /// The same without a member.
     pub(crate) fn without(&self, name: &str) -> Self {
         let members = self.members.iter().filter(|member| member.hostname != name).cloned();
-        Self { members: members.collect(), well: self.well.clone() }
+        Self { members: members.collect(), healthy: self.healthy.clone() }
     }
 
     /// Whether a member may leave for good.
@@ -97,11 +97,11 @@ impl Membership {
         // While the change is voted on, the old majority counts; after it, the new one.
         let well = self.well_besides(name);
         // A learner has no vote to lose: for it both majorities are the same.
-        let itself = usize::from(self.well.contains(&member.id));
+        let itself = usize::from(self.healthy.contains(&member.id));
         let before = Self::quorum(self.voters().count());
         if well < Self::quorum(left) || well + itself < before {
             let message = format!(
-                "removing `{name}` would leave etcd without a majority: {well} of {left} other voting members are well"
+                "removing `{name}` would leave etcd without a majority: {well} of {left} other voting members are healthy"
             );
             return Err(guard(message, "bring the other control planes back first"));
         }
@@ -146,14 +146,14 @@ impl Cluster {
         let best = lists.max_by_key(|members| {
             members.iter().filter(|member| BTreeSet::contains(&well, &member.id)).count()
         });
-        Ok(best.map(|members| Membership { members, well }))
+        Ok(best.map(|members| Membership { members, healthy: well }))
     }
 
     /// The membership of a cluster that must have one.
     pub(crate) async fn etcd(&self) -> Result<Membership, ProviderError> {
         self.membership().await?.ok_or_else(|| {
             ProviderError::new(ErrorClass::Unreachable, "no control plane answers for etcd")
-                .hint("`strata talos health` shows every node; with a copy of etcd, `strata talos restore` brings it back")
+                .hint("`strata talos health` shows every node; with an etcd snapshot, `strata talos restore` brings it back")
         })
     }
 
@@ -186,7 +186,7 @@ impl Cluster {
         let mut last = None;
         for helper in helpers {
             let permit = permit(context)?;
-            context.progress(&format!("takes `{name}` out of etcd"));
+            context.progress(&format!("removes `{name}` from etcd"));
             match self.talos(&helper.address)?.etcd_remove_member(&permit, member.id).await {
                 Ok(()) => return Ok(()),
                 Err(error) if error.is_not_found() => return Ok(()),
@@ -213,7 +213,7 @@ mod tests {
             is_learner: *learner,
         };
         let well = (1..).zip(members).filter(|(_, (_, _, well))| *well).map(|(id, _)| id).collect();
-        Membership { members: (1..).zip(members).map(member).collect(), well }
+        Membership { members: (1..).zip(members).map(member).collect(), healthy: well }
     }
 
     #[test]
@@ -223,10 +223,10 @@ mod tests {
         let one_down = [("a", false, true), ("b", false, false), ("c", false, true)];
         assert!(etcd(&one_down).may_pause("a", false).is_err());
         assert!(etcd(&one_down).may_pause("b", false).is_ok());
-        assert_eq!(etcd(&one_down).unwell(), ["b"]);
-        assert!(etcd(&all).unwell().is_empty());
+        assert_eq!(etcd(&one_down).unhealthy(), ["b"]);
+        assert!(etcd(&all).unhealthy().is_empty());
         let learning = [("a", false, true), ("b", true, false)];
-        assert!(etcd(&learning).unwell().is_empty(), "one that learns has no vote that could be missing");
+        assert!(etcd(&learning).unhealthy().is_empty(), "one that learns has no vote that could be missing");
         assert!(etcd(&[("a", false, true)]).may_pause("a", false).is_ok());
         let two = [("a", false, true), ("b", false, true)];
         assert!(etcd(&two).may_pause("a", false).is_err());

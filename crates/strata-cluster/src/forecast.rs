@@ -10,24 +10,24 @@ use crate::kinds;
 
 /// What a node is to be told: the wanted configuration with the versions of Kubernetes that the node has. Those are changed in an
 /// order of their own.
-pub(crate) fn told(wanted: &MachineConfig, live: &MachineConfig) -> MachineConfig {
+pub(crate) fn merged_config(wanted: &MachineConfig, live: &MachineConfig) -> MachineConfig {
     wanted.with_components_of(live)
 }
 
 /// Whether a node is told its configuration when the operation is done.
-pub(crate) fn tells(operation: &Operation) -> bool {
+pub(crate) fn sends_config(operation: &Operation) -> bool {
     ["config", "foreign", "address"].iter().any(|field| operation.touches(field))
 }
 
 /// Whether a node has to be told anything.
-pub(crate) fn differs(live: &MachineConfig, told: &MachineConfig) -> bool {
-    live.to_yaml().expose() != told.to_yaml().expose()
+pub(crate) fn differs(live: &MachineConfig, sent: &MachineConfig) -> bool {
+    live.to_yaml().expose() != sent.to_yaml().expose()
 }
 
 /// What it means for a node of this version to be told.
-pub(crate) fn effect(version: &str, live: &MachineConfig, told: &MachineConfig) -> RebootEffect {
+pub(crate) fn effect(version: &str, live: &MachineConfig, sent: &MachineConfig) -> RebootEffect {
     match version.parse::<Contract>() {
-        Ok(contract) => forecast(contract, live, told).effect(),
+        Ok(contract) => forecast(contract, live, sent).effect(),
         Err(_) => RebootEffect::MayReboot,
     }
 }
@@ -47,13 +47,13 @@ pub(crate) fn of(review: ClusterReview<'_>, operation: &Operation) -> Option<Fin
     {
         return Some(FindingKind::Restarts);
     }
-    if !tells(operation) {
+    if !sends_config(operation) {
         return None;
     }
     let live = &review.seen(name)?.config;
     let wanted = review.cluster.options.configs.get(name)?;
     let version = operation.spec.get("version").and_then(Value::as_text).unwrap_or_default();
-    match effect(version, live, &told(wanted, live)) {
+    match effect(version, live, &merged_config(wanted, live)) {
         RebootEffect::NoReboot => None,
         RebootEffect::MayReboot => Some(FindingKind::MayRestart),
         RebootEffect::Reboot => Some(FindingKind::Restarts),

@@ -1,10 +1,10 @@
-//! The VMs of a cluster's nodes: what restarts or removes one waits for its turn, as everything else that disturbs a node.
+//! The VMs of a cluster's nodes: what restarts or removes one waits for the rollout slot, as everything else that disturbs a node.
 
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use strata_engine::{
-    Finding, Operation, OperationContext, Outcome, Provider, ProviderError, Review, Sighting, Wanted,
+    Finding, Look, Operation, OperationContext, Outcome, Provider, ProviderError, Review, Sighting, Wanted,
 };
 use strata_state::{Action, OpenEntry};
 
@@ -57,6 +57,10 @@ impl Provider for GuardedProvider {
         self.inner.observe_all(wanted).await
     }
 
+    async fn observe_in(&self, look: &Look, wanted: &[Wanted<'_>]) -> Result<Vec<Sighting>, ProviderError> {
+        self.inner.observe_in(look, wanted).await
+    }
+
     async fn review(&self, review: Review<'_>) -> Result<Vec<Finding>, ProviderError> {
         let mut found = self.inner.review(review).await?;
         for (stack, cluster) in self.clusters.iter().filter(|(_, cluster)| !cluster.options.ending) {
@@ -101,19 +105,23 @@ impl Provider for GuardedProvider {
             cluster.wait_answer(&wanted, context).await?;
             return Ok(outcome);
         }
-        let turn = cluster.begin_turn(&node, disturbance, context).await?;
+        let slot = cluster.enter_rollout_slot(&node, disturbance, context).await?;
         if let Some(config) = planned.and_then(|planned| planned.config.as_ref()) {
             moving::configure_ahead(cluster, &wanted, config, context).await?;
         }
         let outcome = self.inner.execute(operation, context).await?;
         let node = moving::comes_up(cluster, &wanted, context).await?;
-        cluster.end_turn(&node, context).await?;
-        drop(turn);
+        cluster.leave_rollout_slot(&node, context).await?;
+        drop(slot);
         Ok(outcome)
     }
 
-    async fn settle(&self, entry: &OpenEntry, context: &dyn OperationContext) -> Result<(), ProviderError> {
-        self.inner.settle(entry, context).await
+    async fn wait_for_tasks(
+        &self,
+        entry: &OpenEntry,
+        context: &dyn OperationContext,
+    ) -> Result<(), ProviderError> {
+        self.inner.wait_for_tasks(entry, context).await
     }
 }
 

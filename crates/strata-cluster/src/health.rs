@@ -13,7 +13,7 @@ pub struct NodeHealth {
     pub version: Option<String>,
     /// The version of its kubelet; none if Kubernetes does not know the node.
     pub kubelet: Option<String>,
-    /// What is wrong; nothing if it is well.
+    /// What is wrong; nothing if it is healthy.
     pub trouble: Option<String>,
 }
 
@@ -24,7 +24,7 @@ pub struct MemberHealth {
     pub id: u64,
     pub learner: bool,
     /// It votes and follows a leader.
-    pub well: bool,
+    pub healthy: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -40,7 +40,7 @@ pub struct ClusterHealth {
 }
 
 impl ClusterHealth {
-    pub fn is_well(&self) -> bool {
+    pub fn is_healthy(&self) -> bool {
         self.etcd_trouble.is_none()
             && self.kubernetes_trouble.is_none()
             && self.nodes.iter().all(|node| node.trouble.is_none())
@@ -66,8 +66,8 @@ async fn node_health(cluster: &Cluster, node: &NodePlace) -> NodeHealth {
         Ok(Contact::Maintenance) => {
             (None, Some("it waits for a configuration (maintenance mode)".to_owned()))
         }
-        Ok(Contact::Stranger(who)) => (None, Some(who)),
-        Ok(Contact::Silent(why)) => (None, Some(why)),
+        Ok(Contact::Unmanaged(who)) => (None, Some(who)),
+        Ok(Contact::Unreachable(why)) => (None, Some(why)),
         Err(error) => (None, Some(error.to_string())),
     };
     let known = match cluster.is_alive() {
@@ -87,7 +87,9 @@ async fn node_health(cluster: &Cluster, node: &NodePlace) -> NodeHealth {
 async fn etcd(cluster: &Cluster) -> (Vec<MemberHealth>, Option<String>) {
     let membership = match cluster.membership().await {
         Ok(Some(membership)) => membership,
-        Ok(None) if !cluster.is_alive() => return (Vec::new(), Some("it was not begun yet".to_owned())),
+        Ok(None) if !cluster.is_alive() => {
+            return (Vec::new(), Some("it is not bootstrapped yet".to_owned()));
+        }
         Ok(None) => return (Vec::new(), Some("no majority of it answers".to_owned())),
         Err(error) => return (Vec::new(), Some(error.to_string())),
     };
@@ -99,17 +101,17 @@ async fn etcd(cluster: &Cluster) -> (Vec<MemberHealth>, Option<String>) {
             name: member.hostname.clone(),
             id: member.id,
             learner: member.is_learner,
-            well: membership.well.contains(&member.id),
+            healthy: membership.healthy.contains(&member.id),
         })
         .collect();
-    let unwell = members.iter().find(|member| !member.well).map(|member| match member.learner {
+    let unhealthy = members.iter().find(|member| !member.healthy).map(|member| match member.learner {
         true => format!("its member on `{}` is still learning", member.name),
-        false => format!("its member on `{}` is not well", member.name),
+        false => format!("its member on `{}` is unhealthy", member.name),
     });
     let stranger = members.iter().find(|member| cluster.place(&member.name).is_none());
     let stranger =
         stranger.map(|member| format!("its member on `{}` is no node of the cluster", member.name));
-    let trouble = match unwell.or(stranger) {
+    let trouble = match unhealthy.or(stranger) {
         Some(trouble) => Some(trouble),
         None => match cluster.alarms().await {
             Ok(alarms) => alarms.first().map(|alarm| alarm.meaning()),
@@ -121,7 +123,7 @@ async fn etcd(cluster: &Cluster) -> (Vec<MemberHealth>, Option<String>) {
 
 async fn kubernetes(cluster: &Cluster) -> (Option<String>, Option<String>) {
     if !cluster.is_alive() {
-        return (None, Some("it was not begun yet".to_owned()));
+        return (None, Some("it is not bootstrapped yet".to_owned()));
     }
     match (cluster.kube().ready().await, cluster.kube().version().await) {
         (Ok(()), Ok(version)) => (Some(version.git_version), None),

@@ -55,7 +55,7 @@ const BY_TALOS: Option<&str> = Some("talhelper or topf do it: OpenTofu only make
 const BY_FLUX: Option<&str> = Some("Flux' own bootstrap does it: OpenTofu only makes the machines");
 
 /// While something is removed from the state and left as it is, and when that is done.
-const LETTING_GO: (&str, &str) = ("letting go", "let go");
+const REMOVING_FROM_STATE: (&str, &str) = ("removing from state", "removed from state");
 
 /// What becomes of an object in a cluster: with the whole cluster it goes anyhow.
 fn with_the_cluster(ends: bool, otherwise: &'static str) -> &'static str {

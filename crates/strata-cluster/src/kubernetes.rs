@@ -44,7 +44,7 @@ pub(crate) async fn execute(
         }
     }
     for node in &cluster.places() {
-        cluster.wait_well(node, context).await?;
+        cluster.wait_healthy(node, context).await?;
     }
     Ok(Outcome::default())
 }
@@ -57,9 +57,9 @@ async fn answers(
     until(context, &format!("Talos on `{}`", node.name), cluster.options.deadlines.join, || async {
         Ok(match cluster.contact(&node.address).await? {
             Contact::Running(_) => Seen::Done(()),
-            Contact::Silent(why) => Seen::NotYet(why),
+            Contact::Unreachable(why) => Seen::NotYet(why),
             Contact::Maintenance => Seen::NotYet("it waits for a configuration".to_owned()),
-            Contact::Stranger(who) => return Err(internal(who)),
+            Contact::Unmanaged(who) => return Err(internal(who)),
         })
     })
     .await
@@ -128,7 +128,7 @@ async fn set(
         config.set_component_version(component, version).map_err(|error| internal(error.to_string()))?;
     let wanted = config.component_image(component).unwrap_or_default().to_owned();
     if changes {
-        let _turn = cluster.begin_turn(node, Disturbance::Component, context).await?;
+        let _slot = cluster.enter_rollout_slot(node, Disturbance::Component, context).await?;
         let permit = permit(context)?;
         context.progress(&format!("{} of `{}` becomes {version}", component.name(), node.name));
         let client = cluster.talos(&node.address)?;

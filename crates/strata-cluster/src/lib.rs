@@ -70,5 +70,5 @@ pub use health::{ClusterHealth, MemberHealth, NodeHealth, etcd_members, health, 
 pub use provider::ClusterProvider;
 pub use removed::RemovedCluster;
 pub use reset::{AfterReset, check_reset, remove_for_reset, wipe_node};
-pub use snapshot::{EtcdCopy, SnapshotSink, take_snapshot};
+pub use snapshot::{EtcdSnapshot, SnapshotSink, take_snapshot};
 pub use wait::Deadlines;

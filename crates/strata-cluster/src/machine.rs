@@ -11,10 +11,10 @@ use strata_talos_client::{ApplyMode, MachineStage, Reset, TalosClient, TalosErro
 use crate::cluster::{Cluster, NodePlace};
 use crate::error::{guard, internal, kube, talos};
 use crate::evidence::planned_config;
-use crate::forecast::{differs, effect, tells, told};
+use crate::forecast::{differs, effect, merged_config, sends_config};
 use crate::moving;
 use crate::node::{Contact, Running, stage};
-use crate::restart::{self, Ways};
+use crate::restart::{self, RebootingNode};
 use crate::rolling::Disturbance;
 use crate::wait::{Seen, cut, permit, permit_unless_stopped, until, until_done};
 
@@ -32,8 +32,8 @@ pub(crate) async fn execute(
             if !operation.spec.contains_key("vm") {
                 match cluster.contact(&node.address).await? {
                     Contact::Running(_) => reset(cluster, &node, context).await?,
-                    Contact::Silent(why) => return Err(keeps_keys(cluster, &node, &why)),
-                    Contact::Maintenance | Contact::Stranger(_) => {}
+                    Contact::Unreachable(why) => return Err(keeps_keys(cluster, &node, &why)),
+                    Contact::Maintenance | Contact::Unmanaged(_) => {}
                 }
             }
         }
@@ -68,9 +68,9 @@ async fn create(
     node: &NodePlace,
     context: &dyn OperationContext,
 ) -> Result<(), ProviderError> {
-    // Joins happen one after the other, and only into a cluster that is well.
-    let turn = match cluster.is_alive() {
-        true => Some(cluster.begin_turn(node, Disturbance::Join, context).await?),
+    // Joins happen one after the other, and only into a cluster that is healthy.
+    let slot = match cluster.is_alive() {
+        true => Some(cluster.enter_rollout_slot(node, Disturbance::Join, context).await?),
         false => None,
     };
     let wanted = planned_config(operation)?.to_yaml();
@@ -78,16 +78,16 @@ async fn create(
     let waiting_for = format!("Talos at {}", node.address);
     let told = until_done(context, &waiting_for, cluster.options.deadlines.boot, || async {
         let contact = cut(context, &waiting_for, cluster.contact(&node.address)).await?;
-        answered.fetch_or(!matches!(contact, Contact::Silent(_)), Ordering::SeqCst);
+        answered.fetch_or(!matches!(contact, Contact::Unreachable(_)), Ordering::SeqCst);
         match contact {
-            Contact::Running(_) => settled(cluster, node).await,
+            Contact::Running(_) => runs_from_disk(cluster, node).await,
             Contact::Maintenance => {
-                // Only now is it certain that nothing is on its disk: while it is silent, it may be a member that reboots.
+                // Only now is it certain that nothing is on its disk: while it is unreachable, it may be a member that reboots.
                 if cluster.is_alive() {
                     forget_former(cluster, node, context).await?;
                 }
                 let permit = permit(context)?;
-                context.progress("is told what it is");
+                context.progress("sending its configuration");
                 let given = cluster
                     .maintenance(&node.address)?
                     .apply_configuration(&permit, &wanted, ApplyMode::Auto, false)
@@ -98,10 +98,10 @@ async fn create(
                     Err(error) => Err(talos(error)),
                 }
             }
-            Contact::Stranger(who) => {
+            Contact::Unmanaged(who) => {
                 Err(guard(who, "give the node another address, or reset that machine by hand"))
             }
-            Contact::Silent(_)
+            Contact::Unreachable(_)
                 if !node.control_plane && cluster.has_no_control_plane(&operation.address, context) =>
             {
                 // After a stop none is begun any more, which is no failure.
@@ -111,7 +111,7 @@ async fn create(
                 Err(ProviderError::new(ErrorClass::Unreachable, message)
                     .hint("`strata apply` goes on once a control plane does"))
             }
-            Contact::Silent(why) => Ok(Seen::NotYet(why)),
+            Contact::Unreachable(why) => Ok(Seen::NotYet(why)),
         }
     })
     .await;
@@ -121,8 +121,8 @@ async fn create(
     })?;
     cluster.answers_at(&node.name, &node.address);
     eject(cluster, operation, context).await?;
-    if turn.is_some() {
-        cluster.end_turn(node, context).await?;
+    if slot.is_some() {
+        cluster.leave_rollout_slot(node, context).await?;
     }
     Ok(())
 }
@@ -138,7 +138,7 @@ fn unreachable(node: &NodePlace, error: ProviderError) -> ProviderError {
 }
 
 /// Whether a node that has its configuration runs from its disk: while it still installs itself, it will reboot.
-pub(crate) async fn settled(cluster: &Cluster, node: &NodePlace) -> Result<Seen<()>, ProviderError> {
+pub(crate) async fn runs_from_disk(cluster: &Cluster, node: &NodePlace) -> Result<Seen<()>, ProviderError> {
     Ok(match cluster.talos(&node.address)?.machine_status().await {
         // Without etcd a control plane cannot get further than booting.
         Ok(Some(status)) if matches!(status.stage, MachineStage::Running | MachineStage::Booting) => {
@@ -209,13 +209,13 @@ async fn update(
     context: &dyn OperationContext,
 ) -> Result<(), ProviderError> {
     // It still answers where it was; the new address is part of what it is told.
-    let Some((reached, running)) = cluster.locate(node).await? else { return Err(silent(node)) };
+    let Some((reached, running)) = cluster.locate(node).await? else { return Err(no_answer(node)) };
     let moves = reached.address != node.address;
     // What DHCP gives is asked for again when the machine starts.
     let asks_again = moves && node.lease.is_some();
     let upgrades = operation.touches("version") || operation.touches("installer");
-    let tells = tells(operation);
-    let reboot = match tells {
+    let sends = sends_config(operation);
+    let reboot = match sends {
         true => effect(&running.version, &running.config, planned_config(operation)?),
         false => RebootEffect::NoReboot,
     };
@@ -224,35 +224,35 @@ async fn update(
     let rejoins = operation.touches("left_etcd");
     let restarts = upgrades || due || rejoins || asks_again || reboot != RebootEffect::NoReboot;
     let what = if restarts { Disturbance::Restart } else { Disturbance::Light };
-    let _turn = cluster.begin_turn(&reached, what, context).await?;
+    let _slot = cluster.enter_rollout_slot(&reached, what, context).await?;
     if upgrades {
         restart::upgrade(cluster, operation, &reached, context).await?;
     }
-    if tells {
+    if sends {
         configure(cluster, operation, node, &reached, context).await?;
     }
     if asks_again && let Some((at, _)) = cluster.locate(node).await? {
         let boot = cluster.talos(&at.address)?.boot_id().await.map_err(talos)?;
-        Ways { node, reached: &at, boot: &boot }.rebooted(cluster, context).await?;
+        RebootingNode { node, reached: &at, boot: &boot }.rebooted(cluster, context).await?;
     }
     if moves {
-        moving::arrives(cluster, operation, node, &reached, context).await?;
+        moving::wait_for_address(cluster, operation, node, &reached, context).await?;
     }
     // What left etcd joins again when it boots; one that rebooted for another reason has done so.
     if rejoins && cluster.etcd().await?.of(&node.name).is_none() {
         let boot = cluster.talos(&node.address)?.boot_id().await.map_err(talos)?;
-        Ways { node, reached: node, boot: &boot }.rebooted(cluster, context).await?;
+        RebootingNode { node, reached: node, boot: &boot }.rebooted(cluster, context).await?;
     }
     if due && let Some(boot) = cluster.due_reboot(node).await? {
-        Ways { node, reached: node, boot: &boot }.rebooted(cluster, context).await?;
+        RebootingNode { node, reached: node, boot: &boot }.rebooted(cluster, context).await?;
     }
     if operation.touches("media") {
         eject(cluster, operation, context).await?;
     }
-    cluster.end_turn(node, context).await
+    cluster.leave_rollout_slot(node, context).await
 }
 
-fn silent(node: &NodePlace) -> ProviderError {
+fn no_answer(node: &NodePlace) -> ProviderError {
     ProviderError::new(
         ErrorClass::Unreachable,
         format!("`{}` does not answer at {}", node.name, node.address),
@@ -270,7 +270,7 @@ async fn configure(
     context: &dyn OperationContext,
 ) -> Result<(), ProviderError> {
     let Contact::Running(running) = cluster.contact(&reached.address).await? else {
-        return Err(silent(reached));
+        return Err(no_answer(reached));
     };
     let Running { version, config: live } = *running;
     let wanted = planned_config(operation)?;
@@ -278,7 +278,7 @@ async fn configure(
     let reboot = effect(&version, &live, wanted);
     let client = cluster.talos(&reached.address)?;
     let minor = version.parse::<Contract>().map_err(|error| internal(error.to_string()))?;
-    context.progress("is told its new configuration");
+    context.progress("sending its new configuration");
     let text = wanted.to_yaml();
     if reboot == RebootEffect::NoReboot {
         let moved = reached.address != node.address;
@@ -286,14 +286,14 @@ async fn configure(
         return if moved { sent(told) } else { told.map(drop).map_err(talos) };
     }
     let boot = client.boot_id().await.map_err(talos)?;
-    let ways = Ways { node, reached, boot: &boot };
+    let rebooting = RebootingNode { node, reached, boot: &boot };
     if minor < Contract::V1_14 {
-        return ways.told(cluster, &text, context).await;
+        return rebooting.apply_config(cluster, &text, context).await;
     }
     // From 1.14 on nothing reboots by itself: what needs it stays pending until we do it, and nothing but this note tells.
     cluster.note_reboot(&node.name, &boot, context).await?;
     client.apply_configuration(&permit(context)?, &text, ApplyMode::NoReboot, false).await.map_err(talos)?;
-    ways.rebooted(cluster, context).await
+    rebooting.rebooted(cluster, context).await
 }
 
 /// Somebody gave the node another Kubernetes since the plan was made: what was planned would take that back.
@@ -302,7 +302,7 @@ pub(crate) fn refuse_moved(
     wanted: &MachineConfig,
     live: &MachineConfig,
 ) -> Result<(), ProviderError> {
-    if !differs(&told(wanted, live), wanted) {
+    if !differs(&merged_config(wanted, live), wanted) {
         return Ok(());
     }
     let message = format!("the versions of Kubernetes on `{name}` changed since the plan was made");
@@ -340,24 +340,24 @@ async fn delete(
         return Ok(());
     }
     let contact = cluster.contact(&node.address).await?;
-    if let Contact::Silent(why) = &contact
+    if let Contact::Unreachable(why) = &contact
         && !operation.spec.contains_key("vm")
     {
         return Err(keeps_keys(cluster, node, why));
     }
     let answers = matches!(contact, Contact::Running(_));
-    let mut turn = match answers {
-        true => cluster.begin_turn(node, Disturbance::Leave, context).await?,
-        false => cluster.turn(context).await?,
+    let mut slot = match answers {
+        true => cluster.enter_rollout_slot(node, Disturbance::Leave, context).await?,
+        false => cluster.rollout_slot(context).await?,
     };
     if !answers {
         cluster.no_alarm(&node.name, true).await?;
     }
     if node.control_plane {
         if answers {
-            leave(cluster, node, context).await?;
+            leave_etcd(cluster, node, context).await?;
         } else {
-            cluster.copy_etcd(&mut turn, context).await?;
+            cluster.snapshot_etcd(&mut slot, context).await?;
             cluster.remove_member(&node.name, context).await?;
         }
     }
@@ -409,7 +409,7 @@ pub(crate) async fn wiped(
 }
 
 /// The member says goodbye itself, and the others say that it has gone.
-pub(crate) async fn leave(
+pub(crate) async fn leave_etcd(
     cluster: &Cluster,
     node: &NodePlace,
     context: &dyn OperationContext,

@@ -58,7 +58,7 @@ pub(crate) async fn configure_ahead(
     }
     refuse_moved(&node.name, wanted, &running.config)?;
     let permit = permit(context)?;
-    context.progress("is told its new configuration");
+    context.progress("sending its new configuration");
     let client = cluster.talos(&reached.address)?;
     // It may have gone to the other address with the answer on its way.
     sent(client.apply_configuration(&permit, &wanted.to_yaml(), ApplyMode::NoReboot, false).await)
@@ -82,7 +82,7 @@ pub(crate) async fn comes_up(
 }
 
 /// Waits until a node that was told to has come to its address. Where a request got lost it is told again.
-pub(crate) async fn arrives(
+pub(crate) async fn wait_for_address(
     cluster: &Cluster,
     operation: &Operation,
     node: &NodePlace,
@@ -97,17 +97,19 @@ pub(crate) async fn arrives(
                 cluster.answers_at(&node.name, &node.address);
                 Ok(Seen::Done(()))
             }
-            Contact::Silent(why) => match cut(context, &waiting_for, cluster.contact(&from.address)).await? {
-                Contact::Running(running) => {
-                    configure_again(cluster, operation, from, &running, context).await?;
-                    Ok(Seen::NotYet(format!("it still answers at {}", from.address)))
+            Contact::Unreachable(why) => {
+                match cut(context, &waiting_for, cluster.contact(&from.address)).await? {
+                    Contact::Running(running) => {
+                        configure_again(cluster, operation, from, &running, context).await?;
+                        Ok(Seen::NotYet(format!("it still answers at {}", from.address)))
+                    }
+                    _ => Ok(Seen::NotYet(why)),
                 }
-                _ => Ok(Seen::NotYet(why)),
-            },
+            }
             Contact::Maintenance => {
                 Ok(Seen::NotYet("a machine without a configuration answers there".to_owned()))
             }
-            Contact::Stranger(who) => Ok(Seen::NotYet(who)),
+            Contact::Unmanaged(who) => Ok(Seen::NotYet(who)),
         }
     });
     arrived.await.map_err(|error| match (&node.lease, error.class) {

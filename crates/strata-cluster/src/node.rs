@@ -1,4 +1,4 @@
-//! One node: what answers at its address, and whether it is well.
+//! One node: what answers at its address, and whether it is healthy.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -17,7 +17,7 @@ const UNKNOWN: &str = "Kubernetes does not know it yet";
 const REGISTRATION: Duration = Duration::from_secs(5);
 const LOOK_AGAIN: Duration = Duration::from_millis(250);
 
-/// Since when Kubernetes does not know a node, though everything else is well; and whether something was done about that.
+/// Since when Kubernetes does not know a node, though everything else is healthy; and whether something was done about that.
 #[derive(Default)]
 pub(crate) struct Registration(Mutex<(Option<Instant>, bool)>);
 
@@ -40,8 +40,8 @@ pub(crate) enum Contact {
     /// Talos that waits for a configuration.
     Maintenance,
     /// Talos that belongs to somebody else.
-    Stranger(String),
-    Silent(String),
+    Unmanaged(String),
+    Unreachable(String),
 }
 
 pub(crate) struct Running {
@@ -61,24 +61,24 @@ impl Cluster {
             return Ok(match self.maintenance(address)?.version().await {
                 Ok(_) => Contact::Maintenance,
                 Err(error) if error.is_unreachable() || error.is_transient() => {
-                    Contact::Silent(error.to_string())
+                    Contact::Unreachable(error.to_string())
                 }
                 Err(TalosError {
                     reason: TalosReason::Tls(problem @ TlsProblem::PinMismatch { .. }),
                     ..
                 }) => {
                     let hint = problem.hint().unwrap_or_default();
-                    Contact::Stranger(format!(
+                    Contact::Unmanaged(format!(
                         "the machine at {address} is not the pinned one: {problem}; {hint}"
                     ))
                 }
                 Err(_) => {
-                    Contact::Stranger(format!("a Talos machine of another cluster answers at {address}"))
+                    Contact::Unmanaged(format!("a Talos machine of another cluster answers at {address}"))
                 }
             });
         }
         if error.is_unreachable() || error.is_transient() {
-            return Ok(Contact::Silent(error.to_string()));
+            return Ok(Contact::Unreachable(error.to_string()));
         }
         Err(talos(error))
     }
@@ -86,9 +86,11 @@ impl Cluster {
     async fn running(&self, address: &str, version: String) -> Result<Contact, ProviderError> {
         let text = match self.talos(address)?.machine_config(ConfigSlot::Active).await {
             Ok(Some(text)) => text,
-            Ok(None) => return Ok(Contact::Silent(format!("{address} has not read its configuration yet"))),
+            Ok(None) => {
+                return Ok(Contact::Unreachable(format!("{address} has not read its configuration yet")));
+            }
             Err(error) if error.is_transient() || error.is_unreachable() => {
-                return Ok(Contact::Silent(error.to_string()));
+                return Ok(Contact::Unreachable(error.to_string()));
             }
             Err(error) => return Err(talos(error)),
         };
@@ -107,21 +109,21 @@ impl Cluster {
         until(context, &format!("Talos on `{}`", node.name), self.options.deadlines.boot, || async {
             self.hang_up(&node.address);
             Ok(match self.contact(&node.address).await? {
-                Contact::Silent(why) => Seen::NotYet(why),
-                Contact::Running(_) | Contact::Maintenance | Contact::Stranger(_) => Seen::Done(()),
+                Contact::Unreachable(why) => Seen::NotYet(why),
+                Contact::Running(_) | Contact::Maintenance | Contact::Unmanaged(_) => Seen::Done(()),
             })
         })
         .await
     }
 
     /// Waits until a node works: Talos is up, and it does its part in the cluster if there is one.
-    pub(crate) async fn wait_well(
+    pub(crate) async fn wait_healthy(
         &self,
         node: &NodePlace,
         context: &dyn OperationContext,
     ) -> Result<(), ProviderError> {
         let registration = Registration::default();
-        until(context, &format!("`{}` to be well", node.name), self.options.deadlines.join, || async {
+        until(context, &format!("`{}` to be healthy", node.name), self.options.deadlines.join, || async {
             let Some(trouble) = self.trouble(node).await? else { return Ok(Seen::Done(())) };
             if registration.is_overdue(trouble == UNKNOWN) {
                 self.register_again(node, context).await?;
@@ -160,7 +162,7 @@ impl Cluster {
         sent(self.talos(&node.address)?.restart_service(&permit, "kubelet").await)
     }
 
-    /// What is wrong with a node; nothing if it is well.
+    /// What is wrong with a node; nothing if it is healthy.
     pub(crate) async fn trouble(&self, node: &NodePlace) -> Result<Option<String>, ProviderError> {
         let client = self.talos(&node.address)?;
         let status = match client.machine_status().await {

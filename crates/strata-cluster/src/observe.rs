@@ -20,7 +20,7 @@ use crate::rolling::{CORDONED_BY, REBOOT_DUE};
 pub(crate) enum Api {
     /// There is none yet.
     None,
-    Silent(String),
+    Unreachable(String),
     Seen,
 }
 
@@ -70,7 +70,7 @@ impl Look<'_> {
     pub(crate) fn without_kubernetes(&self) -> Option<Sighting> {
         match &self.api {
             Api::None => Some(Sighting::Absent),
-            Api::Silent(why) => Some(Sighting::Silent(why.clone())),
+            Api::Unreachable(why) => Some(Sighting::Unreachable(why.clone())),
             Api::Seen => None,
         }
     }
@@ -112,7 +112,7 @@ pub(crate) fn sealed(cluster: &Cluster, wanted: &Wanted<'_>, spec: Spec) -> Sigh
     }
 }
 
-/// In order: a silent address costs a time-out, so it is dialled once.
+/// In order: an unreachable address costs a time-out, so it is dialled once.
 fn each_once(places: impl IntoIterator<Item = String>) -> Vec<String> {
     let mut seen = Vec::new();
     for place in places {
@@ -145,13 +145,13 @@ async fn contacts(
         }
     }
     let looks = addresses.into_iter().map(|(name, places)| async move {
-        let mut seen = Contact::Silent(format!("`{name}` has no address"));
+        let mut seen = Contact::Unreachable(format!("`{name}` has no address"));
         for address in places {
             seen = cluster.contact(&address).await?;
             if let Contact::Running(_) | Contact::Maintenance = seen {
                 cluster.answers_at(&name, &address);
             }
-            if !matches!(seen, Contact::Silent(_)) {
+            if !matches!(seen, Contact::Unreachable(_)) {
                 break;
             }
         }
@@ -163,7 +163,7 @@ async fn contacts(
 async fn api(cluster: &Cluster) -> Result<Api, ProviderError> {
     match cluster.kube().ready().await {
         Ok(()) => Ok(Api::Seen),
-        Err(error) if error.is_transient() => Ok(Api::Silent(error.to_string())),
+        Err(error) if error.is_transient() => Ok(Api::Unreachable(error.to_string())),
         Err(error) => Err(kube(error)),
     }
 }

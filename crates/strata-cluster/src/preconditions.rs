@@ -158,7 +158,7 @@ async fn addresses(cluster: &Cluster, operations: &[Operation]) -> Result<Vec<Fi
             found.push(against(operation, guard(message, hint)));
             continue;
         }
-        if moves && let Contact::Maintenance | Contact::Stranger(_) = cluster.contact(at).await? {
+        if moves && let Contact::Maintenance | Contact::Unmanaged(_) = cluster.contact(at).await? {
             let message = format!("`{name}` cannot go to {at}: another machine answers there");
             found.push(against(operation, guard(message, "choose an address that nobody has")));
         }
@@ -174,7 +174,7 @@ async fn metal(cluster: &Cluster, operations: &[Operation]) -> Result<Vec<Findin
     let mut found = Vec::new();
     for operation in operations.iter().filter(goes) {
         let (name, Some(at)) = (operation.address.name(), text(operation, "address")) else { continue };
-        if let Contact::Silent(why) = cluster.contact(at).await?
+        if let Contact::Unreachable(why) = cluster.contact(at).await?
             && let Some(node) = cluster.place(name)
         {
             found.push(against(operation, keeps_keys(cluster, &node, &why)));
@@ -191,8 +191,8 @@ async fn leaving(review: ClusterReview<'_>) -> Result<Option<Finding>, ProviderE
     let Some(first) = going.first().filter(|_| review.etcd_runs) else { return Ok(None) };
     let names: Vec<&str> = going.iter().map(|one| one.address.name()).collect();
     let etcd = cluster.etcd().await?;
-    let unwell: Vec<&str> = etcd.unwell().into_iter().filter(|name| !names.contains(name)).collect();
-    if unwell.is_empty() {
+    let unhealthy: Vec<&str> = etcd.unhealthy().into_iter().filter(|name| !names.contains(name)).collect();
+    if unhealthy.is_empty() {
         // One after the other, in the order of the plan: at each step those that are left must be a majority.
         let mut left = etcd;
         for operation in going {
@@ -204,11 +204,11 @@ async fn leaving(review: ClusterReview<'_>) -> Result<Option<Finding>, ProviderE
         return Ok(None);
     }
     let message = format!(
-        "`{}` would be taken out while etcd's member on `{}` is not well",
+        "`{}` would be removed from the cluster while etcd's member on `{}` is unhealthy",
         names.join("`, `"),
-        unwell.join("`, `")
+        unhealthy.join("`, `")
     );
-    Ok(Some(against(first, guard(message, "bring it back first, or take out the one that is not well"))))
+    Ok(Some(against(first, guard(message, "bring it back first, or remove the unhealthy one"))))
 }
 
 /// Etcd is bootstrapped only where nobody holds data of it, and machines of control planes are made again only into an etcd that can
@@ -258,7 +258,7 @@ async fn rebuilding(cluster: &Cluster, operations: &[Operation]) -> Result<Optio
     Ok(error.map(|error| against(first, error)))
 }
 
-/// Etcd is well, and the plan would take its majority away.
+/// Etcd is healthy, and the plan would take its majority away.
 fn too_many(replaced: &[&str], why: &str) -> ProviderError {
     let message = format!(
         "`{}` would be replaced in one plan, and etcd would lose its majority with them: after it {why}",
@@ -281,8 +281,8 @@ async fn disturbing(review: ClusterReview<'_>) -> Result<Option<Finding>, Provid
         return Ok(None);
     }
     let Some(etcd) = cluster.membership().await? else { return Ok(None) };
-    let stays_unwell = |name: &str| review.seen(name).is_some() && !own.contains(name);
-    if etcd.unwell().into_iter().any(|name| !stays_unwell(name)) {
+    let stays_unhealthy = |name: &str| review.seen(name).is_some() && !own.contains(name);
+    if etcd.unhealthy().into_iter().any(|name| !stays_unhealthy(name)) {
         return Ok(None);
     }
     let refused = restarted.into_iter().find_map(|one| {

@@ -53,7 +53,7 @@ impl Provider for ClusterProvider {
     }
 
     /// Nothing runs on after a call of ours has ended: what is live can be judged at once.
-    async fn settle(&self, _: &OpenEntry, _: &dyn OperationContext) -> Result<(), ProviderError> {
+    async fn wait_for_tasks(&self, _: &OpenEntry, _: &dyn OperationContext) -> Result<(), ProviderError> {
         Ok(())
     }
 }

@@ -23,7 +23,8 @@ impl RemovedCluster {
 #[async_trait]
 impl Provider for RemovedCluster {
     async fn observe_all(&self, wanted: &[Wanted<'_>]) -> Result<Vec<Sighting>, ProviderError> {
-        let unreachable = Sighting::Silent(format!("the keys of cluster `{}` left the source", self.stack));
+        let unreachable =
+            Sighting::Unreachable(format!("the keys of cluster `{}` left the source", self.stack));
         Ok(vec![unreachable; wanted.len()])
     }
 
@@ -61,7 +62,7 @@ impl Provider for RemovedCluster {
         }
     }
 
-    async fn settle(&self, _: &OpenEntry, _: &dyn OperationContext) -> Result<(), ProviderError> {
+    async fn wait_for_tasks(&self, _: &OpenEntry, _: &dyn OperationContext) -> Result<(), ProviderError> {
         Ok(())
     }
 }

@@ -1,11 +1,11 @@
-//! A node taken out of the cluster and wiped, because somebody said so.
+//! A node removed from the cluster and wiped, because somebody said so.
 
 use strata_engine::{ErrorClass, OperationContext, ProviderError};
 use strata_talos_client::Wipe;
 
 use crate::cluster::{Cluster, NodePlace};
 use crate::error::{guard, talos};
-use crate::machine::{delete_node, leave, wiped};
+use crate::machine::{delete_node, leave_etcd, wiped};
 use crate::node::Contact;
 use crate::rolling::Disturbance;
 use crate::survivors::Holding;
@@ -19,7 +19,7 @@ pub enum AfterReset {
     /// It kept its configuration and is back.
     Running,
     /// It does not answer: nothing is left on its disk that could.
-    Silent,
+    Unreachable,
 }
 
 /// Whether a node could be reset now; says why not. Asked again under the lock when it is.
@@ -29,10 +29,10 @@ pub async fn check_reset(cluster: &Cluster, name: &str) -> Result<(), ProviderEr
         Contact::Running(_) => {}
         Contact::Maintenance => {
             let message = format!("`{name}` has nothing to reset: it waits for a configuration");
-            return Err(guard(message, "`strata apply` tells it what it is"));
+            return Err(guard(message, "`strata apply` configures it"));
         }
-        Contact::Stranger(who) => return Err(guard(who, "only nodes of this cluster are reset")),
-        Contact::Silent(why) => {
+        Contact::Unmanaged(who) => return Err(guard(who, "only nodes of this cluster are reset")),
+        Contact::Unreachable(why) => {
             let message = format!("`{name}` does not answer at {}: {why}", node.address);
             return Err(ProviderError::new(ErrorClass::Unreachable, message).hint(
                 "a VM that is lost for good is deleted in Proxmox; `strata apply` then makes it again",
@@ -84,12 +84,12 @@ pub async fn remove_for_reset(
 ) -> Result<(), ProviderError> {
     check_reset(cluster, name).await?;
     let node = &place(cluster, name)?;
-    let _turn = cluster.begin_turn(node, Disturbance::Leave, context).await?;
+    let _slot = cluster.enter_rollout_slot(node, Disturbance::Leave, context).await?;
     if !cluster.is_alive() {
         return Ok(());
     }
     if node.control_plane {
-        leave(cluster, node, context).await?;
+        leave_etcd(cluster, node, context).await?;
     }
     delete_node(cluster, node, context).await
 }
@@ -102,7 +102,7 @@ pub async fn wipe_node(
     context: &dyn OperationContext,
 ) -> Result<AfterReset, ProviderError> {
     let node = &place(cluster, name)?;
-    let _turn = cluster.turn(context).await?;
+    let _slot = cluster.rollout_slot(context).await?;
     let whole_disk = !matches!(wipe, Wipe::Partitions(_));
     let client = cluster.talos(&node.address)?;
     let before = client.boot_id().await.map_err(talos)?;
@@ -112,9 +112,9 @@ pub async fn wipe_node(
         cluster.hang_up(&node.address);
         Ok(match cluster.contact(&node.address).await? {
             Contact::Maintenance => Seen::Done(AfterReset::Maintenance),
-            Contact::Silent(_) if whole_disk => Seen::Done(AfterReset::Silent),
-            Contact::Silent(why) => Seen::NotYet(why),
-            Contact::Stranger(who) => Seen::NotYet(who),
+            Contact::Unreachable(_) if whole_disk => Seen::Done(AfterReset::Unreachable),
+            Contact::Unreachable(why) => Seen::NotYet(why),
+            Contact::Unmanaged(who) => Seen::NotYet(who),
             Contact::Running(_) => match cluster.talos(&node.address)?.boot_id().await {
                 Ok(boot) if boot != before => Seen::Done(AfterReset::Running),
                 _ => Seen::NotYet("it has not gone down yet".to_owned()),
@@ -123,7 +123,7 @@ pub async fn wipe_node(
     })
     .await?;
     if after == AfterReset::Running {
-        cluster.wait_well(node, context).await?;
+        cluster.wait_healthy(node, context).await?;
     }
     Ok(after)
 }

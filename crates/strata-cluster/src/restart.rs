@@ -13,7 +13,7 @@ use crate::node::stage;
 use crate::wait::{Seen, cut, permit, until_done};
 
 /// A node before its reboot, and where it may answer after it.
-pub(crate) struct Ways<'n> {
+pub(crate) struct RebootingNode<'n> {
     pub(crate) node: &'n NodePlace,
     /// Where it was last reached; its address may change with the reboot.
     pub(crate) reached: &'n NodePlace,
@@ -31,7 +31,7 @@ enum Now {
     Busy(String),
 }
 
-impl Ways<'_> {
+impl RebootingNode<'_> {
     async fn now(&self, cluster: &Cluster) -> Result<Now, ProviderError> {
         let mut why = String::new();
         for address in [&self.reached.address, &self.node.address] {
@@ -95,7 +95,7 @@ impl Ways<'_> {
     }
 
     /// Gives it a configuration, up to 1.13: it reboots by itself if it has to.
-    pub(crate) async fn told(
+    pub(crate) async fn apply_config(
         &self,
         cluster: &Cluster,
         config: &SecretString,
@@ -140,23 +140,24 @@ pub(crate) async fn upgrade(
         return Ok(());
     }
     let boot = client.boot_id().await.map_err(talos)?;
-    let ways = Ways { node, reached: node, boot: &boot };
+    let rebooting = RebootingNode { node, reached: node, boot: &boot };
     // From 1.13 on the node only installs it, and we reboot.
     let installed = &AtomicBool::new(false);
-    ways.asked(cluster, "the upgrade", context, |client: TalosClient| async move {
-        if !installed.load(Ordering::SeqCst) {
-            let permit = permit(context)?;
-            context.progress(&format!("is upgraded to {wanted} by `{image}`"));
-            match client.upgrade(&permit, image, &mut |line| context.progress(line)).await {
-                Ok(Upgraded::NeedsReboot) => installed.store(true, Ordering::SeqCst),
-                Ok(Upgraded::Rebooting) => return Ok(Seen::NotYet("it goes down".to_owned())),
-                Err(error) if is_passing(&error) => return Ok(Seen::NotYet(error.to_string())),
-                Err(error) => return Err(talos(error)),
+    rebooting
+        .asked(cluster, "the upgrade", context, |client: TalosClient| async move {
+            if !installed.load(Ordering::SeqCst) {
+                let permit = permit(context)?;
+                context.progress(&format!("is upgraded to {wanted} by `{image}`"));
+                match client.upgrade(&permit, image, &mut |line| context.progress(line)).await {
+                    Ok(Upgraded::NeedsReboot) => installed.store(true, Ordering::SeqCst),
+                    Ok(Upgraded::Rebooting) => return Ok(Seen::NotYet("it goes down".to_owned())),
+                    Err(error) if is_passing(&error) => return Ok(Seen::NotYet(error.to_string())),
+                    Err(error) => return Err(talos(error)),
+                }
             }
-        }
-        reboot(&client, context).await.map(Seen::NotYet)
-    })
-    .await?;
+            reboot(&client, context).await.map(Seen::NotYet)
+        })
+        .await?;
     let version = cluster.talos(&node.address)?.version().await.map_err(talos)?.tag;
     let installed = cluster.installed(&node.address).await?;
     if version == wanted && !installed.is_from(image) {

@@ -7,7 +7,7 @@ use strata_talos_client::{Wipe, is_intact_snapshot};
 use crate::bootstrap::is_early;
 use crate::cluster::{Cluster, NodePlace};
 use crate::error::{guard, talos};
-use crate::machine::{is_passing, settled, wait_reboot, wiped};
+use crate::machine::{is_passing, runs_from_disk, wait_reboot, wiped};
 use crate::survivors::Survey;
 use crate::wait::{Seen, permit, until, until_done};
 
@@ -84,7 +84,8 @@ pub(crate) async fn clear_remains(
         wiped(&client, Wipe::Partitions(vec!["EPHEMERAL".to_owned()]), &doing, context).await?;
         wait_reboot(cluster, node, &boot, context).await?;
         let waiting_for = format!("`{}` to be up again", node.name);
-        until(context, &waiting_for, cluster.options.deadlines.boot, || settled(cluster, node)).await?;
+        until(context, &waiting_for, cluster.options.deadlines.boot, || runs_from_disk(cluster, node))
+            .await?;
     }
     Ok(())
 }
@@ -96,12 +97,12 @@ pub(crate) async fn from_copy(
     copy: &SecretBytes,
     context: &dyn OperationContext,
 ) -> Result<(), ProviderError> {
-    let waiting_for = format!("`{}` to begin etcd from the copy", first.name);
+    let waiting_for = format!("`{}` to restore etcd from the snapshot", first.name);
     // The file of a member has no checksum, which only etcd's own snapshots have.
     let unhashed = !is_intact_snapshot(copy.expose());
     until_done(context, &waiting_for, cluster.options.deadlines.join, || async {
         let (upload, client) = (permit(context)?, cluster.talos(&first.address)?);
-        context.progress(&format!("the copy of etcd goes to `{}`", first.name));
+        context.progress(&format!("the etcd snapshot goes to `{}`", first.name));
         let uploaded = client.etcd_recover(&upload, std::io::Cursor::new(copy.expose().to_vec())).await;
         // The node forgets an upload when it reboots: both are one step, done again from its start.
         let begun = match uploaded {

@@ -7,7 +7,7 @@ use strata_talos::{Component, MachineConfig};
 use crate::cluster::Cluster;
 use crate::error::internal;
 use crate::evidence::{ClusterReview, PlannedStep};
-use crate::forecast::{self, tells, told};
+use crate::forecast::{self, merged_config, sends_config};
 use crate::kubernetes::version_of;
 use crate::{kinds, moving, preconditions};
 
@@ -56,7 +56,7 @@ fn config_to_send(
     let name = operation.address.name();
     match operation.action {
         Action::Create => joining(review, name),
-        Action::Update if tells(operation) => Ok(wanted(review, name)),
+        Action::Update if sends_config(operation) => Ok(wanted(review, name)),
         Action::Update | Action::Delete => Ok(None),
     }
 }
@@ -64,7 +64,7 @@ fn config_to_send(
 /// The wanted configuration with the versions of Kubernetes that the node has: those are changed in an order of their own.
 fn wanted(review: ClusterReview<'_>, name: &str) -> Option<MachineConfig> {
     let wanted = review.cluster.options.configs.get(name)?;
-    Some(told(wanted, &review.seen(name)?.config))
+    Some(merged_config(wanted, &review.seen(name)?.config))
 }
 
 /// What a node that joins gets: with the Kubernetes that the cluster has by now, since a kubelet must not be newer than the API

@@ -36,20 +36,20 @@ pub(crate) enum Disturbance {
 }
 
 impl Cluster {
-    /// Waits for this node's turn, looks whether the others can do without it, and empties it. The turn lasts as long as the guard.
-    pub(crate) async fn begin_turn(
+    /// Waits for the rollout slot, looks whether the others can do without it, and empties it. The slot is held as long as the guard.
+    pub(crate) async fn enter_rollout_slot(
         &self,
         node: &NodePlace,
         what: Disturbance,
         context: &dyn OperationContext,
     ) -> Result<MutexGuard<'_, Slot>, ProviderError> {
-        let mut turn = self.turn(context).await?;
+        let mut slot = self.rollout_slot(context).await?;
         // An etcd that was lost when this run began may be back: then it is looked after again.
         if !self.is_alive() && self.options.bootstrapped && self.membership().await?.is_some() {
             self.now_alive();
         }
         if !self.is_alive() {
-            return Ok(turn);
+            return Ok(slot);
         }
         if what != Disturbance::Light {
             self.no_alarm(&node.name, what == Disturbance::Leave).await?;
@@ -63,39 +63,40 @@ impl Cluster {
                 }
                 Disturbance::Leave => etcd.may_leave(&node.name)?,
             }
-            self.copy_etcd(&mut turn, context).await?;
+            self.snapshot_etcd(&mut slot, context).await?;
         } else if matches!(what, Disturbance::Jolt | Disturbance::Restart) {
             // Workers wait for each other by the lock; but nothing is disturbed while etcd is in trouble.
             let etcd = self.etcd().await?;
-            if let Some(unwell) = etcd.unwell().first() {
+            if let Some(unhealthy) = etcd.unhealthy().first() {
                 let message =
-                    format!("`{}` is not disturbed: etcd's member on `{unwell}` is not well", node.name);
+                    format!("`{}` is not disturbed: etcd's member on `{unhealthy}` is unhealthy", node.name);
                 return Err(guard(message, "bring the control plane back first"));
             }
         }
         if matches!(what, Disturbance::Restart | Disturbance::Leave) {
             self.drain(&node.name, context).await?;
         }
-        Ok(turn)
+        Ok(slot)
     }
 
     /// Waits until nobody else is disturbed.
-    pub(crate) async fn turn(
+    pub(crate) async fn rollout_slot(
         &self,
         context: &dyn OperationContext,
     ) -> Result<MutexGuard<'_, Slot>, ProviderError> {
-        let turn = cut(context, "its turn", async { Ok(self.rollout.slot().await) }).await;
+        let slot =
+            cut(context, "the rollout slot of the cluster", async { Ok(self.rollout.slot().await) }).await;
         // Nothing was begun yet.
-        turn.map_err(|error| ProviderError { nothing_done: true, ..error })
+        slot.map_err(|error| ProviderError { nothing_done: true, ..error })
     }
 
-    /// The node is well again and takes pods.
-    pub(crate) async fn end_turn(
+    /// The node is healthy again and takes pods.
+    pub(crate) async fn leave_rollout_slot(
         &self,
         node: &NodePlace,
         context: &dyn OperationContext,
     ) -> Result<(), ProviderError> {
-        self.wait_well(node, context).await?;
+        self.wait_healthy(node, context).await?;
         if self.is_alive() { self.uncordon(&node.name, context).await } else { Ok(()) }
     }
 

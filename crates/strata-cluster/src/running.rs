@@ -10,7 +10,7 @@ use strata_talos::running::{ARCHITECTURE, CLUSTER_NAME, ROLE, SECURE_BOOT, Scope
 
 use crate::cluster::Cluster;
 use crate::evidence::{ClusterReview, MachineEvidence};
-use crate::forecast::{tells, told};
+use crate::forecast::{merged_config, sends_config};
 use crate::installer::Installer;
 use crate::kinds;
 
@@ -70,10 +70,10 @@ fn of_machine(review: ClusterReview<'_>, operation: &Operation) -> Vec<&'static 
     let mut found = Vec::new();
     if let Some(MachineEvidence { config: live, .. }) = review.seen(name)
         && let Some(wanted) = cluster.options.configs.get(name)
-        && tells(operation)
+        && sends_config(operation)
         && !only_drifted(operation)
     {
-        let wanted = told(wanted, live);
+        let wanted = merged_config(wanted, live);
         let mut broken = broken_by(live, &wanted);
         broken.retain(|setting| match setting.scope {
             Scope::Cluster => review.etcd_runs && !most_have(setting, &wanted, review),

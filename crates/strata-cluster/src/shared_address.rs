@@ -8,7 +8,7 @@ use strata_state::Action;
 use crate::cluster::Cluster;
 use crate::error::guard;
 use crate::evidence::ClusterReview;
-use crate::forecast::tells;
+use crate::forecast::sends_config;
 use crate::kinds;
 
 /// What machines usually listen on: SSH, DNS, web servers, Kubernetes, Proxmox, Talos.
@@ -22,7 +22,10 @@ pub(crate) async fn precondition(review: ClusterReview<'_>) -> Option<Finding> {
         one.address.kind() == kinds::BOOTSTRAP && one.action == Action::Create && !review.etcd_runs
     };
     let takes = |one: &&Operation| {
-        one.address.kind() == kinds::MACHINE && one.action == Action::Update && tells(one) && !knows(review)
+        one.address.kind() == kinds::MACHINE
+            && one.action == Action::Update
+            && sends_config(one)
+            && !knows(review)
     };
     let operation = operations.iter().find(begins).or_else(|| operations.iter().find(takes))?;
     let error = refuse_taken(cluster).await.err()?;

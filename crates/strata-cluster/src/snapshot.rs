@@ -11,7 +11,7 @@ use crate::error::{guard, internal, talos};
 use crate::rollout::Slot;
 
 /// A snapshot of etcd.
-pub struct EtcdCopy {
+pub struct EtcdSnapshot {
     pub bytes: SecretBytes,
     /// The control plane whose own data it is, where no majority stands behind it.
     pub survivor: Option<String>,
@@ -21,12 +21,12 @@ pub struct EtcdCopy {
 #[async_trait]
 pub trait SnapshotSink: Send + Sync {
     /// Keeps a snapshot, encrypted; says where.
-    async fn keep(&self, copy: EtcdCopy) -> Result<String, ProviderError>;
+    async fn keep(&self, copy: EtcdSnapshot) -> Result<String, ProviderError>;
 }
 
 impl Cluster {
     /// A snapshot of etcd, once in a run, before the first control plane is touched.
-    pub(crate) async fn copy_etcd(
+    pub(crate) async fn snapshot_etcd(
         &self,
         slot: &mut Slot,
         context: &dyn OperationContext,
@@ -35,8 +35,8 @@ impl Cluster {
         if slot.snapshot_taken {
             return Ok(());
         }
-        context.progress("a copy of etcd is made");
-        let copy = self.copy_of_majority().await?;
+        context.progress("an etcd snapshot is made");
+        let copy = self.snapshot_of_majority().await?;
         let place = sink.keep(copy).await?;
         slot.snapshot_taken = true;
         context.progress(&format!("etcd was copied to {place}"));
@@ -44,16 +44,16 @@ impl Cluster {
     }
 
     /// From the first control plane that gives a whole one.
-    async fn copy_of_majority(&self) -> Result<EtcdCopy, ProviderError> {
+    async fn snapshot_of_majority(&self) -> Result<EtcdSnapshot, ProviderError> {
         let mut last = None;
         for node in self.control_planes() {
             let mut copy = Vec::new();
             match self.talos(&node.address)?.etcd_snapshot(&mut copy).await {
                 Ok(snapshot) if snapshot.intact => {
-                    return Ok(EtcdCopy { bytes: SecretBytes::new(copy), survivor: None });
+                    return Ok(EtcdSnapshot { bytes: SecretBytes::new(copy), survivor: None });
                 }
                 Ok(_) => {
-                    last = Some(internal(format!("the copy of etcd from `{}` was cut short", node.name)))
+                    last = Some(internal(format!("the etcd snapshot from `{}` was cut short", node.name)))
                 }
                 Err(error) => last = Some(talos(error)),
             }
@@ -95,7 +95,7 @@ impl Cluster {
         let Some(sink) = &self.options.snapshots else { return Ok(None) };
         context.progress(&format!("the etcd database of `{}` is saved", node.name));
         let bytes = self.database_of(node).await?;
-        let place = sink.keep(EtcdCopy { bytes, survivor: Some(node.name.clone()) }).await?;
+        let place = sink.keep(EtcdSnapshot { bytes, survivor: Some(node.name.clone()) }).await?;
         context.progress(&format!("the etcd database of `{}` was saved to {place}", node.name));
         Ok(Some(place))
     }
@@ -111,7 +111,7 @@ pub async fn take_snapshot(
     let Some(sink) = &cluster.options.snapshots else { return Ok(Vec::new()) };
     let named = name.map(|name| crate::reset::place(cluster, name)).transpose()?;
     if named.is_none() && cluster.membership().await?.is_some() {
-        return Ok(vec![sink.keep(cluster.copy_of_majority().await?).await?]);
+        return Ok(vec![sink.keep(cluster.snapshot_of_majority().await?).await?]);
     }
     let nodes = match named {
         Some(node) => vec![node],

@@ -54,8 +54,8 @@ impl Cluster {
             Contact::Maintenance => {
                 return Ok(Holding::Refused("it is in maintenance mode, without a configuration".to_owned()));
             }
-            Contact::Stranger(who) => return Ok(Holding::Refused(who)),
-            Contact::Silent(why) => return Ok(Holding::Unknown(why)),
+            Contact::Unmanaged(who) => return Ok(Holding::Refused(who)),
+            Contact::Unreachable(why) => return Ok(Holding::Unknown(why)),
         }
         let client = self.talos(&node.address)?;
         // A member that runs has data, whatever its directory is called.
@@ -93,11 +93,11 @@ impl Cluster {
 
     /// Waits until every control plane has said whether it has data: one that was just switched on needs a while until it can. After
     /// that time, what is not known stays unknown.
-    pub(crate) async fn settled_survey(
+    pub(crate) async fn complete_survey(
         &self,
         context: &dyn OperationContext,
     ) -> Result<Survey, ProviderError> {
-        let waiting_for = "every control plane to tell whether it holds data of etcd";
+        let waiting_for = "every control plane to show whether it holds data of etcd";
         let waited = until(context, waiting_for, self.options.deadlines.boot, || async {
             let survey = self.survey().await?;
             Ok(match survey.unknown.first() {

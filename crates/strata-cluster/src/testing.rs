@@ -115,6 +115,7 @@ pub(crate) fn recorded(spec: Spec, partial: bool) -> StateResource {
         protect: false,
         partial,
         deposed: Vec::new(),
+        made_as: None,
     }
 }
 

@@ -15,7 +15,7 @@ const LONGEST: Duration = Duration::from_secs(2);
 pub struct Deadlines {
     /// From being switched on to answering.
     pub boot: Duration,
-    /// From having a configuration to being well in the cluster.
+    /// From having a configuration to being healthy in the cluster.
     pub join: Duration,
     /// A reboot, with everything that has to be pulled before and after it.
     pub reboot: Duration,

@@ -56,7 +56,13 @@ impl Diagnostics {
     /// A mistake in a file that several environments share is found once for each of them, and is still one mistake.
     pub fn tidy(&mut self) {
         let mut seen = HashSet::new();
-        self.list.retain(|diagnostic| seen.insert(diagnostic.clone()));
+        let mut unknown = HashSet::new();
+        self.list.retain(|diagnostic| {
+            // A key that several records take from one place is one mistake, whoever is said not to have it.
+            let place = diagnostic.primary.as_ref().map(|label| label.span);
+            let again = diagnostic.code == "unknown-key" && place.is_some_and(|span| !unknown.insert(span));
+            !again && seen.insert(diagnostic.clone())
+        });
         self.list.sort_by_key(|diagnostic| {
             let place = diagnostic.primary.as_ref().map(|label| label.span);
             (place.is_none(), place.map(|span| (span.file, span.start)))

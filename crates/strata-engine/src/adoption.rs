@@ -3,7 +3,7 @@
 //! Nothing remote is changed. Each object is put into a trial of the state with its proof, the planner compares that with what is live, and
 //! what turns out to be there and proven is recorded as it is. The plan that follows then rests on the record.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use strata_resource::{Address, FieldChange, Resource, Spec, Value, stored_spec};
 use strata_state::{ReplayedState, StateDocument, StateResource};
@@ -52,7 +52,7 @@ impl Run {
             unfolded: false,
             uncleared: false,
         };
-        let plan = self.plan_from(stack, &replayed, &BTreeMap::new(), None).await?;
+        let plan = self.plan_from(stack, &replayed, &BTreeMap::new(), None, &crate::Look::default()).await?;
         adoption.judge(&plan, &replayed.document, state, proofs);
         Ok(adoption)
     }
@@ -65,6 +65,17 @@ impl LockedRun {
             return Err(EngineError::Open { address: entry.address.to_string() });
         }
         self.run.survey(stack, &self.state.document, proofs).await
+    }
+}
+
+impl LockedRun {
+    /// The part of the plan that puts the ownership mark on these objects and changes nothing else of them.
+    pub async fn plan_marks(
+        &mut self,
+        stack: &StackView,
+        addresses: &BTreeSet<Address>,
+    ) -> Result<Plan, EngineError> {
+        Ok(self.plan(stack).await?.marks_of(addresses))
     }
 }
 
@@ -83,6 +94,16 @@ fn on_trial(resource: &Resource, proof: &Spec) -> StateResource {
         protect: resource.protect,
         partial: false,
         deposed: Vec::new(),
+        made_as: None,
+    }
+}
+
+/// Has a record say that its object carries the ownership mark. Where it does not yet, the next plan puts it there, also after a run
+/// that was killed in between.
+pub fn claim_mark(record: &mut StateResource, resource: &Resource) {
+    let Some(field) = resource.kind().table().mark_field() else { return };
+    if let Some(mark) = resource.spec.get(field) {
+        record.spec.insert(field.to_owned(), mark.stored());
     }
 }
 
@@ -159,7 +180,10 @@ impl Adoption {
 
 fn has_proof(address: &Address, record: &StateResource) -> bool {
     let table = address.kind().table();
-    !table.is_proven_by_facts() || table.proof_facts.iter().any(|fact| record.facts.contains_key(*fact))
+    // A record has the mark only where the object carries it.
+    let marked = table.mark_field().is_some_and(|mark| record.spec.contains_key(mark));
+    let has_fact = table.proof_facts.iter().any(|fact| record.facts.contains_key(*fact));
+    !table.is_proven_by_facts() || has_fact || marked
 }
 
 fn put(spec: &mut Spec, path: &[String], value: Option<&Value>) {

@@ -11,17 +11,20 @@ use serde::Serialize;
 use strata_resource::{Address, Value, stored_spec};
 use strata_state::{Effect, JournalRecord, OpenEntry, StateResource};
 
+use crate::capacity::{Capacity, Limits};
 use crate::events::Event;
 use crate::journal::{Batch, JournalWriter};
 use crate::plan::{Plan, Step, StepAction};
 use crate::run::{EngineError, LockedRun};
-use crate::schedule::{Limits, Schedule};
+use crate::schedule::Schedule;
 use crate::{Operation, ProviderError, StopSignal};
 
 #[derive(Clone, Default)]
 pub struct ApplyOptions {
     pub limits: Limits,
     pub stop: StopSignal,
+    /// What the limits are counted against, where several stacks are applied at the same time; its own limits count then.
+    pub capacity: Option<Capacity>,
 }
 
 #[derive(Debug, Clone, Serialize)]
@@ -110,7 +113,9 @@ impl LockedRun {
     async fn walk(&mut self, plan: &Plan, options: &ApplyOptions) -> Result<ApplyReport, EngineError> {
         let stop = &options.stop;
         let journal = JournalWriter::new(self.lock.clone(), self.tally.clone());
-        let mut schedule = Schedule::new(&plan.steps, options.limits.clone());
+        let capacity = options.capacity.clone().unwrap_or_else(|| Capacity::new(options.limits.clone()));
+        let mut freed = capacity.freed();
+        let mut schedule = Schedule::new(&plan.steps, capacity);
         let mut report = ApplyReport::default();
         let given_up = GivenUp::default();
         let mut running = FuturesUnordered::new();
@@ -139,6 +144,8 @@ impl LockedRun {
                     running.push(worker.work());
                 }
             }
+            // What other stacks of the run have taken is waited for, even while nothing of this one runs.
+            let held_back = broken.is_none() && !stop.stopping() && schedule.is_held_back();
             let finished = tokio::select! {
                 biased;
                 () = stop.called(2) => break,
@@ -147,7 +154,11 @@ impl LockedRun {
                     self.run.events.emit(Event::Stopping { running: schedule.running().len() });
                     continue;
                 }
-                finished = running.next() => finished,
+                _ = freed.changed(), if held_back => {
+                    schedule.try_again();
+                    continue;
+                }
+                finished = running.next(), if !(held_back && running.is_empty()) => finished,
             };
             match finished {
                 Some(Ok(finished)) => self.finish(plan, &mut schedule, &mut report, &given_up, finished),
@@ -185,6 +196,7 @@ impl LockedRun {
             becomes: step.becomes.as_ref().map(becomes),
             begun: self.run.clock.now(),
             tasks: Vec::new(),
+            to: None,
         };
         let batch = step.action.is_remote().then(|| {
             self.state.open.push(entry.clone());

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -10,7 +11,7 @@ use crate::plan::{Plan, Summary};
 const FORMAT: u32 = 1;
 
 /// The content of a plan file: one or more stacks, planned from one commit.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct PlanFile {
     pub format: u32,
     /// The version of Strata that made it.
@@ -20,6 +21,9 @@ pub struct PlanFile {
     pub commit: Option<String>,
     pub environment: Option<String>,
     pub destroy: bool,
+    /// What it is about, where that is not all of its stacks: stacks, addresses, patterns, as they were asked for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub selection: Vec<String>,
     pub stacks: Vec<PlannedStack>,
     /// Stacks that another program plans and applies.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -29,7 +33,7 @@ pub struct PlanFile {
     pub waiting: Vec<String>,
 }
 
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct PlannedStack {
     pub stack: String,
     pub source_digest: String,
@@ -39,7 +43,7 @@ pub struct PlannedStack {
 }
 
 /// A plan that another program made, and that only it can read: what it does is shown beside it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DrivenPlan {
     pub stack: String,
     /// The key of the state.
@@ -107,8 +111,8 @@ pub struct StalePlan {
 impl PlanFile {
     pub fn new(strata: &str, commit: Option<String>, environment: Option<String>, destroy: bool) -> Self {
         let strata = strata.to_owned();
-        let (stacks, driven, waiting) = (Vec::new(), Vec::new(), Vec::new());
-        Self { format: FORMAT, strata, commit, environment, destroy, stacks, driven, waiting }
+        let (selection, stacks, driven, waiting) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        Self { format: FORMAT, strata, commit, environment, destroy, selection, stacks, driven, waiting }
     }
 
     pub fn parse(bytes: &[u8]) -> Result<Self, String> {
@@ -128,8 +132,11 @@ impl PlanFile {
         Ok(file)
     }
 
-    /// The names of all its stacks.
+    /// What selects it again: the names of all its stacks, or what was asked for.
     pub fn names(&self) -> Vec<String> {
+        if !self.selection.is_empty() {
+            return self.selection.clone();
+        }
         let own = self.stacks.iter().map(|planned| planned.stack.clone());
         own.chain(self.driven.iter().map(|planned| planned.stack.clone())).collect()
     }

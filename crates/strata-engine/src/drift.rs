@@ -1,19 +1,20 @@
 //! Differences between what was last applied and what is live, that Strata did not make.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use strata_resource::{Address, FieldChange, drift_between};
 use strata_state::ReplayedState;
 
 use crate::{Live, Sighting};
 
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Drift {
     pub address: Address,
     #[serde(flatten)]
     pub kind: DriftKind,
 }
 
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(tag = "drift", rename_all = "kebab-case")]
 pub enum DriftKind {
     /// From what was applied to what is there.
@@ -29,7 +30,7 @@ pub enum DriftKind {
         what: String,
     },
     /// It does not answer.
-    Silent {
+    Unreachable {
         what: String,
     },
     /// Whether it is there cannot be seen.
@@ -46,7 +47,7 @@ impl DriftKind {
     pub fn is_corrected(&self) -> bool {
         match self {
             Self::Changed { .. } | Self::Gone | Self::Unfinished => true,
-            Self::Taken { .. } | Self::Busy { .. } | Self::Silent { .. } | Self::Unknown { .. } => false,
+            Self::Taken { .. } | Self::Busy { .. } | Self::Unreachable { .. } | Self::Unknown { .. } => false,
         }
     }
 }
@@ -56,9 +57,9 @@ pub(crate) fn compare(state: &ReplayedState, live: &Live) -> Vec<Drift> {
     for (address, recorded) in &state.document.resources {
         let kind = match live.current.get(address).unwrap_or(&Sighting::Absent) {
             Sighting::Absent => DriftKind::Gone,
-            Sighting::Stranger(by) => DriftKind::Taken { by: by.clone() },
+            Sighting::Unmanaged(by) => DriftKind::Taken { by: by.clone() },
             Sighting::Busy(what) => DriftKind::Busy { what: what.clone() },
-            Sighting::Silent(what) => DriftKind::Silent { what: what.clone() },
+            Sighting::Unreachable(what) => DriftKind::Unreachable { what: what.clone() },
             Sighting::Unknown(unseen) => {
                 DriftKind::Unknown { what: unseen.what.clone(), hint: unseen.hint.clone() }
             }

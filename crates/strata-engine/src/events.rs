@@ -1,5 +1,6 @@
 //! What happens, as values. The live display, the JSON stream and the tests consume the same ones.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use strata_resource::{Address, Stage};
 use strata_state::OpenEntry;
@@ -7,83 +8,39 @@ use strata_state::OpenEntry;
 use crate::plan::StepAction;
 use crate::{ProviderError, ResolvedEntry};
 
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(tag = "event", rename_all = "kebab-case")]
 pub enum Event {
     /// The lock was taken over from a run that is not heard of any more: what it sent may still arrive for this long.
-    WaitingOut {
-        key: String,
-        seconds: u64,
-    },
+    WaitingOut { key: String, seconds: u64 },
     /// An interrupted run left this open; it is being looked at.
-    RecoveryStarted {
-        entry: OpenEntry,
-    },
-    RecoveryDone {
-        resolved: ResolvedEntry,
-    },
-    RefreshStarted {
-        objects: usize,
-    },
-    RefreshDone {
-        objects: usize,
-    },
-    ApplyStarted {
-        steps: usize,
-    },
-    StepStarted {
-        step: usize,
-        address: Address,
-        action: StepAction,
-        stage: Stage,
-    },
+    RecoveryStarted { entry: OpenEntry },
+    /// What became of what an interrupted run left open.
+    RecoveryDone { resolved: ResolvedEntry },
+    /// The live objects of a stack are looked at.
+    RefreshStarted { objects: usize },
+    /// The live objects of a stack have been looked at.
+    RefreshDone { objects: usize },
+    /// The steps of a plan begin.
+    ApplyStarted { steps: usize },
+    /// A step begins.
+    StepStarted { step: usize, address: Address, action: StepAction, stage: Stage },
     /// What the step does at the moment.
-    StepProgress {
-        step: usize,
-        address: Address,
-        doing: String,
-    },
+    StepProgress { step: usize, address: Address, doing: String },
     /// The remote did what it was asked to, and warned of something.
-    StepWarning {
-        step: usize,
-        address: Address,
-        warning: String,
-    },
-    StepDone {
-        step: usize,
-        address: Address,
-        action: StepAction,
-    },
-    StepFailed {
-        step: usize,
-        address: Address,
-        action: StepAction,
-        error: ProviderError,
-    },
+    StepWarning { step: usize, address: Address, warning: String },
+    /// A step is done, and its effect was seen.
+    StepDone { step: usize, address: Address, action: StepAction },
+    /// A step failed.
+    StepFailed { step: usize, address: Address, action: StepAction, error: ProviderError },
     /// It only waited when the user said stop. The journal has it; the next apply goes on with it.
-    StepStopped {
-        step: usize,
-        address: Address,
-        action: StepAction,
-        waited: String,
-    },
+    StepStopped { step: usize, address: Address, action: StepAction, waited: String },
     /// Not begun because something it needs failed.
-    StepSkipped {
-        step: usize,
-        address: Address,
-        because: Address,
-    },
+    StepSkipped { step: usize, address: Address, because: Address },
     /// The first interrupt: what runs is finished, nothing new is begun.
-    Stopping {
-        running: usize,
-    },
-    ApplyDone {
-        done: usize,
-        failed: usize,
-        skipped: usize,
-        left: usize,
-        unfinished: usize,
-    },
+    Stopping { running: usize },
+    /// The steps of a plan have ended.
+    ApplyDone { done: usize, failed: usize, skipped: usize, left: usize, unfinished: usize },
 }
 
 /// Where events go. Must not block.

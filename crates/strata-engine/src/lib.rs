@@ -16,9 +16,11 @@
 //! let lineage = Lineage::derive("repository", "dev/web");
 //! let (graph, state) = (ResourceGraph::default(), StateDocument::new(lineage.clone(), "dev/web"));
 //! let (live, deferred, protected) = (Live::default(), BTreeMap::new(), BTreeSet::new());
+//! let origins = BTreeMap::new();
 //! let request = PlanRequest {
 //!     graph: &graph, state: &state, open: &[], lineage: &lineage, live: &live,
 //!     deferred: &deferred, at_work: None, protected: &protected, removed_stack: None,
+//!     moves: &[], unmovable: &[], origins: &origins, selected: None,
 //! };
 //! let plan = make_plan(draft_plan(&request), Vec::new());
 //! assert!(!plan.has_changes() && plan.lint().is_empty());
@@ -27,25 +29,32 @@
 mod adoption;
 mod apply;
 mod binding;
+mod capacity;
 mod drift;
 mod events;
 mod journal;
-mod place;
+mod look;
+mod moves;
+mod object_key;
 mod plan;
 mod planner;
 mod provider;
 mod recovery;
 mod refresh;
+mod retrieval;
 mod review;
 mod run;
 mod schedule;
 mod stop;
 
-pub use adoption::{Adoption, Proofs};
+pub use adoption::{Adoption, Proofs, claim_mark};
 pub use apply::{ApplyOptions, ApplyReport, StepFailure};
 pub use binding::{DrivenPlan, PlanFile, PlannedStack, StalePlan};
+pub use capacity::{Capacity, Limits};
 pub use drift::{Drift, DriftKind};
 pub use events::{Event, EventSink};
+pub use look::Look;
+pub use moves::{Move, PlannedMove, is_same_but_for_lineage, is_same_object, keep_origin};
 pub use plan::{Plan, PlanContent, Problem, ProblemKind, Step, StepAction, Summary};
 pub use planner::{Draft, PlanRequest, draft_plan, make_plan};
 pub use provider::{
@@ -54,9 +63,9 @@ pub use provider::{
 };
 pub use recovery::{Resolution, ResolvedEntry};
 pub use refresh::{Live, refresh};
+pub use retrieval::Retrieval;
 pub use review::{Evidence, Finding, FindingKind, Payload, Review};
-pub use run::{Clock, EngineError, LockedRun, Providers, Run, StackView};
-pub use schedule::Limits;
+pub use run::{Clock, EngineError, LockedRun, Providers, Run, Sealing, StackView};
 pub use stop::StopSignal;
 pub use strata_state::{Action, OpenEntry};
 

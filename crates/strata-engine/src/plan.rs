@@ -3,14 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Deref;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use strata_resource::{Address, FieldChange, Lineage, RestartPolicy, Spec, Stage};
 use strata_state::{Action, OpenEntry, StateResource};
 
-use crate::place::Place;
-use crate::{Observed, Operation, Payload};
+use crate::object_key::ObjectKey;
+use crate::{Observed, Operation, Payload, PlannedMove};
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum StepAction {
     Create,
@@ -41,13 +42,13 @@ impl StepAction {
 }
 
 /// One step of a plan, complete: apply decides nothing.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct Step {
     pub address: Address,
     pub action: StepAction,
     pub target: String,
     pub stage: Stage,
-    /// The object is deleted and made anew; the two steps belong together.
+    /// The object is deleted and recreated; the two steps belong together.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub replacement: bool,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -92,8 +93,8 @@ impl Step {
     }
 
     /// The object that the step is about.
-    fn place(&self) -> Place {
-        Place::of(self.address.kind(), &self.target, &self.spec)
+    fn object_key(&self) -> ObjectKey {
+        ObjectKey::of(self.address.kind(), &self.target, &self.spec)
     }
 
     /// What the provider is asked to do.
@@ -114,11 +115,12 @@ impl Step {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ProblemKind {
     /// Something that is not ours has the identity.
-    Stranger,
+    #[serde(alias = "stranger")]
+    Unmanaged,
     /// Somebody else has staged changes of the object.
     Busy,
     /// `protect: true`.
@@ -126,7 +128,8 @@ pub enum ProblemKind {
     /// A change that is never done, such as shrinking a disk.
     Refused,
     /// It does not answer.
-    Silent,
+    #[serde(alias = "silent")]
+    Unreachable,
     /// It was begun once and cannot be begun again: it must be restored.
     Lost,
     /// A precondition of an operation does not hold, by what its provider sees.
@@ -137,7 +140,7 @@ pub enum ProblemKind {
 }
 
 /// Why the plan cannot run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Problem {
     pub kind: ProblemKind,
     pub address: Address,
@@ -166,7 +169,7 @@ pub struct Problem {
 ///     strata_engine::Plan::new(content)
 /// }
 /// ```
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct Plan(PlanContent);
 
@@ -179,7 +182,7 @@ impl Deref for Plan {
 }
 
 /// What a plan says.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct PlanContent {
     pub key: String,
     pub lineage: Lineage,
@@ -204,10 +207,13 @@ pub struct PlanContent {
     /// What cannot be seen at all, and what is left as it is because of that. The rest of the plan can run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unknown: Vec<Problem>,
+    /// What gets another address before anything else is done.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub moves: Vec<PlannedMove>,
 }
 
 /// The numbers under a plan.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Summary {
     pub create: usize,
     pub update: usize,
@@ -215,11 +221,17 @@ pub struct Summary {
     pub delete: usize,
     pub restart: usize,
     pub unchanged: usize,
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub moved: usize,
+}
+
+fn is_none(count: &usize) -> bool {
+    *count == 0
 }
 
 impl Summary {
     pub fn changes(&self) -> usize {
-        self.create + self.update + self.replace + self.delete
+        self.create + self.update + self.replace + self.delete + self.moved
     }
 }
 
@@ -231,6 +243,7 @@ impl std::ops::AddAssign for Summary {
         self.delete += other.delete;
         self.restart += other.restart;
         self.unchanged += other.unchanged;
+        self.moved += other.moved;
     }
 }
 
@@ -239,9 +252,32 @@ impl Plan {
         Self(content)
     }
 
-    /// Whether anything remote would change.
+    /// The steps that put the ownership mark on one of these objects and change nothing else. Such a step needs no other.
+    pub(crate) fn marks_of(&self, addresses: &BTreeSet<Address>) -> Self {
+        let is_mark = |step: &&Step| {
+            let mark = step.address.kind().table().mark_field();
+            step.action == StepAction::Update
+                && addresses.contains(&step.address)
+                && !step.restart
+                && !step.changes.is_empty()
+                && step.changes.iter().all(|change| mark.is_some() && change.path.first() == mark)
+        };
+        let steps = self.steps.iter().filter(is_mark).map(|step| Step { needs: Vec::new(), ..step.clone() });
+        let mut content = self.0.clone();
+        content.steps = steps.collect();
+        content.moves.clear();
+        content.problems.retain(|problem| addresses.contains(&problem.address));
+        Self(content)
+    }
+
+    /// Whether anything remote would change, or anything gets another address here.
     pub fn has_changes(&self) -> bool {
-        self.steps.iter().any(|step| step.action.is_remote())
+        self.steps.iter().any(|step| step.action.is_remote()) || self.moved() > 0
+    }
+
+    /// How many objects get an address of this stack. Those that leave it are counted where they go.
+    fn moved(&self) -> usize {
+        self.moves.iter().filter(|one| one.to_key.is_none()).count()
     }
 
     /// What the providers are asked to do, by target.
@@ -250,7 +286,7 @@ impl Plan {
     }
 
     pub fn summary(&self) -> Summary {
-        let mut summary = Summary { unchanged: self.unchanged, ..Summary::default() };
+        let mut summary = Summary { unchanged: self.unchanged, moved: self.moved(), ..Summary::default() };
         let ends = |step: &&Step| {
             matches!(step.action, StepAction::Delete | StepAction::Forget) && !step.replacement
         };
@@ -274,11 +310,11 @@ impl Plan {
     /// What must hold for every plan; a plan that breaks one of these is a defect of the planner and never runs.
     pub fn lint(&self) -> Vec<String> {
         let mut found = Vec::new();
-        let mut kept: BTreeMap<Place, &Address> = BTreeMap::new();
+        let mut kept: BTreeMap<ObjectKey, &Address> = BTreeMap::new();
         for step in self.steps.iter().filter(|step| step.becomes.is_some()) {
-            kept.insert(step.place(), &step.address);
+            kept.insert(step.object_key(), &step.address);
         }
-        let mut removed: BTreeMap<Place, &Address> = BTreeMap::new();
+        let mut removed: BTreeMap<ObjectKey, &Address> = BTreeMap::new();
         for (index, step) in self.steps.iter().enumerate() {
             let name = &step.address;
             if step.needs.iter().any(|need| *need >= index) {
@@ -293,10 +329,10 @@ impl Plan {
                 }
                 // Only a delete that makes room, or that ends the address, may be of an object that the address itself keeps.
                 let own = step.action == StepAction::Delete;
-                if let Some(keeper) = kept.get(&step.place()).filter(|keeper| !own || **keeper != name) {
+                if let Some(keeper) = kept.get(&step.object_key()).filter(|keeper| !own || **keeper != name) {
                     found.push(format!("`{name}` would be deleted, and `{keeper}` is the same object"));
                 }
-                if let Some(other) = removed.insert(step.place(), name) {
+                if let Some(other) = removed.insert(step.object_key(), name) {
                     found.push(format!("`{name}` would be deleted twice, also as `{other}`"));
                 }
             }

@@ -10,9 +10,9 @@ mod problems;
 mod removal;
 mod restart;
 mod rolling;
-pub(crate) mod silence;
 mod steps;
 mod unknown;
+pub(crate) mod unreachable;
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,14 +21,14 @@ use strata_resource::{
     Address, ChangeEffect, FieldChange, Kind, Lineage, Purpose, Resource, ResourceGraph, RestartPolicy, Spec,
     Value, diff_specs, diff_unfinished,
 };
-use strata_state::{DeposedObject, OpenEntry, StateDocument, StateResource};
+use strata_state::{DeposedObject, MadeAs, OpenEntry, StateDocument, StateResource};
 
 pub(crate) use self::made_from::keep_sources;
 use self::steps::same_record;
 pub(crate) use self::unknown::out_of_sight;
-use crate::place::Place;
+use crate::object_key::ObjectKey;
 use crate::plan::{Plan, PlanContent, Problem, Step, StepAction, operations};
-use crate::{Finding, Live, Observed, Operation, Sighting, Unseen};
+use crate::{Finding, Live, Move, Observed, Operation, Sighting, Unseen};
 
 /// All that a plan is made from.
 pub struct PlanRequest<'a> {
@@ -46,6 +46,20 @@ pub struct PlanRequest<'a> {
     pub protected: &'a BTreeSet<Address>,
     /// The name of the stack, where it is not in the source any more.
     pub removed_stack: Option<&'a str>,
+    /// What is moved; the state is as if that were done.
+    pub moves: &'a [Move],
+    /// What cannot be moved, and why.
+    pub unmovable: &'a [Problem],
+    /// Where objects were made that were moved since then.
+    pub origins: &'a BTreeMap<Address, MadeAs>,
+    /// The addresses that the plan is about; all without it.
+    pub selected: Option<&'a BTreeSet<Address>>,
+}
+
+impl PlanRequest<'_> {
+    fn is_about(&self, address: &Address) -> bool {
+        self.selected.is_none_or(|selected| selected.contains(address))
+    }
 }
 
 /// The steps before their review.
@@ -62,7 +76,11 @@ pub fn draft_plan<'a>(request: &'a PlanRequest<'a>) -> Draft<'a> {
     }
     for resource in in_order(request.graph) {
         let filled = planner.filled(resource);
+        let unchanged = planner.unchanged;
         planner.wanted(&filled);
+        if !request.is_about(&resource.address) {
+            planner.unchanged = unchanged;
+        }
     }
     for (address, recorded) in &request.state.resources {
         if request.graph.get(address).is_none() {
@@ -73,7 +91,9 @@ pub fn draft_plan<'a>(request: &'a PlanRequest<'a>) -> Draft<'a> {
     planner.refuse_protected_removals();
     planner.keep_deferred();
     planner.explain_removed_stack();
-    let Planner { steps, problems, unchanged, unseen, unknown, .. } = planner;
+    planner.keep_to_selection();
+    let Planner { steps, mut problems, unchanged, unseen, unknown, .. } = planner;
+    problems.extend(request.unmovable.iter().cloned());
     let content = PlanContent {
         key: request.state.key.clone(),
         lineage: request.lineage.clone(),
@@ -86,12 +106,14 @@ pub fn draft_plan<'a>(request: &'a PlanRequest<'a>) -> Draft<'a> {
             .live
             .current
             .iter()
+            .filter(|(address, _)| request.is_about(address))
             .map(|(address, sighting)| (address.clone(), digest(sighting)))
             .collect(),
-        former: former_digests(request.live),
+        former: former_digests(request),
         unchanged,
         unseen,
         unknown,
+        moves: request.moves.iter().map(Move::planned).collect(),
     };
     Draft { request, content }
 }
@@ -121,7 +143,7 @@ impl Draft<'_> {
     }
 }
 
-/// Dependencies first, so that it is known which of them are made anew. A graph with a cycle is refused when the plan is put in order.
+/// Dependencies first, so that it is known which of them are recreated. A graph with a cycle is refused when the plan is put in order.
 fn in_order(graph: &ResourceGraph) -> Vec<&Resource> {
     match graph.order() {
         Ok(order) => order.iter().filter_map(|address| graph.get(address)).collect(),
@@ -136,7 +158,8 @@ fn digest(sighting: &Sighting) -> Option<String> {
     }
 }
 
-fn former_digests(live: &Live) -> BTreeMap<Address, Vec<Option<String>>> {
+fn former_digests(request: &PlanRequest<'_>) -> BTreeMap<Address, Vec<Option<String>>> {
+    let live = request.live;
     let mut digests: BTreeMap<Address, Vec<Option<String>>> = BTreeMap::new();
     for (address, sighting) in &live.former {
         digests.entry(address.clone()).or_default().push(digest(sighting));
@@ -144,6 +167,7 @@ fn former_digests(live: &Live) -> BTreeMap<Address, Vec<Option<String>>> {
     for (address, sightings) in &live.deposed {
         digests.entry(address.clone()).or_default().extend(sightings.iter().map(digest));
     }
+    digests.retain(|address, _| request.is_about(address));
     digests
 }
 
@@ -153,10 +177,10 @@ struct Planner<'a> {
     problems: Vec<Problem>,
     unchanged: usize,
     /// Objects that the source asks for and that are there: under whatever address the state knows them, they stay.
-    claimed: BTreeSet<Place>,
+    claimed: BTreeSet<ObjectKey>,
     /// Former objects that are still there, by address. The state knows them until they are deleted.
     former: BTreeMap<Address, Vec<DeposedObject>>,
-    /// What is made anew: its outputs are not known yet.
+    /// What is recreated: its outputs are not known yet.
     remade: BTreeSet<Address>,
     /// Images whose volume gets another content under the same name.
     recast: BTreeSet<Address>,
@@ -173,17 +197,17 @@ impl<'a> Planner<'a> {
         let is_there = |resource: &&Resource| {
             matches!(request.live.current.get(&resource.address), Some(Sighting::Ours(_)))
         };
-        let place = |resource: &Resource| Place::of(resource.kind(), &resource.target, &resource.spec);
+        let key = |resource: &Resource| ObjectKey::of(resource.kind(), &resource.target, &resource.spec);
         Self {
             request,
             steps: Vec::new(),
             problems: Vec::new(),
             unchanged: 0,
-            claimed: request.graph.iter().filter(is_there).map(place).collect(),
+            claimed: request.graph.iter().filter(is_there).map(key).collect(),
             former: BTreeMap::new(),
             remade: BTreeSet::new(),
             recast: BTreeSet::new(),
-            wiped: silence::wiped(request),
+            wiped: unreachable::wiped(request),
             unseen: BTreeMap::new(),
             unknown: Vec::new(),
         }
@@ -225,8 +249,8 @@ impl<'a> Planner<'a> {
         let recorded = self.request.state.resources.get(&resource.address);
         let former = self.request.live.former.get(&resource.address);
         match self.request.live.current.get(&resource.address).unwrap_or(&Sighting::Absent) {
-            Sighting::Stranger(what) => self.stranger(resource, what),
-            Sighting::Silent(what) => self.silent(resource, recorded, what),
+            Sighting::Unmanaged(what) => self.unmanaged(resource, what),
+            Sighting::Unreachable(what) => self.unreachable(resource, recorded, what),
             sighting @ (Sighting::Busy(_) | Sighting::Unknown(_)) => {
                 self.out_of_sight(&resource.address, sighting, resource.origin.clone());
             }
@@ -246,6 +270,15 @@ impl<'a> Planner<'a> {
                 }
             }
         }
+    }
+
+    /// What the plan is not about is left as it is. All is decided first: what one object becomes depends on others.
+    fn keep_to_selection(&mut self) {
+        let request = self.request;
+        self.steps.retain(|step| request.is_about(&step.address));
+        self.problems.retain(|problem| request.is_about(&problem.address));
+        self.unknown.retain(|problem| request.is_about(&problem.address));
+        self.unseen.retain(|address, _| request.is_about(address));
     }
 
     fn needs_remade(&self, resource: &Resource) -> bool {
@@ -276,7 +309,7 @@ impl<'a> Planner<'a> {
                 let diff = diff_specs(rules, &resource.spec, Some(&recorded.spec), &observed.spec);
                 self.replace(resource, recorded, observed, diff.changes);
             }
-            Sighting::Ours(_) | Sighting::Absent | Sighting::Stranger(_) | Sighting::Silent(_) => {
+            Sighting::Ours(_) | Sighting::Absent | Sighting::Unmanaged(_) | Sighting::Unreachable(_) => {
                 self.create(resource, None);
             }
         }
@@ -353,7 +386,7 @@ impl<'a> Planner<'a> {
         if recorded.is_none() && adopts(resource.kind(), &resource.spec) && !is_marked {
             step.reasons.push("it is there already and is taken over: `adopt` says so".to_owned());
         } else if recorded.is_none() && (is_marked || !table.is_adoptable()) {
-            step.reasons.push("it is there and ours by its mark, but not in the state".to_owned());
+            step.reasons.push("it is there and ours by its ownership mark, but not in the state".to_owned());
         } else if recorded.is_some_and(|recorded| recorded.partial) {
             step.reasons.push("an interrupted run left it unfinished".to_owned());
         }
@@ -384,7 +417,8 @@ impl<'a> Planner<'a> {
         changes: Vec<FieldChange>,
     ) {
         let kind = resource.kind();
-        let elsewhere = Place::of_record(kind, recorded) != Place::of(kind, &resource.target, &resource.spec);
+        let elsewhere =
+            ObjectKey::of_record(kind, recorded) != ObjectKey::of(kind, &resource.target, &resource.spec);
         // Two objects cannot be in one place.
         let later = kind.table().create_first && elsewhere;
         let action = if later { StepAction::DeleteFormer } else { StepAction::Delete };
@@ -471,8 +505,24 @@ impl<'a> PlanRequest<'a> {
         static NOTHING: BTreeSet<Address> = BTreeSet::new();
         static NONE: BTreeMap<u64, Unseen> = BTreeMap::new();
         let (open, deferred, protected): (&[OpenEntry], _, _) = (&[], &NONE, &NOTHING);
+        static MADE: BTreeMap<Address, MadeAs> = BTreeMap::new();
         let (at_work, removed_stack) = (None, None);
-        Self { graph, state, open, lineage, live, deferred, at_work, protected, removed_stack }
+        let (moves, unmovable, origins): (&[Move], &[Problem], _) = (&[], &[], &MADE);
+        Self {
+            graph,
+            state,
+            open,
+            lineage,
+            live,
+            deferred,
+            at_work,
+            protected,
+            removed_stack,
+            moves,
+            unmovable,
+            origins,
+            selected: None,
+        }
     }
 
     pub(crate) fn plan(&self) -> Plan {

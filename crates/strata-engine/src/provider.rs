@@ -4,11 +4,12 @@
 //! idempotent steps; a run that dies between two of them leaves something that the next plan completes.
 
 use async_trait::async_trait;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use strata_resource::{Address, FieldChange, Lineage, Spec};
 use strata_state::{Action, OpenEntry, StateResource};
 
-use crate::{Evidence, Finding, Payload, Review};
+use crate::{Evidence, Finding, Look, Payload, Review};
 
 /// An object to look at: the spec says its identity (VMID, volume id), the state what proves it ours.
 #[derive(Debug, Clone)]
@@ -27,11 +28,11 @@ pub enum Sighting {
     Absent,
     Ours(Observed),
     /// Something that has the identity and is not ours, described for people. Never touched.
-    Stranger(String),
+    Unmanaged(String),
     /// A task still works on it (`lock: clone`): nothing can be said yet.
     Busy(String),
     /// It does not answer, and whether it is there cannot be seen in another way.
-    Silent(String),
+    Unreachable(String),
     /// Nobody can say whether it is there: this login may not see it, or what would show it cannot be reached. Never created over, never
     /// forgotten.
     Unknown(Unseen),
@@ -149,6 +150,11 @@ pub trait Provider: Send + Sync {
     /// Looks at all of them, bulk first; the answers stand in the order of the questions.
     async fn observe_all(&self, wanted: &[Wanted<'_>]) -> Result<Vec<Sighting>, ProviderError>;
 
+    /// The same as a part of a look in which other stacks ask, too: what all of them would ask, such as listings, is asked once.
+    async fn observe_in(&self, _look: &Look, wanted: &[Wanted<'_>]) -> Result<Vec<Sighting>, ProviderError> {
+        self.observe_all(wanted).await
+    }
+
     /// Reviews what a plan would do, before anybody agrees to it: preconditions that do not hold, planned effects, remarks. Only looks.
     async fn review(&self, _review: Review<'_>) -> Result<Vec<Finding>, ProviderError> {
         Ok(Vec::new())
@@ -169,11 +175,15 @@ pub trait Provider: Send + Sync {
     ) -> Result<Outcome, ProviderError>;
 
     /// Waits until no task of an interrupted operation runs any more, so that what is live can be judged.
-    async fn settle(&self, entry: &OpenEntry, context: &dyn OperationContext) -> Result<(), ProviderError>;
+    async fn wait_for_tasks(
+        &self,
+        entry: &OpenEntry,
+        context: &dyn OperationContext,
+    ) -> Result<(), ProviderError>;
 }
 
 /// What kind of trouble it is; decides what the user is told to do next.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ErrorClass {
     /// The remote cannot be reached, or kept failing until the deadline.
@@ -196,7 +206,7 @@ pub enum ErrorClass {
 }
 
 /// Why a provider could not do something: what, where, and what next.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, thiserror::Error)]
 #[error("{message}")]
 pub struct ProviderError {
     pub class: ErrorClass,

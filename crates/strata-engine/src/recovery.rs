@@ -1,17 +1,18 @@
 //! Closes what an interrupted run left open, by looking at the remote (docs/ownership.md has the table).
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use strata_resource::{Address, Spec, claimed_spec};
 use strata_state::{Action, DeposedObject, Effect, JournalRecord, OpenEntry, StateDocument, StateResource};
 
 use crate::events::Event;
-use crate::place::Place;
+use crate::object_key::ObjectKey;
 use crate::planner::out_of_sight;
 use crate::refresh::answers;
 use crate::run::{EngineError, LockedRun};
 use crate::{ErrorClass, Observed, OperationContext, Provider, ProviderError, Sighting, Unseen, Wanted};
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Resolution {
     /// It had been done; only the record was missing.
@@ -26,7 +27,7 @@ pub enum Resolution {
     StaysOpen,
 }
 
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct ResolvedEntry {
     pub address: Address,
     pub action: Action,
@@ -37,13 +38,21 @@ pub(crate) async fn resolve_all(locked: &mut LockedRun) -> Result<Vec<ResolvedEn
     let mut resolved = Vec::new();
     for entry in locked.state.open.clone() {
         locked.run.events.emit(Event::RecoveryStarted { entry: entry.clone() });
+        if entry.to.is_some() {
+            let (effect, resolution) = match locked.has_arrived(&entry).await? {
+                true => (Effect::Remove, Resolution::Finished),
+                false => (Effect::Unchanged, Resolution::NotDone),
+            };
+            resolved.push(close(locked, entry, effect, resolution).await?);
+            continue;
+        }
         let provider = locked.run.providers.get(&entry.target)?.clone();
         let context = Watching { locked, entry: &entry };
         let failed = |error: ProviderError| EngineError::Recovery {
             address: entry.address.to_string(),
             error: Box::new(error),
         };
-        let sighting = match provider.settle(&entry, &context).await {
+        let sighting = match provider.wait_for_tasks(&entry, &context).await {
             Ok(()) => sight(provider.as_ref(), &entry, &locked.state.document).await.map_err(failed)?,
             Err(error) => Sighting::Unknown(held_up(error).map_err(failed)?),
         };
@@ -57,21 +66,31 @@ pub(crate) async fn resolve_all(locked: &mut LockedRun) -> Result<Vec<ResolvedEn
         }
         let (effect, resolution) =
             decide(&entry, sighting, &locked.state.document).map_err(|error| failed(*error))?;
-        let end = JournalRecord::End { id: entry.id, address: entry.address.clone(), effect: effect.clone() };
-        let mut records = vec![end];
-        locked.tally.seal(&mut records);
-        if let Err(error) = locked.lock.append_journal(&records).await {
-            locked.tally.doubt();
-            return Err(error.into());
-        }
-        effect.apply_to(&mut locked.state.document, entry.address.clone());
-        locked.state.open.retain(|open| open.id != entry.id);
-        locked.state.unfolded = true;
-        let entry = ResolvedEntry { address: entry.address, action: entry.action, resolution };
-        locked.run.events.emit(Event::RecoveryDone { resolved: entry.clone() });
-        resolved.push(entry);
+        resolved.push(close(locked, entry, effect, resolution).await?);
     }
     Ok(resolved)
+}
+
+/// Writes down what came of an entry.
+async fn close(
+    locked: &mut LockedRun,
+    entry: OpenEntry,
+    effect: Effect,
+    resolution: Resolution,
+) -> Result<ResolvedEntry, EngineError> {
+    let end = JournalRecord::End { id: entry.id, address: entry.address.clone(), effect: effect.clone() };
+    let mut records = vec![end];
+    locked.tally.seal(&mut records);
+    if let Err(error) = locked.lock.append_journal(&records).await {
+        locked.tally.doubt();
+        return Err(error.into());
+    }
+    effect.apply_to(&mut locked.state.document, entry.address.clone());
+    locked.state.open.retain(|open| open.id != entry.id);
+    locked.state.unfolded = true;
+    let entry = ResolvedEntry { address: entry.address, action: entry.action, resolution };
+    locked.run.events.emit(Event::RecoveryDone { resolved: entry.clone() });
+    Ok(entry)
 }
 
 /// What keeps this one object from being judged, such as a lock that only a person can take away. It holds up nothing else: the entry stays
@@ -105,7 +124,7 @@ pub(crate) async fn sight(
 
 /// What an open create was to make; of what is always there and only changed, what it was to become.
 pub(crate) fn begun_spec(entry: &OpenEntry) -> Option<&Spec> {
-    let staged = entry.address.kind().table().staged;
+    let staged = entry.address.kind().table().staged && entry.to.is_none();
     match &entry.becomes {
         Some(becomes) if staged || entry.action == Action::Create => Some(&becomes.spec),
         // Also a removal stages its changes: that one was begun says whose they are.
@@ -116,11 +135,11 @@ pub(crate) fn begun_spec(entry: &OpenEntry) -> Option<&Spec> {
 
 /// What the state knows of the very object that an entry is about: the current one of its address, or a former one.
 fn record_at(known: &StateResource, entry: &OpenEntry) -> Option<StateResource> {
-    let (kind, place) = (entry.address.kind(), Place::of_entry(entry));
-    if Place::of_record(kind, known) == place {
+    let (kind, key) = (entry.address.kind(), ObjectKey::of_entry(entry));
+    if ObjectKey::of_record(kind, known) == key {
         return Some(known.clone());
     }
-    let former = known.deposed.iter().find(|former| Place::of_former(kind, former) == place)?;
+    let former = known.deposed.iter().find(|former| ObjectKey::of_former(kind, former) == key)?;
     Some(known.with_former(former))
 }
 
@@ -136,8 +155,12 @@ pub(crate) fn decide(
             return Err(Box::new(ProviderError::new(ErrorClass::Unreachable, what).hint(hint)));
         }
         // A machine that reboots cannot be asked. What was begun is done again from its start, which does no harm.
-        (Action::Update, Sighting::Silent(_)) => (begun_update(entry, None, document), Resolution::Adopted),
-        (Action::Create | Action::Delete, Sighting::Silent(_)) => (Effect::Unchanged, Resolution::NotDone),
+        (Action::Update, Sighting::Unreachable(_)) => {
+            (begun_update(entry, None, document), Resolution::Adopted)
+        }
+        (Action::Create | Action::Delete, Sighting::Unreachable(_)) => {
+            (Effect::Unchanged, Resolution::NotDone)
+        }
         (Action::Create, Sighting::Ours(observed)) => {
             (begun_create(entry, &observed, document), Resolution::Adopted)
         }
@@ -147,20 +170,20 @@ pub(crate) fn decide(
         (Action::Delete, Sighting::Ours(_)) => (begun_delete(entry, document), Resolution::NotDone),
         (Action::Delete, Sighting::Absent) => (removed(entry, document), Resolution::Finished),
         (Action::Create | Action::Update, Sighting::Absent) => (Effect::Unchanged, Resolution::NotDone),
-        (_, Sighting::Stranger(_)) => (Effect::Unchanged, Resolution::LeftToStranger),
+        (_, Sighting::Unmanaged(_)) => (Effect::Unchanged, Resolution::LeftToStranger),
     })
 }
 
 /// An object that was made but perhaps not to the end. The state says what it was to become, whatever the source says by now.
 fn begun_create(entry: &OpenEntry, observed: &Observed, document: &StateDocument) -> Effect {
     let Some(becomes) = &entry.becomes else { return Effect::Unchanged };
-    let (kind, place) = (entry.address.kind(), Place::of_entry(entry));
+    let (kind, key) = (entry.address.kind(), ObjectKey::of_entry(entry));
     let mut deposed = Vec::new();
     if let Some(known) = document.resources.get(&entry.address) {
         deposed.extend(known.deposed.iter().cloned());
         let (target, spec, facts) = (known.target.clone(), known.spec.clone(), known.facts.clone());
         deposed.push(DeposedObject { target, spec, facts });
-        deposed.retain(|former| Place::of_former(kind, former) != place);
+        deposed.retain(|former| ObjectKey::of_former(kind, former) != key);
     }
     let facts = observed.facts.clone();
     // What one request makes is there as a whole, with what cannot be read back.
@@ -188,7 +211,7 @@ pub(crate) fn begun_update(entry: &OpenEntry, seen: Option<&Spec>, document: &St
     // What is staged or not reloaded on a host is not seen by its fields: the record says that something is open.
     let partial = known.partial || kind.table().staged;
     let same = spec == known.spec && partial == known.partial;
-    if same || Place::of_record(kind, known) != Place::of_entry(entry) {
+    if same || ObjectKey::of_record(kind, known) != ObjectKey::of_entry(entry) {
         return Effect::Unchanged;
     }
     Effect::Put(Box::new(StateResource { spec, partial, ..known.clone() }))
@@ -207,10 +230,10 @@ fn begun_delete(entry: &OpenEntry, document: &StateDocument) -> Effect {
 /// The effect of a delete that was done: of the object itself, or of a former one.
 pub(crate) fn removed(entry: &OpenEntry, document: &StateDocument) -> Effect {
     let Some(known) = document.resources.get(&entry.address) else { return Effect::Unchanged };
-    let (kind, gone) = (entry.address.kind(), Place::of_entry(entry));
+    let (kind, gone) = (entry.address.kind(), ObjectKey::of_entry(entry));
     let mut kept = known.clone();
-    kept.deposed.retain(|former| Place::of_former(kind, former) != gone);
-    if Place::of_record(kind, known) != gone {
+    kept.deposed.retain(|former| ObjectKey::of_former(kind, former) != gone);
+    if ObjectKey::of_record(kind, known) != gone {
         return Effect::Put(Box::new(kept));
     }
     // A former object that is still there must not be forgotten with the one that took its place.

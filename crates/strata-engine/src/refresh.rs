@@ -5,13 +5,12 @@ use std::collections::BTreeMap;
 
 use futures::future::try_join_all;
 use strata_resource::{Address, Lineage, ResourceGraph, Spec, Value, secret_like};
-use strata_secret::DigestKey;
 use strata_state::{OpenEntry, StateDocument, StateResource};
 
-use crate::place::Place;
+use crate::object_key::ObjectKey;
 use crate::recovery::begun_spec;
-use crate::run::{EngineError, Providers};
-use crate::{ErrorClass, Provider, ProviderError, Sighting, Wanted};
+use crate::run::{EngineError, Providers, Sealing};
+use crate::{ErrorClass, Look, Provider, ProviderError, Sighting, Wanted};
 
 /// What is live.
 #[derive(Debug, Clone, Default)]
@@ -39,13 +38,14 @@ struct Question<'a> {
     begun: Option<&'a Spec>,
 }
 
-/// Looks at every object of the graph and of the state.
+/// Looks at every object of the graph and of the state, as a part of a look at more.
 pub async fn refresh(
     graph: &ResourceGraph,
     state: &StateDocument,
     open: &[OpenEntry],
     lineage: &Lineage,
     providers: &Providers,
+    look: &Look,
 ) -> Result<Live, EngineError> {
     let questions = questions(graph, state, open);
     let mut by_target: BTreeMap<&str, Vec<&Question<'_>>> = BTreeMap::new();
@@ -64,10 +64,11 @@ pub async fn refresh(
                 lineage,
             })
             .collect();
-        let answers = answers(provider.as_ref(), &wanted)
+        let answers = answers_in(look, provider.as_ref(), &wanted)
             .await
             .map_err(|error| EngineError::Observe { target: target.to_owned(), error: Box::new(error) })?;
-        let answers = wanted.iter().zip(answers).map(|(wanted, seen)| veiled(wanted, seen, providers.key()));
+        let answers =
+            wanted.iter().zip(answers).map(|(wanted, seen)| veiled(wanted, seen, providers.sealing()));
         Ok::<_, EngineError>(questions.into_iter().zip(answers.collect::<Vec<_>>()).collect::<Vec<_>>())
     });
     let mut live = Live::default();
@@ -87,14 +88,14 @@ pub async fn refresh(
 }
 
 /// What a remote gives back of a secret is one, whoever asked for it: the source, the state, or a run that died.
-fn veiled(wanted: &Wanted<'_>, sighting: Sighting, key: Option<&DigestKey>) -> Sighting {
+fn veiled(wanted: &Wanted<'_>, sighting: Sighting, sealing: &Sealing) -> Sighting {
     let Sighting::Ours(mut observed) = sighting else { return sighting };
     let recorded = wanted.recorded.map(|recorded| &recorded.spec);
     let peers: Vec<&Spec> = [Some(wanted.spec), recorded, wanted.begun].into_iter().flatten().collect();
     if peers.iter().any(|peer| peer.values().any(Value::has_secret)) {
         let spec = Value::Map(secret_like(std::mem::take(&mut observed.spec), &peers));
-        let spec = match key {
-            Some(key) => spec.sealed(key, wanted.address),
+        let spec = match sealing.of(wanted.address) {
+            Some((key, address)) => spec.sealed(key, address),
             None => spec,
         };
         if let Value::Map(spec) = spec {
@@ -109,7 +110,15 @@ pub(crate) async fn answers(
     provider: &dyn Provider,
     wanted: &[Wanted<'_>],
 ) -> Result<Vec<Sighting>, ProviderError> {
-    let answers = provider.observe_all(wanted).await?;
+    answers_in(&Look::default(), provider, wanted).await
+}
+
+async fn answers_in(
+    look: &Look,
+    provider: &dyn Provider,
+    wanted: &[Wanted<'_>],
+) -> Result<Vec<Sighting>, ProviderError> {
+    let answers = provider.observe_in(look, wanted).await?;
     if answers.len() != wanted.len() {
         let message = format!("{} answers to {} questions", answers.len(), wanted.len());
         return Err(ProviderError::new(ErrorClass::Internal, message));
@@ -126,8 +135,8 @@ fn questions<'a>(
     for resource in graph.iter() {
         let (address, target, spec) = (&resource.address, resource.target.as_str(), &resource.spec);
         let (kind, recorded) = (address.kind(), state.resources.get(address));
-        let moved =
-            recorded.filter(|recorded| Place::of_record(kind, recorded) != Place::of(kind, target, spec));
+        let moved = recorded
+            .filter(|recorded| ObjectKey::of_record(kind, recorded) != ObjectKey::of(kind, target, spec));
         // What the state knows says nothing about another place.
         let known = recorded.filter(|_| moved.is_none()).map(Cow::Borrowed);
         let begun = open.iter().find(|entry| entry.address == *address).and_then(begun_spec);

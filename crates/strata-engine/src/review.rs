@@ -3,10 +3,12 @@
 //! Preconditions, planned effects and remarks are findings of one review. The planner takes them in; after it nothing changes a plan.
 
 use std::any::Any;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use strata_resource::Address;
 use strata_state::Action;
@@ -76,6 +78,18 @@ impl Payload {
 impl fmt::Debug for Payload {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Payload({})", self.digest)
+    }
+}
+
+impl JsonSchema for Payload {
+    fn schema_name() -> Cow<'static, str> {
+        "Payload".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let mut schema = String::json_schema(generator);
+        schema.insert("description".to_owned(), "The digest of what the step sends.".into());
+        schema
     }
 }
 

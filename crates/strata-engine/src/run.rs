@@ -1,20 +1,22 @@
 //! One run on one stack: look and plan without a lock; recover, apply and save under it.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use strata_resource::{Address, Lineage, Resource, ResourceGraph};
 use strata_secret::DigestKey;
 use strata_state::{
-    JournalTally, LockOwner, LockedState, ReplayedState, StateDocument, Store, StoreError, replay,
+    JournalTally, LockOwner, LockedState, MadeAs, ReplayedState, StateDocument, Store, StoreError, replay,
 };
 
 use crate::events::{Event, EventSink};
 use crate::journal::SharedTally;
-use crate::plan::Plan;
+use crate::moves::Move;
+use crate::plan::{Plan, Problem};
 use crate::planner::{Draft, PlanRequest, draft_plan, make_plan};
 use crate::refresh::{Live, refresh};
-use crate::{Drift, Finding, Operation, Provider, ProviderError, ResolvedEntry, Review, Unseen};
+use crate::{Drift, Finding, Look, Operation, Provider, ProviderError, ResolvedEntry, Review, Unseen};
 
 /// The time, passed in.
 pub trait Clock: Send + Sync {
@@ -46,11 +48,38 @@ pub enum EngineError {
     Lint(String),
 }
 
-/// The providers, by target, and the key of the digests that stand for what they read back of secrets.
+/// The providers, by target, and the keys of the digests that stand for what they read back of secrets.
 #[derive(Clone, Default)]
 pub struct Providers {
     by_target: BTreeMap<String, Arc<dyn Provider>>,
+    sealing: Sealing,
+}
+
+/// What digests of secrets are made with: a key and the address that it is for.
+#[derive(Clone, Default)]
+pub struct Sealing {
     key: Option<DigestKey>,
+    /// Of what was moved: as it was made, so that a secret that did not change has the digest that it had.
+    moved: BTreeMap<Address, (Option<DigestKey>, Address)>,
+}
+
+impl Sealing {
+    pub fn new(key: Option<DigestKey>) -> Self {
+        Self { key, moved: BTreeMap::new() }
+    }
+
+    /// Of an object that was made under another address, and perhaps in a state with another key.
+    pub fn insert(&mut self, address: Address, key: Option<DigestKey>, made_as: Address) {
+        self.moved.insert(address, (key, made_as));
+    }
+
+    /// Without a key a secret that is read back counts as changed.
+    pub(crate) fn of<'s>(&'s self, address: &'s Address) -> Option<(&'s DigestKey, &'s Address)> {
+        match self.moved.get(address) {
+            Some((key, made_as)) => Some((key.as_ref().or(self.key.as_ref())?, made_as)),
+            None => Some((self.key.as_ref()?, address)),
+        }
+    }
 }
 
 impl Providers {
@@ -62,14 +91,13 @@ impl Providers {
         self.by_target.get(target).ok_or_else(|| EngineError::NoTarget(target.to_owned()))
     }
 
-    /// Without the key a secret that is read back counts as changed.
     #[must_use]
-    pub fn sealing_with(self, key: Option<DigestKey>) -> Self {
-        Self { key, ..self }
+    pub fn sealing_with(self, sealing: Sealing) -> Self {
+        Self { sealing, ..self }
     }
 
-    pub(crate) fn key(&self) -> Option<&DigestKey> {
-        self.key.as_ref()
+    pub(crate) fn sealing(&self) -> &Sealing {
+        &self.sealing
     }
 }
 
@@ -83,19 +111,47 @@ pub struct StackView {
     pub protected: BTreeSet<Address>,
     /// Its name, if it is not in the source any more.
     pub removed: Option<String>,
+    /// What gets another address before anything else is done.
+    pub moves: Vec<Move>,
+    /// What cannot be moved, and why.
+    pub unmovable: Vec<Problem>,
+    /// Where objects were made that were moved since then.
+    pub origins: BTreeMap<Address, MadeAs>,
+    /// The addresses that a run is about; all without it.
+    pub selected: Option<BTreeSet<Address>>,
 }
 
 impl StackView {
     /// A stack of which nothing is wanted.
     pub fn empty(key: String, lineage: Lineage) -> Self {
-        Self { key, lineage, graph: ResourceGraph::default(), protected: BTreeSet::new(), removed: None }
+        Self {
+            key,
+            lineage,
+            graph: ResourceGraph::default(),
+            protected: BTreeSet::new(),
+            removed: None,
+            moves: Vec::new(),
+            unmovable: Vec::new(),
+            origins: BTreeMap::new(),
+            selected: None,
+        }
+    }
+
+    /// The state as it is once everything is moved that is to be moved.
+    fn after_moves<'s>(&self, state: &'s ReplayedState) -> Cow<'s, ReplayedState> {
+        if self.moves.is_empty() {
+            return Cow::Borrowed(state);
+        }
+        let mut moved = state.clone();
+        self.moves.iter().for_each(|one| one.apply_to(&mut moved.document));
+        Cow::Owned(moved)
     }
 
     /// Gives every secret of the graph its digest, so that it can be compared with the state.
-    pub fn seal(&mut self, key: &DigestKey) {
+    pub fn seal(&mut self, sealing: &Sealing) {
         for resource in self.graph.iter_mut() {
-            let spec = strata_resource::Value::Map(std::mem::take(&mut resource.spec))
-                .sealed(key, &resource.address);
+            let Some((key, address)) = sealing.of(&resource.address) else { continue };
+            let spec = strata_resource::Value::Map(std::mem::take(&mut resource.spec)).sealed(key, address);
             if let strata_resource::Value::Map(spec) = spec {
                 resource.spec = spec;
             }
@@ -121,32 +177,38 @@ impl Run {
     /// Plans without a lock: shows what an interrupted run left open and resolves none of it.
     pub async fn plan(&self, stack: &StackView) -> Result<Plan, EngineError> {
         let state = self.read_state(stack).await?;
-        self.plan_seen(stack, &state).await
+        self.plan_seen(stack, &state, &Look::default()).await
     }
 
-    /// The same from a state that was read before.
-    pub async fn plan_seen(&self, stack: &StackView, state: &ReplayedState) -> Result<Plan, EngineError> {
+    /// The same from a state that was read before, as a part of a look at other stacks, too.
+    pub async fn plan_seen(
+        &self,
+        stack: &StackView,
+        state: &ReplayedState,
+        look: &Look,
+    ) -> Result<Plan, EngineError> {
         let at_work = match state.open.is_empty() {
             true => None,
             false => self.store.holder(&stack.key).await?,
         };
         let at_work = at_work.filter(|holder| !holder.is_gone()).map(|holder| holder.to_string());
-        self.plan_from(stack, state, &BTreeMap::new(), at_work).await
+        self.plan_from(stack, state, &BTreeMap::new(), at_work, look).await
     }
 
     pub async fn drift(&self, stack: &StackView) -> Result<Vec<Drift>, EngineError> {
         let state = self.read_state(stack).await?;
-        self.drift_seen(stack, &state).await
+        self.drift_seen(stack, &state, &Look::default()).await
     }
 
-    /// The same from a state that was read before.
+    /// The same from a state that was read before, as a part of a look at other stacks, too.
     pub async fn drift_seen(
         &self,
         stack: &StackView,
         state: &ReplayedState,
+        look: &Look,
     ) -> Result<Vec<Drift>, EngineError> {
         let nothing = ResourceGraph::default();
-        let live = self.look(&nothing, state, &stack.lineage).await?;
+        let live = self.look(&nothing, state, &stack.lineage, look).await?;
         Ok(crate::drift::compare(state, &live))
     }
 
@@ -190,11 +252,14 @@ impl Run {
         state: &ReplayedState,
         deferred: &BTreeMap<u64, Unseen>,
         at_work: Option<String>,
+        look: &Look,
     ) -> Result<Plan, EngineError> {
         if let Some(defect) = stack.graph.iter().find_map(not_of_its_kind) {
             return Err(EngineError::Lint(defect));
         }
-        let live = self.look(&stack.graph, state, &stack.lineage).await?;
+        let moved = stack.after_moves(state);
+        let state = &*moved;
+        let live = self.look(&stack.graph, state, &stack.lineage, look).await?;
         let request = PlanRequest {
             graph: &stack.graph,
             state: &state.document,
@@ -205,6 +270,10 @@ impl Run {
             at_work,
             protected: &stack.protected,
             removed_stack: stack.removed.as_deref(),
+            moves: &stack.moves,
+            unmovable: &stack.unmovable,
+            origins: &stack.origins,
+            selected: stack.selected.as_ref(),
         };
         let draft = draft_plan(&request);
         let findings = self.review(&draft).await?;
@@ -215,15 +284,16 @@ impl Run {
         }
     }
 
-    async fn look(
+    pub(crate) async fn look(
         &self,
         graph: &ResourceGraph,
         state: &ReplayedState,
         lineage: &Lineage,
+        look: &Look,
     ) -> Result<Live, EngineError> {
         let ReplayedState { document, open, .. } = state;
         self.events.emit(Event::RefreshStarted { objects: graph.len().max(document.resources.len()) });
-        let live = refresh(graph, document, open, lineage, &self.providers).await?;
+        let live = refresh(graph, document, open, lineage, &self.providers, look).await?;
         self.events.emit(Event::RefreshDone { objects: live.current.len() });
         Ok(live)
     }
@@ -234,7 +304,7 @@ impl Run {
         match read_state(self.store.as_ref(), stack).await {
             Ok((state, tally)) => {
                 // What the former holder had begun is open in the journal; without that nothing of it is under way.
-                let wait = lock.unsettled();
+                let wait = lock.late_request_window();
                 if !wait.is_zero() && !state.open.is_empty() {
                     let seconds = wait.as_secs().max(1);
                     self.events.emit(Event::WaitingOut { key: stack.key.clone(), seconds });
@@ -319,7 +389,12 @@ impl LockedRun {
     }
 
     pub async fn plan(&mut self, stack: &StackView) -> Result<Plan, EngineError> {
-        let plan = self.run.plan_from(stack, &self.state, &self.deferred, None).await?;
+        self.plan_in(&Look::default(), stack).await
+    }
+
+    /// The same as a part of a look at other stacks, too. What an interrupted run left open must have been resolved before it began.
+    pub async fn plan_in(&mut self, look: &Look, stack: &StackView) -> Result<Plan, EngineError> {
+        let plan = self.run.plan_from(stack, &self.state, &self.deferred, None, look).await?;
         self.edits = 0;
         Ok(plan)
     }

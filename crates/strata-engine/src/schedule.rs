@@ -2,39 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::capacity::{Capacity, Full, Seat};
 use crate::plan::Step;
-
-/// How much may happen at once.
-#[derive(Debug, Clone)]
-pub struct Limits {
-    pub total: usize,
-    pub per_target: usize,
-    pub per_storage: usize,
-    pub per_template: usize,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self { total: 16, per_target: 8, per_storage: 4, per_template: 4 }
-    }
-}
-
-impl Limits {
-    /// One after the other.
-    pub fn serial() -> Self {
-        Self { total: 1, per_target: 1, per_storage: 1, per_template: 1 }
-    }
-
-    fn of(&self, key: &str) -> usize {
-        let limit = match key.split_once(':').map_or("", |(kind, _)| kind) {
-            "target" => self.per_target,
-            "storage" => self.per_storage,
-            "template" => self.per_template,
-            _ => self.total,
-        };
-        limit.max(1)
-    }
-}
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Progress {
@@ -46,7 +15,7 @@ enum Progress {
 }
 
 pub(crate) struct Schedule {
-    limits: Limits,
+    capacity: Capacity,
     keys: Vec<Vec<String>>,
     progress: Vec<Progress>,
     unmet: Vec<usize>,
@@ -54,12 +23,12 @@ pub(crate) struct Schedule {
     ready: BTreeSet<usize>,
     /// Steps that could run but for one limit, by that limit. Looked at again when one of its users ends.
     parked: BTreeMap<String, BTreeSet<usize>>,
-    in_use: BTreeMap<String, usize>,
-    running: usize,
+    /// The places of the steps that run.
+    seats: BTreeMap<usize, Seat>,
 }
 
 impl Schedule {
-    pub(crate) fn new(steps: &[Step], limits: Limits) -> Self {
+    pub(crate) fn new(steps: &[Step], capacity: Capacity) -> Self {
         let mut needed_by = vec![Vec::new(); steps.len()];
         for (index, step) in steps.iter().enumerate() {
             for need in &step.needs {
@@ -77,44 +46,53 @@ impl Schedule {
         let unmet: Vec<usize> = steps.iter().map(|step| step.needs.len()).collect();
         let ready = (0..steps.len()).filter(|index| unmet[*index] == 0).collect();
         Self {
-            limits,
+            capacity,
             keys,
             progress: vec![Progress::Waiting; steps.len()],
             unmet,
             needed_by,
             ready,
             parked: BTreeMap::new(),
-            in_use: BTreeMap::new(),
-            running: 0,
+            seats: BTreeMap::new(),
         }
     }
 
     /// Takes the steps that may begin now, in the order of the plan.
     pub(crate) fn take_ready(&mut self) -> Vec<usize> {
         let mut taken = Vec::new();
-        while self.running < self.limits.total.max(1) {
-            let Some(index) = self.ready.pop_first() else { break };
-            if let Some(full) = self.full_limit(index) {
-                self.parked.entry(full.clone()).or_default().insert(index);
-                // It does not take the place it may have been woken for: that is for the next one.
-                for key in self.keys[index].clone().iter().filter(|key| **key != full) {
-                    self.wake_one(key);
+        while let Some(index) = self.ready.pop_first() {
+            match self.capacity.take(&self.keys[index]) {
+                Ok(seat) => {
+                    self.progress[index] = Progress::Running;
+                    self.seats.insert(index, seat);
+                    taken.push(index);
                 }
-                continue;
+                Err(Full::Total) => {
+                    self.ready.insert(index);
+                    break;
+                }
+                Err(Full::Key(full)) => {
+                    self.parked.entry(full.clone()).or_default().insert(index);
+                    // It does not take the place it may have been woken for: that is for the next one.
+                    for key in self.keys[index].clone().iter().filter(|key| **key != full) {
+                        self.wake_one(key);
+                    }
+                }
             }
-            self.progress[index] = Progress::Running;
-            self.running += 1;
-            for key in &self.keys[index] {
-                *self.in_use.entry(key.clone()).or_default() += 1;
-            }
-            taken.push(index);
         }
         taken
     }
 
-    fn full_limit(&self, index: usize) -> Option<String> {
-        let full = |key: &&String| self.in_use.get(*key).copied().unwrap_or(0) >= self.limits.of(key);
-        self.keys[index].iter().find(full).cloned()
+    /// Whether a step could run if others, of this stack or of another, gave back what they have taken.
+    pub(crate) fn is_held_back(&self) -> bool {
+        !self.ready.is_empty() || self.parked.values().any(|waiting| !waiting.is_empty())
+    }
+
+    /// Another stack may have given something back: the first of those that waited try again.
+    pub(crate) fn try_again(&mut self) {
+        for key in self.parked.keys().cloned().collect::<Vec<_>>() {
+            self.wake_one(&key);
+        }
     }
 
     pub(crate) fn done(&mut self, index: usize) {
@@ -147,18 +125,15 @@ impl Schedule {
     fn end(&mut self, index: usize, progress: Progress) {
         debug_assert_eq!(self.progress[index], Progress::Running);
         self.progress[index] = progress;
-        self.running -= 1;
+        self.seats.remove(&index);
         for key in self.keys[index].clone() {
-            if let Some(count) = self.in_use.get_mut(&key) {
-                *count -= 1;
-            }
             self.wake_one(&key);
         }
     }
 
     /// If a place is free, one that waited for it may try again.
     fn wake_one(&mut self, key: &str) {
-        if self.in_use.get(key).copied().unwrap_or(0) < self.limits.of(key)
+        if self.capacity.has_room(key)
             && let Some(next) = self.parked.get_mut(key).and_then(BTreeSet::pop_first)
         {
             self.ready.insert(next);
@@ -179,6 +154,7 @@ impl Schedule {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::capacity::Limits;
     use crate::plan::StepAction;
     use strata_resource::{Address, Kind, RestartPolicy, Spec, Stage};
 
@@ -210,7 +186,7 @@ mod tests {
         let limits = Limits { total: 10, per_target: 10, per_storage: 1, per_template: 10 };
         let steps =
             [step(0, &[], &["storage:a"]), step(1, &[], &["storage:a"]), step(2, &[], &["storage:b"])];
-        let mut schedule = Schedule::new(&steps, limits);
+        let mut schedule = Schedule::new(&steps, Capacity::new(limits));
         assert_eq!(schedule.take_ready(), [0, 2]);
         assert_eq!(schedule.take_ready(), [] as [usize; 0]);
         schedule.done(0);
@@ -226,7 +202,7 @@ mod tests {
             step(2, &[], &["storage:a", "template:1"]),
             step(3, &[], &["storage:a"]),
         ];
-        let mut schedule = Schedule::new(&steps, limits);
+        let mut schedule = Schedule::new(&steps, Capacity::new(limits));
         assert_eq!(schedule.take_ready(), [0, 1]);
         schedule.done(0);
         assert_eq!(schedule.take_ready(), [3], "2 waits for the template");
@@ -238,7 +214,7 @@ mod tests {
     #[test]
     fn a_failure_stops_only_what_needs_it() {
         let steps = [step(0, &[], &[]), step(1, &[0], &[]), step(2, &[1], &[]), step(3, &[], &[])];
-        let mut schedule = Schedule::new(&steps, Limits::default());
+        let mut schedule = Schedule::new(&steps, Capacity::new(Limits::default()));
         assert_eq!(schedule.take_ready(), [0, 3]);
         assert_eq!(schedule.failed(0), [1, 2]);
         schedule.done(3);
@@ -252,7 +228,7 @@ mod tests {
             .collect();
         for total in [1, 3, 100] {
             let limits = Limits { total, per_target: 2, per_storage: 1, per_template: 1 };
-            let mut schedule = Schedule::new(&steps, limits);
+            let mut schedule = Schedule::new(&steps, Capacity::new(limits));
             let mut seen = Vec::new();
             loop {
                 let taken = schedule.take_ready();
@@ -268,5 +244,26 @@ mod tests {
             seen.sort_unstable();
             assert_eq!(seen, (0..50).collect::<Vec<_>>());
         }
+    }
+
+    #[test]
+    fn two_stacks_share_the_limits_of_their_run() {
+        let limits = Limits { total: 3, per_target: 3, per_storage: 1, per_template: 1 };
+        let capacity = Capacity::new(limits);
+        let steps = [step(0, &[], &["storage:a"]), step(1, &[], &[])];
+        let mut first = Schedule::new(&steps, capacity.clone());
+        let mut second = Schedule::new(&steps, capacity);
+        assert_eq!(first.take_ready(), [0, 1]);
+        assert_eq!(second.take_ready(), [1], "the storage is in use by the other stack");
+        assert!(second.is_held_back() && !first.is_held_back());
+        second.try_again();
+        assert_eq!(second.take_ready(), [] as [usize; 0]);
+        first.done(0);
+        second.try_again();
+        assert_eq!(second.take_ready(), [0]);
+        // A run that ends gives everything back.
+        drop(second);
+        let mut third = Schedule::new(&steps, first.capacity.clone());
+        assert_eq!(third.take_ready(), [0, 1]);
     }
 }

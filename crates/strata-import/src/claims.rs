@@ -6,7 +6,7 @@ use crate::records::{Hardware, Nic, ProxmoxTarget, Target, Tls};
 use serde_json::{Value as Json, json};
 
 use super::output::Object;
-use super::tree::Place;
+use super::tree::SourceLine;
 use super::{Import, NO_TOKEN, base, name};
 
 /// The first VMID that stands in for one that only Proxmox knows.
@@ -64,7 +64,7 @@ impl Import<'_> {
     }
 
     /// A target whose endpoint nobody wrote down: the only one there is, or a place for it.
-    pub(super) fn some_target(&mut self, place: &Place, what: &str) -> (String, String) {
+    pub(super) fn some_target(&mut self, place: &SourceLine, what: &str) -> (String, String) {
         let mut known = self.model.targets.iter();
         if let (Some((name, target)), None) = (known.next(), known.next()) {
             let endpoint = target[Target::proxmox.name()][ProxmoxTarget::endpoint.name()]
@@ -83,7 +83,7 @@ impl Import<'_> {
     }
 
     /// Whether a VMID is still free; if not, that is reported.
-    pub(super) fn claim(&mut self, endpoint: &str, vm_id: i64, what: &str, place: &Place) -> bool {
+    pub(super) fn claim(&mut self, endpoint: &str, vm_id: i64, what: &str, place: &SourceLine) -> bool {
         if !(100..=999_999_999).contains(&vm_id) {
             let message =
                 format!("`{what}` has the VMID {vm_id}, which Proxmox does not take: it was left out");
@@ -102,7 +102,7 @@ impl Import<'_> {
     }
 
     /// A VMID for a machine that Proxmox numbers itself: one that nobody takes for the real one.
-    pub(super) fn number(&mut self, endpoint: &str, what: &str, key: &str, place: &Place) -> i64 {
+    pub(super) fn number(&mut self, endpoint: &str, what: &str, key: &str, place: &SourceLine) -> i64 {
         let free = |number: &i64| !self.taken.contains_key(&(base(endpoint), *number));
         let number = (FIRST_STAND_IN..).find(free).unwrap_or(FIRST_STAND_IN);
         self.taken.insert((base(endpoint), number), what.to_owned());
@@ -115,7 +115,7 @@ impl Import<'_> {
     }
 
     /// What a container begins with, where no file says it.
-    pub(super) fn some_image(&mut self, own: &str, place: &Place) -> String {
+    pub(super) fn some_image(&mut self, own: &str, place: &SourceLine) -> String {
         let image = "local:vztmpl/template.tar.zst".to_owned();
         self.model.stood_in.insert(image.clone());
         self.note(
@@ -126,7 +126,7 @@ impl Import<'_> {
     }
 
     /// A name for a machine that no other on the same Proxmox has.
-    pub(super) fn unique(&mut self, endpoint: &str, wanted: &str, stack: &str, place: &Place) -> String {
+    pub(super) fn unique(&mut self, endpoint: &str, wanted: &str, stack: &str, place: &SourceLine) -> String {
         // A domain is no part of the name that a machine goes by.
         let is_address = super::output::is_address(wanted);
         let short = wanted.split('.').next().filter(|short| !short.is_empty() && !is_address);
@@ -149,7 +149,7 @@ impl Import<'_> {
     }
 
     /// A name for a stack that no other has.
-    pub(super) fn stack_name(&mut self, wanted: &str, place: &Place) -> String {
+    pub(super) fn stack_name(&mut self, wanted: &str, place: &SourceLine) -> String {
         let own = name(wanted);
         let mut unique = own.clone();
         let mut number = 2;
@@ -172,7 +172,7 @@ impl Import<'_> {
         endpoint: &str,
         guest: &mut Object,
         what: &str,
-        place: &Place,
+        place: &SourceLine,
     ) {
         let Some(nics) = guest.get_mut(Hardware::network.name()).and_then(Json::as_array_mut) else { return };
         let mut clashes = Vec::new();

@@ -9,7 +9,7 @@ use serde_json::{Value as Json, json};
 
 use super::files::folder_of;
 use super::output::{self, Object, Put};
-use super::tree::{Content, Place, Tree};
+use super::tree::{Content, SourceLine, Tree};
 use super::{Import, is_version, name, talos, with_v};
 
 pub(super) fn import(import: &mut Import<'_>) {
@@ -36,7 +36,7 @@ pub(super) fn import(import: &mut Import<'_>) {
         if count > 0 {
             import.files.read_below(&rendered);
             import.note(
-                Some(&Place::new(&rendered, 1)),
+                Some(&SourceLine::new(&rendered, 1)),
                 format!("{count} files there are made from cluster.yaml, as `strata sync` does it"),
             );
         }
@@ -136,7 +136,7 @@ fn cluster(import: &mut Import<'_>, folder: &str, tree: &Tree) {
 }
 
 /// An address for each machine, to be replaced.
-fn stand_ins(import: &mut Import<'_>, stack: &str, topology: &Object, place: &Place) -> Object {
+fn stand_ins(import: &mut Import<'_>, stack: &str, topology: &Object, place: &SourceLine) -> Object {
     let mut nodes = Object::new();
     for (pool, role) in [(Topology::control_plane, "cp"), (Topology::workers, "worker")] {
         let count = topology.get(pool.name()).and_then(|pool| pool[Pool::count.name()].as_u64()).unwrap_or(0);
@@ -160,12 +160,12 @@ fn secrets(import: &mut Import<'_>, folder: &str, last: &str) {
     if text.contains("\nsops:") {
         let new = format!("clusters/{last}/talos.sops.yaml");
         import.note(
-            Some(&Place::new(&path, 1)),
+            Some(&SourceLine::new(&path, 1)),
             format!("it is kept as `{new}`, encrypted as it is: Strata needs the same age key"),
         );
         import.imported.files.insert(new, text);
     } else {
-        import.note(Some(&Place::new(&path, 1)), "it is called encrypted and is not: it was not copied");
+        import.note(Some(&SourceLine::new(&path, 1)), "it is called encrypted and is not: it was not copied");
     }
 }
 

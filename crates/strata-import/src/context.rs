@@ -14,7 +14,7 @@ use crate::hcl::{self, Attribute, Block};
 use crate::model::Model;
 use crate::module::Library;
 use crate::output::Object;
-use crate::tree::{Content, Marks, Place, Tree};
+use crate::tree::{Content, Marks, SourceLine, Tree};
 use crate::{Imported, Note, OpenVault, parse};
 
 /// An import while it is made.
@@ -74,7 +74,7 @@ impl<'w> Import<'w> {
         }
     }
 
-    pub(crate) fn note(&mut self, place: Option<&Place>, message: impl Into<String>) {
+    pub(crate) fn note(&mut self, place: Option<&SourceLine>, message: impl Into<String>) {
         let note = Note { place: place.cloned(), message: message.into() };
         if !self.imported.notes.contains(&note) {
             self.imported.notes.push(note);
@@ -104,7 +104,7 @@ impl<'w> Import<'w> {
     }
 
     pub(crate) fn report(&mut self) {
-        let mut told: BTreeSet<(Place, String)> = BTreeSet::new();
+        let mut told: BTreeSet<(SourceLine, String)> = BTreeSet::new();
         for (prefix, tree) in std::mem::take(&mut self.pending) {
             // What a type adds to variables is the code's word.
             let left = if prefix.is_empty() { tree.left_of_user() } else { tree.left() };
@@ -126,7 +126,7 @@ impl<'w> Import<'w> {
                         } else if expression.starts_with("${") {
                             "which another tool fills in"
                         } else {
-                            "which only running the code would tell"
+                            "which only running the code would show"
                         };
                         format!("`{path}` is `{short}`, {why}: it was not carried over")
                     }
@@ -144,7 +144,7 @@ impl<'w> Import<'w> {
                 1 => "1 file there has nothing to say to Strata and stays where it is".to_owned(),
                 _ => format!("{count} files there have nothing to say to Strata and stay where they are"),
             };
-            self.passed_by.push(Note { place: Some(Place::new(&folder, 1)), message });
+            self.passed_by.push(Note { place: Some(SourceLine::new(&folder, 1)), message });
         }
     }
 
@@ -153,13 +153,13 @@ impl<'w> Import<'w> {
         let content = self.world.read(path).ok()?;
         self.files.read(path);
         if content.contains(&0) {
-            self.note(Some(&Place::new(path, 1)), "it is not text and was not read");
+            self.note(Some(&SourceLine::new(path, 1)), "it is not text and was not read");
             return None;
         }
         let (text, damaged) = parse::text(&content);
         if damaged {
             self.note(
-                Some(&Place::new(path, 1)),
+                Some(&SourceLine::new(path, 1)),
                 "it is not UTF-8: letters that cannot be read were replaced",
             );
         }
@@ -173,7 +173,7 @@ impl<'w> Import<'w> {
             return Some(text);
         }
         let opened = self.open.map(|open| open(path, text.as_bytes()));
-        let place = Place::new(path, 1);
+        let place = SourceLine::new(path, 1);
         match opened {
             Some(Ok(content)) => {
                 self.note(
@@ -237,12 +237,12 @@ impl<'w> Import<'w> {
     }
 
     /// A document of the new repository.
-    pub(crate) fn write(&mut self, path: String, document: Object, place: &Place) {
+    pub(crate) fn write(&mut self, path: String, document: Object, place: &SourceLine) {
         self.model.documents.insert(path, (Json::Object(document), place.clone()));
     }
 
     /// Remembers where a machine came from.
-    pub(crate) fn origin(&mut self, document: &str, section: &str, own: &str, place: &Place) {
+    pub(crate) fn origin(&mut self, document: &str, section: &str, own: &str, place: &SourceLine) {
         self.model.origins.insert((document.to_owned(), section.to_owned(), own.to_owned()), place.clone());
     }
 
@@ -274,7 +274,7 @@ impl<'w> Import<'w> {
         if !self.model.targets.is_empty() {
             settings.set(Settings::targets, Json::Object(self.model.targets.clone()));
         }
-        self.write("strata.yaml".to_owned(), settings, &Place::new("strata.yaml", 1));
+        self.write("strata.yaml".to_owned(), settings, &SourceLine::new("strata.yaml", 1));
     }
 }
 

@@ -15,7 +15,7 @@ use super::hcl::Attribute;
 use super::module::Module;
 use super::output::{self, Object, Put};
 use super::roots::{self, Filing, Root};
-use super::tree::{Place, Tree};
+use super::tree::{SourceLine, Tree};
 use super::{Guests, Import, base, name};
 
 pub(super) fn import(import: &mut Import<'_>) {
@@ -43,7 +43,7 @@ fn machinery(import: &mut Import<'_>, root: &str) {
     for file in import.files.code(root) {
         import.files.read(&file);
     }
-    let blocks: Vec<(Place, String)> = import
+    let blocks: Vec<(SourceLine, String)> = import
         .library
         .folder(root)
         .iter()
@@ -127,7 +127,7 @@ fn environment(import: &mut Import<'_>, folder: &str, root: &str) -> Option<Made
         .iter()
         .flatten()
         .next()
-        .map_or_else(|| Place::new(folder, 1), |first| Place { line: 1, ..first.place.clone() });
+        .map_or_else(|| SourceLine::new(folder, 1), |first| SourceLine { line: 1, ..first.place.clone() });
     let expansion = module.expand();
     if roots::makes_something(&expansion) && !expansion.incomplete {
         let (stack, environment) = called(folder, &values);
@@ -174,7 +174,7 @@ struct Context {
     images: Option<String>,
 }
 
-fn stack(import: &mut Import<'_>, folder: &str, tree: &Tree, place: &Place) {
+fn stack(import: &mut Import<'_>, folder: &str, tree: &Tree, place: &SourceLine) {
     let last = last_of(folder);
     let (wanted, environment) = called(folder, tree);
     let own = import.stack_name(&wanted, place);
@@ -437,7 +437,13 @@ fn machine(import: &mut Import<'_>, context: &Context, tree: &Tree, guests: &mut
 }
 
 /// The template of this environment, or the same one of another.
-fn template_of(import: &mut Import<'_>, context: &Context, wanted: &str, place: &Place, vm: &mut Object) {
+fn template_of(
+    import: &mut Import<'_>,
+    context: &Context,
+    wanted: &str,
+    place: &SourceLine,
+    vm: &mut Object,
+) {
     let found = import.templates.get(&(format!("{}#{}", context.stack, name(wanted)), 0)).cloned();
     match found {
         Some(found) => {

@@ -11,7 +11,7 @@ use hcl_edit::template::{Directive, Element, Template};
 
 use super::hcl::{Attribute, Block, Source};
 use super::module::{Module, Step};
-use super::tree::{Content, Place, Tree};
+use super::tree::{Content, SourceLine, Tree};
 use super::{functions, hcl};
 
 /// Expressions within expressions, references that refer on.
@@ -85,7 +85,7 @@ impl<'m> Frame<'m> {
         Tree::map_of(block.place.clone(), entries)
     }
 
-    pub(super) fn value(&self, expression: &Expression, source: &Source, above: &Place) -> Tree {
+    pub(super) fn value(&self, expression: &Expression, source: &Source, above: &SourceLine) -> Tree {
         let place = source.place(expression, above);
         let says_it = matches!(
             expression,
@@ -98,7 +98,7 @@ impl<'m> Frame<'m> {
         inner.inside(expression, source, place)
     }
 
-    fn inside(&self, expression: &Expression, source: &Source, place: Place) -> Tree {
+    fn inside(&self, expression: &Expression, source: &Source, place: SourceLine) -> Tree {
         let literal = |content: Content| {
             let offset = expression.span().map_or(0, |span| span.start);
             Tree::marked(place.clone(), content, self.module.marks.at(&source.file, offset))
@@ -174,7 +174,7 @@ impl<'m> Frame<'m> {
         self.bindings.iter().rev().find(|(known, _)| known == name).map(|(_, tree)| tree)
     }
 
-    fn key(&self, key: &ObjectKey, source: &Source, place: &Place) -> String {
+    fn key(&self, key: &ObjectKey, source: &Source, place: &SourceLine) -> String {
         match key {
             ObjectKey::Ident(ident) => ident.as_str().to_owned(),
             ObjectKey::Expression(Expression::Variable(name)) => name.as_str().to_owned(),
@@ -185,7 +185,13 @@ impl<'m> Frame<'m> {
         }
     }
 
-    fn template(&self, expression: &Expression, template: &Template, source: &Source, place: Place) -> Tree {
+    fn template(
+        &self,
+        expression: &Expression,
+        template: &Template,
+        source: &Source,
+        place: SourceLine,
+    ) -> Tree {
         let (mut text, mut parts) = (String::new(), Vec::new());
         if !self.elements(template, source, &place, &mut text, &mut parts) {
             return unknown(expression, place);
@@ -199,7 +205,7 @@ impl<'m> Frame<'m> {
 
     /// A template of a file of its own, filled in.
     pub(super) fn filled(&self, template: &Template, source: &Source, values: &Tree) -> Option<Tree> {
-        let place = Place { file: source.file.clone(), line: 1 };
+        let place = SourceLine { file: source.file.clone(), line: 1 };
         let (mut text, mut parts) = (String::new(), Vec::new());
         let whole = self.elements(template, source, &place, &mut text, &mut parts);
         let open = parts.iter().any(|part| matches!(part.content, Content::Unknown(_)));
@@ -210,7 +216,7 @@ impl<'m> Frame<'m> {
         &self,
         template: &Template,
         source: &Source,
-        place: &Place,
+        place: &SourceLine,
         text: &mut String,
         parts: &mut Vec<Tree>,
     ) -> bool {
@@ -251,7 +257,7 @@ impl<'m> Frame<'m> {
         })
     }
 
-    fn conditional(&self, conditional: &Conditional, source: &Source, place: Place) -> Tree {
+    fn conditional(&self, conditional: &Conditional, source: &Source, place: SourceLine) -> Tree {
         let condition = self.value(&conditional.cond_expr, source, &place);
         match condition.as_bool() {
             Some(true) => self.value(&conditional.true_expr, source, &place),
@@ -260,7 +266,7 @@ impl<'m> Frame<'m> {
         }
     }
 
-    fn call(&self, expression: &Expression, call: &FuncCall, source: &Source, place: Place) -> Tree {
+    fn call(&self, expression: &Expression, call: &FuncCall, source: &Source, place: SourceLine) -> Tree {
         let name = call.name.name.as_str();
         let mut arguments: Vec<Tree> =
             call.args.iter().map(|argument| self.value(argument, source, &place)).collect();
@@ -280,7 +286,7 @@ impl<'m> Frame<'m> {
         expression: &Expression,
         traversal: &Traversal,
         source: &Source,
-        place: Place,
+        place: SourceLine,
     ) -> Tree {
         let operators: Vec<&TraversalOperator> =
             traversal.operators.iter().map(|operator| operator.value()).collect();
@@ -321,7 +327,7 @@ impl<'m> Frame<'m> {
         root: &str,
         operators: &[&TraversalOperator],
         source: &Source,
-        place: &Place,
+        place: &SourceLine,
     ) -> Vec<Step> {
         let plain = matches!(root, "var" | "local" | "path");
         let step = |operator: &&TraversalOperator| match operator {
@@ -337,7 +343,7 @@ impl<'m> Frame<'m> {
         operators.iter().map(step).collect()
     }
 
-    fn for_each(&self, expression: &Expression, over: &ForExpr, source: &Source, place: Place) -> Tree {
+    fn for_each(&self, expression: &Expression, over: &ForExpr, source: &Source, place: SourceLine) -> Tree {
         let items = self.value(&over.intro.collection_expr, source, &place);
         let Some(items) = each(&items) else { return unknown(expression, place) };
         let mut list: Vec<Tree> = Vec::new();
@@ -377,7 +383,7 @@ impl<'m> Frame<'m> {
     }
 }
 
-pub(super) fn unknown(expression: &Expression, place: Place) -> Tree {
+pub(super) fn unknown(expression: &Expression, place: SourceLine) -> Tree {
     let text: String = expression.to_string().split_whitespace().collect::<Vec<_>>().join(" ");
     Tree::new(place, Content::Unknown(text))
 }

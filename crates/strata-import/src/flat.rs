@@ -14,7 +14,7 @@ use strata_source::world::join;
 use super::files::folder_of;
 use super::output::{self, Object, Put};
 use super::talos::{TalosCluster, patch_at};
-use super::tree::{Place, Tree};
+use super::tree::{SourceLine, Tree};
 use super::{Import, parse};
 
 const KEYS: [&str; 4] = ["node_cidr", "cluster_api_addr", "proxmox_api_url", "cluster_gateway_addr"];
@@ -69,7 +69,7 @@ fn samples(import: &mut Import<'_>) {
         if import.files.has(sample) && !import.files.has(real) && !found {
             import.files.read(sample);
             import.note(
-                Some(&Place::new(sample, 1)),
+                Some(&SourceLine::new(sample, 1)),
                 format!("it is a sample: if you have a `{real}` of your own, put it beside and import again"),
             );
         }
@@ -99,8 +99,10 @@ fn take_as_is(import: &mut Import<'_>, path: &str, text: &str, tree: &Tree) {
             import.imported.files.insert(secrets.to_owned(), text);
             import.model.secret_files.push(secrets.to_owned());
         } else {
-            import
-                .note(Some(&Place::new(secrets, 1)), "it is called encrypted and is not: it was not copied");
+            import.note(
+                Some(&SourceLine::new(secrets, 1)),
+                "it is called encrypted and is not: it was not copied",
+            );
         }
     }
     for key in
@@ -116,7 +118,7 @@ fn take_as_is(import: &mut Import<'_>, path: &str, text: &str, tree: &Tree) {
     let enabled = tree.has("proxmox_api_url") && tree.has("proxmox_node");
     if !enabled {
         import.note(
-            Some(&Place::new(path, 1)),
+            Some(&SourceLine::new(path, 1)),
             "without `proxmox_api_url` and `proxmox_node` the machines are not Strata's: the cluster is bare metal",
         );
     }
@@ -126,7 +128,7 @@ fn take_as_is(import: &mut Import<'_>, path: &str, text: &str, tree: &Tree) {
         if count > 0 && rendered == "infrastructure/tofu" {
             import.files.read_below(rendered);
             import.note(
-                Some(&Place::new(rendered, 1)),
+                Some(&SourceLine::new(rendered, 1)),
                 format!("{count} files there are rendered from cluster.yaml, as `strata sync` does it"),
             );
         }

@@ -6,11 +6,11 @@ use hcl_edit::template::Template;
 use serde_json::{Value as Json, json};
 
 use super::eval::{Frame, each, equal, word};
-use super::tree::{Content, Place, Tree};
+use super::tree::{Content, SourceLine, Tree};
 use super::{hcl, parse};
 
 /// The value of a call; nothing if it cannot be told.
-pub(super) fn call(frame: &Frame<'_>, name: &str, arguments: &[Tree], place: &Place) -> Option<Tree> {
+pub(super) fn call(frame: &Frame<'_>, name: &str, arguments: &[Tree], place: &SourceLine) -> Option<Tree> {
     let first = arguments.first();
     let tree = match name {
         // What may fail is tried in turn: what is not known counts as failed.
@@ -141,7 +141,7 @@ pub(super) fn call(frame: &Frame<'_>, name: &str, arguments: &[Tree], place: &Pl
         }
         "file" => {
             let (path, text) = frame.module.read(&word(first?)?)?;
-            Tree::new(Place::new(&path, 1), Content::Text(text))
+            Tree::new(SourceLine::new(&path, 1), Content::Text(text))
         }
         "fileexists" => {
             let there = frame.module.read(&word(first?)?).is_some();
@@ -222,7 +222,7 @@ fn flatten(tree: &Tree, flat: &mut Vec<Tree>) {
     }
 }
 
-fn convert(name: &str, tree: &Tree, place: &Place) -> Option<Tree> {
+fn convert(name: &str, tree: &Tree, place: &SourceLine) -> Option<Tree> {
     let content = match name {
         "tostring" => Content::Text(word(tree)?),
         "tonumber" => match &tree.content {
@@ -238,12 +238,12 @@ fn convert(name: &str, tree: &Tree, place: &Place) -> Option<Tree> {
     Some(Tree::made_of(place.clone(), content, &[tree]))
 }
 
-fn made(text: String, arguments: &[Tree], place: &Place) -> Tree {
+fn made(text: String, arguments: &[Tree], place: &SourceLine) -> Tree {
     let parts: Vec<&Tree> = arguments.iter().collect();
     Tree::made_of(place.clone(), Content::Text(text), &parts)
 }
 
-fn numeric(name: &str, arguments: &[Tree], place: &Place) -> Option<Tree> {
+fn numeric(name: &str, arguments: &[Tree], place: &SourceLine) -> Option<Tree> {
     let number = |tree: &Tree| match &tree.content {
         Content::Number(number) => Some(*number),
         Content::Text(text) => text.parse().ok(),
@@ -269,7 +269,7 @@ fn numeric(name: &str, arguments: &[Tree], place: &Place) -> Option<Tree> {
     Some(Tree::made_of(place.clone(), Content::Number(value), &parts))
 }
 
-fn network(name: &str, arguments: &[Tree], place: &Place) -> Option<Tree> {
+fn network(name: &str, arguments: &[Tree], place: &SourceLine) -> Option<Tree> {
     let prefix = word(arguments.first()?)?;
     let (address, length) = prefix.split_once('/')?;
     let address = u32::from(address.parse::<Ipv4Addr>().ok()?);
@@ -295,7 +295,7 @@ fn network(name: &str, arguments: &[Tree], place: &Place) -> Option<Tree> {
     Some(made(text, arguments, place))
 }
 
-fn textual(name: &str, arguments: &[Tree], place: &Place) -> Option<Tree> {
+fn textual(name: &str, arguments: &[Tree], place: &SourceLine) -> Option<Tree> {
     let first = word(arguments.first()?);
     let second = arguments.get(1).and_then(word);
     let text = match name {

@@ -1,7 +1,7 @@
 //! Templates of Go, as far as patches of Talos use them: values, conditions, loops and a few functions.
 
 use super::eval::{each, word};
-use super::tree::{Content, Place, Tree};
+use super::tree::{Content, SourceLine, Tree};
 
 enum Part {
     Text(String),
@@ -255,7 +255,7 @@ fn truth(tree: &Tree) -> bool {
     yes
 }
 
-fn call(name: &str, arguments: &[Tree], place: &Place) -> Option<Tree> {
+fn call(name: &str, arguments: &[Tree], place: &SourceLine) -> Option<Tree> {
     let first = arguments.first()?;
     let text = |tree: &Tree| word(tree);
     let made = |content: Content| {

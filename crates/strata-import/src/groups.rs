@@ -9,7 +9,7 @@ use serde_json::{Value as Json, json};
 use super::guest::{self, RootReferences};
 use super::output::{self, Object, Put};
 use super::roots::Root;
-use super::tree::{Place, Tree};
+use super::tree::{SourceLine, Tree};
 use super::{Guests, Import, name, stacks};
 
 /// Whether these are the variables of such a stack.
@@ -26,8 +26,9 @@ struct Context<'t> {
 }
 
 pub(super) fn import(import: &mut Import<'_>, root: &Root<'_>, values: &Tree) {
-    let place =
-        values.get("resource_groups").map_or_else(|| Place::new(&root.folder, 1), |tree| tree.place.clone());
+    let place = values
+        .get("resource_groups")
+        .map_or_else(|| SourceLine::new(&root.folder, 1), |tree| tree.place.clone());
     let environment = values.text("environment_name").or_else(|| root.variant.clone());
     let wanted = environment.clone().unwrap_or_else(|| super::roots::own_name(root));
     let own = import.stack_name(&wanted, &place);

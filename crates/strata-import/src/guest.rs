@@ -296,7 +296,7 @@ fn times(import: &mut Import<'_>, body: &Tree, vm: &mut Object) {
         "timeout_reboot",
         "timeout_stop_vm",
     ];
-    import.needless(body, &how, "it tells the provider how to go about it");
+    import.needless(body, &how, "it is a setting of the provider");
     if let Some(agent) = body.one("agent") {
         import.needless(agent, &["timeout", "wait_for_ip"], "Strata waits for no address");
     }

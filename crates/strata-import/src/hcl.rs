@@ -7,7 +7,7 @@ use hcl_edit::expr::Expression;
 use hcl_edit::structure::{Body, Structure};
 
 use super::parse::{Lines, Problem};
-use super::tree::Place;
+use super::tree::SourceLine;
 
 /// The file that an expression stands in.
 #[derive(Debug, Clone)]
@@ -22,9 +22,9 @@ impl Source {
     }
 
     /// The place of an expression; the other one if it has none of its own.
-    pub(super) fn place(&self, expression: &Expression, otherwise: &Place) -> Place {
+    pub(super) fn place(&self, expression: &Expression, otherwise: &SourceLine) -> SourceLine {
         match expression.span() {
-            Some(span) => Place { file: self.file.clone(), line: self.lines.line(span.start) },
+            Some(span) => SourceLine { file: self.file.clone(), line: self.lines.line(span.start) },
             None => otherwise.clone(),
         }
     }
@@ -34,7 +34,7 @@ impl Source {
 pub(super) struct Attribute {
     pub(super) name: String,
     pub(super) value: Expression,
-    pub(super) place: Place,
+    pub(super) place: SourceLine,
     pub(super) source: Source,
 }
 
@@ -44,7 +44,7 @@ pub(super) struct Block {
     pub(super) labels: Vec<String>,
     pub(super) attributes: Vec<Attribute>,
     pub(super) blocks: Vec<Block>,
-    pub(super) place: Place,
+    pub(super) place: SourceLine,
 }
 
 impl Block {
@@ -82,7 +82,7 @@ pub(super) fn parse(file: &str, text: &str) -> Result<(Vec<Attribute>, Vec<Block
         let source = Source::of(file, &text);
         let error = match hcl_edit::parser::parse_body(&text) {
             Ok(body) => {
-                let start = Place { file: source.file.clone(), line: 1 };
+                let start = SourceLine { file: source.file.clone(), line: 1 };
                 return Ok(of_body(&body, &source, &start));
             }
             Err(error) => error,
@@ -93,12 +93,12 @@ pub(super) fn parse(file: &str, text: &str) -> Result<(Vec<Attribute>, Vec<Block
         match renamed.flatten().filter(|_| number < MAX_AGAIN) {
             Some(other) => text = other.into(),
             None => {
-                let place = Place { file: source.file, line };
+                let place = SourceLine { file: source.file, line };
                 return Err((place, error.message().to_owned()));
             }
         }
     }
-    Err((Place::new(file, 1), "too many keys are given twice".to_owned()))
+    Err((SourceLine::new(file, 1), "too many keys are given twice".to_owned()))
 }
 
 /// Whether the parser stopped at a key that its object has already. It has no kinds of errors, only words, which a test holds.
@@ -131,10 +131,10 @@ fn rename(text: &str, line: usize, column: usize, number: usize) -> Option<Strin
     Some(format!("{}{AGAIN}{number}{}", &text[..end], &text[end..]))
 }
 
-fn of_body(body: &Body, source: &Source, above: &Place) -> (Vec<Attribute>, Vec<Block>) {
+fn of_body(body: &Body, source: &Source, above: &SourceLine) -> (Vec<Attribute>, Vec<Block>) {
     let (mut attributes, mut blocks) = (Vec::new(), Vec::new());
     let place = |span: Option<std::ops::Range<usize>>| match span {
-        Some(span) => Place { file: source.file.clone(), line: source.lines.line(span.start) },
+        Some(span) => SourceLine { file: source.file.clone(), line: source.lines.line(span.start) },
         None => above.clone(),
     };
     for structure in body.iter() {

@@ -15,7 +15,7 @@ use strata_resource::CommentMark;
 use super::guest::kind;
 use super::module::Resource;
 use super::output::{self, Object, Put};
-use super::tree::{Place, Tree};
+use super::tree::{SourceLine, Tree};
 use super::{Import, name};
 
 pub(super) const KINDS: [&str; 16] = [
@@ -125,7 +125,7 @@ pub(super) fn import(
     resources: &[&Resource],
     own: &str,
     target: &str,
-    place: &Place,
+    place: &SourceLine,
 ) {
     let mut secret = |name: &str, value: &str| import.secret(name, value);
     let mut hosts = Hosts::new(&mut secret);

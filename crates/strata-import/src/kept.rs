@@ -3,7 +3,7 @@
 use serde_json::{Value as Json, json};
 
 use super::Import;
-use super::tree::{Content, Place, Tree};
+use super::tree::{Content, SourceLine, Tree};
 use super::{NO_TOKEN, parse};
 
 /// What ours is called where the repository has a file of the usual name.
@@ -28,7 +28,7 @@ pub(super) fn keep(import: &mut Import<'_>) {
         if tree.has("kind") && tree.has("apiVersion") {
             continue;
         }
-        let place = Place::new(&path, 1);
+        let place = SourceLine::new(&path, 1);
         if !tree.has("sops") {
             import.note(Some(&place), "it is called encrypted and is not: it was not copied");
             continue;

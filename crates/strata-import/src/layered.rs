@@ -11,7 +11,7 @@ use super::eval::Frame;
 use super::hcl::Block;
 use super::output::{self, Object, Put};
 use super::roots::{self, Root};
-use super::tree::{Content, Place, Tree};
+use super::tree::{Content, SourceLine, Tree};
 use super::{Import, is_version, name, talos as machines, with_v};
 
 /// The call of the module that makes the cluster.
@@ -50,7 +50,7 @@ impl Said<'_> {
 pub(super) fn import(import: &mut Import<'_>, root: &Root<'_>, values: &Tree) {
     let frame = Frame::new(&root.module, 0);
     let block = call(root);
-    let place = block.map_or_else(|| Place::new(&root.folder, 1), |block| block.place.clone());
+    let place = block.map_or_else(|| SourceLine::new(&root.folder, 1), |block| block.place.clone());
     let arguments = block.map_or_else(|| Tree::empty(&root.folder), |block| frame.block(block));
     let said = Said { arguments, values };
     let own = roots::own_name(root);
@@ -164,7 +164,7 @@ pub(super) fn import(import: &mut Import<'_>, root: &Root<'_>, values: &Tree) {
     import.write(format!("clusters/{stack}/cluster.yaml"), document, &place);
 }
 
-fn talos(import: &mut Import<'_>, said: &Said<'_>, place: &Place, cluster: &mut Object) {
+fn talos(import: &mut Import<'_>, said: &Said<'_>, place: &SourceLine, cluster: &mut Object) {
     // An address of an image has it, too.
     let of_url = said.get("nodes_iso_file", "talos_iso").and_then(|tree| {
         let text = tree.peek()?;
@@ -259,7 +259,7 @@ fn placement(import: &mut Import<'_>, root: &Root<'_>, said: &Said<'_>, stack: &
             import.target(&url, insecure, token.as_deref())
         }
         None if has_provider => roots::target(import, root).0,
-        None => import.some_target(&Place::new(&root.folder, 1), "`proxmox_url`").0,
+        None => import.some_target(&SourceLine::new(&root.folder, 1), "`proxmox_url`").0,
     };
     proxmox.set(ClusterProxmox::target, json!(target));
     let node = said
@@ -280,7 +280,7 @@ fn placement(import: &mut Import<'_>, root: &Root<'_>, said: &Said<'_>, stack: &
             let free = (900_001..).step_by(100).find(|base| {
                 (*base..*base + count).all(|id| !import.taken.contains_key(&(endpoint.clone(), id)))
             });
-            let place = Place::new(&root.folder, 1);
+            let place = SourceLine::new(&root.folder, 1);
             import.note(Some(&place), format!("the VMID {id} comes from an example, and `{other}` has it: another stands in for it, write the real one"));
             free.unwrap_or(id)
         }

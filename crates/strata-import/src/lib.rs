@@ -1,7 +1,7 @@
 //! `strata import`: the repositories that users come from, as a repository of Strata.
 //!
 //! [`import`] reads a folder of code and gives back the files of the new repository, the secrets that must be encrypted and the notes on
-//! what was not carried over ([`Imported`]). [`arrival`] reads a state of OpenTofu: what is built, to be taken over, with or without a
+//! what was not carried over ([`Imported`]). [`built`] reads a state of OpenTofu: what is built, to be taken over, with or without a
 //! repository. Which families of repositories are read is one list, `importer.rs`.
 //!
 //! What is there is read in its own words; what cannot be carried over is reported with file and line, and the rest is imported. The
@@ -20,7 +20,6 @@
 //! assert!(imported.files.values().any(|text| text.contains("web:")));
 //! ```
 
-pub mod arrival;
 mod backend;
 mod claims;
 mod clusters;
@@ -52,6 +51,7 @@ mod stacks;
 mod talconfig;
 mod talos;
 mod telmate;
+pub mod tofu_state;
 mod topf;
 mod tree;
 mod unused;
@@ -64,7 +64,7 @@ use strata_source::world::World;
 use context::{Import, base, is_scalar, is_version, name, with_v};
 use importer::IMPORTERS;
 use output::Guests;
-pub use tree::Place;
+pub use tree::SourceLine;
 
 /// What stands for an API token that nobody wrote down.
 pub const NO_TOKEN: &str = "user@realm!name=00000000-0000-0000-0000-000000000000";
@@ -75,7 +75,7 @@ pub const STANDS_IN: &str = "stands in for the real one";
 /// Something that was not carried over as it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Note {
-    pub place: Option<Place>,
+    pub place: Option<SourceLine>,
     pub message: String,
 }
 

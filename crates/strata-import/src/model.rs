@@ -5,15 +5,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value as Json;
 
 use crate::output::Object;
-use crate::tree::Place;
+use crate::tree::SourceLine;
 
 /// The new repository while it is made. Every importer adds to one; then it is merged, shortened, checked and written.
 #[derive(Default)]
 pub(crate) struct Model {
     /// Documents by path, with where each came from.
-    pub(crate) documents: BTreeMap<String, (Json, Place)>,
+    pub(crate) documents: BTreeMap<String, (Json, SourceLine)>,
     /// Where parts of documents came from: document, `vms`, `web`.
-    pub(crate) origins: BTreeMap<(String, String, String), Place>,
+    pub(crate) origins: BTreeMap<(String, String, String), SourceLine>,
     /// Targets by name.
     pub(crate) targets: Object,
     /// The `state` of strata.yaml.

@@ -14,7 +14,7 @@ use super::eval::{Frame, each};
 use super::files::CODE;
 use super::hcl::{Attribute, Block, Source};
 use super::parse::Problem;
-use super::tree::{Content, Marks, Place, Tree};
+use super::tree::{Content, Marks, SourceLine, Tree};
 use super::{hcl, parse};
 use strata_tofu::resolve_path;
 
@@ -117,9 +117,9 @@ pub(super) struct Resource {
     pub(super) key: Option<String>,
     pub(super) body: Tree,
     /// Where it is asked for: in the root module.
-    pub(super) place: Place,
+    pub(super) place: SourceLine,
     /// Where its own block stands.
-    pub(super) at: Place,
+    pub(super) at: SourceLine,
     /// The module that it is in: `module.nodes[0].`, or nothing.
     pub(super) path: String,
     /// What the code says of its life.
@@ -129,7 +129,7 @@ pub(super) struct Resource {
 /// The block `lifecycle` of a resource.
 #[derive(Debug, Clone)]
 pub(super) struct Lifecycle {
-    pub(super) place: Place,
+    pub(super) place: SourceLine,
     pub(super) prevent_destroy: bool,
     /// The attributes whose changes are passed over.
     pub(super) ignored: Vec<String>,
@@ -162,7 +162,7 @@ pub(super) struct Expansion {
     pub(super) data: Vec<Resource>,
     /// The calls of modules, with their arguments.
     pub(super) calls: Vec<(String, Tree)>,
-    pub(super) notes: Vec<(Place, String)>,
+    pub(super) notes: Vec<(SourceLine, String)>,
     /// The folders whose code was evaluated.
     pub(super) folders: BTreeSet<String>,
     /// A module that it calls is not here.
@@ -236,7 +236,7 @@ impl<'w> Module<'w> {
     }
 
     /// Tells of a key that stands twice in an object.
-    pub(super) fn given_again(&self, key: &str, place: &Place, later: &Place) {
+    pub(super) fn given_again(&self, key: &str, place: &SourceLine, later: &SourceLine) {
         let message = format!("`{key}` is given again in line {}, which wins", later.line);
         let mut problems = self.library.problems.borrow_mut();
         if !problems.contains(&(place.clone(), message.clone())) {
@@ -254,7 +254,7 @@ impl<'w> Module<'w> {
     /// All variables as one mapping.
     pub(super) fn values(&self) -> Tree {
         let entries = self.variables.iter().map(|(name, tree)| (name.clone(), tree.clone())).collect();
-        Tree::map_of(Place::new(&self.folder, 1), entries)
+        Tree::map_of(SourceLine::new(&self.folder, 1), entries)
     }
 
     /// The locals that say something themselves; those that are computed are made of what is said elsewhere.
@@ -277,7 +277,7 @@ impl<'w> Module<'w> {
                 entries.push((format!("local.{}", attribute.name), frame.attribute(attribute)));
             }
         }
-        Tree::map_of(Place::new(&self.folder, 1), entries)
+        Tree::map_of(SourceLine::new(&self.folder, 1), entries)
     }
 
     /// A module that a block calls, if its code is in the repository.
@@ -340,7 +340,7 @@ impl<'w> Module<'w> {
         found
     }
 
-    fn collect(&self, found: &mut Expansion, asked: Option<&Place>) {
+    fn collect(&self, found: &mut Expansion, asked: Option<&SourceLine>) {
         let frame = Frame::new(self, 0);
         found.folders.insert(self.folder.clone());
         for block in self.blocks.iter() {
@@ -440,8 +440,8 @@ impl<'w> Module<'w> {
         &'m self,
         frame: &Frame<'m>,
         block: &Block,
-        place: &Place,
-        notes: &mut Vec<(Place, String)>,
+        place: &SourceLine,
+        notes: &mut Vec<(SourceLine, String)>,
     ) -> Vec<(Option<String>, Frame<'m>)> {
         let label = block.labels.join(".");
         if let Some(count) = block.attribute("count") {
@@ -461,7 +461,7 @@ impl<'w> Module<'w> {
                 notes.push((
                     place.clone(),
                     format!(
-                        "how many of `{label}` there are cannot be told without running it: it was left out"
+                        "how many of `{label}` there are cannot be known without running it: it was left out"
                     ),
                 ));
                 return Vec::new();
@@ -481,7 +481,7 @@ impl<'w> Module<'w> {
             let Some(items) = each(&tree) else {
                 notes.push((
                     place.clone(),
-                    format!("what `{label}` is made for cannot be told without running it: it was left out"),
+                    format!("what `{label}` is made for cannot be known without running it: it was left out"),
                 ));
                 return Vec::new();
             };

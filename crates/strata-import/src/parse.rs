@@ -6,10 +6,10 @@ use std::rc::Rc;
 use strata_diagnostics::{Diagnostics, SourceMap};
 use strata_yaml::{Node, Parsed, ScalarKind};
 
-use super::tree::{Content, Place, Tree};
+use super::tree::{Content, SourceLine, Tree};
 
 /// What was wrong, and where.
-pub(crate) type Problem = (Place, String);
+pub(crate) type Problem = (SourceLine, String);
 
 /// The text of a file: without the mark that some editors put first. The second is true if it was no proper UTF-8.
 pub(super) fn text(content: &[u8]) -> (String, bool) {
@@ -35,14 +35,14 @@ pub(crate) fn yaml(file: &str, text: &str) -> (Option<Tree>, Vec<Problem>) {
         .filter(|found| found.is_error())
         .map(|found| {
             let line = found.primary.as_ref().map_or(1, |label| sources.location(label.span).line);
-            (Place { file: name.clone(), line }, found.message.clone())
+            (SourceLine { file: name.clone(), line }, found.message.clone())
         })
         .collect();
     (tree, problems)
 }
 
 fn of_node(node: &Node, file: &Rc<str>, sources: &SourceMap) -> Tree {
-    let place = Place { file: file.clone(), line: sources.location(node.span).line };
+    let place = SourceLine { file: file.clone(), line: sources.location(node.span).line };
     let content = if let Some(mapping) = node.as_mapping() {
         let entries = mapping.entries.iter().map(|entry| {
             let mut value = of_node(&entry.value, file, sources);
@@ -72,13 +72,13 @@ pub(super) fn toml(file: &str, text: &str) -> Result<Tree, Problem> {
     let lines = Lines::of(text);
     let line = |span: Option<Range<usize>>| span.map_or(1, |span| lines.line(span.start));
     let document = toml_edit::Document::parse(text).map_err(|error| {
-        (Place { file: name.clone(), line: line(error.span()) }, error.message().to_owned())
+        (SourceLine { file: name.clone(), line: line(error.span()) }, error.message().to_owned())
     })?;
     Ok(of_item(document.as_item(), &name, &line))
 }
 
 fn of_item(item: &toml_edit::Item, file: &Rc<str>, line: &dyn Fn(Option<Range<usize>>) -> usize) -> Tree {
-    let place = Place { file: file.clone(), line: line(item.span()) };
+    let place = SourceLine { file: file.clone(), line: line(item.span()) };
     let content = if let Some(table) = item.as_table_like() {
         let entries = table.iter().map(|(key, item)| (key.to_owned(), of_item(item, file, line)));
         Content::Map(Rc::new(entries.collect()))

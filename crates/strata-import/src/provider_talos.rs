@@ -178,14 +178,14 @@ fn gitops(import: &mut Import<'_>, root: &Root<'_>, expansion: &Expansion) -> Op
         import.needless(
             &bootstrap.body,
             &["embedded_manifests"],
-            "Strata brings the manifests of Flux that it was told",
+            "Strata applies the manifests of Flux that `flux` names",
         );
         import.watch(&format!("{}.", bootstrap.address()), &bootstrap.body);
     }
     if flux.is_empty() {
         return None;
     }
-    let place = bootstrap.map_or_else(|| super::Place::new(&root.folder, 1), |found| found.at.clone());
+    let place = bootstrap.map_or_else(|| super::SourceLine::new(&root.folder, 1), |found| found.at.clone());
     if !flux.contains_key(Flux::repository.name()) {
         import.note(
             Some(&place),

@@ -19,7 +19,7 @@ use self::guests::{guests, life};
 use super::eval::Frame;
 use super::guest::kind;
 use super::module::{Expansion, Module, Resource};
-use super::tree::{Content, Place, Tree};
+use super::tree::{Content, SourceLine, Tree};
 use super::{Import, NO_TOKEN, base, firewall, groups, host, layered, provider_talos, stacks, telmate};
 use strata_tofu::resolve_path;
 
@@ -127,7 +127,7 @@ fn one(import: &mut Import<'_>, kind: Kind, root: &Root<'_>, several: bool) {
     for ending in [".tf.json", ".tofu.json"] {
         for file in import.files.inside(&root.folder, ending) {
             let message = "code in JSON is not read: what it makes was not carried over";
-            import.note(Some(&Place::new(&file, 1)), message);
+            import.note(Some(&SourceLine::new(&file, 1)), message);
         }
     }
     let values = root.module.values();
@@ -256,7 +256,7 @@ pub(super) fn target(import: &mut Import<'_>, root: &Root<'_>) -> (String, Strin
         if values.get("proxmox_connection").is_some() {
             return stacks::connection(import, root, &values);
         }
-        return import.some_target(&Place::new(&root.folder, 1), "the provider `proxmox`");
+        return import.some_target(&SourceLine::new(&root.folder, 1), "the provider `proxmox`");
     };
     let tree = frame.block(block);
     // The second is what Telmate's provider calls it.
@@ -288,7 +288,7 @@ pub(super) fn target(import: &mut Import<'_>, root: &Root<'_>) -> (String, Strin
         "pm_parallel",
         "pm_timeout",
     ];
-    import.needless(&tree, &how, "it tells the provider how to go about it");
+    import.needless(&tree, &how, "it is a setting of the provider");
     import.watch("provider.proxmox.", &tree);
     let (target, endpoint) = match endpoint.filter(|url| has_host(url)) {
         Some(endpoint) => (import.target(&endpoint, insecure, token.as_deref()), base(&endpoint)),
@@ -337,7 +337,7 @@ pub(super) fn own_name(root: &Root<'_>) -> String {
 }
 
 pub(super) fn native(import: &mut Import<'_>, root: &Root<'_>, expansion: &Expansion, filing: &Filing) {
-    let place = Place::new(&root.folder, 1);
+    let place = SourceLine::new(&root.folder, 1);
     let (target, endpoint) = target(import, root);
     for (place, message) in &expansion.notes {
         import.note(Some(place), message.clone());
@@ -399,7 +399,7 @@ pub(super) fn native(import: &mut Import<'_>, root: &Root<'_>, expansion: &Expan
 
 /// A root that comes to nothing of Proxmox, outside of the folders that Strata takes over.
 fn elsewhere(import: &mut Import<'_>, root: &Root<'_>, expansion: &Expansion) {
-    let place = Place::new(if root.folder.is_empty() { "." } else { &root.folder }, 1);
+    let place = SourceLine::new(if root.folder.is_empty() { "." } else { &root.folder }, 1);
     let could = root.module.could_make(&|block| {
         let short = kind(block.label(0));
         matches!(short, "vm" | "container") || telmate::is_guest_kind(short) || host::KINDS.contains(&short)

@@ -10,7 +10,7 @@ use serde_json::{Value as Json, json};
 use super::guest;
 use super::output::{self, Object, Put};
 use super::roots::Root;
-use super::tree::{Content, Place, Tree};
+use super::tree::{Content, SourceLine, Tree};
 use super::{Guests, Import, base, name};
 
 /// Whether these are the variables of such a stack.
@@ -27,7 +27,7 @@ struct Context {
 
 pub(super) fn import(import: &mut Import<'_>, root: &Root<'_>, values: &Tree) {
     let place =
-        values.get("resources").map_or_else(|| Place::new(&root.folder, 1), |tree| tree.place.clone());
+        values.get("resources").map_or_else(|| SourceLine::new(&root.folder, 1), |tree| tree.place.clone());
     let inner = root.folder.split_once("stacks/").map_or(root.folder.as_str(), |(_, rest)| rest);
     let mut parts: Vec<String> = inner.split('/').map(name).collect();
     let last = parts.pop().unwrap_or_default();
@@ -81,7 +81,7 @@ pub(super) fn import(import: &mut Import<'_>, root: &Root<'_>, values: &Tree) {
 
 /// The code turns the variables into machines, which Strata does itself.
 pub(super) fn machinery(import: &mut Import<'_>, root: &Root<'_>) {
-    let blocks: Vec<(Place, String)> = root
+    let blocks: Vec<(SourceLine, String)> = root
         .module
         .blocks
         .iter()
@@ -102,7 +102,7 @@ pub(super) fn machinery(import: &mut Import<'_>, root: &Root<'_>) {
 pub(super) fn connection(import: &mut Import<'_>, root: &Root<'_>, values: &Tree) -> (String, String) {
     let Some(connection) = values.get("proxmox_connection").filter(|tree| !tree.entries().is_empty()) else {
         // Often in the encrypted file.
-        return import.some_target(&Place::new(&root.folder, 1), "`proxmox_connection`");
+        return import.some_target(&SourceLine::new(&root.folder, 1), "`proxmox_connection`");
     };
     let url = connection.text_if("url", |url| url.starts_with("http"));
     let insecure = connection.bool("insecure_tls").unwrap_or(false);

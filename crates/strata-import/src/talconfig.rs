@@ -72,7 +72,7 @@ fn environment(import: &mut Import<'_>, path: &str, text: &str) -> BTreeMap<Stri
         let there = talos::beside(path, own);
         if import.files.has(&there) {
             import.files.read(&there);
-            let place = super::Place::new(&there, 1);
+            let place = super::SourceLine::new(&there, 1);
             import.note(Some(&place), "it is encrypted: what it fills into talconfig.yaml is not known");
         }
     }
@@ -341,7 +341,7 @@ fn generated(cluster: &TalosCluster, node: &Tree) -> Tree {
 /// Fills `{{ .ClusterConfig.ClusterName }}` in, as talhelper does in labels and annotations; false for what is not known here.
 fn filled(
     import: &mut Import<'_>,
-    place: Option<&super::Place>,
+    place: Option<&super::SourceLine>,
     data: &Tree,
     name: &str,
     value: &mut Json,

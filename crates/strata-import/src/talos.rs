@@ -12,7 +12,7 @@ use strata_talos::Contract;
 
 use super::files::folder_of;
 use super::output::{self, Object, Put};
-use super::tree::{Content, Place, Tree};
+use super::tree::{Content, SourceLine, Tree};
 use super::{Import, is_version, name, with_v};
 use strata_tofu::resolve_path;
 use strata_yaml::plain;
@@ -30,13 +30,13 @@ pub(super) struct TalosCluster {
     pub(super) endpoint: Option<String>,
     pub(super) patches: Vec<Json>,
     pub(super) nodes: Object,
-    pub(super) place: Place,
+    pub(super) place: SourceLine,
     /// What is filled into patches.
     pub(super) values: BTreeMap<String, String>,
 }
 
 impl TalosCluster {
-    pub(super) fn new(import: &mut Import<'_>, wanted: &str, place: &Place) -> Self {
+    pub(super) fn new(import: &mut Import<'_>, wanted: &str, place: &SourceLine) -> Self {
         let stack = import.stack_name(wanted, place);
         let mut talos = Object::new();
         if stack != wanted {
@@ -81,7 +81,7 @@ impl TalosCluster {
             .put(Kubernetes::version, kubernetes.and_then(|tree| tree.as_text_if(is_version)).map(with_v));
     }
 
-    pub(super) fn node(&mut self, import: &mut Import<'_>, own: &str, place: &Place, node: Object) {
+    pub(super) fn node(&mut self, import: &mut Import<'_>, own: &str, place: &SourceLine, node: Object) {
         import.origin(&self.document(), "nodes", own, place);
         if self.nodes.contains_key(own) {
             import.note(Some(place), format!("another node is called `{own}` too: this one was left out"));
@@ -173,7 +173,7 @@ impl TalosCluster {
         }
         let Some(text) = import.read(path) else { return };
         let (tree, _) = super::parse::yaml(path, &text);
-        let place = Place::new(path, 1);
+        let place = SourceLine::new(path, 1);
         if !tree.as_ref().is_some_and(|tree| tree.has("sops")) {
             import.note(
                 Some(&place),
@@ -286,12 +286,12 @@ pub(super) fn patches(
                 let content = there.as_deref().and_then(|path| import.read(path));
                 match (there, content) {
                     (Some(there), Some(content)) if content.contains("ENC[AES256_GCM") => {
-                        import.note(Some(&Place::new(&there, 1)), ENCRYPTED);
+                        import.note(Some(&SourceLine::new(&there, 1)), ENCRYPTED);
                     }
                     (Some(there), Some(content)) if !content.trim().is_empty() => {
                         let content = substituted(&content, &cluster.values);
                         if let Some(line) = content.lines().position(|line| line.contains("${")) {
-                            import.note(Some(&Place::new(&there, line + 1)), UNFILLED);
+                            import.note(Some(&SourceLine::new(&there, line + 1)), UNFILLED);
                         }
                         let own = there.rsplit('/').next().unwrap_or(&there).to_owned();
                         found.push(cluster.patch_file(import, &own, &content));

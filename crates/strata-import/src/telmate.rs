@@ -46,7 +46,7 @@ const HOW: [&str; 24] = [
     "ssh_user",
 ];
 
-const WHY: &str = "it tells the provider how to go about it";
+const WHY: &str = "it is a setting of the provider";
 
 /// Whether a resource is a guest of this provider, and of which kind.
 pub(super) fn is_guest(resource: &Resource) -> bool {

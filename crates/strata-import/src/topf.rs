@@ -9,7 +9,7 @@ use super::files::folder_of;
 use super::gotemplate;
 use super::output::{self, Object, Put};
 use super::talos::{self, TalosCluster};
-use super::tree::{Content, Place, Tree};
+use super::tree::{Content, SourceLine, Tree};
 
 const PLATFORM: &str = "Strata asks the image factory for what a machine of its own needs";
 
@@ -124,7 +124,7 @@ fn layer(
     for path in files {
         let Some(text) = import.read(&path) else { continue };
         if text.contains("ENC[AES256_GCM") {
-            import.note(Some(&Place::new(&path, 1)), talos::ENCRYPTED);
+            import.note(Some(&SourceLine::new(&path, 1)), talos::ENCRYPTED);
             continue;
         }
         let own = path.rsplit('/').next().unwrap_or(&path).trim_end_matches(".tpl").to_owned();
@@ -169,7 +169,7 @@ fn fill(import: &mut Import<'_>, path: &str, text: &str, tree: &Tree, node: Opti
         Ok(text) => Some(text),
         Err((line, reason)) => {
             import.note(
-                Some(&Place::new(path, line)),
+                Some(&SourceLine::new(path, line)),
                 format!("the template was not filled in and not carried over: {reason}"),
             );
             None

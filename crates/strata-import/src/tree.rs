@@ -9,12 +9,12 @@ use std::rc::Rc;
 
 /// Where something stands.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Place {
+pub struct SourceLine {
     pub file: Rc<str>,
     pub line: usize,
 }
 
-impl Place {
+impl SourceLine {
     pub(super) fn new(file: &str, line: usize) -> Self {
         Self { file: file.into(), line }
     }
@@ -87,29 +87,29 @@ pub(super) enum Content {
 #[derive(Debug, Clone)]
 pub(crate) struct Left {
     pub(crate) path: String,
-    pub(super) place: Place,
+    pub(super) place: SourceLine,
     /// The expression, if only running the code would tell its value.
     pub(super) unknown: Option<String>,
 }
 
 #[derive(Debug, Clone)]
 pub(crate) struct Tree {
-    pub(super) place: Place,
+    pub(super) place: SourceLine,
     pub(super) content: Content,
     mark: Rc<Mark>,
 }
 
 impl Tree {
-    pub(super) fn new(place: Place, content: Content) -> Self {
+    pub(super) fn new(place: SourceLine, content: Content) -> Self {
         Self { place, content, mark: Rc::default() }
     }
 
-    pub(super) fn marked(place: Place, content: Content, mark: Rc<Mark>) -> Self {
+    pub(super) fn marked(place: SourceLine, content: Content, mark: Rc<Mark>) -> Self {
         Self { place, content, mark }
     }
 
     /// A value that was computed: taking it takes what it was made of.
-    pub(super) fn made_of(place: Place, content: Content, parts: &[&Tree]) -> Self {
+    pub(super) fn made_of(place: SourceLine, content: Content, parts: &[&Tree]) -> Self {
         let mut marks = Vec::new();
         parts.iter().for_each(|part| part.marks(&mut marks));
         Self { place, content, mark: Rc::new(Mark { parts: marks, ..Mark::default() }) }
@@ -131,14 +131,14 @@ impl Tree {
     }
 
     pub(super) fn empty(file: &str) -> Self {
-        Self::map_of(Place::new(file, 1), Vec::new())
+        Self::map_of(SourceLine::new(file, 1), Vec::new())
     }
 
-    pub(super) fn map_of(place: Place, entries: Vec<(String, Tree)>) -> Self {
+    pub(super) fn map_of(place: SourceLine, entries: Vec<(String, Tree)>) -> Self {
         Self::new(place, Content::Map(Rc::new(entries)))
     }
 
-    pub(super) fn list_of(place: Place, items: Vec<Tree>) -> Self {
+    pub(super) fn list_of(place: SourceLine, items: Vec<Tree>) -> Self {
         Self::new(place, Content::List(Rc::new(items)))
     }
 

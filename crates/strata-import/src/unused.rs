@@ -8,7 +8,7 @@ use hcl_edit::expr::Expression;
 
 use super::Import;
 use super::hcl::{Attribute, Block};
-use super::tree::{Marks, Place};
+use super::tree::{Marks, SourceLine};
 
 /// What of a block says nothing about what is made.
 const WORDS: [&str; 10] = [
@@ -26,8 +26,8 @@ const WORDS: [&str; 10] = [
 
 /// What of one file nothing was made of, by the kind of it.
 #[derive(Default)]
-struct Found {
-    names: BTreeMap<What, (Place, BTreeSet<String>)>,
+struct UnusedValues {
+    names: BTreeMap<What, (SourceLine, BTreeSet<String>)>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -39,17 +39,17 @@ enum What {
     Versions,
 }
 
-impl Found {
-    fn put(&mut self, what: What, place: &Place, name: &str) {
+impl UnusedValues {
+    fn put(&mut self, what: What, place: &SourceLine, name: &str) {
         let (_, names) = self.names.entry(what).or_insert_with(|| (place.clone(), BTreeSet::new()));
         names.insert(format!("`{name}`"));
     }
 }
 
 pub(super) fn report(import: &mut Import<'_>) {
-    let mut told: BTreeSet<Place> =
+    let mut told: BTreeSet<SourceLine> =
         import.imported.notes.iter().filter_map(|note| note.place.clone()).collect();
-    let mut by_file: BTreeMap<String, Found> = BTreeMap::new();
+    let mut by_file: BTreeMap<String, UnusedValues> = BTreeMap::new();
     for folder in std::mem::take(&mut import.evaluated) {
         let blocks = import.library.folder(&folder);
         for block in blocks.iter() {
@@ -122,7 +122,7 @@ pub(super) fn report(import: &mut Import<'_>) {
     }
 }
 
-fn variable(block: &Block, marks: &Marks, told: &BTreeSet<Place>, found: &mut Found) {
+fn variable(block: &Block, marks: &Marks, told: &BTreeSet<SourceLine>, found: &mut UnusedValues) {
     let name = block.label(0);
     if let Some(default) = block.attribute("default")
         && unused(default, marks)

@@ -11,7 +11,7 @@ use strata_source::world::Memory;
 use strata_yaml::{Key, Node, Parsed};
 
 use super::records::{ClusterNode, Container, Flux, Guest, ProxmoxTarget};
-use super::tree::Place;
+use super::tree::SourceLine;
 use super::{Import, Note, STANDS_IN};
 use strata_yaml::plain;
 
@@ -49,7 +49,7 @@ pub(super) fn leave_out_refused(import: &mut Import<'_>) {
                 told.insert((found.file, found.line));
                 changed = true;
             } else {
-                let place = Place::new(&found.file, found.line);
+                let place = SourceLine::new(&found.file, found.line);
                 import.note(Some(&place), format!("Strata refuses this: {}", found.message));
             }
         }
@@ -96,7 +96,7 @@ fn configurations(import: &mut Import<'_>) {
         let document = at.map(|at| (at.file.to_string(), at.line));
         let place = document.as_ref().and_then(|(file, _)| import.model.documents.get(file));
         let place = place.map(|(_, place)| place.clone());
-        let place = place.or_else(|| document.map(|(file, line)| Place::new(&file, line)));
+        let place = place.or_else(|| document.map(|(file, line)| SourceLine::new(&file, line)));
         let message = format!("`strata plan {stack}` refuses this for now: {}", problem.message);
         import.note(place.as_ref(), message);
     }
@@ -209,7 +209,7 @@ fn remove(document: &mut Json, path: &[Step]) -> Option<Json> {
 }
 
 /// Where the machine that a path leads into came from.
-fn origin(import: &Import<'_>, file: &str, path: &[Step]) -> Option<Place> {
+fn origin(import: &Import<'_>, file: &str, path: &[Step]) -> Option<SourceLine> {
     path.windows(2).find_map(|pair| match pair {
         [Step::Key(section), Step::Key(own)] => {
             import.model.origins.get(&(file.to_owned(), section.clone(), own.clone())).cloned()

@@ -26,7 +26,7 @@ impl fmt::Display for PodRef {
 #[derive(Debug, Clone)]
 pub struct DrainOptions {
     pub patience: Patience,
-    /// Evicts pods that nothing would make anew elsewhere. Otherwise they block.
+    /// Evicts pods that nothing would start again elsewhere. Otherwise they block.
     pub unmanaged: bool,
     /// Evicts pods with data in an `emptyDir`, which is then lost. Otherwise they block.
     pub local_data: bool,
@@ -252,7 +252,7 @@ impl DrainPlan {
         } else if pod.at("/metadata/deletionTimestamp").is_some_and(|time| !time.is_null()) {
             self.leaving.push(reference);
         } else if controller.is_none() && !options.unmanaged {
-            self.block.push(Remaining::new(&reference, "no controller would start it anew elsewhere"));
+            self.block.push(Remaining::new(&reference, "no controller would start it again elsewhere"));
         } else if has_local_data(pod) && !options.local_data {
             self.block.push(Remaining::new(&reference, "its data in an `emptyDir` would be lost"));
         } else {

@@ -152,7 +152,7 @@ impl HttpClient {
             Ok(answer) => answer,
             Err(_) => Err(self.timed_out(request, timeout)),
         };
-        self.tell(request, answer.as_ref().ok().map(|response| response.status), begun);
+        self.trace(request, answer.as_ref().ok().map(|response| response.status), begun);
         answer
     }
 
@@ -167,7 +167,7 @@ impl HttpClient {
             Ok(Err(error)) => Err(self.send_error(request, &error)),
             Err(_) => Err(self.timed_out(request, timeout)),
         };
-        self.tell(request, answer.as_ref().ok().map(|response| response.status().as_u16()), begun);
+        self.trace(request, answer.as_ref().ok().map(|response| response.status().as_u16()), begun);
         let (head, body) = answer?.into_parts();
         Ok(Streamed::new(head, body, &self.shared.endpoint, request))
     }
@@ -189,7 +189,7 @@ impl HttpClient {
         }
     }
 
-    pub(crate) fn tell(&self, request: &Request, status: Option<u16>, begun: Duration) {
+    pub(crate) fn trace(&self, request: &Request, status: Option<u16>, begun: Duration) {
         if let Some(trace) = &self.shared.trace {
             trace.exchange(&Exchange {
                 method: request.method.as_str(),

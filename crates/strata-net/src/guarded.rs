@@ -73,7 +73,7 @@ impl HttpClient {
     ) -> Result<Response, NetError> {
         let begun = self.clock().monotonic();
         let answer = self.exchange_permitted(request, permission, patience).await;
-        self.tell(request, answer.as_ref().ok().map(|response| response.status), begun);
+        self.trace(request, answer.as_ref().ok().map(|response| response.status), begun);
         answer
     }
 

@@ -15,7 +15,7 @@ use strata_source::cluster::bundle::BundleOwner;
 use strata_state::StateDocument;
 use strata_talos::{SecretsBundle, ServiceAccountKey};
 
-use strata_session::{HeldState, Keys, Notice, Purpose, SessionError, key};
+use strata_session::{HeldState, Keys, Purpose, SessionError, SessionEvent, key};
 
 use crate::cluster::Clusters;
 
@@ -80,7 +80,7 @@ impl Clusters<'_> {
             (Keys::Make, HeldState::Seen(_)) => self.make_and_look(stack, &path, state).await,
             (Keys::Draw, _) => {
                 if !purpose.destroy {
-                    self.notice(Notice::KeysMissing { stack: &stack.name, file: path });
+                    self.session_event(SessionEvent::KeysMissing { stack: &stack.name, file: path });
                 }
                 // Quick to make, and thrown away.
                 let (now, mut random) = (self.now(), self.random());
@@ -123,7 +123,7 @@ impl Clusters<'_> {
         let bundle = SecretsBundle::generate(now, ServiceAccountKey::Rsa, &mut random).map_err(not_made)?;
         bundle.add_to(self.workspace.redactor());
         self.keep_under_lock(stack, path, &bundle, locked).await?;
-        self.notice(Notice::KeysMade { file: path.to_owned() });
+        self.session_event(SessionEvent::KeysMade { file: path.to_owned() });
         Ok(bundle)
     }
 
@@ -238,7 +238,7 @@ impl Clusters<'_> {
             let theirs = format!("`{}` in `{}`", other.name, other.environment);
             let Some(members) = strata_cluster::member_addresses(cluster, &control_planes).await? else {
                 let message = format!(
-                    "`{name}` in `{environment}` has the keys of {theirs}, and none of its control planes tells whether both are one etcd"
+                    "`{name}` in `{environment}` has the keys of {theirs}, and no control plane answers to show whether both are one etcd"
                 );
                 return Err(SessionError::refused(message)
                     .hint("bring the control planes of the other one back first; where they are lost for good, `strata state rm` removes them from its state"));

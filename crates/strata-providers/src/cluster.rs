@@ -22,7 +22,7 @@ use strata_state::StateDocument;
 use strata_talos::SecretsBundle;
 use strata_talos_client::SpkiPin;
 
-use strata_session::{HeldState, Notice, Purpose, SessionError, Workspace, secrets};
+use strata_session::{HeldState, Purpose, SessionError, SessionEvent, Workspace, secrets};
 
 /// A cluster as the source has it: what its nodes are told, and its keys.
 pub struct DrawnCluster {
@@ -70,8 +70,8 @@ impl<'w> Clusters<'w> {
         self.workspace.surroundings().random()
     }
 
-    pub(crate) fn notice(&self, notice: Notice<'_>) {
-        self.workspace.surroundings().observer.notice(notice);
+    pub(crate) fn session_event(&self, event: SessionEvent<'_>) {
+        self.workspace.surroundings().observer.session_event(event);
     }
 
     /// A cluster by the name of its stack, as it is written.
@@ -94,7 +94,7 @@ impl<'w> Clusters<'w> {
             return Err(SessionError::failed(message).hint("`strata apply` makes them, with the cluster"));
         }
         let bundle = self.bundle(stack, &Purpose::LOOK, &mut state).await?;
-        let mut blueprint = self.workspace.draw(stack, &BTreeMap::new(), Some(&bundle))?;
+        let mut blueprint = self.workspace.draw(stack, &BTreeMap::new(), Some(&bundle), &BTreeMap::new())?;
         let plan = blueprint.cluster.take().unwrap_or_default();
         Ok((DrawnCluster { plan, bundle, graph: blueprint.graph }, state))
     }

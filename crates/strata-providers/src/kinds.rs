@@ -28,8 +28,11 @@ mod tests {
             let fields: BTreeSet<&str> = table.all_fields().map(|field| field.path).collect();
             assert_eq!(fields.len(), table.all_fields().count(), "{}: a field has two rules", table.name);
             let own = |field: &&str| fields.contains(*field);
-            let named =
-                table.identity.iter().chain(table.shown.told).chain(table.content.iter().map(|it| &it.name));
+            let named = table
+                .identity
+                .iter()
+                .chain(table.shown.in_headline)
+                .chain(table.content.iter().map(|it| &it.name));
             for field in named {
                 assert!(own(field), "{}: `{field}` is no field", table.name);
             }

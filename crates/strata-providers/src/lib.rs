@@ -3,10 +3,12 @@
 //! [`AllProviders`] is what a session asks ([`strata_session::ProviderSet`]). [`Clusters`] works on one cluster of a repository, [`Takeover`]
 //! on what OpenTofu built. Whoever adds a provider adds it here, and to nothing below.
 
+mod adopt;
 mod bundle;
 mod cluster;
 mod complete;
 mod infrastructure;
+mod inventory;
 pub mod kinds;
 mod orphans;
 mod role;
@@ -28,13 +30,17 @@ use strata_session::{Connections, DrawnStack, HeldState, ProviderSet, Purpose, S
 use strata_source::EffectiveStack;
 use strata_source::stack::Layer;
 use strata_talos::SecretsBundle;
+use strata_truenas::DatasetProvider;
 
+pub use adopt::{Adopted, FileEdit, Proposal, Proposed, Wish};
 pub use cluster::{Clusters, DrawnCluster};
 pub use infrastructure::missing_infrastructure;
-pub use orphans::{Look, Orphan};
+pub use inventory::inventory;
+pub use orphans::{Look, Orphan, Orphans};
 pub use role::required_role;
 pub use snapshots::ReadSnapshot;
-pub use takeover::{KeptBundle, KeptConfigs, Matched, Promised, Takeover};
+pub use strata_adopt::{DiffLine, line_diff};
+pub use takeover::{ExpectedObjects, KeptBundle, KeptConfigs, Matched, Takeover};
 
 use cluster::Connecting;
 
@@ -48,6 +54,8 @@ pub struct AllProviders {
 struct Seen {
     /// Every Proxmox that this run has connected, by target.
     proxmox: BTreeMap<String, Arc<ProxmoxProvider>>,
+    /// Every TrueNAS, likewise.
+    truenas: BTreeMap<String, Arc<DatasetProvider>>,
     /// The VMIDs that the source asks for in this run.
     wanted: BTreeSet<u32>,
 }
@@ -63,6 +71,14 @@ impl AllProviders {
 
     fn proxmox(&self) -> BTreeMap<String, Arc<ProxmoxProvider>> {
         self.seen().proxmox.clone()
+    }
+
+    fn remember_truenas(&self, target: &str, provider: &Arc<DatasetProvider>) {
+        self.seen().truenas.insert(target.to_owned(), Arc::clone(provider));
+    }
+
+    fn truenas(&self) -> BTreeMap<String, Arc<DatasetProvider>> {
+        self.seen().truenas.clone()
     }
 
     fn wanted(&self) -> BTreeSet<u32> {
@@ -154,6 +170,6 @@ impl ProviderSet for AllProviders {
             return Layer::Hypervisors;
         }
         let of_cluster = |kind| matches!(kind, MACHINE | BOOTSTRAP | KUBERNETES);
-        if kinds().any(of_cluster) { Layer::Platforms } else { Layer::Standalone }
+        if kinds().any(of_cluster) { Layer::Platforms } else { Layer::Workloads }
     }
 }

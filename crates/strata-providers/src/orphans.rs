@@ -1,168 +1,337 @@
-//! Guests that carry an ownership mark of this repository and are in no state: nobody would ever miss them.
+//! What carries an ownership mark or a name of this repository and is in no state: nobody would ever miss it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use strata_engine::{Provider as _, Sighting, Wanted};
-use strata_proxmox::MarkedGuest;
-use strata_resource::{Address, Lineage, Spec, Stage, Value};
+use strata_proxmox::{MarkedGuest, MarkedGuests, MarkedObject, NamedVolume, ProxmoxProvider};
+use strata_resource::{Address, Kind, Lineage, Mark, Spec, Stage, Value};
 use strata_session::{SessionError, Workspace};
+use strata_source::EffectiveStack;
 use strata_state::{ReplayedState, StateDocument, StateResource, replay};
+use strata_truenas::{DatasetProvider, MarkedDataset};
 
 use crate::AllProviders;
 
-/// How many guests that nobody knows are looked at in a run; `doctor` looks at all.
+/// How many guests that nobody knows are looked at in a run; `doctor` and `drift --orphans` look at all.
 const LIMIT: usize = 64;
 
-/// A guest of ours that no state knows.
+/// An object of ours that no state knows.
 pub struct Orphan {
-    pub guest: MarkedGuest,
+    /// What it is, for people.
+    pub described: String,
     pub target: String,
+    /// Of a guest, all that is known of it.
+    pub guest: Option<MarkedGuest>,
+    /// What its ownership mark names; the name of a volume says only which state it belongs in.
+    pub address: Option<Address>,
     /// The key of the state that it belongs in.
-    key: String,
-    pub address: Address,
+    pub key: String,
+    /// The environment that a command has to name.
+    environment: Option<String>,
 }
 
 impl Orphan {
+    /// Its address, or the state that it belongs in.
+    pub fn name(&self) -> String {
+        self.address.as_ref().map_or_else(|| self.key.clone(), Address::to_string)
+    }
+
     pub fn message(&self) -> String {
-        format!(
-            "{} carries the ownership mark of `{}` and is in no state",
-            self.guest.described, self.address
-        )
+        match &self.address {
+            Some(address) => {
+                format!("{} carries the ownership mark of `{address}` and is in no state", self.described)
+            }
+            None => format!("{} has a name of `{}` and is in no state", self.described, self.key),
+        }
     }
 
     pub fn hint(&self) -> String {
         let environment =
-            self.address.environment().map(|environment| format!("-e {environment} ")).unwrap_or_default();
-        format!(
-            "`strata {environment}state recover {}` records it; the next plan then keeps or removes it, as the source says",
-            self.address.stack()
-        )
+            self.environment.as_ref().map(|environment| format!("-e {environment} ")).unwrap_or_default();
+        let stack = self.key.split_once('/').map_or(self.key.as_str(), |(_, stack)| stack);
+        match &self.guest {
+            Some(_) => format!(
+                "`strata {environment}state recover {stack}` records it; the next plan then keeps or removes it, as the source says"
+            ),
+            None => format!(
+                "`strata {environment}recover {stack}` records it if the source asks for it; otherwise remove it by hand"
+            ),
+        }
     }
 }
 
 /// How much is looked at.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Look {
-    /// What lies next to our own guests.
+    /// Guests that lie next to our own.
     Near,
+    /// Every guest, every object of the datacenter, every volume, every dataset.
     Everywhere,
 }
 
+/// What was found, and what nobody could look at.
+#[derive(Default)]
+pub struct Orphans {
+    pub found: Vec<Orphan>,
+    /// Listings that this login may not see, or that did not answer.
+    pub unseen: Vec<String>,
+}
+
 impl AllProviders {
-    /// Looks at guests of the targets that this run has connected, once its work is done.
-    pub async fn orphans(&self, workspace: &Workspace, look: Look) -> Result<Vec<Orphan>, SessionError> {
-        let providers = self.proxmox();
-        if providers.is_empty() {
-            return Ok(Vec::new());
+    /// Looks at the targets that this run has connected, once its work is done.
+    pub async fn orphans(&self, workspace: &Workspace, look: Look) -> Result<Orphans, SessionError> {
+        let (providers, storage_servers) = (self.proxmox(), self.truenas());
+        let mut orphans = Orphans::default();
+        if providers.is_empty() && storage_servers.is_empty() {
+            return Ok(orphans);
         }
-        let states = own_states(workspace).await?;
-        let known: BTreeSet<u32> = states.values().flat_map(vmids).collect();
-        let known: BTreeSet<u32> = known.into_iter().chain(self.wanted()).collect();
-        let limit = if look == Look::Near { LIMIT } else { usize::MAX };
-        let mut found = Vec::new();
-        let mut places = BTreeSet::new();
-        for (target, provider) in providers {
-            for guest in provider.marked_guests(&known, limit).await?.found {
-                let Some((key, address)) = owner(workspace, &guest, &states)? else { continue };
-                // Two targets can be one datacenter.
-                if places.insert((guest.vmid, guest.node.clone(), address.clone())) {
-                    found.push(Orphan { guest, target: target.clone(), key, address });
-                }
+        let known = States::read(workspace).await?;
+        let vmids: BTreeSet<u32> = known.vmids().into_iter().chain(self.wanted()).collect();
+        for (target, provider) in &providers {
+            let limit = if look == Look::Near { LIMIT } else { usize::MAX };
+            let guests = provider.marked_guests(&vmids, limit).await?;
+            orphans.add_guests(&known.of(workspace, target), guests, look)?;
+            if look == Look::Everywhere {
+                orphans.add_objects(&known.of(workspace, target), provider).await?;
+                orphans.add_volumes(&known.of(workspace, target), provider).await?;
             }
         }
-        Ok(found)
+        for (target, server) in storage_servers.iter().filter(|_| look == Look::Everywhere) {
+            orphans.add_datasets(&known.of(workspace, target), server).await?;
+        }
+        // Two targets can be one datacenter.
+        let mut places = BTreeSet::new();
+        orphans.found.retain(|orphan| places.insert((orphan.described.clone(), orphan.name())));
+        Ok(orphans)
     }
 
     /// Records orphans of one stack in its state, by what proves them ours. What they are like is left to the next plan.
     pub async fn recover(&self, workspace: &Workspace, stack: &str) -> Result<Vec<Orphan>, SessionError> {
-        let orphans: Vec<Orphan> = self.orphans(workspace, Look::Everywhere).await?;
-        let mine = |orphan: &Orphan| {
-            let asked = workspace.surroundings().environment.as_deref();
-            orphan.address.stack() == stack
-                && (asked.is_none() && orphan.address.environment().is_none()
-                    || asked.is_some_and(|asked| orphan.key.split('/').next() == Some(asked)))
-        };
-        let orphans: Vec<Orphan> = orphans.into_iter().filter(mine).collect();
-        let providers = self.proxmox();
-        for orphan in &orphans {
-            let lineage = Lineage::derive(workspace.repository_id()?, &orphan.key);
-            let spec = identity(&orphan.guest);
-            let wanted = Wanted {
-                address: &orphan.address,
-                spec: &spec,
-                recorded: None,
-                begun: None,
-                lineage: &lineage,
-            };
-            let Some(provider) = providers.get(&orphan.target) else { continue };
-            let seen = provider.observe_all(&[wanted]).await?;
-            let Some(Sighting::Ours(observed)) = seen.into_iter().next() else {
-                return Err(SessionError::refused(format!(
-                    "{} cannot be recorded: it is at work or gone",
-                    orphan.guest.described
-                )));
-            };
-            let mut locked = workspace.lock_key(&orphan.key, "state recover").await?;
-            let record = StateResource {
-                target: orphan.target.clone(),
-                spec: spec.clone(),
-                facts: observed.facts,
-                depends_on: BTreeSet::new(),
-                stage: Stage::Compute,
-                protect: false,
-                partial: true,
-                deposed: Vec::new(),
-            };
-            let edited = locked.edit(|document| {
-                document.resources.insert(orphan.address.clone(), record);
-            });
-            let edited = edited.await;
-            locked.release().await?;
-            edited?;
+        let asked = workspace.surroundings().environment.as_deref();
+        let mut recorded = Vec::new();
+        for orphan in self.orphans(workspace, Look::Everywhere).await?.found {
+            let (Some(guest), Some(address)) = (&orphan.guest, &orphan.address) else { continue };
+            let mine = address.stack() == stack
+                && (asked.is_none() && address.environment().is_none()
+                    || asked.is_some_and(|asked| orphan.key.split('/').next() == Some(asked)));
+            if mine {
+                self.record(workspace, &orphan, guest, address).await?;
+                recorded.push(orphan);
+            }
         }
-        Ok(orphans)
+        Ok(recorded)
+    }
+
+    async fn record(
+        &self,
+        workspace: &Workspace,
+        orphan: &Orphan,
+        guest: &MarkedGuest,
+        address: &Address,
+    ) -> Result<(), SessionError> {
+        let lineage = Lineage::derive(workspace.repository_id()?, &orphan.key);
+        let spec = identity(guest);
+        let wanted = Wanted { address, spec: &spec, recorded: None, begun: None, lineage: &lineage };
+        let providers = self.proxmox();
+        let Some(provider) = providers.get(&orphan.target) else { return Ok(()) };
+        let seen = provider.observe_all(&[wanted]).await?;
+        let Some(Sighting::Ours(observed)) = seen.into_iter().next() else {
+            return Err(SessionError::refused(format!(
+                "{} cannot be recorded: it is at work or gone",
+                orphan.described
+            )));
+        };
+        let mut locked = workspace.lock_key(&orphan.key, "state recover").await?;
+        let record = StateResource {
+            target: orphan.target.clone(),
+            spec,
+            facts: observed.facts,
+            depends_on: BTreeSet::new(),
+            stage: Stage::Compute,
+            protect: false,
+            partial: true,
+            deposed: Vec::new(),
+            made_as: None,
+        };
+        let edited = locked.edit(|document| {
+            document.resources.insert(address.clone(), record);
+        });
+        let edited = edited.await;
+        locked.release().await?;
+        Ok(edited?)
     }
 }
 
-/// The key and the address that a mark names, if it is one of this repository.
-fn owner(
-    workspace: &Workspace,
-    guest: &MarkedGuest,
-    states: &BTreeMap<String, ReplayedState>,
-) -> Result<Option<(String, Address)>, SessionError> {
-    let Ok(address) = guest.mark.address.parse::<Address>() else { return Ok(None) };
-    let repository = workspace.repository_id()?;
-    let mut environments: BTreeSet<String> = match address.environment() {
-        Some(environment) => BTreeSet::from([environment.to_owned()]),
-        None => workspace.repository().environments().into_iter().map(str::to_owned).collect(),
-    };
-    if address.environment().is_none() {
-        environments.insert(strata_source::DEFAULT_ENVIRONMENT.to_owned());
-        environments.extend(states.keys().filter_map(|key| Some(key.split_once('/')?.0.to_owned())));
+impl Orphans {
+    fn add_guests(&mut self, of: &Known<'_>, guests: MarkedGuests, look: Look) -> Result<(), SessionError> {
+        if guests.unseen > 0 && look == Look::Everywhere {
+            self.unseen.push(format!("{} guests of `{}`", guests.unseen, of.target));
+        }
+        for guest in guests.found {
+            let lineage = |lineage: &Lineage| lineage.as_str() == guest.mark.lineage;
+            if let Some(owner) = of.owner(&guest.mark.address, lineage)? {
+                self.found.push(Orphan::marked(guest.described.clone(), of.target, owner, Some(guest)));
+            }
+        }
+        Ok(())
     }
-    let keys = environments.into_iter().map(|environment| format!("{environment}/{}", address.stack()));
-    let ours = |key: &String| Lineage::derive(repository, key).as_str() == guest.mark.lineage;
-    Ok(keys.into_iter().find(ours).map(|key| (key, address)))
+
+    async fn add_objects(&mut self, of: &Known<'_>, provider: &ProxmoxProvider) -> Result<(), SessionError> {
+        let objects = provider.marked_objects().await;
+        self.unseen.extend(objects.unseen.iter().map(|what| format!("{what} of `{}`", of.target)));
+        for MarkedObject { kind, name, mark, described } in objects.found {
+            let lineage = |lineage: &Lineage| lineage.short() == mark.lineage;
+            let owner = of.owner(&mark.address, lineage)?.filter(|_| !of.states.have_object(kind, &name));
+            self.found.extend(owner.map(|owner| Orphan::marked(described, of.target, owner, None)));
+        }
+        Ok(())
+    }
+
+    async fn add_volumes(&mut self, of: &Known<'_>, provider: &ProxmoxProvider) -> Result<(), SessionError> {
+        let lineages = of.lineages()?;
+        let volumes = provider.named_volumes(&lineages.keys().cloned().collect()).await?;
+        self.unseen.extend(volumes.unseen.iter().map(|what| format!("{what} of `{}`", of.target)));
+        for NamedVolume { volume, lineage, described } in volumes.found {
+            let Some(key) = lineages.get(&lineage).filter(|_| !of.states.have_text("volume", &volume)) else {
+                continue;
+            };
+            let usual =
+                |stack: &EffectiveStack| stack.is_default_environment && strata_session::key(stack) == *key;
+            let elsewhere = !of.workspace.repository().effective().any(usual);
+            self.found.push(Orphan {
+                described,
+                target: of.target.to_owned(),
+                guest: None,
+                address: None,
+                key: key.clone(),
+                environment: key.split('/').next().filter(|_| elsewhere).map(str::to_owned),
+            });
+        }
+        Ok(())
+    }
+
+    async fn add_datasets(&mut self, of: &Known<'_>, server: &DatasetProvider) -> Result<(), SessionError> {
+        for MarkedDataset { name, lineage, address } in server.marked().await? {
+            let ours = |known: &Lineage| known.as_str() == lineage;
+            let owner = of.owner(&address, ours)?.filter(|_| !of.states.have_text("dataset", &name));
+            let described = format!("dataset `{name}`");
+            self.found.extend(owner.map(|owner| Orphan::marked(described, of.target, owner, None)));
+        }
+        Ok(())
+    }
+}
+
+impl Orphan {
+    fn marked(
+        described: String,
+        target: &str,
+        (key, address): (String, Address),
+        guest: Option<MarkedGuest>,
+    ) -> Self {
+        let environment = address.environment().map(str::to_owned);
+        Self { described, target: target.to_owned(), guest, address: Some(address), key, environment }
+    }
 }
 
 /// Every state of this repository, whatever the command is about.
-async fn own_states(workspace: &Workspace) -> Result<BTreeMap<String, ReplayedState>, SessionError> {
-    let repository = workspace.repository_id()?;
-    let store = workspace.store()?;
-    let mut keys: BTreeSet<String> = store.keys().await?.into_iter().collect();
-    keys.extend(workspace.state_keys());
-    let mut states = BTreeMap::new();
-    for key in keys {
-        let lineage = Lineage::derive(repository, &key);
-        // One that cannot be read is told where it is needed.
-        let Ok(journal) = store.read_journal(&key).await else { continue };
-        let Ok(document) = store.read(&key).await else { continue };
-        let document = document.unwrap_or_else(|| StateDocument::new(lineage.clone(), &key));
-        if document.lineage == lineage {
-            states.insert(key, replay(document, journal));
-        }
+pub(crate) struct States(pub(crate) BTreeMap<String, ReplayedState>);
+
+/// The same, for one target.
+struct Known<'k> {
+    workspace: &'k Workspace,
+    target: &'k str,
+    states: &'k States,
+}
+
+impl States {
+    /// The key and the address that the ownership mark of a guest names, if it is one of this repository.
+    pub(crate) fn owner_of(
+        &self,
+        workspace: &Workspace,
+        mark: &Mark,
+    ) -> Result<Option<(String, Address)>, SessionError> {
+        self.of(workspace, "").owner(&mark.address, |lineage| lineage.as_str() == mark.lineage)
     }
-    Ok(states)
+
+    fn of<'k>(&'k self, workspace: &'k Workspace, target: &'k str) -> Known<'k> {
+        Known { workspace, target, states: self }
+    }
+
+    pub(crate) async fn read(workspace: &Workspace) -> Result<Self, SessionError> {
+        let repository = workspace.repository_id()?;
+        let store = workspace.store()?;
+        let mut keys: BTreeSet<String> = store.keys().await?.into_iter().collect();
+        keys.extend(workspace.state_keys());
+        let mut states = BTreeMap::new();
+        for key in keys {
+            let lineage = Lineage::derive(repository, &key);
+            // One that cannot be read is reported where it is needed.
+            let Ok(journal) = store.read_journal(&key).await else { continue };
+            let Ok(document) = store.read(&key).await else { continue };
+            let document = document.unwrap_or_else(|| StateDocument::new(lineage.clone(), &key));
+            if document.lineage == lineage {
+                states.insert(key, replay(document, journal));
+            }
+        }
+        Ok(Self(states))
+    }
+
+    /// Every spec that a state or its journal speaks of, with its kind.
+    fn specs(&self) -> impl Iterator<Item = (Kind, &Spec)> {
+        self.0.values().flat_map(|state| {
+            let recorded = state.document.resources.iter().flat_map(|(address, resource)| {
+                let former = resource.deposed.iter().map(|former| &former.spec);
+                std::iter::once(&resource.spec).chain(former).map(|spec| (address.kind(), spec))
+            });
+            recorded.chain(state.open.iter().map(|entry| (entry.address.kind(), &entry.identity)))
+        })
+    }
+
+    fn vmids(&self) -> BTreeSet<u32> {
+        self.specs().filter_map(|(_, spec)| vmid(spec)).collect()
+    }
+
+    fn have_object(&self, kind: Kind, name: &str) -> bool {
+        self.specs().any(|(own, spec)| {
+            own == kind && strata_proxmox::kinds::datacenter_name(kind, spec).as_deref() == Some(name)
+        })
+    }
+
+    fn have_text(&self, field: &str, text: &str) -> bool {
+        self.specs().any(|(_, spec)| spec.get(field).and_then(Value::as_text) == Some(text))
+    }
+}
+
+impl Known<'_> {
+    /// The states that volumes can be named after, by the short form of their lineage.
+    fn lineages(&self) -> Result<BTreeMap<String, String>, SessionError> {
+        let repository = self.workspace.repository_id()?;
+        let short = |key: &String| (Lineage::derive(repository, key).short().to_owned(), key.clone());
+        Ok(self.states.0.keys().map(short).collect())
+    }
+
+    /// The key and the address that a mark names, if it is one of this repository.
+    fn owner(
+        &self,
+        address: &str,
+        is_lineage: impl Fn(&Lineage) -> bool,
+    ) -> Result<Option<(String, Address)>, SessionError> {
+        let Ok(address) = address.parse::<Address>() else { return Ok(None) };
+        let repository = self.workspace.repository_id()?;
+        let mut environments: BTreeSet<String> = match address.environment() {
+            Some(environment) => BTreeSet::from([environment.to_owned()]),
+            None => self.workspace.repository().environments().into_iter().map(str::to_owned).collect(),
+        };
+        if address.environment().is_none() {
+            environments.insert(strata_source::DEFAULT_ENVIRONMENT.to_owned());
+            environments
+                .extend(self.states.0.keys().filter_map(|key| Some(key.split_once('/')?.0.to_owned())));
+        }
+        let mut keys =
+            environments.into_iter().map(|environment| format!("{environment}/{}", address.stack()));
+        let ours = |key: &String| is_lineage(&Lineage::derive(repository, key));
+        Ok(keys.find(ours).map(|key| (key, address)))
+    }
 }
 
 fn identity(guest: &MarkedGuest) -> Spec {
@@ -172,16 +341,6 @@ fn identity(guest: &MarkedGuest) -> Spec {
         ("mark".to_owned(), Value::Text(guest.mark.to_string())),
     ]
     .into()
-}
-
-/// Every VMID that a state speaks of.
-fn vmids(state: &ReplayedState) -> Vec<u32> {
-    let resources = state.document.resources.values();
-    let specs = resources.flat_map(|resource| {
-        std::iter::once(&resource.spec).chain(resource.deposed.iter().map(|former| &former.spec))
-    });
-    let open = state.open.iter().map(|entry| &entry.identity);
-    specs.chain(open).filter_map(vmid).collect()
 }
 
 pub(crate) fn vmid(spec: &Spec) -> Option<u32> {

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use async_trait::async_trait;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
-use strata_cluster::{EtcdCopy, SnapshotSink};
+use strata_cluster::{EtcdSnapshot, SnapshotSink};
 use strata_engine::{ErrorClass, ProviderError};
 use strata_secret::SecretBytes;
 use strata_secrets::Recipient;
@@ -93,13 +93,13 @@ impl Clusters<'_> {
         let sealed = [&b"age-encryption.org/"[..], &b"-----BEGIN AGE ENCRYPTED FILE-----"[..]];
         let plain = match sealed.iter().any(|start| content.starts_with(start)) {
             true => self.workspace.access().identities().decrypt(&content).map_err(|error| {
-                SessionError::failed(format!("the copy of etcd, `{name}`, cannot be opened: {error}"))
+                SessionError::failed(format!("the etcd snapshot, `{name}`, cannot be opened: {error}"))
                     .hint("`SOPS_AGE_KEY_FILE` names the key that it was encrypted for")
             })?,
             false => SecretBytes::new(content),
         };
         let damaged = || {
-            SessionError::failed(format!("`{name}` is no whole copy of etcd"))
+            SessionError::failed(format!("`{name}` is not a complete etcd snapshot"))
                 .hint("it was cut short, is damaged, or is something else; take another one")
         };
         let (of, bytes) = match plain.expose().strip_prefix(MAGIC.as_bytes()) {
@@ -129,7 +129,7 @@ impl Clusters<'_> {
         let mut recipients = Vec::new();
         for recipient in named {
             recipients.push(Recipient::parse(recipient).map_err(|error| {
-                SessionError::failed(format!("`{recipient}` cannot read copies of etcd: {error}"))
+                SessionError::failed(format!("`{recipient}` cannot read etcd snapshots: {error}"))
             })?);
         }
         if recipients.is_empty() {
@@ -169,9 +169,9 @@ pub(crate) struct Snapshots {
 
 #[async_trait]
 impl SnapshotSink for Snapshots {
-    async fn keep(&self, copy: EtcdCopy) -> Result<String, ProviderError> {
+    async fn keep(&self, copy: EtcdSnapshot) -> Result<String, ProviderError> {
         let failed = |reason: String| {
-            ProviderError::new(ErrorClass::Internal, format!("the copy of etcd cannot be kept: {reason}"))
+            ProviderError::new(ErrorClass::Internal, format!("the etcd snapshot cannot be kept: {reason}"))
         };
         if self.recipients.is_empty() {
             return Err(failed("there is nobody to encrypt it for".to_owned())

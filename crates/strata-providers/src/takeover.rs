@@ -7,7 +7,7 @@ use serde_json::json;
 use strata_blueprint::{Blueprint, kinds};
 use strata_diagnostics::Diagnostics;
 use strata_engine::Proofs;
-use strata_import::arrival::{Arrival, BuiltCluster, BuiltGuest, BuiltVolume, Snippet, StateNote};
+use strata_import::tofu_state::{BuiltCluster, BuiltGuest, BuiltObjects, BuiltVolume, Snippet, StateNote};
 use strata_proxmox::{SNIPPETS, TAKEN_OVER};
 use strata_resource::{Address, Resource, ResourceGraph, Spec, Value};
 use strata_source::EffectiveStack;
@@ -21,7 +21,7 @@ use crate::cluster::Clusters;
 
 /// What a state promises of one stack.
 #[derive(Default, Clone)]
-pub struct Promised {
+pub struct ExpectedObjects {
     pub proofs: Proofs,
     /// The address in the state of OpenTofu, by ours.
     pub from: BTreeMap<Address, String>,
@@ -32,7 +32,7 @@ pub struct Promised {
 /// A state beside a repository.
 pub struct Matched<'a> {
     /// By stack, in the order in which they are applied.
-    pub stacks: Vec<(String, Promised)>,
+    pub stacks: Vec<(String, ExpectedObjects)>,
     /// The stacks that clusters belong to.
     pub clusters: Vec<(&'a BuiltCluster, String)>,
     /// What has no counterpart.
@@ -58,14 +58,18 @@ impl<'w> Takeover<'w> {
     }
 
     /// Finds the counterparts of what was built, in the chosen environment.
-    pub fn matched<'a>(&self, arrival: &'a Arrival, stacks: &[String]) -> Result<Matched<'a>, SessionError> {
+    pub fn matched<'a>(
+        &self,
+        built: &'a BuiltObjects,
+        stacks: &[String],
+    ) -> Result<Matched<'a>, SessionError> {
         let mut matched = Matched { stacks: Vec::new(), clusters: Vec::new(), notes: Vec::new() };
         let mut drawn: Vec<(&EffectiveStack, Blueprint)> = Vec::new();
         for stack in self.workspace.select(stacks)?.into_iter().filter(|stack| plannable(stack)) {
             drawn.push((stack, self.workspace.blueprint_without_secrets(stack)?));
         }
-        let mut promised: BTreeMap<&str, Promised> = BTreeMap::new();
-        for guest in &arrival.guests {
+        let mut expected: BTreeMap<&str, ExpectedObjects> = BTreeMap::new();
+        for guest in &built.guests {
             let candidates = drawn.iter().flat_map(|(stack, blueprint)| {
                 blueprint
                     .graph
@@ -77,7 +81,7 @@ impl<'w> Takeover<'w> {
             match chosen(&candidates, &guest.name) {
                 Some((stack, resource)) => {
                     let proof = [(TAKEN_OVER.to_owned(), Value::text(guest.proof.as_str()))].into();
-                    let own = promised.entry(&stack.name).or_default();
+                    let own = expected.entry(&stack.name).or_default();
                     own.add(resource, proof, &guest.address);
                     if !guest.snippets.is_empty() {
                         own.snippets.insert(resource.address.clone(), guest.snippets.clone());
@@ -89,14 +93,14 @@ impl<'w> Takeover<'w> {
                 }),
             }
         }
-        for volume in &arrival.volumes {
+        for volume in &built.volumes {
             let found = drawn.iter().find_map(|(stack, blueprint)| {
                 Some((*stack, blueprint.graph.iter().find(|resource| is_volume(resource, volume))?))
             });
             match found {
                 Some((stack, resource)) => {
                     let size = volume.size.map(|size| ("size".to_owned(), Value::Int(size)));
-                    promised.entry(&stack.name).or_default().add(
+                    expected.entry(&stack.name).or_default().add(
                         resource,
                         size.into_iter().collect(),
                         &volume.address,
@@ -111,7 +115,7 @@ impl<'w> Takeover<'w> {
                 }),
             }
         }
-        for object in &arrival.objects {
+        for object in &built.objects {
             let is_it = |resource: &&Resource| {
                 resource.kind() == object.kind && resource.address.name() == object.name
             };
@@ -120,7 +124,7 @@ impl<'w> Takeover<'w> {
                 .find_map(|(stack, blueprint)| Some((*stack, blueprint.graph.iter().find(is_it)?)));
             match found {
                 Some((stack, resource)) => {
-                    promised.entry(&stack.name).or_default().add(resource, Spec::new(), &object.address);
+                    expected.entry(&stack.name).or_default().add(resource, Spec::new(), &object.address);
                 }
                 None => matched.notes.push(StateNote {
                     address: object.address.clone(),
@@ -130,10 +134,10 @@ impl<'w> Takeover<'w> {
                 }),
             }
         }
-        for cluster in &arrival.clusters {
+        for cluster in &built.clusters {
             match self.stack_of(cluster, &drawn) {
                 Some(stack) => {
-                    promised.entry(&stack.name).or_default();
+                    expected.entry(&stack.name).or_default();
                     matched.clusters.push((cluster, stack.name.clone()));
                 }
                 None => matched.notes.push(StateNote {
@@ -145,7 +149,7 @@ impl<'w> Takeover<'w> {
             }
         }
         for (stack, _) in &drawn {
-            matched.stacks.extend(promised.remove(stack.name.as_str()).map(|own| (stack.name.clone(), own)));
+            matched.stacks.extend(expected.remove(stack.name.as_str()).map(|own| (stack.name.clone(), own)));
         }
         Ok(matched)
     }
@@ -303,7 +307,7 @@ impl Takeover<'_> {
         write: bool,
     ) -> Result<KeptConfigs, SessionError> {
         let (stack, _) = self.clusters.written_cluster(stack)?;
-        let drawn = self.workspace.draw(stack, &BTreeMap::new(), Some(&cluster.secrets))?;
+        let drawn = self.workspace.draw(stack, &BTreeMap::new(), Some(&cluster.secrets), &BTreeMap::new())?;
         let plan = drawn.cluster.unwrap_or_default();
         let mut kept = KeptConfigs { files: Vec::new(), notes: Vec::new() };
         let mut nodes: BTreeMap<String, Vec<String>> = BTreeMap::new();
@@ -333,7 +337,7 @@ impl Takeover<'_> {
             Ok(text) => beside(folder, &path, &text, &nodes),
             Err(_) => {
                 let nodes = nodes.iter().map(|(name, patches)| (name.clone(), json!({"patches": patches})));
-                Some(vec![(path, strata_import::arrival::nodes_file(nodes.collect()))])
+                Some(vec![(path, strata_import::tofu_state::nodes_file(nodes.collect()))])
             }
         };
         let Some(files) = files.filter(|files| self.are_new(files)) else {
@@ -382,11 +386,11 @@ fn beside(
             named.entry(name.clone()).or_default().push(file);
         }
     }
-    files.push((path.to_owned(), strata_import::arrival::with_patches(text, &named)?));
+    files.push((path.to_owned(), strata_import::tofu_state::with_patches(text, &named)?));
     Some(files)
 }
 
-impl Promised {
+impl ExpectedObjects {
     /// Documents of cloud-init that are snippets stay such until the source has others: an ISO with the same in it would only restart the
     /// machine. Where the state knows that they are others already, the plan brings them.
     pub fn add_documents(&mut self, graph: &ResourceGraph) -> Vec<StateNote> {

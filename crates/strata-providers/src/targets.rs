@@ -7,7 +7,7 @@ use strata_proxmox::{Login, ProxmoxOptions, ProxmoxProvider};
 use strata_secret::SecretString;
 use strata_session::{Connections, SessionError, Workspace, own_name};
 use strata_source::settings::target::{ProxmoxTarget, TruenasTarget};
-use strata_source::{EffectiveStack, Value};
+use strata_source::{EffectiveStack, Spanned, Value};
 use strata_truenas::{DatasetProvider, TrueNasClient, TrueNasOptions};
 
 use crate::AllProviders;
@@ -26,7 +26,9 @@ impl AllProviders {
                 && connections.claim(name)
             {
                 let provider = nas(workspace, truenas).inspect_err(|_| connections.give_up(name))?;
-                connections.insert(name, Arc::new(DatasetProvider::new(provider)));
+                let provider = Arc::new(DatasetProvider::new(provider));
+                self.remember_truenas(name, &provider);
+                connections.insert(name, provider);
             }
             let Some(proxmox) = &target.proxmox else { continue };
             if !connections.claim(name) {
@@ -127,8 +129,14 @@ fn own_options(
 }
 
 /// What is the same for every Proxmox.
-fn base_options(workspace: &Workspace, endpoint: &str) -> Result<ProxmoxOptions, SessionError> {
-    let mut options = ProxmoxOptions::new(endpoint.to_owned(), workspace.surroundings().jitter());
+fn base_options(workspace: &Workspace, endpoint: &Spanned<String>) -> Result<ProxmoxOptions, SessionError> {
+    if let Some(rest) = endpoint.strip_prefix("http://") {
+        let message =
+            format!("the endpoint `{}` must be https: Proxmox serves its API over TLS alone", endpoint.value);
+        let origin = Some(workspace.origin(endpoint.span));
+        return Err(SessionError::failed(message).origin(origin).hint(format!("write `https://{rest}`")));
+    }
+    let mut options = ProxmoxOptions::new(endpoint.value.clone(), workspace.surroundings().jitter());
     options.dial = workspace.dial()?;
     options.redactor = workspace.redactor().clone();
     options.write_timeout = workspace.lease().map(|lease| lease.write_timeout());

@@ -9,7 +9,7 @@ use strata_proxmox::TokenKeeper;
 use strata_secret::SecretString;
 use strata_secrets::{Access, Source, sops};
 
-use strata_session::{Notice, Observer, Random, Workspace, secrets};
+use strata_session::{Observer, Random, SessionEvent, Workspace, secrets};
 
 pub(crate) struct SopsKeeper {
     /// From the root of the repository, for messages.
@@ -91,7 +91,7 @@ impl TokenKeeper for SopsKeeper {
         }
         strata_secrets::replace(&self.place, &sealed).map_err(|error| error.to_string())?;
         let file = self.name.as_deref().unwrap_or_default();
-        self.observer.notice(Notice::TokenKept { token, name, file });
+        self.observer.session_event(SessionEvent::TokenKept { token, name, file });
         Ok(())
     }
 }

@@ -10,7 +10,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::Method;
 use serde::de::{DeserializeOwned, IgnoredAny};
-use strata_engine::ProviderError;
+use strata_engine::{Look, ProviderError};
 use strata_net::{
     Body, Clock, HttpClient, HttpOptions, Multipart, NetError, Permission, Random, Request, Response,
     RetryPolicy, Verdict, retry,
@@ -188,6 +188,18 @@ impl Client {
                 .map_err(|error| CallError::unreadable("GET", path, &error))
         };
         retry(self.policy, self.clock(), &self.random, attempt, CallError::verdict_on_read).await
+    }
+
+    /// Reads a listing as a part of a look: however many stacks need it, it is asked for once, and made into what they need once.
+    pub(crate) async fn listing<R: DeserializeOwned, T: Send + Sync + 'static>(
+        &self,
+        look: &Look,
+        path: &str,
+        query: Params,
+        made: impl FnOnce(Vec<R>) -> T,
+    ) -> Arc<Result<T, CallError>> {
+        let question = format!("{} {path}?{}", self.endpoint, query.encode());
+        look.once(question, || async { self.get(path, query).await.map(made) }).await
     }
 
     /// Reads a listing that says beside it what is staged and not in effect yet.

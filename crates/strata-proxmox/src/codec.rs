@@ -38,7 +38,7 @@ mod volumes;
 #[cfg(test)]
 mod round_trip;
 
-pub(crate) use decode::decode;
+pub(crate) use decode::{beyond, decode};
 pub(crate) use drive::{is_strata_cidata, storage_of};
 pub(crate) use encode::{CodecError, Edit, KeyChange, create_params, edit_key};
 pub(crate) use keys::{field_of, keys_of};

@@ -25,7 +25,7 @@ pub(crate) use self::family::{
 pub(crate) use self::named_list::{NamedList, respell_macros, rule_call, rules_of};
 pub(crate) use self::planned::PlannedPlaces;
 pub(crate) use self::setting::Setting;
-pub(crate) use self::simple::{Apart, Parts, Simple, Unset, comment_of};
+pub(crate) use self::simple::{Parts, SeparateField, Simple, Unset, comment_of};
 pub(crate) use self::visible::ShownBy;
 use crate::absence;
 use crate::client::Client;

@@ -85,9 +85,13 @@ impl fmt::Display for Guest {
     }
 }
 
-/// All guests of the cluster.
+/// Where all guests of the cluster are listed: a path, and what is asked for there.
+pub(crate) const ALL_GUESTS: (&str, (&str, &str)) = ("/cluster/resources", ("type", "vm"));
+
+/// All guests of the cluster, as they are now.
 pub(crate) async fn cluster_guests(client: &Client) -> Result<Vec<GuestRow>, CallError> {
-    client.get("/cluster/resources", Params::new().with("type", "vm")).await
+    let (path, (key, value)) = ALL_GUESTS;
+    client.get(path, Params::new().with(key, value)).await
 }
 
 /// Where a VMID is taken, whatever by.

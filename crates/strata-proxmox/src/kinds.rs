@@ -30,7 +30,7 @@ mod user;
 mod vm;
 mod volume;
 
-use strata_resource::{Kind, register_kinds};
+use strata_resource::{Kind, Spec, register_kinds};
 
 pub(crate) use self::cidata::KIND as CIDATA;
 pub use self::container::KIND as CONTAINER;
@@ -82,6 +82,11 @@ pub(crate) fn all() -> impl Iterator<Item = &'static dyn ManagedKind> {
 
 pub(crate) fn family_of(kind: Kind) -> Option<&'static dyn Family> {
     of(kind)?.family()
+}
+
+/// Which object of the datacenter a spec is about; none where the kind is not part of the datacenter itself.
+pub fn datacenter_name(kind: Kind, spec: &Spec) -> Option<String> {
+    family_of(kind)?.key(spec)
 }
 
 /// Whether objects of the kind have a VMID, notes and a power state.

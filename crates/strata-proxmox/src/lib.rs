@@ -2,7 +2,7 @@
 //!
 //! [`ProxmoxProvider`] is what the engine asks, made from [`ProxmoxOptions`]; [`kinds`] is what guests, images and the objects of a
 //! datacenter are in a spec. Inside, from the wire up: `api` (requests and answers as data), `client` (sends them), `codec` (specs and
-//! configurations, both directions from one table), then `observe`, `review`, `preflight`, `execute`, `settle`, and `datacenter` for what is
+//! configurations, both directions from one table), then `observe`, `review`, `preflight`, `execute`, `wait_for_tasks`, and `datacenter` for what is
 //! no guest.
 //!
 //! docs/ownership.md is the law of what may be touched. Absence and effect are proven: what a listing lacks is asked for by name, what was
@@ -34,8 +34,11 @@ mod datacenter;
 mod execute;
 mod firewall;
 mod guest;
+mod interrupted_tasks;
 pub mod kinds;
+mod live_guest;
 mod marked;
+mod marked_objects;
 mod media;
 mod observe;
 mod options;
@@ -43,14 +46,15 @@ mod ownership;
 mod preflight;
 mod provider;
 mod review;
-mod settle;
 mod snippets;
 mod storages;
 
 pub use api::{ApiError, ApiErrorKind, Upid, Version};
 pub use client::{CallError, Client, ConnectError};
 pub use kinds::TokenKeeper;
+pub use live_guest::LiveGuest;
 pub use marked::{MarkedGuest, MarkedGuests};
+pub use marked_objects::{Found, MarkedObject, NamedVolume};
 pub use options::{Login, ProxmoxOptions};
 pub use ownership::TAKEN_OVER;
 pub use preflight::{Privilege, required_role};

@@ -13,6 +13,8 @@ pub(crate) struct Claim<'a> {
     pub(crate) address: &'a Address,
     /// What the state knows of this very VMID.
     pub(crate) facts: Option<&'a Spec>,
+    /// The mark that was applied last: another one than ours where the guest was moved since then.
+    pub(crate) former: Option<&'a str>,
 }
 
 impl<'a> Claim<'a> {
@@ -26,7 +28,9 @@ impl<'a> Claim<'a> {
         let same = |recorded: &&StateResource| {
             recorded.spec.get("vmid").and_then(Value::as_int) == Some(i64::from(vmid))
         };
-        Self { lineage, address, facts: recorded.filter(same).map(|recorded| &recorded.facts) }
+        let recorded = recorded.filter(same);
+        let former = recorded.and_then(|recorded| recorded.spec.get("mark")).and_then(Value::as_text);
+        Self { lineage, address, facts: recorded.map(|recorded| &recorded.facts), former }
     }
 
     /// Why the guest is not ours; none if it is.
@@ -40,29 +44,29 @@ impl<'a> Claim<'a> {
         }
         let (mark, _) = Mark::split_from_notes(config.get("description").unwrap_or_default());
         let Some(mark) = mark else {
-            if let Some(promised) =
+            if let Some(expected) =
                 self.facts.and_then(|facts| facts.get(TAKEN_OVER)).and_then(Value::as_text)
             {
-                return taken_over(promised, guest, config);
+                return taken_over(expected, guest, config);
             }
             return Some(match known {
                 Some(_) => format!(
-                    "it carries no mark, and its {} is not the one that the state knows",
+                    "it carries no ownership mark, and its {} is not the one that the state knows",
                     guest.proof_fact()
                 ),
-                None => "it carries no mark of ours".to_owned(),
+                None => "it carries no ownership mark of this repository".to_owned(),
             });
         };
         let ours = Mark::new(self.lineage, self.address, guest.vmid);
-        if mark == ours {
+        if mark == ours || self.former == Some(mark.to_string().as_str()) {
             return None;
         }
         Some(if mark.vmid != guest.vmid {
-            format!("its mark is that of VMID {}: it is a copy", mark.vmid)
+            format!("its ownership mark is that of VMID {}: it is a copy", mark.vmid)
         } else if mark.lineage != ours.lineage {
-            format!("it belongs to another state: its mark names `{}`", mark.address)
+            format!("it belongs to another state: its ownership mark names `{}`", mark.address)
         } else {
-            format!("its mark names `{}`", mark.address)
+            format!("its ownership mark names `{}`", mark.address)
         })
     }
 }
@@ -71,18 +75,22 @@ impl<'a> Claim<'a> {
 /// has none. It is given only while a guest is taken over, and never recorded.
 pub const TAKEN_OVER: &str = "taken_over";
 
-fn taken_over(promised: &str, guest: &Guest, config: &LiveConfig) -> Option<String> {
-    let (live, what) = match config.get("net0").and_then(hardware_address) {
-        Some(address) => (address, "its hardware address is"),
-        None => {
-            let name = if guest.kind == GuestKind::Qemu { "name" } else { "hostname" };
-            (config.get(name).unwrap_or_default(), "its name is")
-        }
+fn taken_over(expected: &str, guest: &Guest, config: &LiveConfig) -> Option<String> {
+    let live = taken_over_proof(guest, config);
+    let what = match config.get("net0").and_then(hardware_address) {
+        Some(_) => "its hardware address is",
+        None => "its name is",
     };
-    if live.eq_ignore_ascii_case(promised) {
+    if live.eq_ignore_ascii_case(expected) {
         return None;
     }
-    Some(format!("{what} `{live}` and not `{promised}`: it is another one"))
+    Some(format!("{what} `{live}` and not `{expected}`: it is another one"))
+}
+
+/// What a guest is known by while it is taken over.
+pub(crate) fn taken_over_proof<'c>(guest: &Guest, config: &'c LiveConfig) -> &'c str {
+    let name = if guest.kind == GuestKind::Qemu { "name" } else { "hostname" };
+    config.get("net0").and_then(hardware_address).or_else(|| config.get(name)).unwrap_or_default()
 }
 
 /// The one part of a network device that looks like `BC:24:11:…`.
@@ -93,7 +101,7 @@ fn hardware_address(device: &str) -> Option<&str> {
         .find(|value| value.len() == 17 && value.split(':').filter(|octet| octet.len() == 2).count() == 6)
 }
 
-/// How a stranger is called: ``VM 9100 `db` on `pve2` ``.
+/// How an unmanaged guest is called: ``VM 9100 `db` on `pve2` ``.
 pub(crate) fn describe(guest: &Guest, name: Option<&str>) -> String {
     let name = name.map(|name| format!(" `{name}`")).unwrap_or_default();
     format!("{guest}{name} on `{}`", guest.node)
@@ -112,7 +120,7 @@ mod tests {
         let lineage = Lineage::derive("r", "dev/web");
         let address = crate::kinds::address("web/vm/web-1");
         let facts: Option<Spec> = facts.map(|(key, value)| [(key.to_owned(), Value::text(value))].into());
-        let claim = Claim { lineage: &lineage, address: &address, facts: facts.as_ref() };
+        let claim = Claim { lineage: &lineage, address: &address, facts: facts.as_ref(), former: None };
         claim.dispute(&guest(kind), &live(config))
     }
 
@@ -147,10 +155,10 @@ mod tests {
         assert_eq!(marked(&mark(9100, "web/vm/web-1")), None);
         assert_eq!(
             marked(&mark(9000, "web/vm/web-1")).unwrap(),
-            "its mark is that of VMID 9000: it is a copy"
+            "its ownership mark is that of VMID 9000: it is a copy"
         );
-        assert_eq!(marked(&mark(9100, "web/vm/web-2")).unwrap(), "its mark names `web/vm/web-2`");
-        assert_eq!(marked("mine").unwrap(), "it carries no mark of ours");
+        assert_eq!(marked(&mark(9100, "web/vm/web-2")).unwrap(), "its ownership mark names `web/vm/web-2`");
+        assert_eq!(marked("mine").unwrap(), "it carries no ownership mark of this repository");
         let foreign = Mark::new(&Lineage::derive("other", "x"), &crate::kinds::address("web/vm/web-1"), 9100);
         assert!(marked(&foreign.to_string()).unwrap().starts_with("it belongs to another state"));
     }
@@ -158,19 +166,19 @@ mod tests {
     #[test]
     fn what_somebody_else_built_is_known_by_its_hardware_address() {
         let net = ("net0", "virtio=BC:24:11:00:00:01,bridge=vmbr0,tag=4");
-        let promised = |text| Some((TAKEN_OVER, text));
-        assert_eq!(dispute(GuestKind::Qemu, promised("bc:24:11:00:00:01"), &[net]), None);
-        let other = dispute(GuestKind::Qemu, promised("BC:24:11:00:00:02"), &[net]).unwrap();
+        let expected = |text| Some((TAKEN_OVER, text));
+        assert_eq!(dispute(GuestKind::Qemu, expected("bc:24:11:00:00:01"), &[net]), None);
+        let other = dispute(GuestKind::Qemu, expected("BC:24:11:00:00:02"), &[net]).unwrap();
         assert_eq!(
             other,
             "its hardware address is `BC:24:11:00:00:01` and not `BC:24:11:00:00:02`: it is another one"
         );
-        assert_eq!(dispute(GuestKind::Qemu, promised("web"), &[("name", "web")]), None);
+        assert_eq!(dispute(GuestKind::Qemu, expected("web"), &[("name", "web")]), None);
         // Somebody else's mark is stronger than what a file says.
         let foreign = Mark::new(&Lineage::derive("other", "x"), &crate::kinds::address("web/vm/web-1"), 9100)
             .to_string();
         assert!(
-            dispute(GuestKind::Qemu, promised("BC:24:11:00:00:01"), &[net, ("description", &foreign)])
+            dispute(GuestKind::Qemu, expected("BC:24:11:00:00:01"), &[net, ("description", &foreign)])
                 .is_some()
         );
     }

@@ -13,7 +13,7 @@ use strata_engine::{ErrorClass, Operation, ProviderError};
 use self::needs::{Need, needs_of};
 pub(crate) use self::needs::{Needs, SEE_STORAGE, verb};
 pub(crate) use self::permissions::Permissions;
-pub(crate) use self::places::Places;
+pub(crate) use self::places::NamedPlaces;
 pub(crate) use self::root::forbidden_keys;
 use crate::client::Client;
 use crate::datacenter::PlannedPlaces;

@@ -4,13 +4,15 @@ use std::collections::BTreeSet;
 
 use async_trait::async_trait;
 use strata_engine::{
-    Finding, Operation, OperationContext, Outcome, Provider, ProviderError, Review, Sighting, Wanted,
+    Finding, Look, Operation, OperationContext, Outcome, Provider, ProviderError, Review, Sighting, Wanted,
 };
 use strata_state::OpenEntry;
 
 use crate::client::{Client, ConnectError};
+use crate::live_guest::{self, LiveGuest};
 use crate::marked::{self, MarkedGuests};
-use crate::{ProxmoxOptions, execute, media, observe, preflight, review, settle, storages};
+use crate::marked_objects::{self, Found, MarkedObject, NamedVolume};
+use crate::{ProxmoxOptions, execute, interrupted_tasks, media, observe, preflight, review, storages};
 
 /// A Proxmox cluster, as the engine sees it.
 pub struct ProxmoxProvider {
@@ -52,6 +54,27 @@ impl ProxmoxProvider {
         marked::marked_guests(&self.client, known, limit).await
     }
 
+    /// Every object of the datacenter with an ownership mark in its comment.
+    pub async fn marked_objects(&self) -> Found<MarkedObject> {
+        marked_objects::marked_objects(&self.client).await
+    }
+
+    /// Every volume that is named after one of these lineages, in their short form.
+    pub async fn named_volumes(
+        &self,
+        lineages: &BTreeSet<String>,
+    ) -> Result<Found<NamedVolume>, ProviderError> {
+        marked_objects::named_volumes(&self.client, lineages).await
+    }
+
+    /// The guests with these VMIDs, or all of them, whoever made them. One that cannot be read is an error of its own.
+    pub async fn live_guests(
+        &self,
+        only: Option<&BTreeSet<u32>>,
+    ) -> Result<Vec<Result<LiveGuest, (u32, ProviderError)>>, ProviderError> {
+        live_guest::live_guests(&self.client, only).await
+    }
+
     pub fn client(&self) -> &Client {
         &self.client
     }
@@ -60,7 +83,11 @@ impl ProxmoxProvider {
 #[async_trait]
 impl Provider for ProxmoxProvider {
     async fn observe_all(&self, wanted: &[Wanted<'_>]) -> Result<Vec<Sighting>, ProviderError> {
-        observe::observe_all(&self.client, wanted).await
+        observe::observe_all(&self.client, &Look::default(), wanted).await
+    }
+
+    async fn observe_in(&self, look: &Look, wanted: &[Wanted<'_>]) -> Result<Vec<Sighting>, ProviderError> {
+        observe::observe_all(&self.client, look, wanted).await
     }
 
     async fn review(&self, review: Review<'_>) -> Result<Vec<Finding>, ProviderError> {
@@ -83,7 +110,11 @@ impl Provider for ProxmoxProvider {
         execute::execute(&self.client, operation, context).await
     }
 
-    async fn settle(&self, entry: &OpenEntry, context: &dyn OperationContext) -> Result<(), ProviderError> {
-        settle::settle(&self.client, entry, context).await
+    async fn wait_for_tasks(
+        &self,
+        entry: &OpenEntry,
+        context: &dyn OperationContext,
+    ) -> Result<(), ProviderError> {
+        interrupted_tasks::wait_for_tasks(&self.client, entry, context).await
     }
 }

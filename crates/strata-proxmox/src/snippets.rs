@@ -49,7 +49,7 @@ pub(crate) fn keep(facts: &mut Spec, operation: &Operation) {
 }
 
 /// An ISO that snippets stand for is there as long as its guest has them.
-pub(crate) fn settle(wanted: &[Wanted<'_>], sightings: &mut [Sighting]) {
+pub(crate) fn resolve_isos(wanted: &[Wanted<'_>], sightings: &mut [Sighting]) {
     for index in 0..wanted.len() {
         let asked = &wanted[index];
         let fact = asked.recorded.and_then(|recorded| text(&recorded.facts, SNIPPETS));
@@ -78,7 +78,7 @@ fn in_place(asked: &Wanted<'_>, volume: &str) -> Observed {
     }
 }
 
-/// A guest cannot be made anew from snippets that stand for an ISO which nobody brings.
+/// A guest cannot be recreated from snippets that stand for an ISO which nobody brings.
 pub(crate) fn left_behind(operation: &Operation, all: &[Operation]) -> Option<ProviderError> {
     let volume = text(&operation.recorded.as_ref()?.facts, SNIPPETS)?;
     let is_needed = operation.action == Action::Create && drive(&operation.spec, volume).is_some();
@@ -88,7 +88,7 @@ pub(crate) fn left_behind(operation: &Operation, all: &[Operation]) -> Option<Pr
     }
     let address = &operation.address;
     let iso = Address::new(address.environment(), address.stack(), kinds::CIDATA, address.name());
-    let message = format!("`{address}` would be made anew, and its documents of cloud-init are snippets");
+    let message = format!("`{address}` would be recreated, and its documents of cloud-init are snippets");
     let mut error = ProviderError::new(ErrorClass::Refused, message)
         .hint(format!("`strata state rm {iso}` lets Strata bring them as an ISO; then plan again"));
     error.nothing_done = true;
@@ -152,10 +152,10 @@ mod tests {
             },
         ];
         let mut sightings = [Sighting::Ours(there), Sighting::Absent];
-        settle(&wanted, &mut sightings);
+        resolve_isos(&wanted, &mut sightings);
         assert!(matches!(&sightings[1], Sighting::Ours(observed) if observed.spec == volume));
         let mut sightings = [Sighting::Ours(gone), Sighting::Absent];
-        settle(&wanted, &mut sightings);
+        resolve_isos(&wanted, &mut sightings);
         assert!(matches!(sightings[1], Sighting::Absent));
     }
 }

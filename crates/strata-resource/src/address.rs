@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::Kind;
@@ -11,7 +12,7 @@ use crate::Kind;
 ///
 /// The environment is named only where it is not the stack's own (`metadata.environment`), so that most addresses read as
 /// `homelab/vm/homelab-cp-1`.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String", into = "String")]
 pub struct Address {
     environment: Option<String>,

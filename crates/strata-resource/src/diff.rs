@@ -5,13 +5,14 @@
 
 use std::collections::BTreeSet;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::rules::{ChangeEffect, FieldRule};
 use crate::{FieldPath, KindRules, Spec, Value};
 
 /// One field that will change.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FieldChange {
     pub path: FieldPath,
     /// The live value; none if there is none.

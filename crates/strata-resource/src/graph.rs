@@ -3,17 +3,20 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Address, Kind, Spec};
 
 /// Which layer a stack belongs to. A lower layer never needs a higher one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Layer {
     Hypervisors,
     Platforms,
-    Standalone,
+    /// Stored as `standalone` by earlier versions.
+    #[serde(alias = "standalone")]
+    Workloads,
 }
 
 impl Layer {
@@ -21,7 +24,7 @@ impl Layer {
         match self {
             Self::Hypervisors => "hypervisors",
             Self::Platforms => "platforms",
-            Self::Standalone => "standalone",
+            Self::Workloads => "workloads",
         }
     }
 }
@@ -33,7 +36,7 @@ impl fmt::Display for Layer {
 }
 
 /// Where a resource stands in a cold boot.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Stage {
     Prereqs,
@@ -64,7 +67,7 @@ impl fmt::Display for Stage {
 }
 
 /// What to do about a running guest when a change needs a restart.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum RestartPolicy {
     /// Restart it; the plan names the restart.
@@ -72,7 +75,7 @@ pub enum RestartPolicy {
     Reboot,
     /// Leave the change pending until somebody restarts it.
     Ignore,
-    /// Make the guest anew where cloud-init data changed; the plan shows a replacement.
+    /// Recreate the guest where cloud-init data changed; the plan shows a replacement.
     Recreate,
 }
 

@@ -6,13 +6,14 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::{PoisonError, RwLock};
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::rules::KindRules;
 use crate::table::KindTable;
 
 /// What sort of object a resource is: the `vm` of `web/vm/web-1`.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(into = "String", try_from = "String")]
 pub struct Kind(&'static str);
 

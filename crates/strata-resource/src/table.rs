@@ -36,6 +36,8 @@ pub struct KindTable {
     pub create_first: bool,
     /// Every host has it: it is never made and never deleted, only set.
     pub always_there: bool,
+    /// Its provider answers for it only where the state knows it: nothing about the object itself tells whose it is.
+    pub seen_by_record: bool,
     /// An object that is ours by its mark and that an interrupted update touched is known from then on. Not where a value that is given only
     /// once would be lost.
     pub recorded_when_begun: bool,
@@ -68,7 +70,7 @@ pub struct KindTable {
 #[derive(Debug, Clone, Copy)]
 pub struct Shown {
     /// Fields that the headline of a new object tells, or that are nobody's concern there.
-    pub told: &'static [&'static str],
+    pub in_headline: &'static [&'static str],
     /// Values that are defaults are left out, and small groups of fields are not folded into one line.
     pub terse: bool,
     /// A field that holds a whole document: its keys are shown, and changes in a few lines.
@@ -168,6 +170,7 @@ impl KindTable {
             staged: false,
             create_first: false,
             always_there: false,
+            seen_by_record: false,
             recorded_when_begun: false,
             proof_facts: &[],
             lasting_facts: &[],
@@ -255,7 +258,7 @@ impl KindTable {
 
 impl Shown {
     pub const USUAL: Self = Self {
-        told: &[],
+        in_headline: &[],
         terse: false,
         summarised: None,
         removal: deleted,

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 use strata_secret::{DigestKey, KeyedDigest, SecretString};
@@ -13,7 +14,7 @@ use crate::{Address, FieldPath, KindRules};
 pub type Spec = BTreeMap<String, Value>;
 
 /// One value of a spec.
-#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "Json", into = "Json")]
 pub enum Value {
     Bool(bool),

@@ -23,7 +23,7 @@ pub enum Action {
     Lock,
     /// Take away a lock of another user.
     Unlock,
-    /// All of the others, and to pass over the rules of a write.
+    /// All of the others, and to bypass the rules of a write.
     Admin,
 }
 

@@ -73,7 +73,7 @@ impl Denials {
         }
     }
 
-    /// Writes down what was counted and begins anew.
+    /// Writes down what was counted and begins again.
     pub(crate) fn flush(&self) -> std::io::Result<()> {
         let tallies = std::mem::take(&mut *self.tallies.lock().unwrap_or_else(PoisonError::into_inner));
         let Some(path) = &self.path else { return Ok(()) };

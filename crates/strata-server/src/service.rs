@@ -15,7 +15,7 @@ pub(crate) struct StateService {
 }
 
 impl StateService {
-    /// Leases that are there already begin anew.
+    /// Leases that are there already begin again.
     pub(crate) async fn start(
         storage: Arc<dyn Storage>,
         clock: Arc<dyn Clock>,

@@ -2,12 +2,13 @@
 
 use std::fmt;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use strata_engine::{EngineError, ErrorClass, ProviderError, StalePlan};
 use strata_state::{Lease, StoreError};
 
 /// What became of what was asked for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ErrorKind {
     Failed,
@@ -17,9 +18,11 @@ pub enum ErrorKind {
     Locked,
     /// Stopped by the user, with everything saved.
     Interrupted,
+    /// The command line is wrong.
+    Usage,
 }
 
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct SessionError {
     pub kind: ErrorKind,
     pub message: String,
@@ -52,6 +55,10 @@ impl SessionError {
 
     pub fn refused(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Refused, message)
+    }
+
+    pub fn usage(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Usage, message)
     }
 
     /// Everything was reported before: to the observer, or by the command itself.
@@ -106,7 +113,7 @@ impl From<StoreError> for SessionError {
             StoreError::Damaged { newest_good: Some(serial), .. } => Self::failed(message)
                 .hint(format!("the last good version has serial {serial}: `strata state rollback STACK {serial}`")),
             StoreError::Damaged { .. } => Self::failed(message)
-                .hint("no good version is left; guests are still found by their marks: move the file away and apply"),
+                .hint("no good version is left; guests are still found by their ownership marks: move the file away and apply"),
             StoreError::Newer { .. } => Self::failed(message).hint("use the newer Strata"),
             StoreError::Moved { .. } => Self::failed(message).hint("plan again"),
             StoreError::LockLost { .. } => {

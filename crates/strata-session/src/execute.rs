@@ -1,16 +1,18 @@
-//! An apply or a destroy of a list of stacks: open, plan, review, run, one after the other.
+//! An apply or a destroy of a list of stacks: open, plan, review, and run what does not depend on each other at the same time.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use strata_engine::{ApplyOptions, ApplyReport, LockedRun, Plan, PlanFile, StopSignal};
+use futures::stream::{FuturesUnordered, StreamExt};
+use strata_engine::{ApplyOptions, ApplyReport, Capacity, LockedRun, Plan, PlanFile, StopSignal};
 use strata_secret::SecretBytes;
 
 use crate::error::{ErrorKind, SessionError};
-use crate::observer::Notice;
+use crate::observer::SessionEvent;
 use crate::planned::{Planned, PlannedTofu};
-use crate::planning::Planning;
+use crate::planning::{Planning, Prepared};
+use crate::stack_graph::{Progress, StackGraph};
 use crate::stack_session::{HeldState, Keys, Purpose, StateAccess};
 use crate::tofu::{Applied, Driven, DrivenPlan, Inputs};
 use crate::workspace::{KnownOutputs, Workspace};
@@ -77,10 +79,42 @@ impl Report {
     }
 }
 
+/// What came of one stack of a run.
+pub struct StackOutcome {
+    pub stack: String,
+    /// The key of its state.
+    pub key: String,
+    pub result: StackResult,
+}
+
+pub enum StackResult {
+    /// It was applied, as far as its report says.
+    Ended(Report),
+    /// It ended before there was a report: its state cannot be written, its lock is lost.
+    Failed(SessionError),
+    /// Nothing of it was begun, because a stack that it needs failed.
+    NeedsFailed(String),
+    /// Nothing of it was begun, because the user said stop.
+    Stopped,
+}
+
+impl StackOutcome {
+    pub fn is_success(&self) -> bool {
+        matches!(&self.result, StackResult::Ended(report) if report.is_success())
+    }
+
+    pub fn report(&self) -> Option<&Report> {
+        match &self.result {
+            StackResult::Ended(report) => Some(report),
+            _ => None,
+        }
+    }
+}
+
 /// What came of a list of stacks.
 pub struct Executed {
-    /// In the order of the plans; fewer where something failed or was stopped.
-    pub reports: Vec<Report>,
+    /// One for each plan, in their order.
+    pub outcomes: Vec<StackOutcome>,
     pub totals: Totals,
     /// Whether all locks were given back.
     pub released: Result<(), SessionError>,
@@ -128,30 +162,37 @@ impl Workspace {
         };
         let access = StateAccess::Lock(if job.destroy { "destroy" } else { "apply" });
         let planning = Planning { purpose, access, into_file: false, saved: job.saved };
-        let mut planned = self.plan(stacks, &planning).await?;
-        let reports = self.review_and_run(&mut planned, job, reviewer).await;
+        let Prepared { mut planned, graph } = self.prepare(stacks, &planning).await?;
+        let outcomes = self.review_and_run(&mut planned, &graph, job, reviewer).await;
         let totals = Totals::of(&planned);
         // Whatever came of it, the locks are given back; the first error is the one to tell.
         let mut released = Ok(());
         for one in planned {
             released = released.and(one.release().await);
         }
-        Ok(Executed { reports: reports?, totals, released })
+        Ok(Executed { outcomes: outcomes?, totals, released })
     }
 
     async fn review_and_run<'w>(
         &'w self,
         planned: &mut Vec<Planned<'w>>,
+        graph: &StackGraph,
         job: &Job<'_>,
         reviewer: &dyn Reviewer,
-    ) -> Result<Vec<Report>, SessionError> {
+    ) -> Result<Vec<StackOutcome>, SessionError> {
         reviewer.show(planned)?;
         self.check(planned).await?;
         if planned.iter().any(Planned::has_changes) {
             reviewer.agree(planned, None).await?;
         }
-        let options = ApplyOptions { limits: self.limits(job.parallelism), stop: reviewer.begin() };
-        self.run_all(planned, &options, job.destroy, reviewer).await
+        crate::moving::carry_out(planned).await?;
+        let limits = self.limits(job.parallelism, planned.len());
+        let capacity = Some(Capacity::new(limits.clone()));
+        let options = ApplyOptions { limits, stop: reviewer.begin(), capacity };
+        let walk = Walk { workspace: self, graph, options, destroy: job.destroy, reviewer };
+        let (ended, outcomes) = walk.run(std::mem::take(planned)).await;
+        *planned = ended;
+        Ok(outcomes)
     }
 
     /// Nothing runs that cannot run to its end.
@@ -171,61 +212,113 @@ impl Workspace {
             return Ok(());
         }
         for problem in missing {
-            self.surroundings().observer.notice(Notice::Preflight(&SessionError::from(problem)));
+            self.surroundings().observer.session_event(SessionEvent::Preflight(&SessionError::from(problem)));
         }
         Err(SessionError::refused("the preflight found what would fail later; nothing was changed"))
     }
+}
 
-    /// One stack after the other. What waited for outputs is planned, shown and asked for when they are known.
-    async fn run_all<'w>(
-        &'w self,
-        planned: &mut Vec<Planned<'w>>,
-        options: &ApplyOptions,
-        destroy: bool,
-        reviewer: &dyn Reviewer,
-    ) -> Result<Vec<Report>, SessionError> {
+/// The way through the stacks of a run.
+struct Walk<'x, 'w> {
+    workspace: &'w Workspace,
+    graph: &'x StackGraph,
+    options: ApplyOptions,
+    destroy: bool,
+    reviewer: &'x dyn Reviewer,
+}
+
+impl<'w> Walk<'_, 'w> {
+    /// Runs every stack as soon as what it needs has succeeded. A failure stops what needs it, and nothing else. Gives the stacks back, for their
+    /// locks, and what came of each, both in their order.
+    async fn run(&self, planned: Vec<Planned<'w>>) -> (Vec<Planned<'w>>, Vec<StackOutcome>) {
+        let names: Vec<String> = planned.iter().map(|one| one.name().to_owned()).collect();
+        let mut keys: Vec<String> = planned.iter().map(Planned::key).collect();
+        let mut waiting: Vec<Option<Planned<'w>>> = planned.into_iter().map(Some).collect();
+        let mut progress = vec![Progress::Waiting; names.len()];
+        let mut results: Vec<Option<StackResult>> = names.iter().map(|_| None).collect();
         let mut known = KnownOutputs::new();
-        let mut reports = Vec::new();
-        let mut outcome = Ok(());
-        let mut rest = std::mem::take(planned).into_iter();
-        for one in rest.by_ref() {
-            if options.stop.stopping() {
-                planned.push(one);
-                break;
-            }
-            let (mut one, agreed) = self.plan_deferred(one, &known, &options.stop, reviewer).await;
-            let report = match agreed {
-                Ok(()) => run_one(&mut one, options, destroy, &mut known).await,
-                Err(error) => {
-                    let interrupted = error.kind == ErrorKind::Interrupted;
-                    Ok(Report::Driven(Applied { interrupted, error: Some(error), ..Applied::default() }))
+        let mut running = FuturesUnordered::new();
+        loop {
+            let mut asked = None;
+            for place in self.ready(&progress) {
+                match waiting[place].take() {
+                    // Whoever is asked reads what was planned, and no progress in between: it begins when nothing runs.
+                    Some(one) if one.is_deferred() => {
+                        if running.is_empty() && asked.is_none() {
+                            asked = Some((place, one));
+                        } else {
+                            waiting[place] = Some(one);
+                        }
+                    }
+                    Some(one) => {
+                        progress[place] = Progress::Running;
+                        running.push(self.run_one(place, one, Ok(())));
+                    }
+                    None => {}
                 }
-            };
-            planned.push(one);
-            match report {
-                Ok(report) => reports.push(report),
-                Err(error) => outcome = Err(error),
             }
-            // A higher layer may need what failed here.
-            if outcome.is_err() || !reports.last().is_some_and(Report::is_success) {
-                break;
+            if let Some((place, one)) = asked {
+                if running.is_empty() {
+                    progress[place] = Progress::Running;
+                    let (one, agreed) = self.plan_deferred(one, &known).await;
+                    running.push(self.run_one(place, one, agreed));
+                } else {
+                    waiting[place] = Some(one);
+                }
             }
+            let Some(ended) = running.next().await else { break };
+            let Ended { place, planned, result } = ended;
+            if let (Planned::Driven(tofu), StackResult::Ended(Report::Driven(applied))) = (&planned, &result)
+            {
+                known.extend(applied.outputs.clone().map(|outputs| (tofu.driven.name.clone(), outputs)));
+            }
+            let succeeded = matches!(&result, StackResult::Ended(report) if report.is_success());
+            progress[place] = if succeeded { Progress::Done } else { Progress::Failed };
+            (waiting[place], results[place]) = (Some(planned), Some(result));
         }
-        planned.extend(rest);
-        outcome.map(|()| reports)
+        let outcomes = names.iter().cloned().zip(results).enumerate().map(|(place, (stack, result))| {
+            let not_begun = || match self.graph.failed_need(place, &progress) {
+                Some(failed) if !self.options.stop.stopping() => {
+                    StackResult::NeedsFailed(names[failed].clone())
+                }
+                _ => StackResult::Stopped,
+            };
+            let key = std::mem::take(&mut keys[place]);
+            StackOutcome { stack, key, result: result.unwrap_or_else(not_begun) }
+        });
+        let outcomes = outcomes.collect();
+        (waiting.into_iter().flatten().collect(), outcomes)
+    }
+
+    fn ready(&self, progress: &[Progress]) -> Vec<usize> {
+        if self.options.stop.stopping() { Vec::new() } else { self.graph.ready(progress) }
+    }
+
+    async fn run_one(
+        &self,
+        place: usize,
+        mut planned: Planned<'w>,
+        agreed: Result<(), SessionError>,
+    ) -> Ended<'w> {
+        let report = match agreed {
+            Ok(()) => run_one(&mut planned, &self.options, self.destroy).await,
+            Err(error) => {
+                let interrupted = error.kind == ErrorKind::Interrupted;
+                Ok(Report::Driven(Applied { interrupted, error: Some(error), ..Applied::default() }))
+            }
+        };
+        Ended { place, planned, result: report.map_or_else(StackResult::Failed, StackResult::Ended) }
     }
 
     /// Plans a stack that waited for outputs, now that they are known, and has it agreed to. All others are as they were.
-    async fn plan_deferred<'w>(
-        &'w self,
+    async fn plan_deferred(
+        &self,
         one: Planned<'w>,
         known: &KnownOutputs,
-        stop: &StopSignal,
-        reviewer: &dyn Reviewer,
     ) -> (Planned<'w>, Result<(), SessionError>) {
         let Planned::Deferred { stack, state, waits } = one else { return (one, Ok(())) };
         let planned = async {
-            let driven = self.open_driven(stack, Inputs::All(known)).await?;
+            let driven = self.workspace.open_driven(stack, Inputs::All(known)).await?;
             let plan = driven.prepare(false, None).await?;
             Ok((driven, plan))
         };
@@ -233,30 +326,32 @@ impl Workspace {
             Ok((driven, plan)) => Planned::Driven(Box::new(PlannedTofu { driven, plan, state })),
             Err(error) => return (Planned::Deferred { stack, state, waits }, Err(error)),
         };
-        let shown = std::slice::from_ref(&one);
-        let agreed = match reviewer.show(shown) {
+        let (shown, stop) = (std::slice::from_ref(&one), &self.options.stop);
+        let agreed = match self.reviewer.show(shown) {
             Err(error) => Err(error),
             Ok(()) if stop.stopping() => Err(interrupted()),
-            Ok(()) if one.has_changes() => reviewer.agree(shown, Some(stop)).await,
+            Ok(()) if one.has_changes() => self.reviewer.agree(shown, Some(stop)).await,
             Ok(()) => Ok(()),
         };
         (one, agreed)
     }
 }
 
+/// A stack that ran, by its place among the others.
+struct Ended<'w> {
+    place: usize,
+    planned: Planned<'w>,
+    result: StackResult,
+}
+
 async fn run_one(
     one: &mut Planned<'_>,
     options: &ApplyOptions,
     destroy: bool,
-    known: &mut KnownOutputs,
 ) -> Result<Report, SessionError> {
     match one {
         Planned::Native(session, plan) => Ok(Report::Native(session.apply(plan, options).await?)),
-        Planned::Driven(tofu) => {
-            let applied = apply_driven(tofu, &options.stop, destroy).await?;
-            known.extend(applied.outputs.clone().map(|outputs| (tofu.driven.name.clone(), outputs)));
-            Ok(Report::Driven(applied))
-        }
+        Planned::Driven(tofu) => Ok(Report::Driven(apply_driven(tofu, &options.stop, destroy).await?)),
         Planned::Deferred { stack, .. } => Err(SessionError::failed(format!("`{}` has no plan", stack.name))),
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::io;
 use std::path::Path;
 
-use strata_tofu::{Files, Found, found};
+use strata_tofu::{FileOrigin, Files, file_origin};
 
 /// How one file compares with what is rendered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,11 +34,11 @@ pub fn compare(
         let status = match std::fs::read_to_string(root.join(path)) {
             Ok(text) if text == wanted => FileStatus::Current,
             // A checkout may have given it the line ends of Windows: nothing of that is anybody's work.
-            Ok(text) => match found(&text.replace("\r\n", "\n")) {
-                Found::Generated if text.contains("\r\n") => FileStatus::LineEnds,
-                Found::Generated => FileStatus::Stale,
-                Found::Edited => FileStatus::Edited,
-                Found::HandWritten => FileStatus::Kept,
+            Ok(text) => match file_origin(&text.replace("\r\n", "\n")) {
+                FileOrigin::Generated if text.contains("\r\n") => FileStatus::LineEnds,
+                FileOrigin::Generated => FileStatus::Stale,
+                FileOrigin::Edited => FileStatus::Edited,
+                FileOrigin::HandWritten => FileStatus::Kept,
             },
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => FileStatus::Missing,
             Err(error) => return Err((path.to_owned(), error)),
@@ -77,7 +77,8 @@ fn superfluous(
         } else if !wanted.contains(path.as_str())
             && !name.starts_with("taken_over.")
             && [".tf", ".tfvars", "README.md", "talconfig.yaml"].iter().any(|end| name.ends_with(end))
-            && std::fs::read_to_string(root.join(&path)).is_ok_and(|text| found(&text) == Found::Generated)
+            && std::fs::read_to_string(root.join(&path))
+                .is_ok_and(|text| file_origin(&text) == FileOrigin::Generated)
         {
             compared.push((path, FileStatus::Superfluous));
         }

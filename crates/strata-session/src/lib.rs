@@ -16,7 +16,9 @@
 //!
 //! - The state of a stack is read once: under the lock by whoever changes something, without it for a plan.
 //! - Keys of a cluster are made under the lock. A key of the digests comes into a state under the lock.
-//! - Of a list of stacks all states are locked before anything is drawn or recovered.
+//! - Of a list of stacks all states are locked, in the order of their keys, before anything is drawn or recovered.
+//! - Stacks that do not depend on each other are planned and applied at the same time; all plans are made from one look, which begins when nothing
+//!   is left to recover. A failure stops what needs its stack, and nothing else.
 //! - Whatever fails gives the locks back, and the first error is the one that is returned.
 //! - A target is connected once for a run, however many stacks use it.
 //! - No kind and no field of one is named here.
@@ -36,7 +38,7 @@
 //!     assert_eq!(planned.name(), "web");
 //! }
 //! let executed = workspace.execute(&stacks, &Job::default(), reviewer).await?;
-//! assert!(executed.reports.iter().all(Report::is_success));
+//! assert!(executed.outcomes.iter().all(StackOutcome::is_success));
 //! # Ok(())
 //! # }
 //! ```
@@ -45,11 +47,13 @@ mod connections;
 mod error;
 mod execute;
 pub mod generated;
+mod moving;
 mod observer;
 mod planned;
 mod planning;
 mod providers;
 pub mod secrets;
+mod stack_graph;
 mod stack_session;
 mod surroundings;
 pub mod tofu;
@@ -57,8 +61,8 @@ mod workspace;
 
 pub use connections::Connections;
 pub use error::{ErrorKind, SessionError};
-pub use execute::{Executed, Job, Report, Reviewer, Totals, interrupted};
-pub use observer::{NoObserver, Notice, Observer, TofuProgress};
+pub use execute::{Executed, Job, Report, Reviewer, StackOutcome, StackResult, Totals, interrupted};
+pub use observer::{NoObserver, Observer, SessionEvent, TofuProgress};
 pub use planned::{Planned, PlannedTofu, Wait};
 pub use planning::Planning;
 pub use providers::{DrawnStack, ProviderSet};

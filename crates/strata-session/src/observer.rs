@@ -14,7 +14,7 @@ use strata_tofu::changes::Action;
 /// Hears what happens. Nothing depends on what it does with it.
 pub trait Observer: Send + Sync {
     /// Something that a person should know while the session runs.
-    fn notice(&self, notice: Notice<'_>);
+    fn session_event(&self, event: SessionEvent<'_>);
 
     /// Errors in the source that ended something; the error that follows is silent.
     fn diagnostics(&self, found: &[&Diagnostic], sources: &SourceMap);
@@ -25,7 +25,7 @@ pub trait Observer: Send + Sync {
 
 /// What a person should know.
 #[non_exhaustive]
-pub enum Notice<'n> {
+pub enum SessionEvent<'n> {
     /// Somebody else holds the lock; it is asked for again for so long.
     Waiting { key: &'n str, holder: &'n Holder, left: Duration },
     /// A plan without keys: an apply would make them in this file.
@@ -45,7 +45,7 @@ pub enum Notice<'n> {
     /// What OpenTofu found wrong, in its words.
     Diagnosis { diagnosis: &'n Diagnosis, redactor: &'n Redactor },
     /// A resource of OpenTofu, while it is applied.
-    TofuStep { step: Option<usize>, address: String, progress: TofuProgress },
+    TofuStep { key: &'n str, step: Option<usize>, address: String, progress: TofuProgress },
 }
 
 /// How far OpenTofu is with a resource.
@@ -61,7 +61,7 @@ pub enum TofuProgress {
 pub struct NoObserver;
 
 impl Observer for NoObserver {
-    fn notice(&self, _notice: Notice<'_>) {}
+    fn session_event(&self, _event: SessionEvent<'_>) {}
 
     fn diagnostics(&self, _found: &[&Diagnostic], _sources: &SourceMap) {}
 

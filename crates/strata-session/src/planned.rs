@@ -52,14 +52,6 @@ impl<'w> Planned<'w> {
         moving.map(|input| Wait::Output(input.to_string()))
     }
 
-    /// What a stack goes after that has no plan yet: a file with its own plan alone would turn their order around.
-    pub(crate) fn awaited_stack(stack: &EffectiveStack, planned: &[Self]) -> Option<Wait> {
-        let mut waiting = planned.iter().filter(|one| one.is_deferred());
-        let first = waiting
-            .find(|one| one.layer() < layer(stack) || stack.needed().any(|needed| needed == one.name()))?;
-        Some(Wait::Stack(first.name().to_owned()))
-    }
-
     /// What these plans know of outputs of OpenTofu's stacks.
     pub(crate) fn outputs(planned: &[Self]) -> KnownOutputs {
         let of = |one: &Self| match one {
@@ -113,6 +105,11 @@ impl<'w> Planned<'w> {
     /// Whether it would destroy something of a stack that is not in the source any more.
     pub fn removes_stack(&self) -> bool {
         matches!(self, Self::Native(session, plan) if session.removed && plan.has_changes())
+    }
+
+    /// Whether it is about a part of the stack.
+    pub fn is_selected(&self) -> bool {
+        matches!(self, Self::Native(session, _) if session.view().selected.is_some())
     }
 
     pub fn is_deferred(&self) -> bool {

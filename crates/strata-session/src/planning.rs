@@ -1,12 +1,21 @@
 //! The plans of a list of stacks, in their order, and the file that keeps them.
+//!
+//! Stacks that Strata makes itself are planned at the same time, from one look at their targets. OpenTofu plans its stacks one after the other: each
+//! may need what the one before it gives.
 
-use strata_engine::PlanFile;
+use futures::stream::{self, StreamExt};
+use strata_engine::{Look, Plan, PlanFile};
+use strata_source::EffectiveStack;
 
 use crate::error::SessionError;
 use crate::planned::{Planned, PlannedTofu, Wait};
-use crate::stack_session::{OpenStack, Purpose, StateAccess};
+use crate::stack_graph::StackGraph;
+use crate::stack_session::{OpenStack, Purpose, StackSession, StateAccess};
 use crate::tofu::Inputs;
 use crate::workspace::{KnownOutputs, Opened, Workspace, commit};
+
+/// How many stacks are planned at once. How many requests that makes at once is for their targets to say.
+const AT_ONCE: usize = 32;
 
 /// What plans are made for.
 pub struct Planning<'p> {
@@ -18,6 +27,12 @@ pub struct Planning<'p> {
     pub saved: Option<&'p PlanFile>,
 }
 
+/// Plans, and which of their stacks go before which.
+pub(crate) struct Prepared<'w> {
+    pub(crate) planned: Vec<Planned<'w>>,
+    pub(crate) graph: StackGraph,
+}
+
 impl Workspace {
     /// Opens the stacks that the arguments select and plans them. What holds locks is among the result; an error has given them back.
     pub async fn plan<'w>(
@@ -25,12 +40,33 @@ impl Workspace {
         stacks: &[String],
         planning: &Planning<'_>,
     ) -> Result<Vec<Planned<'w>>, SessionError> {
-        let opened = self.open(stacks, &planning.purpose, planning.access).await?;
-        let mut rest = opened.into_iter();
-        let mut planned = Vec::new();
-        while let Some(one) = rest.next() {
-            if let Err(error) = self.plan_next(one, &mut planned, planning).await {
-                for one in rest {
+        Ok(self.prepare(stacks, planning).await?.planned)
+    }
+
+    /// The same with their graph.
+    pub(crate) async fn prepare<'w>(
+        &'w self,
+        stacks: &[String],
+        planning: &Planning<'_>,
+    ) -> Result<Prepared<'w>, SessionError> {
+        let selected = self.selected(stacks, planning.purpose.destroy)?;
+        let (stacks, mut opened) = self.open_selected(selected, &planning.purpose, planning.access).await?;
+        let graph = StackGraph::of(self.repository(), &stacks, planning.purpose.destroy);
+        let plans = match plan_native(&mut opened, planning.saved).await {
+            Ok(plans) => plans,
+            Err(error) => {
+                for one in opened {
+                    let _ = one.release().await;
+                }
+                return Err(error);
+            }
+        };
+        let mut rest = opened.into_iter().zip(plans).zip(stacks);
+        let mut planned: Vec<Planned<'w>> = Vec::new();
+        while let Some(((one, plan), stack)) = rest.next() {
+            let waits = waits_for(&graph, &planned, planning);
+            if let Err(error) = self.plan_next(one, plan, stack, waits, &mut planned, planning).await {
+                for ((one, _), _) in rest {
                     let _ = one.release().await;
                 }
                 for one in planned {
@@ -39,38 +75,32 @@ impl Workspace {
                 return Err(error);
             }
         }
-        Ok(planned)
+        Ok(Prepared { planned, graph })
     }
 
+    /// `waits`: what goes before it and has no plan yet, where that matters.
     async fn plan_next<'w>(
         &'w self,
         opened: Opened<'w>,
+        plan: Option<Plan>,
+        stack: &'w EffectiveStack,
+        waits: Option<Wait>,
         planned: &mut Vec<Planned<'w>>,
         planning: &Planning<'_>,
     ) -> Result<(), SessionError> {
-        let keeps_order = planning.into_file && !planning.purpose.destroy;
-        match opened {
-            Opened::Native(mut session) => {
-                let stack = if keeps_order { Some(self.one(&session.name)) } else { None };
-                let waits = match stack {
-                    Some(Ok(stack)) => Planned::awaited_stack(stack, planned).map(|waits| (stack, waits)),
-                    Some(Err(_)) | None => None,
-                };
-                if let Some((stack, waits)) = waits {
-                    planned.push(Planned::Deferred { stack, state: session.into_state(), waits });
-                    return Ok(());
-                }
-                match session.plan_or_check(planning.saved).await {
-                    Ok(plan) => planned.push(Planned::Native(session, Box::new(plan))),
-                    Err(error) => {
-                        // The first error is the one to tell.
-                        let _ = session.release().await;
-                        return Err(error);
-                    }
-                }
+        match (opened, plan) {
+            (Opened::Native(session), Some(plan)) => planned.push(match waits {
+                Some(waits) => Planned::Deferred { stack, state: session.into_state(), waits },
+                None => Planned::Native(session, Box::new(plan)),
+            }),
+            (Opened::Native(session), None) => {
+                let _ = session.release().await;
+                return Err(SessionError::failed(format!("`{}` has no plan", stack.name)));
             }
-            Opened::Driven(open) => {
-                if let Some(waits) = wait_of(&open, planned, planning) {
+            (Opened::Driven(open), _) => {
+                let first = planning.purpose.destroy || planning.saved.is_some();
+                let output = Planned::awaited_output(open.stack, planned).filter(|_| !first);
+                if let Some(waits) = output.or(waits) {
                     let OpenStack { stack, state, .. } = *open;
                     planned.push(Planned::Deferred { stack, state, waits });
                     return Ok(());
@@ -82,6 +112,7 @@ impl Workspace {
                         planned.push(Planned::Driven(Box::new(PlannedTofu { driven, plan, state })));
                     }
                     Err(error) => {
+                        // The first error is the one to tell.
                         let _ = open.release().await;
                         return Err(error);
                     }
@@ -105,9 +136,17 @@ impl Workspace {
     }
 
     /// The file of these plans. Those that wait are named in it, and not more.
-    pub async fn plan_file(&self, planned: &[Planned<'_>], destroy: bool) -> Result<PlanFile, SessionError> {
+    pub async fn plan_file(
+        &self,
+        planned: &[Planned<'_>],
+        destroy: bool,
+        asked: &[String],
+    ) -> Result<PlanFile, SessionError> {
         let version = env!("CARGO_PKG_VERSION");
         let mut file = PlanFile::new(version, commit(self.root()), self.environment(), destroy);
+        if planned.iter().any(Planned::is_selected) {
+            file.selection = asked.to_vec();
+        }
         for one in planned {
             match one {
                 Planned::Native(session, plan) => {
@@ -121,11 +160,51 @@ impl Workspace {
     }
 }
 
-/// What a stack of OpenTofu has to wait for.
-fn wait_of(open: &OpenStack<'_>, planned: &[Planned<'_>], planning: &Planning<'_>) -> Option<Wait> {
-    if planning.purpose.destroy || planning.saved.is_some() {
+/// What the next stack goes after and what has no plan yet: a file with its own plan alone would turn their order around.
+fn waits_for(graph: &StackGraph, planned: &[Planned<'_>], planning: &Planning<'_>) -> Option<Wait> {
+    if !planning.into_file || planning.purpose.destroy {
         return None;
     }
-    let order = || Planned::awaited_stack(open.stack, planned).filter(|_| planning.into_file);
-    Planned::awaited_output(open.stack, planned).or_else(order)
+    let mut earlier = graph.needs(planned.len()).into_iter().filter_map(|place| planned.get(place));
+    let first = earlier.find(|one| one.is_deferred())?;
+    Some(Wait::Stack(first.name().to_owned()))
+}
+
+/// The plans of all stacks that Strata makes itself, many at once, in their order. What interrupted runs left open is resolved first, and only
+/// then looked at what there is: one look serves all plans, and nothing is written after it has begun.
+async fn plan_native(
+    opened: &mut [Opened<'_>],
+    saved: Option<&PlanFile>,
+) -> Result<Vec<Option<Plan>>, SessionError> {
+    if saved.is_none() {
+        let recoveries = opened.iter_mut().filter_map(native).map(StackSession::recover);
+        first_error(recoveries.collect()).await?;
+    }
+    let look = Look::default();
+    let plans = opened.iter_mut().map(|one| {
+        let (session, look) = (native(one), &look);
+        async move {
+            match session {
+                Some(session) => session.plan_or_check(look, saved).await.map(Some),
+                None => Ok(None),
+            }
+        }
+    });
+    first_error(plans.collect()).await
+}
+
+fn native<'o>(opened: &'o mut Opened<'_>) -> Option<&'o mut StackSession> {
+    match opened {
+        Opened::Native(session) => Some(session),
+        Opened::Driven(_) => None,
+    }
+}
+
+/// Does all of it, and gives the first error by their order: what is told must not depend on who was faster.
+async fn first_error<T, F>(work: Vec<F>) -> Result<Vec<T>, SessionError>
+where
+    F: Future<Output = Result<T, SessionError>>,
+{
+    let results: Vec<Result<T, SessionError>> = stream::iter(work).buffered(AT_ONCE).collect().await;
+    results.into_iter().collect()
 }

@@ -3,23 +3,24 @@
 //! [`OpenStack`] has its state and, where something is to be changed, its lock. [`OpenStack::prepare`] goes through keys, draw and connect
 //! and gives a [`StackSession`], which can plan and apply. Whoever fails on the way gives the lock back.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use strata_blueprint::Blueprint;
+use strata_blueprint::{Blueprint, cluster_target};
 use strata_engine::{
-    Adoption, ApplyOptions, ApplyReport, Drift, LockedRun, Plan, PlanFile, Proofs, ProviderError, Providers,
-    Run, StackView,
+    Adoption, ApplyOptions, ApplyReport, Drift, LockedRun, Look, Move, Plan, PlanFile, Proofs, ProviderError,
+    Providers, Retrieval, Run, StackView, claim_mark,
 };
-use strata_resource::{Layer, ResourceGraph, Value};
+use strata_resource::{Address, Layer, ResourceGraph, Value};
 use strata_secret::{DigestKey, SecretBytes};
 use strata_source::{EffectiveStack, Model};
-use strata_state::{ReplayedState, StateDocument};
+use strata_state::{MadeAs, ReplayedState, StateDocument, StateResource};
 use strata_talos::SecretsBundle;
 
 use crate::connections::Connections;
 use crate::error::SessionError;
 use crate::providers::DrawnStack;
+use crate::workspace::moves::{self, StackMoves};
 use crate::workspace::{Workspace, digest_key, is_removed, layer};
 
 /// Whether the keys of a new cluster are made and kept, or only drawn to see what a plan would be.
@@ -95,6 +96,7 @@ pub struct OpenStack<'w> {
     pub(crate) stack: &'w EffectiveStack,
     pub(crate) purpose: Purpose,
     pub(crate) state: HeldState,
+    pub(crate) moves: StackMoves,
 }
 
 /// A stack with the keys that its machines run with, where it has such.
@@ -108,6 +110,7 @@ struct DrawnBlueprint {
     bundle: Option<SecretsBundle>,
     key: Option<DigestKey>,
     wrapped_key: Option<String>,
+    origins: BTreeMap<Address, MadeAs>,
 }
 
 impl<'w> OpenStack<'w> {
@@ -126,7 +129,7 @@ impl<'w> OpenStack<'w> {
                 HeldState::Locked(Box::new(run.lock(&view, owner).await?))
             }
         };
-        Ok(Self { workspace, stack, purpose, state })
+        Ok(Self { workspace, stack, purpose, state, moves: StackMoves::default() })
     }
 
     pub fn name(&self) -> &str {
@@ -183,7 +186,10 @@ impl<'w> OpenStack<'w> {
 
     fn draw(&self, keyed: KeyedStack, connections: &Connections) -> Result<DrawnBlueprint, SessionError> {
         let KeyedStack { bundle } = keyed;
-        let blueprint = self.workspace.draw(self.stack, connections.shared_storages(), bundle.as_ref())?;
+        let origins = moves::origins(self.state.replayed(), &self.moves.moves);
+        let drawn = moves::drawn_origins(&origins);
+        let blueprint =
+            self.workspace.draw(self.stack, connections.shared_storages(), bundle.as_ref(), &drawn)?;
         let has_secrets = |graph: &ResourceGraph| {
             graph.iter().any(|resource| resource.spec.values().any(Value::has_secret))
         };
@@ -193,13 +199,13 @@ impl<'w> OpenStack<'w> {
             let (found, wrapped) = self.workspace.digest_key(self.state.document(), &lineage)?;
             (key, wrapped_key) = (Some(found), wrapped);
         }
-        Ok(DrawnBlueprint { blueprint, bundle, key, wrapped_key })
+        Ok(DrawnBlueprint { blueprint, bundle, key, wrapped_key, origins })
     }
 
     async fn connect(&self, drawn: DrawnBlueprint, connections: &Connections) -> Result<Ready, SessionError> {
-        let DrawnBlueprint { mut blueprint, bundle, key, wrapped_key } = drawn;
+        let DrawnBlueprint { mut blueprint, bundle, key, wrapped_key, origins } = drawn;
         let destroy = self.purpose.destroy;
-        let mut view = self.workspace.empty_view(self.stack)?;
+        let mut view = self.view()?;
         let protected = blueprint.graph.iter().filter(|resource| destroy && resource.protect);
         view.protected = protected.map(|resource| resource.address.clone()).collect();
         let cluster_id = bundle.as_ref().filter(|_| !destroy).map(|bundle| bundle.cluster_id.clone());
@@ -214,15 +220,15 @@ impl<'w> OpenStack<'w> {
         };
         self.workspace.surroundings().providers.attach(self.workspace, stack, &mut providers).await?;
         let mut outputs = BTreeMap::new();
+        let sealing = self.workspace.sealing(key, &origins)?;
+        view.origins = origins;
         if !destroy {
             (view.graph, outputs) = (blueprint.graph, blueprint.outputs);
-            if let Some(key) = &key {
-                view.seal(key);
-            }
+            view.seal(&sealing);
         }
         Ok(Ready {
             view,
-            run: self.workspace.run(providers.sealing_with(key), self.stack)?,
+            run: self.workspace.run(providers.sealing_with(sealing), self.stack)?,
             source_digest: self.workspace.source_digest(self.stack),
             outputs,
             wrapped_key,
@@ -230,12 +236,21 @@ impl<'w> OpenStack<'w> {
         })
     }
 
+    /// A stack of which nothing is wanted yet, with what moves.
+    fn view(&self) -> Result<StackView, SessionError> {
+        let mut view = self.workspace.empty_view(self.stack)?;
+        view.moves.clone_from(&self.moves.moves);
+        view.unmovable.clone_from(&self.moves.unmovable);
+        view.selected = self.moves.partner.then(BTreeSet::new);
+        Ok(view)
+    }
+
     /// Nothing is wanted of a stack that left the source.
     async fn connect_removed(&self) -> Result<Ready, SessionError> {
         let connections = self.workspace.connections(&[self.stack]).await?;
         let mut providers = connections.providers().clone();
         self.workspace.surroundings().providers.attach_removed(self.stack, &mut providers);
-        let mut view = self.workspace.empty_view(self.stack)?;
+        let mut view = self.view()?;
         view.removed = Some(self.stack.name.clone());
         Ok(Ready {
             view,
@@ -308,20 +323,26 @@ impl StackSession {
     }
 
     pub async fn plan(&mut self) -> Result<Plan, SessionError> {
+        self.plan_in(&Look::default()).await
+    }
+
+    /// The same as a part of a look at other stacks, too.
+    pub async fn plan_in(&mut self, look: &Look) -> Result<Plan, SessionError> {
         let Ready { view, run, .. } = &self.ready;
         Ok(match &mut self.state {
-            HeldState::Locked(locked) => locked.plan(view).await?,
-            HeldState::Seen(state) => run.plan_seen(view, state).await?,
+            HeldState::Locked(locked) => locked.plan_in(look, view).await?,
+            HeldState::Seen(state) => run.plan_seen(view, state, look).await?,
         })
     }
 
-    /// Recovers and plans; a saved plan must still be the plan of now.
-    pub(crate) async fn plan_or_check(&mut self, saved: Option<&PlanFile>) -> Result<Plan, SessionError> {
-        let Some(saved) = saved else {
-            self.recover().await?;
-            return self.plan().await;
-        };
-        let plan = self.plan().await?;
+    /// Plans; a saved plan must still be the plan of now.
+    pub(crate) async fn plan_or_check(
+        &mut self,
+        look: &Look,
+        saved: Option<&PlanFile>,
+    ) -> Result<Plan, SessionError> {
+        let plan = self.plan_in(look).await?;
+        let Some(saved) = saved else { return Ok(plan) };
         let mut stacks = saved.stacks.iter();
         let planned = stacks
             .find(|planned| planned.stack == self.name)
@@ -330,9 +351,9 @@ impl StackSession {
         Ok(plan)
     }
 
-    /// What differs from what was applied.
-    pub async fn drift(&self) -> Result<Vec<Drift>, SessionError> {
-        Ok(self.ready.run.drift_seen(&self.ready.view, self.state.replayed()).await?)
+    /// What differs from what was applied, as a part of a look at other stacks, too.
+    pub async fn drift(&self, look: &Look) -> Result<Vec<Drift>, SessionError> {
+        Ok(self.ready.run.drift_seen(&self.ready.view, self.state.replayed(), look).await?)
     }
 
     /// Everything that stands in the way of a plan. What `earlier` plans make counts as there.
@@ -353,15 +374,33 @@ impl StackSession {
         })
     }
 
+    /// Looks for what the state does not know and proves to be ours, and writes nothing.
+    pub async fn retrieve(&mut self) -> Result<Retrieval, SessionError> {
+        let Ready { view, run, .. } = &self.ready;
+        Ok(match &mut self.state {
+            HeldState::Locked(locked) => locked.retrieve(view).await?,
+            HeldState::Seen(state) => run.retrieve(view, state).await?,
+        })
+    }
+
     /// Records what was taken over, with the outputs and the key of the digests. Without the lock nothing, and false.
     pub async fn record(&mut self, adoption: &Adoption) -> Result<bool, SessionError> {
-        let Ready { outputs, wrapped_key, .. } = &self.ready;
+        let Ready { outputs, wrapped_key, cluster_id, .. } = &self.ready;
+        let target = cluster_target(&self.name);
+        let answers = |address: &Address, record: &StateResource| {
+            record.target == target && !address.kind().table().seen_by_record
+        };
+        // Keys that a machine answers to are those of the cluster; others may have been drawn for the look only.
+        let proven = adoption.records.iter().any(|(address, record)| answers(address, record));
         let Some(locked) = self.state.locked() else { return Ok(false) };
         if !adoption.records.is_empty() {
             locked
                 .edit(|document| {
                     document.resources.extend(adoption.records.clone());
                     document.outputs.clone_from(outputs);
+                    if proven && document.cluster.is_none() {
+                        document.cluster.clone_from(cluster_id);
+                    }
                     if document.digest_key.is_none() {
                         document.digest_key.clone_from(wrapped_key);
                     }
@@ -369,6 +408,49 @@ impl StackSession {
                 .await?;
         }
         Ok(true)
+    }
+
+    /// Gives objects their other addresses within the state.
+    pub(crate) async fn rename(&mut self) -> Result<(), SessionError> {
+        match &mut self.state {
+            HeldState::Locked(run) => Ok(run.rename(&self.ready.view.moves).await?),
+            HeldState::Seen(_) => Ok(()),
+        }
+    }
+
+    /// Gives objects to another stack.
+    pub(crate) async fn hand_over(&mut self, to: &mut Self, arrivals: &[Move]) -> Result<(), SessionError> {
+        match (&mut self.state, &mut to.state) {
+            (HeldState::Locked(from), HeldState::Locked(to)) => Ok(from.hand_over(to, arrivals).await?),
+            _ => Ok(()),
+        }
+    }
+
+    /// Puts the ownership mark on objects that the state knows, and changes nothing else of them. The state says first that they carry it:
+    /// whatever ends this run, the next one that adopts or applies puts it there.
+    pub async fn mark(
+        &mut self,
+        addresses: &BTreeSet<Address>,
+        options: &ApplyOptions,
+    ) -> Result<ApplyReport, SessionError> {
+        let Ready { view, .. } = &self.ready;
+        let Some(locked) = self.state.locked() else { return Ok(ApplyReport::default()) };
+        let claimed = |document: &mut StateDocument| {
+            for address in addresses {
+                if let (Some(record), Some(resource)) =
+                    (document.resources.get_mut(address), view.graph.get(address))
+                {
+                    claim_mark(record, resource);
+                }
+            }
+        };
+        let mut after = locked.state().clone();
+        claimed(&mut after);
+        if after.resources != locked.state().resources {
+            locked.edit(claimed).await?;
+        }
+        let plan = locked.plan_marks(view, addresses).await?;
+        Ok(locked.apply(&plan, options).await?)
     }
 
     /// Applies a plan of this session under its lock.

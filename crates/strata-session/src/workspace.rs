@@ -3,6 +3,8 @@
 pub(crate) mod digest_key;
 mod drawing;
 mod driven;
+mod move_record;
+pub(crate) mod moves;
 mod opening;
 mod reach;
 mod removed;
@@ -11,6 +13,7 @@ mod store;
 mod tofu;
 mod waiting;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
@@ -29,6 +32,7 @@ use crate::error::SessionError;
 use crate::surroundings::Surroundings;
 use crate::tofu::Program;
 pub use driven::KnownOutputs;
+pub(crate) use moves::leave;
 pub use opening::Opened;
 pub use reach::own_name;
 use removed::Removed;
@@ -62,8 +66,20 @@ pub struct Workspace {
 impl Workspace {
     /// Finds and reads the repository. With errors among the diagnostics nothing of it may be planned.
     pub fn load(surroundings: Surroundings) -> Result<(Self, Diagnostics), SessionError> {
+        Self::load_edited(surroundings, BTreeMap::new())
+    }
+
+    /// The repository as it would be with some files edited, by their paths from its root. Nothing is written.
+    pub fn edited(&self, files: BTreeMap<String, String>) -> Result<(Self, Diagnostics), SessionError> {
+        Self::load_edited(self.surroundings.clone(), files)
+    }
+
+    fn load_edited(
+        surroundings: Surroundings,
+        files: BTreeMap<String, String>,
+    ) -> Result<(Self, Diagnostics), SessionError> {
         let root = find_root(&surroundings.start)?;
-        let disk = Disk::new(&root, surroundings.variables.clone());
+        let disk = Disk::new(&root, surroundings.variables.clone()).with_edits(files);
         let (repository, diagnostics) = Repository::load(&disk);
         let redactor = Redactor::new();
         let access = surroundings.access(&root);
@@ -100,6 +116,11 @@ impl Workspace {
 
     pub fn root(&self) -> &Path {
         &self.root
+    }
+
+    /// What the repository was read from.
+    pub fn world(&self) -> &Disk {
+        &self.disk
     }
 
     pub fn repository(&self) -> &Repository {
@@ -248,7 +269,7 @@ impl Workspace {
         match &self.repository.settings.repository {
             Some(id) => Ok(&id.value),
             None => Err(SessionError::failed("`strata.yaml` has no `repository:` id").hint(format!(
-                "add a line such as `repository: {}`; marks and hardware addresses derive from it",
+                "add a line such as `repository: {}`; ownership marks and hardware addresses derive from it",
                 self.surroundings.random_hex(5)
             ))),
         }
@@ -275,8 +296,11 @@ impl Workspace {
         })
     }
 
-    pub fn limits(&self, parallelism: Option<usize>) -> Limits {
+    /// How much may happen at once in a run of so many stacks. What nobody wrote down is counted for each stack: stacks mostly wait for what is
+    /// theirs alone, and what they share, a target or a storage, has a limit of its own.
+    pub fn limits(&self, parallelism: Option<usize>, stacks: usize) -> Limits {
         let mut limits = Limits::default();
+        limits.total *= stacks.max(1);
         if let Some(own) = &self.repository.settings.parallelism {
             let set = |limit: &mut usize, own: Option<u32>| {
                 if let Some(own) = own {
@@ -315,7 +339,7 @@ pub fn layer(stack: &EffectiveStack) -> Layer {
     match stack.layer {
         Written::Hypervisors => Layer::Hypervisors,
         Written::Platforms => Layer::Platforms,
-        Written::Standalone => Layer::Standalone,
+        Written::Workloads => Layer::Workloads,
     }
 }
 

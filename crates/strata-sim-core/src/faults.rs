@@ -43,7 +43,7 @@ pub enum Kind {
 /// A fault as it is ordered.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Order {
+struct FaultOrder {
     kind: Kind,
     /// One method; every method if left out.
     method: Option<String>,
@@ -66,7 +66,7 @@ struct Order {
 #[derive(Debug)]
 struct Fault {
     id: u64,
-    order: Order,
+    order: FaultOrder,
     seen: u64,
     hit: u64,
     /// A request that it hit was carried out nevertheless.
@@ -139,7 +139,7 @@ impl Faults {
 
     /// Adds an ordered fault and gives its id.
     pub fn add(&self, order: &Value) -> Result<u64, String> {
-        let order: Order = serde_json::from_value(order.clone()).map_err(|e| e.to_string())?;
+        let order: FaultOrder = serde_json::from_value(order.clone()).map_err(|e| e.to_string())?;
         if order.method.as_deref().is_some_and(|m| Verb::parse(m).is_none() && m != "PATCH") {
             return Err("`method` is one of GET, POST, PUT, PATCH, DELETE".to_owned());
         }
@@ -190,7 +190,7 @@ impl Faults {
     }
 
     /// Counts a request against every fault; the first that strikes decides.
-    fn strike(&self, verb: Verb, path: &str, connection: bool) -> Option<(u64, Order)> {
+    fn strike(&self, verb: Verb, path: &str, connection: bool) -> Option<(u64, FaultOrder)> {
         let mut state = self.state();
         let mut struck = None;
         for fault in &mut state.faults {
@@ -254,7 +254,7 @@ impl Faults {
         self.verdict(struck).await
     }
 
-    async fn verdict(&self, struck: Option<(u64, Order)>) -> Verdict {
+    async fn verdict(&self, struck: Option<(u64, FaultOrder)>) -> Verdict {
         let Some((id, order)) = struck else { return Verdict::Pass(None) };
         if !matches!(order.kind, Kind::HoldAfter | Kind::Lost) {
             self.bell.notify_waiters();

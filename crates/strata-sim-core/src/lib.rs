@@ -9,7 +9,7 @@
 //! - [`Medium`]: what a system wrote on a disk. A hypervisor copies, moves and deletes it and never looks inside.
 //!
 //! # Invariants
-//! - Nothing here holds a lock of a part, and [`Shared::settle`] is never called by someone who holds one.
+//! - Nothing here holds a lock of a part, and [`Shared::advance`] is never called by someone who holds one.
 //! - What is registered here holds its part weakly: a simulator that is dropped is gone.
 //!
 //! ```

@@ -35,7 +35,7 @@ pub type Ending = Pin<Box<dyn Future<Output = ()> + Send>>;
 pub type Listener = Arc<dyn Fn(Visit) -> Ending + Send + Sync>;
 
 /// Who was found at a place.
-pub struct Found {
+pub struct ReachedListener {
     /// Answers there.
     pub listener: Listener,
     /// Ends when whoever answers is gone; connections go with it.
@@ -51,7 +51,7 @@ pub enum Nobody {
     Refused,
 }
 
-type Finder = Arc<dyn Fn(&str, u16) -> Result<Found, Nobody> + Send + Sync>;
+type Finder = Arc<dyn Fn(&str, u16) -> Result<ReachedListener, Nobody> + Send + Sync>;
 
 /// Everything that listens: at places that do not move, and where a part finds someone.
 #[derive(Default)]
@@ -67,7 +67,7 @@ impl Network {
     }
 
     /// Asks a part who is at a host and a port, for those that come and go. Parts are asked in the order in which they came here.
-    pub fn ask(&self, finder: impl Fn(&str, u16) -> Result<Found, Nobody> + Send + Sync + 'static) {
+    pub fn ask(&self, finder: impl Fn(&str, u16) -> Result<ReachedListener, Nobody> + Send + Sync + 'static) {
         self.finders.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::new(finder));
     }
 
@@ -76,9 +76,9 @@ impl Network {
     }
 
     /// Who is there.
-    fn find(&self, host: &str, port: u16) -> Result<Found, Nobody> {
+    fn find(&self, host: &str, port: u16) -> Result<ReachedListener, Nobody> {
         if let Some(listener) = self.fixed().get(&(host.to_owned(), port)).cloned() {
-            return Ok(Found { listener, gone: None });
+            return Ok(ReachedListener { listener, gone: None });
         }
         let finders = self.finders.lock().unwrap_or_else(PoisonError::into_inner).clone();
         for finder in finders {

@@ -25,7 +25,7 @@ pub struct Shared {
     requests: Mutex<Requests>,
     /// Who listens where in the simulated network.
     pub network: Network,
-    settle: OnceLock<Settle>,
+    advance: OnceLock<Settle>,
 }
 
 impl Shared {
@@ -39,7 +39,7 @@ impl Shared {
             faults: Faults::default(),
             requests: Mutex::default(),
             network: Network::default(),
-            settle: OnceLock::new(),
+            advance: OnceLock::new(),
         }
     }
 
@@ -70,14 +70,14 @@ impl Shared {
     }
 
     /// Says what brings every part up to the present. The first word counts.
-    pub fn on_settle(&self, settle: impl Fn() + Send + Sync + 'static) {
-        let _ = self.settle.set(Box::new(settle));
+    pub fn on_advance(&self, advance: impl Fn() + Send + Sync + 'static) {
+        let _ = self.advance.set(Box::new(advance));
     }
 
     /// Brings every part up to the present. Who calls it holds no lock of a part.
-    pub fn settle(&self) {
-        if let Some(settle) = self.settle.get() {
-            settle();
+    pub fn advance(&self) {
+        if let Some(advance) = self.advance.get() {
+            advance();
         }
     }
 }

@@ -36,7 +36,7 @@ impl Moment {
 /// What tests ordered.
 #[derive(Debug, Default, Clone, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Orders {
+pub struct TestOrders {
     /// Globs of images that cannot be pulled.
     pub no_images: Vec<String>,
     /// Whether there is a network for pods, whatever runs in the cluster.
@@ -52,7 +52,7 @@ pub struct Cluster {
     pub facts: KubernetesCluster,
     pub store: Store,
     #[serde(default)]
-    pub orders: Orders,
+    pub orders: TestOrders,
     /// The boot in which each machine's kubelet registered its node.
     #[serde(default)]
     pub registered: BTreeMap<String, String>,
@@ -72,7 +72,7 @@ impl Cluster {
         Self {
             facts,
             store: Store::default(),
-            orders: Orders::default(),
+            orders: TestOrders::default(),
             registered: BTreeMap::new(),
             timers: BTreeMap::new(),
             older: BTreeMap::new(),

@@ -72,7 +72,7 @@ pub fn apply(clusters: &Arc<Clusters>, change: &Value) -> Result<Value, String> 
         stand_up(clusters, facts);
         return Ok(json!({}));
     }
-    clusters.shared.settle();
+    clusters.shared.advance();
     let moment = clusters.moment();
     let mut state = clusters.state();
     let wanted = change.cluster.as_deref();
@@ -107,7 +107,7 @@ pub fn apply(clusters: &Arc<Clusters>, change: &Value) -> Result<Value, String> 
             Reply::Watch(_) => json!({ "status": 400, "text": "nothing is watched here" }),
         }
     });
-    state.settle(&moment);
+    state.advance(&moment);
     drop(state);
     clusters.shared.changed();
     // Like the changes of Proxmox: 200 is what is not refused.
@@ -146,7 +146,7 @@ fn stand_up(clusters: &Arc<Clusters>, facts: KubernetesCluster) {
     let cluster = entry.or_insert_with(|| Cluster::new(facts.clone()));
     cluster.facts = facts;
     cluster.orders.standalone = true;
-    state.settle(&moment);
+    state.advance(&moment);
     drop(state);
     clusters.shared.changed();
 }

@@ -17,7 +17,7 @@ use super::cluster::{Cluster, Moment};
 const MOST_ROUNDS: usize = 50;
 
 /// Does what is due, and gives the time of what comes next, in ms since 1970.
-pub fn settle(cluster: &mut Cluster, moment: &Moment) -> Option<i64> {
+pub fn reconcile(cluster: &mut Cluster, moment: &Moment) -> Option<i64> {
     if !cluster.facts.api_up {
         return None;
     }
@@ -29,16 +29,16 @@ pub fn settle(cluster: &mut Cluster, moment: &Moment) -> Option<i64> {
     cluster.older = std::mem::take(&mut cluster.timers);
     for _ in 0..MOST_ROUNDS {
         let before = cluster.store.revision();
-        bootstrap::settle(cluster, moment);
-        definitions::settle(cluster, moment);
-        nodes::settle(cluster, moment);
-        namespaces::settle(cluster, moment);
-        workloads::settle(cluster, moment);
-        schedule::settle(cluster, moment);
-        pods::settle(cluster, moment);
-        garbage::settle(cluster, moment);
-        budgets::settle(cluster);
-        flux::settle(cluster, moment);
+        bootstrap::reconcile(cluster, moment);
+        definitions::reconcile(cluster, moment);
+        nodes::reconcile(cluster, moment);
+        namespaces::reconcile(cluster, moment);
+        workloads::reconcile(cluster, moment);
+        schedule::reconcile(cluster, moment);
+        pods::reconcile(cluster, moment);
+        garbage::reconcile(cluster, moment);
+        budgets::reconcile(cluster);
+        flux::reconcile(cluster, moment);
         if cluster.store.revision() == before {
             break;
         }

@@ -28,7 +28,7 @@ pub fn evict(cluster: &mut Cluster, ask: &Ask<'_>) -> Outcome<Reply> {
     }
     if !ask.request.is_dry(Some(&options))? {
         remove(cluster, &ask.resource, &ask.key(), &options, &ask.moment);
-        super::controllers::budgets::settle(cluster);
+        super::controllers::budgets::reconcile(cluster);
     }
     Ok(Reply::Object(
         201,

@@ -35,7 +35,7 @@ pub struct KubernetesCluster {
 
 /// A cluster, and where machines say that its API answers now.
 #[derive(Debug, Clone)]
-pub struct Told {
+pub struct ReportedCluster {
     /// The cluster itself.
     pub facts: KubernetesCluster,
     /// Addresses of machines with an API server that can be reached, and the shared one while such a machine holds it.

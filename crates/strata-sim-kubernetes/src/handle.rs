@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::cluster::{Cluster, Moment};
 use super::failure::{Failure, Outcome, not_allowed, not_found, unauthorized, unavailable, unknown_path};
 use super::object::{list, text};
-use super::request::{Place, Request, User};
+use super::request::{Request, ResourcePath, User};
 use super::resource::Resource;
 use super::watch::Watch;
 use super::{delete, discovery, evict, read, scale, table, write};
@@ -27,7 +27,7 @@ impl Reply {
 /// A request for one type, with all that its verb needs.
 pub struct Ask<'a> {
     pub request: &'a Request,
-    pub place: &'a Place,
+    pub place: &'a ResourcePath,
     pub resource: Resource,
     /// Empty for all of them, and for types without.
     pub namespace: String,
@@ -66,7 +66,7 @@ fn answer(cluster: &mut Cluster, request: &Request, moment: Moment) -> Outcome<R
     if let Some(reply) = discovery::answer(cluster, request) {
         return reply;
     }
-    let place = Place::parse(&request.path).ok_or_else(unknown_path)?;
+    let place = ResourcePath::parse(&request.path).ok_or_else(unknown_path)?;
     let found = cluster.resource(&place.group, &place.version, &place.plural);
     let resource = found.ok_or_else(unknown_path)?;
     let verb = verb(request, &place);
@@ -106,7 +106,7 @@ fn answer(cluster: &mut Cluster, request: &Request, moment: Moment) -> Outcome<R
 }
 
 /// The verb as authorization names it.
-fn verb(request: &Request, place: &Place) -> &'static str {
+fn verb(request: &Request, place: &ResourcePath) -> &'static str {
     match (request.method.as_str(), place.name.is_some()) {
         ("GET" | "HEAD", _) if request.query.flag("watch") => "watch",
         ("GET" | "HEAD", true) => "get",
@@ -121,7 +121,7 @@ fn verb(request: &Request, place: &Place) -> &'static str {
 }
 
 /// Masters may do everything; nobody else anything but to look around.
-fn authorize(user: &User, resource: &Resource, place: &Place, verb: &str) -> Outcome<()> {
+fn authorize(user: &User, resource: &Resource, place: &ResourcePath, verb: &str) -> Outcome<()> {
     if user.groups.iter().any(|group| group == "system:masters") || resource.is_review() {
         return Ok(());
     }

@@ -1,12 +1,12 @@
 //! The simulated Kubernetes API: one for each etcd cluster that Talos machines make, and for those that tests put up.
 //!
 //! Objects are JSON values. Types are a table of the built-in ones and whatever definitions add. What happens in a cluster by
-//! itself is brought up to the present by [`Kubernetes::settle`], as time passes; nothing waits.
+//! itself is brought up to the present by [`Kubernetes::advance`], as time passes; nothing waits.
 //!
 //! # Main types
 //! - [`Clusters`]: every API behind its lock, and what it shares with the rest of the simulator.
 //! - [`Kubernetes`]: the state, as it is kept across runs.
-//! - [`KubernetesCluster`], [`KubeNode`], [`Told`]: what machines say of the clusters that they make. This crate asks no machine anything.
+//! - [`KubernetesCluster`], [`KubeNode`], [`ReportedCluster`]: what machines say of the clusters that they make. This crate asks no machine anything.
 //!
 //! # Invariants
 //! - A request is carried out under the lock, from start to end, without waiting.
@@ -72,7 +72,9 @@ use strata_sim_core::network::{Listener, listener};
 use cluster::Cluster;
 
 pub use cluster::Moment;
-pub use facts::{CONTROL_PLANE_PARTS, KubeNode, KubernetesCluster, Told, config_version, content_version};
+pub use facts::{
+    CONTROL_PLANE_PARTS, KubeNode, KubernetesCluster, ReportedCluster, config_version, content_version,
+};
 pub use manifests::{Wanted as WantedManifests, manifests};
 pub use object::has_condition;
 pub use store::Contents;
@@ -180,9 +182,9 @@ impl Kubernetes {
     }
 
     /// What machines say of every cluster that they make. A cluster that is not named has no machines any more.
-    pub fn tell(&mut self, told: Vec<Told>) {
+    pub fn tell(&mut self, told: Vec<ReportedCluster>) {
         self.told.clear();
-        for Told { facts, answers_at } in told {
+        for ReportedCluster { facts, answers_at } in told {
             self.told.insert(facts.id.clone(), answers_at);
             match self.clusters.get_mut(&facts.id) {
                 Some(cluster) => cluster.facts = facts,
@@ -199,8 +201,8 @@ impl Kubernetes {
     }
 
     /// Lets every cluster do what is due. Gives the time of what comes next, in ms since 1970.
-    pub fn settle(&mut self, moment: &Moment) -> Option<i64> {
-        self.clusters.values_mut().filter_map(|cluster| controllers::settle(cluster, moment)).min()
+    pub fn advance(&mut self, moment: &Moment) -> Option<i64> {
+        self.clusters.values_mut().filter_map(|cluster| controllers::reconcile(cluster, moment)).min()
     }
 
     /// The cluster whose API answers at this address.

@@ -57,7 +57,7 @@ impl Query {
 
 /// The place that a path names.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Place {
+pub struct ResourcePath {
     pub group: String,
     pub version: String,
     pub namespace: Option<String>,
@@ -66,7 +66,7 @@ pub struct Place {
     pub sub: Option<String>,
 }
 
-impl Place {
+impl ResourcePath {
     /// None for paths that name no type.
     pub fn parse(path: &str) -> Option<Self> {
         let decoded: Vec<String> = path
@@ -198,15 +198,15 @@ mod tests {
 
     #[test]
     fn paths_name_types_and_objects() {
-        let place = Place::parse("/apis/apps/v1/namespaces/flux-system/deployments/a/scale").unwrap();
+        let place = ResourcePath::parse("/apis/apps/v1/namespaces/flux-system/deployments/a/scale").unwrap();
         assert_eq!((place.group.as_str(), place.namespace.as_deref()), ("apps", Some("flux-system")));
         assert_eq!((place.name.as_deref(), place.sub.as_deref()), (Some("a"), Some("scale")));
         assert_eq!(place.template(), "/apis/apps/v1/namespaces/{namespace}/deployments/{name}/scale");
-        let namespace = Place::parse("/api/v1/namespaces/flux-system").unwrap();
+        let namespace = ResourcePath::parse("/api/v1/namespaces/flux-system").unwrap();
         assert_eq!((namespace.plural.as_str(), namespace.namespace), ("namespaces", None));
-        let status = Place::parse("/api/v1/namespaces/x/status").unwrap();
+        let status = ResourcePath::parse("/api/v1/namespaces/x/status").unwrap();
         assert_eq!((status.plural.as_str(), status.sub.as_deref()), ("namespaces", Some("status")));
-        assert_eq!(Place::parse("/api/v1"), None);
-        assert_eq!(Place::parse("/version"), None);
+        assert_eq!(ResourcePath::parse("/api/v1"), None);
+        assert_eq!(ResourcePath::parse("/version"), None);
     }
 }

@@ -19,7 +19,7 @@ use tokio::sync::mpsc;
 
 use super::failure::Failure;
 use super::handle::{Reply, handle};
-use super::request::{Place, Query, Request};
+use super::request::{Query, Request, ResourcePath};
 use super::tls;
 use super::watch::Watch;
 use crate::Clusters;
@@ -57,7 +57,7 @@ struct Peer {
 
 /// Answers a connection until it ends.
 pub async fn serve(clusters: Arc<Clusters>, visit: Visit) {
-    clusters.shared.settle();
+    clusters.shared.advance();
     let facts = clusters.state().facts_at(&visit.host);
     let Some(facts) = facts else { return };
     // Without a usable authority there is no API server.
@@ -88,7 +88,8 @@ async fn answer(
         "DELETE" => Verb::Delete,
         _ => return Ok(object(405, &super::failure::not_allowed().to_json())),
     };
-    let template = Place::parse(&request.path).map_or_else(|| request.path.clone(), |place| place.template());
+    let template =
+        ResourcePath::parse(&request.path).map_or_else(|| request.path.clone(), |place| place.template());
     let shared = &clusters.shared;
     shared.count().add(verb, format!("/kubernetes/{{host}}{template}"));
     let after = match shared.faults.arrive(verb, &format!("/kubernetes/{}{}", peer.host, request.path)).await
@@ -142,7 +143,7 @@ async fn read(request: http::Request<Incoming>) -> Result<Request, Failure> {
 
 async fn carry_out(clusters: Arc<Clusters>, peer: Arc<Peer>, mut request: Request) -> Result<Answer, Cut> {
     let reply = {
-        clusters.shared.settle();
+        clusters.shared.advance();
         let moment = clusters.moment();
         let mut state = clusters.state();
         // The server that was connected to may be down by now, or belong to another cluster.
@@ -152,7 +153,7 @@ async fn carry_out(clusters: Arc<Clusters>, peer: Arc<Peer>, mut request: Reques
         request.user = tls::user(&peer.certificates, &facts.ca_pem, now);
         let cluster = state.clusters.get_mut(&peer.cluster).ok_or(Cut)?;
         let reply = handle(cluster, &request, moment);
-        state.settle(&moment);
+        state.advance(&moment);
         reply
     };
     if request.method != "GET" {
@@ -196,7 +197,7 @@ async fn follow(clusters: Arc<Clusters>, peer: Arc<Peer>, mut watch: Watch, line
         tokio::pin!(changed);
         changed.as_mut().enable();
         let text = {
-            clusters.shared.settle();
+            clusters.shared.advance();
             let state = clusters.state();
             let here = state.facts_at(&peer.host).is_some_and(|facts| facts.id == peer.cluster);
             match state.clusters.get(&peer.cluster) {

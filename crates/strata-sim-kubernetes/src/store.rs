@@ -49,7 +49,7 @@ impl Store {
         Contents { revision: self.revision, objects: self.objects.clone() }
     }
 
-    /// Goes back to an earlier moment. Whoever watches has to look anew; what comes next has new identities all the same.
+    /// Goes back to an earlier moment. Whoever watches has to look again; what comes next has new identities all the same.
     pub fn restore(&mut self, contents: Contents) {
         self.revision = contents.revision;
         self.objects = contents.objects;

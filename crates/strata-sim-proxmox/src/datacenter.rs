@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 use strata_sim_core::Shared;
-use strata_sim_core::network::{Found, Nobody, Visit, listener};
+use strata_sim_core::network::{Nobody, ReachedListener, Visit, listener};
 use tokio::net::TcpStream;
 
 use crate::control;
@@ -51,9 +51,9 @@ impl Datacenter {
     }
 
     /// Lets the daemons of the nodes do what is due. Gives the time of what comes next, in milliseconds since 1970.
-    pub fn settle(self: &Arc<Self>) -> Option<i64> {
+    pub fn advance(self: &Arc<Self>) -> Option<i64> {
         let mut world = self.world();
-        let next = world.settle_daemons();
+        let next = world.advance_daemons();
         drive::pick_up(self, &mut world);
         next
     }
@@ -86,12 +86,12 @@ impl Datacenter {
         }
     }
 
-    fn find(self: Arc<Self>, host: &str, port: u16) -> Result<Found, Nobody> {
+    fn find(self: Arc<Self>, host: &str, port: u16) -> Result<ReachedListener, Nobody> {
         if !self.world().nodes.values().any(|node| node.ip == host) {
             return Err(Nobody::Unreachable);
         }
         match port {
-            PORT => Ok(Found { listener: listener(&self, pass_on), gone: None }),
+            PORT => Ok(ReachedListener { listener: listener(&self, pass_on), gone: None }),
             _ => Err(Nobody::Refused),
         }
     }

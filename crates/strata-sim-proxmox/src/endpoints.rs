@@ -3,11 +3,14 @@
 mod access;
 mod acme;
 mod backup_jobs;
+mod bulk_action;
+pub mod calendar;
 mod datacenter;
 mod firewall;
 mod guest;
 pub mod ha;
 mod index;
+mod jobs;
 mod login;
 pub mod lxc;
 mod mapping;
@@ -19,6 +22,7 @@ mod notifications;
 mod overview;
 mod pools;
 pub mod qemu;
+mod replication;
 mod resources;
 mod sdn;
 mod section;
@@ -54,6 +58,9 @@ static ROUTER: LazyLock<Router> = LazyLock::new(|| {
         metrics::routes,
         acme::routes,
         backup_jobs::routes,
+        bulk_action::routes,
+        jobs::routes,
+        replication::routes,
         notifications::routes,
         sdn::routes,
         datacenter::routes,

@@ -2,7 +2,8 @@
 
 use strata_sim_core::Medium;
 
-use crate::endpoints::qemu::drive::{self, Drive as Slot};
+use crate::api::format::parse_volume_id;
+use crate::endpoints::qemu::drive;
 use crate::endpoints::qemu::{boot, net, schema};
 use crate::world::guest::Config;
 use crate::world::{Guest, GuestKind, World};
@@ -65,15 +66,58 @@ pub struct Card {
     pub address: Option<String>,
 }
 
+/// What a machine sees of a drive's configuration. Nothing else of it is read: machines look at their drives with every request that
+/// anybody makes.
+struct Slot<'c> {
+    name: &'c str,
+    file: &'c str,
+    cdrom: bool,
+}
+
+impl<'c> Slot<'c> {
+    fn read(name: &'c str, value: &'c str) -> Self {
+        let mut slot = Self { name, file: "", cdrom: false };
+        for part in value.split(',') {
+            match part.split_once('=') {
+                None => slot.file = part,
+                Some(("file" | "volume", file)) => slot.file = file,
+                Some(("media", media)) => slot.cdrom = media == "cdrom",
+                Some(_) => {}
+            }
+        }
+        slot
+    }
+
+    /// The drive under that key of a configuration.
+    fn of(config: &'c Config, key: &str) -> Option<Self> {
+        let (name, value) = config.get_key_value(key).filter(|(name, _)| drive::is_slot(name))?;
+        Some(Self::read(name, value))
+    }
+
+    fn all(config: &'c Config) -> impl Iterator<Item = Self> {
+        config.iter().filter(|(key, _)| drive::is_slot(key)).map(|(key, value)| Self::read(key, value))
+    }
+
+    fn is_cloudinit(&self) -> bool {
+        drive::is_cloudinit(self.file)
+    }
+
+    /// The volume it has, if it is one that a storage keeps.
+    fn volid(&self) -> Option<&'c str> {
+        parse_volume_id(self.file).map(|_| self.file)
+    }
+}
+
 /// The drives of a VM in the order in which its firmware tries them.
-fn in_boot_order(config: &Config) -> Vec<Slot> {
-    let order = boot::order(config.get("boot").map(String::as_str));
+fn in_boot_order(config: &Config) -> Vec<Slot<'_>> {
+    let boot = config.get("boot").map(String::as_str);
+    // The usual form is read here: the whole option is checked when it is set.
+    if let Some(list) = boot.and_then(|boot| boot.strip_prefix("order=")).filter(|list| !list.contains(',')) {
+        return list.split(';').filter_map(|slot| Slot::of(config, slot)).collect();
+    }
+    let order = boot::order(boot);
     let order = if order.is_empty() { boot::order(Some(&boot::default_order(config))) } else { order };
-    order
-        .iter()
-        .filter(|slot| drive::is_slot(slot))
-        .filter_map(|slot| Slot::parse(slot, config.get(slot)?))
-        .collect()
+    order.iter().filter_map(|slot| Slot::of(config, slot)).collect()
 }
 
 fn power(guest: &Guest) -> Vm {
@@ -110,10 +154,10 @@ impl World {
     /// All of its drives, by the names of their slots.
     pub fn drives(&self, vmid: u32) -> Vec<Drive<'_>> {
         let Some(guest) = self.qemu(vmid) else { return Vec::new() };
-        drive::drives(&guest.config).map(|slot| self.inserted(&slot, guest)).collect()
+        Slot::all(&guest.config).map(|slot| self.inserted(&slot, guest)).collect()
     }
 
-    fn inserted(&self, slot: &Slot, guest: &Guest) -> Drive<'_> {
+    fn inserted(&self, slot: &Slot<'_>, guest: &Guest) -> Drive<'_> {
         let volume = slot.volid().and_then(|volid| {
             let volume = self.volume(volid, &guest.node)?;
             Some(Volume {
@@ -125,13 +169,13 @@ impl World {
                 medium: volume.medium.as_ref(),
             })
         });
-        Drive { slot: slot.slot.clone(), cdrom: slot.is_cdrom(), cloudinit: slot.is_cloudinit(), volume }
+        Drive { slot: slot.name.to_owned(), cdrom: slot.cdrom, cloudinit: slot.is_cloudinit(), volume }
     }
 
     /// Its network cards.
     pub fn cards(&self, vmid: u32) -> Vec<Card> {
         let Some(guest) = self.qemu(vmid) else { return Vec::new() };
-        let told = drive::drives(&guest.config).any(|drive| drive.is_cloudinit());
+        let told = Slot::all(&guest.config).any(|drive| drive.is_cloudinit());
         let host = self.nodes.get(&guest.node);
         let nets = guest.config.iter().filter(|(key, _)| key.starts_with("net") && schema::exists(key));
         nets.filter_map(|(key, value)| {
@@ -159,7 +203,7 @@ impl World {
     /// A system is written to the disk in that slot, or wiped from it. False if there is no such disk.
     pub fn write_medium(&mut self, vmid: u32, slot: &str, medium: Option<Medium>) -> bool {
         let place = self.qemu(vmid).and_then(|guest| {
-            let drive = Slot::parse(slot, guest.get(slot)?)?;
+            let drive = Slot::of(&guest.config, slot)?;
             self.place(drive.volid()?, &guest.node)
         });
         place.is_some_and(|place| {
@@ -174,6 +218,32 @@ impl World {
     pub fn power_off(&mut self, vmid: u32) {
         if let Some(guest) = self.guests.get_mut(&vmid) {
             guest.power = Default::default();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is read in passing is what the whole option says.
+    #[test]
+    fn a_drive_is_read_as_its_option_says() {
+        let options = [
+            ("scsi0", "tank:vm-100-disk-0,size=32G,ssd=1"),
+            ("scsi1", "file=tank:base-9000-disk-0/vm-100-disk-1,iothread=1"),
+            ("virtio0", "volume=local:100/vm-100-disk-0.qcow2,format=qcow2"),
+            ("ide2", "local:iso/debian.iso,media=cdrom,size=600M"),
+            ("ide3", "none,media=cdrom"),
+            ("sata0", "tank:vm-100-cloudinit,media=cdrom"),
+            ("scsi2", "/dev/disk/by-id/ata-x,media=disk"),
+        ];
+        for (name, value) in options {
+            let whole = drive::Drive::parse(name, value).unwrap();
+            let read = Slot::read(name, value);
+            assert_eq!(read.volid(), whole.volid(), "{value}");
+            assert_eq!(read.cdrom, whole.is_cdrom(), "{value}");
+            assert_eq!(read.is_cloudinit(), whole.is_cloudinit(), "{value}");
         }
     }
 }

@@ -2,17 +2,22 @@
 //! Nothing here knows routes or HTTP.
 
 pub mod access;
+mod allocated;
 pub mod begin;
 pub mod cluster;
 pub mod daemons;
+pub mod disks;
 pub mod export;
 pub mod firewall;
 pub mod guest;
 pub mod ha;
+pub mod ipam;
 pub mod kind;
+mod lived_in;
 pub mod made_up;
 pub mod node;
 pub mod privileges;
+pub mod replication;
 pub mod storage;
 pub mod volume;
 
@@ -28,6 +33,7 @@ pub use access::{Access, Pool};
 pub use cluster::Cluster;
 pub use firewall::Firewall;
 pub use guest::{Guest, GuestKind};
+pub use ipam::Ipam;
 pub use kind::WorldKind;
 pub use node::Node;
 pub use storage::Storage;
@@ -47,6 +53,8 @@ pub struct World {
     /// By scope: `cluster`, `node/NAME`, `guest/VMID`.
     pub firewall: BTreeMap<String, Firewall>,
     pub cluster: Cluster,
+    #[serde(default)]
+    pub ipam: Ipam,
     /// What the daemons of the nodes have in hand.
     #[serde(default)]
     pub daemons: daemons::Daemons,

@@ -76,7 +76,7 @@ pub enum Change {
 /// Carries one out. A machine is named by its key (`vm/101`, `metal/NAME`), hostname or an address.
 pub fn apply(world: &mut World, change: &Value) -> Result<Value, String> {
     let change: Change = serde_json::from_value(change.clone()).map_err(|e| e.to_string())?;
-    world.settle();
+    world.advance();
     match change {
         Change::Reserve { mac, address } => {
             world.talos.reservations.insert(mac.to_uppercase(), address);
@@ -160,7 +160,7 @@ pub fn apply(world: &mut World, change: &Value) -> Result<Value, String> {
             }
         }
     }
-    world.settle();
+    world.advance();
     Ok(json!({ "status": 200 }))
 }
 

@@ -6,7 +6,7 @@ use super::config::MachineConfig;
 use super::etcd::EtcdCluster;
 use super::machine::Machine;
 use crate::world::World;
-use strata_sim_kubernetes::{KubeNode, KubernetesCluster, Told};
+use strata_sim_kubernetes::{KubeNode, KubernetesCluster, ReportedCluster};
 
 /// An API server answers this long after its etcd has a leader, in seconds.
 pub const START: f64 = 2.0;
@@ -55,12 +55,12 @@ impl World<'_> {
     }
 
     /// What Kubernetes is told: every cluster, and at which addresses its API answers.
-    pub fn told(&self) -> Vec<Told> {
+    pub fn told(&self) -> Vec<ReportedCluster> {
         let tell = |facts: KubernetesCluster| {
             let own = facts.nodes.iter().filter(|node| node.api_up).flat_map(|node| &node.addresses);
             let here = |address: &&String| self.api_cluster_at(address).is_some_and(|id| id == facts.id);
             let answers_at = own.chain(&facts.vip).filter(here).cloned().collect();
-            Told { facts, answers_at }
+            ReportedCluster { facts, answers_at }
         };
         self.kubernetes_clusters().into_iter().map(tell).collect()
     }

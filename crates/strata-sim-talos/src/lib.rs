@@ -1,6 +1,6 @@
 //! Simulated Talos machines: virtual ones that come alive when a VM boots Talos, and bare ones that tests put up.
 //!
-//! [`Machines::settle`] brings them up to the present: what boots, installs, joins or is promoted does so as time passes and is
+//! [`Machines::advance`] brings them up to the present: what boots, installs, joins or is promoted does so as time passes and is
 //! never waited for. What a machine keeps on its disk is kept with the volume, and goes with it. The image factory, at
 //! `factory.talos.dev` of the simulated network, is here too.
 //!
@@ -11,7 +11,7 @@
 //!
 //! # Invariants
 //! - Locks are taken in one order: machines, hypervisor, Kubernetes clusters. A call is carried out under all of them.
-//! - Kubernetes is told what its machines are ([`strata_sim_kubernetes::Told`]) and asks them nothing.
+//! - Kubernetes is told what its machines are ([`strata_sim_kubernetes::ReportedCluster`]) and asks them nothing.
 //!
 //! ```
 //! # use std::sync::Arc;
@@ -46,6 +46,7 @@
 // The modules are private: `pub` in them means "for the rest of this crate".
 #![allow(unreachable_pub)]
 
+mod advance;
 mod api;
 mod boot;
 mod certificate;
@@ -64,7 +65,6 @@ mod machine;
 mod place;
 mod reboot;
 mod server;
-mod settle;
 mod version;
 mod wire;
 mod world;

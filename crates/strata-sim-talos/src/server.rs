@@ -96,7 +96,7 @@ async fn call(
         tokio::spawn(async move { route(&machines, &caller, &parts.headers, &method, &messages) })
     };
     let outcome = handle.await.unwrap_or_else(|_| Err(Status::new(Code::Internal, "the simulator failed")));
-    machines.settle();
+    machines.advance();
     let cut = match after {
         Some(fault) => machines.shared.faults.finish(fault).await,
         None => false,
@@ -133,7 +133,7 @@ fn route(
     method: &str,
     messages: &[bytes::Bytes],
 ) -> Outcome {
-    machines.settle();
+    machines.advance();
     let values = |name: &str| -> Vec<String> {
         let all = headers.get_all(name).iter().filter_map(|value| value.to_str().ok());
         all.flat_map(|value| value.split(',')).map(|node| node.trim().to_owned()).collect()

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::Value;
-use strata_sim_core::network::{Found, Nobody, listener};
+use strata_sim_core::network::{Nobody, ReachedListener, listener};
 use strata_sim_core::{Clock, Seed, Shared};
 use strata_sim_kubernetes::{Clusters, Kubernetes, Moment};
 
@@ -56,11 +56,11 @@ impl World<'_> {
     }
 
     /// Lets the clusters know what their machines are, and do what is due. Gives the time of what comes next.
-    pub fn settle_kubernetes(&mut self) -> Option<i64> {
+    pub fn advance_kubernetes(&mut self) -> Option<i64> {
         let told = self.told();
         self.kubernetes.tell(told);
         let moment = Moment { ms: self.now_ms(), second: self.clock.second, seed: self.seed.0 };
-        self.kubernetes.settle(&moment)
+        self.kubernetes.advance(&moment)
     }
 }
 
@@ -116,10 +116,10 @@ impl Machines {
     }
 
     /// Brings machines and clusters up to the present. Gives the time of the next event, in milliseconds since 1970.
-    pub fn settle(&self) -> Option<i64> {
+    pub fn advance(&self) -> Option<i64> {
         let mut world = self.world();
         let before = (world.talos.mark(), world.kubernetes.mark());
-        let next = world.settle();
+        let next = world.advance();
         let moved = before != (world.talos.mark(), world.kubernetes.mark());
         drop(world);
         if moved {
@@ -141,7 +141,7 @@ impl Machines {
     }
 
     /// Who answers at an address that a machine has.
-    fn find(self: Arc<Self>, host: &str, port: u16) -> Result<Found, Nobody> {
+    fn find(self: Arc<Self>, host: &str, port: u16) -> Result<ReachedListener, Nobody> {
         let world = self.world();
         if world.talos_at(host).is_none() {
             return Err(Nobody::Unreachable);
@@ -152,14 +152,14 @@ impl Machines {
                 let presence = presence.ok_or(Nobody::Refused)?;
                 let answer = move |machines, visit| server::answer(machines, visit, presence.clone());
                 // It watches its machine itself, so that the answer to a reboot still gets through.
-                Ok(Found { listener: listener(&self, answer), gone: None })
+                Ok(ReachedListener { listener: listener(&self, answer), gone: None })
             }
             strata_sim_kubernetes::PORT if world.has_api_server(host) => {
                 let machines = Arc::clone(&self);
                 let gone = presence.map(|presence| -> strata_sim_core::network::Ending {
                     Box::pin(async move { gone(&machines, &presence).await })
                 });
-                Ok(Found { listener: self.clusters.listener(), gone })
+                Ok(ReachedListener { listener: self.clusters.listener(), gone })
             }
             _ => Err(Nobody::Refused),
         }

@@ -15,9 +15,9 @@ pub(crate) async fn run(parts: Arc<Parts>, mut stop: watch::Receiver<bool>) {
         let changed = parts.shared.until_changed();
         tokio::pin!(changed);
         changed.as_mut().enable();
-        let next = parts.machines.settle();
+        let next = parts.machines.advance();
         let now = parts.shared.clock().now_ms();
-        let next = next.into_iter().chain(parts.datacenter.settle()).min();
+        let next = next.into_iter().chain(parts.datacenter.advance()).min();
         let wait =
             next.map_or(AT_LEAST, |time| Duration::from_millis(u64::try_from(time - now).unwrap_or(0) + 1));
         tokio::select! {

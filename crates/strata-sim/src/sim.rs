@@ -48,9 +48,9 @@ fn open(options: &SimOptions, kept: Kept) -> Parts {
     let machines = Machines::open(&shared, kept.talos, &clusters, host);
     let nas = StorageServer::open(&shared, kept.truenas);
     let settled = Arc::downgrade(&machines);
-    shared.on_settle(move || {
+    shared.on_advance(move || {
         if let Some(machines) = settled.upgrade() {
-            machines.settle();
+            machines.advance();
         }
     });
     Parts { shared, datacenter, machines, clusters, nas }
@@ -79,7 +79,7 @@ impl Sim {
         }
         let token = options.token.clone().unwrap_or_else(|| match options.world {
             WorldKind::Default => DEMO_TOKEN.to_owned(),
-            WorldKind::Single => ROOT_TOKEN.to_owned(),
+            WorldKind::Single | WorldKind::LivedIn => ROOT_TOKEN.to_owned(),
         });
         Ok(Self { parts, port, control_port, gateway_port, token, data_dir: options.data_dir, stop, servers })
     }

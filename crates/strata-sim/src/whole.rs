@@ -24,7 +24,7 @@ pub(crate) struct Parts {
 impl Parts {
     /// Every live object, at one moment.
     pub(crate) fn export(&self) -> Value {
-        self.shared.settle();
+        self.shared.advance();
         let talos = self.machines.talos();
         let mut datacenter = self.datacenter.world();
         let mut all = datacenter.export();
@@ -36,7 +36,7 @@ impl Parts {
     }
 
     pub(crate) fn talos(&self) -> Value {
-        self.shared.settle();
+        self.shared.advance();
         self.machines.report()
     }
 

@@ -12,13 +12,18 @@ use crate::cluster::gitops::Gitops;
 use crate::cluster::topology::{ClusterNode, Topology};
 use crate::machine::guest::{ProxmoxOptions, Startup, Timeouts};
 use crate::machine::hardware::Hardware;
+use crate::machine::profile::Profile;
 use crate::settings::target::Tls;
 use crate::stack::output::OutputPath;
-use crate::stack::{Metadata, StorageDefaults};
+use crate::stack::{Metadata, Moved, StorageDefaults};
 use crate::value::address::{Cidr, Ip};
 use crate::value::document::Document;
 use crate::value::duration::Seconds;
 use crate::value::name::{HOST, ID, NAME, TAG, URL, VERSION};
+use crate::value::place::{ADDRESS, BRIDGE, VLAN, VM_ID};
+
+/// Tags of a cluster's machines unless they say otherwise.
+pub const TAGS: [&str; 2] = ["kubernetes", "talos"];
 
 const SCHEMATIC_ID: TextRule = TextRule {
     shape: TextShape { what: "the id of a schematic: 64 hex digits", pattern: Some("^[0-9a-f]{64}$") },
@@ -62,7 +67,7 @@ record! {
         /// the disk that Talos installs itself on
         "installDisk" install_disk: Option<String>;
         /// otherwise the name of the stack
-        "clusterName" cluster_name: Option<Spanned<String>> [text(NAME)];
+        "clusterName" cluster_name: Option<Spanned<String>> [text(NAME), env()];
         /// the processor architecture
         "arch" arch: Option<Arch>;
         /// encrypt the disk with the TPM or a key that Talos derives
@@ -108,32 +113,32 @@ record! {
     /// The network of a cluster's machines.
     pub struct ClusterNetwork {
         /// the network that every address lies in
-        "cidr" cidr: Spanned<Cidr>;
+        "cidr" cidr: Spanned<Cidr> [label(ADDRESS)];
         /// the router
-        "gateway" gateway: Option<Spanned<Ip>>;
+        "gateway" gateway: Option<Spanned<Ip>> [label(ADDRESS)];
         /// name servers
-        "nameservers" nameservers: Vec<Spanned<Ip>>;
+        "nameservers" nameservers: Vec<Spanned<Ip>> [label(ADDRESS)];
         /// time servers
         "timeServers" time_servers: Vec<String>;
         /// a DHCP server gives the machines their addresses: each must be reserved there for the machine's `mac`
         "dhcp" dhcp: bool = false;
         /// the address that the control planes share
-        "vip" vip: Option<Spanned<Ip>>;
+        "vip" vip: Option<Spanned<Ip>> [label(ADDRESS)];
         /// other names and addresses of the Kubernetes API
-        "apiNames" api_names: Vec<String>;
+        "apiNames" api_names: Vec<String> [env(), label(ADDRESS)];
         /// the bridge that the machines are plugged into
-        "bridge" bridge: Option<Spanned<String>> [text(ID)];
+        "bridge" bridge: Option<Spanned<String>> [text(ID), label(BRIDGE)];
         /// the VLAN tag that Proxmox sets
-        "vlan" vlan: Option<u16> [range(1, 4094)];
+        "vlan" vlan: Option<u16> [range(1, 4094), label(VLAN)];
         /// the VLAN tag that Talos sets itself
-        "guestVlan" guest_vlan: Option<u16> [range(1, 4094)];
+        "guestVlan" guest_vlan: Option<u16> [range(1, 4094), label(VLAN)];
         /// the largest packet
         "mtu" mtu: Option<u16> [range(576, 65520)];
     }
 }
 
 record! {
-    /// Copies of etcd, encrypted, made before anything touches a control plane.
+    /// Etcd snapshots, encrypted, made before anything touches a control plane.
     pub struct Snapshots {
         /// the folder, from the root of the repository; `.strata/snapshots` unless said otherwise
         "directory" directory: Option<String>;
@@ -157,7 +162,7 @@ record! {
     pub struct ClusterTimeouts {
         /// from being switched on to answering; 15 minutes unless said otherwise
         "boot" boot: Option<Seconds>;
-        /// from having a configuration to being well in the cluster; 10 minutes unless said otherwise
+        /// from having a configuration to being healthy in the cluster; 10 minutes unless said otherwise
         "join" join: Option<Seconds>;
         /// a reboot, with the images that are pulled for it; 20 minutes unless said otherwise
         "reboot" reboot: Option<Seconds>;
@@ -180,15 +185,15 @@ record! {
         /// how many machines of which kind
         "topology" topology: Option<Topology>;
         /// one machine each, by name: what differs from its pool
-        "nodes" nodes: Map<ClusterNode> [keys(HOST)];
+        "nodes" nodes: Map<ClusterNode> [keys(HOST), env()];
         /// changes to the machine configuration of every node: files, or in place
         "patches" patches: Vec<Document>;
         /// how machines are called, from `{cluster}`, `{role}` and `{n}`
-        "naming" naming: Option<Spanned<String>>;
+        "naming" naming: Option<Spanned<String>> [env_beside(&["cluster", "role", "n"])];
         /// how long the steps of a machine's life may take
         "timeouts" timeouts: Option<ClusterTimeouts>;
         /// the address of the Kubernetes API, where it is neither the virtual one nor the first control plane's
-        "endpoint" endpoint: Option<Spanned<String>> [text(URL)];
+        "endpoint" endpoint: Option<Spanned<String>> [text(URL), env(), label(ADDRESS)];
     }
 }
 
@@ -196,16 +201,16 @@ record! {
     /// What all machines of the cluster have in common.
     pub struct ClusterVm {
         /// the VMID of the first control plane; workers begin ten later
-        "idBase" id_base: Option<Spanned<u32>> [range(100, 999_999_999)];
+        "idBase" id_base: Option<Spanned<u32>> [range(100, 999_999_999), label(VM_ID)];
         /// the processor's type; short for `cpu: {type: …}`
         "cpuType" cpu_type: Option<String>;
         ..hardware: Hardware;
         /// the pool they are members of
-        "pool" pool: Option<Spanned<String>>;
+        "pool" pool: Option<Spanned<String>> [env()];
         /// tags, for people
-        "tags" tags: Option<Vec<String>> [text(TAG)];
+        "tags" tags: Option<Vec<String>> [text(TAG), env()];
         /// notes, for people
-        "notes" notes: Option<String>;
+        "notes" notes: Option<String> [env()];
         /// Strata refuses to destroy them
         "protect" protect: Option<bool>;
         /// Proxmox refuses to remove them
@@ -229,7 +234,7 @@ record! {
     /// The network of machines, where it is said beside the storage.
     pub struct ProxmoxNetwork {
         /// the bridge that the machines are plugged into
-        "bridge" bridge: Option<Spanned<String>> [text(ID)];
+        "bridge" bridge: Option<Spanned<String>> [text(ID), label(BRIDGE)];
     }
 }
 
@@ -265,7 +270,7 @@ record! {
     /// One dataset; those above it are made too.
     pub struct Dataset [shorthand("name")] {
         /// such as `tank/k8s/homelab`
-        "name" name: Spanned<String>;
+        "name" name: Spanned<String> [env()];
         /// properties by TrueNAS' names: `compression: LZ4`
         "properties" properties: Map<Raw>;
     }
@@ -294,8 +299,12 @@ record! {
     pub struct Cluster [document] {
         /// who the stack is
         "metadata" metadata: Option<Metadata>;
+        /// what has another address now: objects of other stacks, as those of a cluster keep theirs
+        "moved" moved: Vec<Moved>;
         /// the cluster
         "cluster" cluster: ClusterSpec;
+        /// named sets of fields, for `use` in this cluster; they win over those of strata.yaml
+        "profiles" profiles: Map<Profile> [keys(NAME)];
         /// where its machines live
         "proxmox" proxmox: Option<ClusterProxmox>;
         /// storage outside the machines
@@ -303,6 +312,6 @@ record! {
         /// what runs on it
         "gitops" gitops: Option<Gitops>;
         /// what others may ask of this stack, by name: `nodes.homelab-cp-1.address`
-        "outputs" outputs: Map<Spanned<OutputPath>> [keys(NAME)];
+        "outputs" outputs: Map<Spanned<OutputPath>> [keys(NAME), env()];
     }
 }

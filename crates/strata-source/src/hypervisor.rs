@@ -10,8 +10,9 @@ use crate::hypervisor::access::{AclEntry, Group, Role, Token, User};
 use crate::hypervisor::network::{DnsSettings, HostInterface};
 use crate::hypervisor::storage::Storage;
 use crate::machine::firewall::{FirewallRule, Policy};
-use crate::stack::Metadata;
+use crate::stack::{Metadata, Moved};
 use crate::value::name::{ID, NAME, POOL, TOKEN, USER};
+use crate::value::place::{ADDRESS, VM_ID};
 
 /// Of an IP set, of a security group: Proxmox makes the letters lower-case when it reads its file.
 const FIREWALL_NAME: TextRule = TextRule {
@@ -44,7 +45,7 @@ record! {
     /// A pool of guests and storages.
     pub struct GuestPool {
         /// for people
-        "comment" comment: Option<String>;
+        "comment" comment: Option<String> [env()];
         /// taken over if it is there already and nobody's mark is on it
         "adopt" adopt: bool = false;
         /// never destroyed or replaced by Strata
@@ -97,13 +98,13 @@ record! {
         /// the storage that the backups go to
         "storage" storage: Spanned<String> [text(ID)];
         /// the VMIDs of the guests
-        "guests" guests: Vec<u32>;
+        "guests" guests: Vec<u32> [label(VM_ID)];
         /// all guests of a pool
-        "pool" pool: Option<Spanned<String>> [text(POOL)];
+        "pool" pool: Option<Spanned<String>> [text(POOL), env()];
         /// all guests of the datacenter
         "all" all: bool = false;
         /// with `all`: VMIDs that are left out
-        "exclude" exclude: Vec<u32>;
+        "exclude" exclude: Vec<u32> [label(VM_ID)];
         /// only guests on this node
         "node" node: Option<Spanned<String>> [text(ID)];
         /// what happens to a guest meanwhile
@@ -121,7 +122,7 @@ record! {
         /// whether it runs
         "enabled" enabled: bool = true;
         /// for people
-        "comment" comment: Option<String>;
+        "comment" comment: Option<String> [env()];
         /// taken over if it is there already and nobody's mark is on it
         "adopt" adopt: bool = false;
         /// never destroyed or replaced by Strata
@@ -149,7 +150,7 @@ record! {
     /// A device that guests refer to by name, wherever it is.
     pub struct Mapping {
         /// for people
-        "comment" comment: Option<String>;
+        "comment" comment: Option<String> [env()];
         /// PCI: it can be divided into mediated devices
         "mediated" mediated: Option<bool>;
         /// the device on each node
@@ -175,7 +176,7 @@ record! {
     /// A named set of rules.
     pub struct SecurityGroup {
         /// for people
-        "comment" comment: Option<String>;
+        "comment" comment: Option<String> [env()];
         /// the first that matches decides
         "rules" rules: Vec<FirewallRule>;
         /// taken over if it is there already and nobody's mark is on it
@@ -189,9 +190,9 @@ record! {
     /// A named set of addresses.
     pub struct IpSet [shorthand("addresses")] {
         /// for people
-        "comment" comment: Option<String>;
+        "comment" comment: Option<String> [env()];
         /// addresses and networks
-        "addresses" addresses: Vec<String>;
+        "addresses" addresses: Vec<String> [label(ADDRESS)];
         /// taken over if it is there already and nobody's mark is on it
         "adopt" adopt: bool = false;
         /// never destroyed or replaced by Strata
@@ -203,9 +204,9 @@ record! {
     /// A name for an address or a network.
     pub struct Alias [shorthand("address")] {
         /// the address or network
-        "address" address: String;
+        "address" address: String [label(ADDRESS)];
         /// for people
-        "comment" comment: Option<String>;
+        "comment" comment: Option<String> [env()];
         /// taken over if it is there already and nobody's mark is on it
         "adopt" adopt: bool = false;
         /// never destroyed or replaced by Strata
@@ -242,6 +243,8 @@ record! {
     pub struct Hypervisor [document] {
         /// who the stack is
         "metadata" metadata: Option<Metadata>;
+        /// what has another address now: `from: dc/pool/web`, `to: pools/pool/web`
+        "moved" moved: Vec<Moved>;
         /// where the hosts are
         "proxmox" proxmox: Option<HypervisorProxmox>;
         /// storages, by id
@@ -249,7 +252,7 @@ record! {
         /// bridges, bonds and VLANs, by name
         "network" network: Map<HostInterface> [keys(ID), aliases(&["bridges"])];
         /// pools of guests and storages
-        "pools" pools: Map<GuestPool> [keys(POOL)];
+        "pools" pools: Map<GuestPool> [keys(POOL), env()];
         /// named sets of privileges
         "roles" roles: Map<Role> [keys(ID)];
         /// groups of users
@@ -261,7 +264,7 @@ record! {
         /// who may do what where
         "acl" acl: Vec<AclEntry>;
         /// backup jobs, by id
-        "backupJobs" backup_jobs: Map<BackupJob> [keys(ID)];
+        "backupJobs" backup_jobs: Map<BackupJob> [keys(ID), env()];
         /// devices that guests refer to by name
         "mappings" mappings: Option<Mappings>;
         /// the firewall of the whole datacenter

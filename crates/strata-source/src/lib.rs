@@ -23,6 +23,7 @@ pub mod cluster;
 pub mod environment;
 pub mod hypervisor;
 pub mod machine;
+pub mod promote;
 mod repository;
 pub mod schema;
 pub mod settings;
@@ -34,4 +35,4 @@ pub use check::FLUX_HOMELESS;
 pub use repository::{
     DEFAULT_ENVIRONMENT, EffectiveStack, Model, Repository, SelectError, StackEntry, StackKind, code_digest,
 };
-pub use strata_yaml::{Map, Places, Raw, Reference, Source, Spanned, Value};
+pub use strata_yaml::{FieldSpans, Map, Raw, Reference, Source, Spanned, Value};

@@ -9,5 +9,6 @@ pub mod guest;
 pub mod hardware;
 pub mod image;
 pub mod network;
+pub mod profile;
 pub mod template;
 pub mod vm;

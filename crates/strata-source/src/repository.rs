@@ -4,21 +4,24 @@ mod assemble;
 mod defaults;
 mod digest;
 mod discover;
+mod each;
 mod membership;
+mod profiles;
 mod select;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use strata_diagnostics::{Diagnostics, FileId, SourceMap};
+use strata_diagnostics::{Diagnostics, FileId, SourceMap, Span};
 use strata_yaml::{Node, Reference, Source, Spanned};
 
 use crate::check;
 use crate::cluster::Cluster;
+use crate::environment::offsets::Offsets;
 use crate::hypervisor::Hypervisor;
 use crate::settings::Settings;
 use crate::settings::target::{ProxmoxTarget, Target};
 use crate::stack::tofu::TofuInputs;
-use crate::stack::{Layer, Metadata, Stack, StackProxmox};
+use crate::stack::{Layer, Metadata, Moved, Stack, StackProxmox};
 use crate::world::{World, find};
 
 pub use digest::code_digest;
@@ -40,6 +43,10 @@ pub struct Repository {
     settings_tree: BTreeMap<String, Node>,
     /// What the settings refer to.
     references: Vec<Reference>,
+    /// What moves with each environment.
+    offsets: BTreeMap<String, Offsets>,
+    /// Stacks that an environment leaves out, by stack and environment, and where it does.
+    left_out: BTreeMap<(String, String), Span>,
 }
 
 /// A stack, before an environment is chosen.
@@ -83,6 +90,15 @@ pub struct EffectiveStack {
     pub references: Vec<Reference>,
     /// Of the tree that the model was read from; the tree itself would be most of a large repository's memory.
     tree_digest: [u8; 32],
+    left_out: Vec<LeftOut>,
+}
+
+/// Something of a stack that its environment leaves out with `null`.
+#[derive(Debug, Clone)]
+pub(crate) struct LeftOut {
+    pub(crate) section: String,
+    pub(crate) name: String,
+    pub(crate) span: Span,
 }
 
 /// What a stack is made of.
@@ -163,6 +179,7 @@ impl Repository {
             model: Model::Removed,
             references: Vec::new(),
             tree_digest: [0; 32],
+            left_out: Vec::new(),
         }
     }
 
@@ -173,6 +190,16 @@ impl Repository {
         names.sort_unstable();
         names.dedup();
         names
+    }
+
+    /// What moves with an environment.
+    pub(crate) fn offsets(&self, environment: &str) -> Option<&Offsets> {
+        self.offsets.get(environment)
+    }
+
+    /// Where an environment leaves a stack out.
+    pub(crate) fn left_out(&self, stack: &str, environment: &str) -> Option<Span> {
+        self.left_out.get(&(stack.to_owned(), environment.to_owned())).copied()
     }
 
     /// The target that a stack is applied to, with its name: the one it names, or the only Proxmox there is.
@@ -283,9 +310,24 @@ impl EffectiveStack {
         }
     }
 
+    /// What has another address now, as this file says.
+    pub fn moved(&self) -> &[Moved] {
+        match &self.model {
+            Model::Machines(stack) | Model::Tofu(stack) => &stack.moved,
+            Model::Cluster(cluster) => &cluster.moved,
+            Model::Hypervisor(hypervisor) => &hypervisor.moved,
+            Model::Broken | Model::Removed => &[],
+        }
+    }
+
     /// What the stack is for, in the user's words.
     pub fn description(&self) -> Option<&str> {
         self.metadata()?.description.as_deref()
+    }
+
+    /// Where the environment leaves an entry of a section out.
+    pub(crate) fn left_out(&self, section: &str, name: &str) -> Option<Span> {
+        self.left_out.iter().find(|out| out.section == section && out.name == name).map(|out| out.span)
     }
 
     /// The stacks that are applied before this one.
@@ -293,11 +335,23 @@ impl EffectiveStack {
         self.metadata().map(|metadata| metadata.depends_on.as_slice()).unwrap_or_default()
     }
 
-    /// The same, with those that it takes outputs of.
-    pub fn needed(&self) -> impl Iterator<Item = &str> {
+    /// The same, with those that it takes outputs or templates of, and where it says so.
+    pub fn needs(&self) -> impl Iterator<Item = (&str, Span)> {
+        let written = self.depends_on().iter().map(|name| (name.as_str(), name.span));
         let inputs = self.tofu().into_iter().flat_map(|tofu| tofu.inputs.values());
-        let written = self.depends_on().iter().map(|name| name.value.as_str());
-        written.chain(inputs.map(|input| input.stack.as_str()))
+        let inputs = inputs.map(|input| (input.stack.as_str(), input.span));
+        let vms = self.machines().into_iter().flat_map(|machines| machines.vms.values());
+        let templates = vms.filter_map(|vm| {
+            let template = vm.template.as_ref()?;
+            let (stack, _) = template.split_once('/')?;
+            (stack != self.name).then_some((stack, template.span))
+        });
+        written.chain(inputs).chain(templates)
+    }
+
+    /// The names alone.
+    pub fn needed(&self) -> impl Iterator<Item = &str> {
+        self.needs().map(|(name, _)| name)
     }
 
     /// The content of what a reference of this stack names; `None` for a secret, which is not ours to open.

@@ -6,6 +6,7 @@ pub mod target;
 use strata_yaml::{Map, Partial, Spanned, TextRule, TextShape, record};
 
 use crate::machine::container::Container;
+use crate::machine::profile::Profile;
 use crate::machine::template::Template;
 use crate::machine::vm::Vm;
 use crate::settings::state::State;
@@ -92,6 +93,8 @@ record! {
         "targets" targets: Map<Target> [keys(NAME)];
         /// what applies to every stack that does not say otherwise
         "defaults" defaults: Option<Defaults>;
+        /// named sets of fields, for `use`
+        "profiles" profiles: Map<Profile> [keys(NAME)];
         /// URLs that are reached through others: air gaps and caches
         "mirrors" mirrors: Map<String> [keys(URL), text(URL)];
         /// an HTTP proxy, such as a jump host, through which machines are reached that this one does not reach itself

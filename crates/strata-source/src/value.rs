@@ -5,6 +5,7 @@ pub mod checksum;
 pub mod document;
 pub mod duration;
 pub mod name;
+pub mod place;
 pub mod port;
 pub mod size;
 pub mod slot;

@@ -27,12 +27,20 @@ pub struct Listed {
 pub struct Disk {
     root: PathBuf,
     env: BTreeMap<String, String>,
+    /// Files as they would be, by their paths from the root.
+    edited: BTreeMap<String, String>,
 }
 
 impl Disk {
     /// The environment is a copy: whoever calls decides what of it may be seen.
     pub fn new(root: impl Into<PathBuf>, env: impl IntoIterator<Item = (String, String)>) -> Self {
-        Self { root: root.into(), env: env.into_iter().collect() }
+        Self { root: root.into(), env: env.into_iter().collect(), edited: BTreeMap::new() }
+    }
+
+    /// The same with some files as they would be, which nobody has written yet.
+    #[must_use]
+    pub fn with_edits(self, edited: BTreeMap<String, String>) -> Self {
+        Self { edited, ..self }
     }
 
     pub fn root(&self) -> &Path {
@@ -42,16 +50,19 @@ impl Disk {
 
 impl World for Disk {
     fn read(&self, path: &str) -> io::Result<Vec<u8>> {
+        if let Some(text) = self.edited.get(path) {
+            return Ok(text.clone().into_bytes());
+        }
         read_file(&self.root.join(path), LARGEST_FILE)
     }
 
     fn list(&self, folder: &str) -> io::Result<Vec<Listed>> {
+        let mut listed = below(self.edited.keys(), folder);
         let entries = match std::fs::read_dir(self.root.join(folder)) {
             Ok(entries) => entries,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(listed),
             Err(error) => return Err(error),
         };
-        let mut listed = Vec::new();
         for entry in entries {
             let entry = entry?;
             // The type of the link itself: following links to folders could lead in circles.
@@ -61,6 +72,7 @@ impl World for Disk {
             }
         }
         listed.sort();
+        listed.dedup();
         Ok(listed)
     }
 
@@ -100,20 +112,59 @@ impl World for Memory {
     }
 
     fn list(&self, folder: &str) -> io::Result<Vec<Listed>> {
-        let prefix = if folder.is_empty() { String::new() } else { format!("{folder}/") };
-        let below = self.files.keys().filter_map(|path| path.strip_prefix(&prefix));
-        let listed: BTreeSet<Listed> = below
-            .map(|rest| match rest.split_once('/') {
-                Some((name, _)) => Listed { name: name.to_owned(), is_folder: true },
-                None => Listed { name: rest.to_owned(), is_folder: false },
-            })
-            .collect();
-        Ok(listed.into_iter().collect())
+        Ok(below(self.files.keys(), folder))
     }
 
     fn env(&self, name: &str) -> Option<String> {
         self.env.get(name).cloned()
     }
+}
+
+/// A world with one file as it is about to be.
+pub struct Edited<'w> {
+    world: &'w dyn World,
+    path: &'w str,
+    content: &'w [u8],
+}
+
+impl<'w> Edited<'w> {
+    pub fn new(world: &'w dyn World, path: &'w str, content: &'w [u8]) -> Self {
+        Self { world, path, content }
+    }
+}
+
+impl World for Edited<'_> {
+    fn read(&self, path: &str) -> io::Result<Vec<u8>> {
+        if path == self.path { Ok(self.content.to_vec()) } else { self.world.read(path) }
+    }
+
+    fn list(&self, folder: &str) -> io::Result<Vec<Listed>> {
+        let mut listed = self.world.list(folder)?;
+        if let Some((_, name)) = self.path.rsplit_once('/').filter(|(parent, _)| *parent == folder)
+            && !listed.iter().any(|entry| entry.name == name)
+        {
+            listed.push(Listed { name: name.to_owned(), is_folder: false });
+            listed.sort();
+        }
+        Ok(listed)
+    }
+
+    fn env(&self, name: &str) -> Option<String> {
+        self.world.env(name)
+    }
+}
+
+/// What a folder holds by the paths of files, in the order of names.
+fn below<'p>(paths: impl Iterator<Item = &'p String>, folder: &str) -> Vec<Listed> {
+    let prefix = if folder.is_empty() { String::new() } else { format!("{folder}/") };
+    let below = paths.filter_map(|path| path.strip_prefix(&prefix));
+    let listed: BTreeSet<Listed> = below
+        .map(|rest| match rest.split_once('/') {
+            Some((name, _)) => Listed { name: name.to_owned(), is_folder: true },
+            None => Listed { name: rest.to_owned(), is_folder: false },
+        })
+        .collect();
+    listed.into_iter().collect()
 }
 
 /// A name in a folder; the root is the folder without a name.

@@ -222,6 +222,7 @@ mod tests {
             becomes: None,
             begun: 0,
             tasks: Vec::new(),
+            to: None,
         })
     }
 

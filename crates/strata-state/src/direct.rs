@@ -53,12 +53,12 @@ impl Look {
     }
 
     /// How long requests of the holder may still arrive, if its lease has lapsed.
-    fn unsettled(&self) -> Duration {
+    fn late_request_window(&self) -> Duration {
         let ttl = self.head.lock.as_ref().and_then(|lock| lock.ttl);
         match (self.holder(), ttl) {
             (Some(holder), Some(ttl)) if holder.lease == Lease::Lapsed && !holder.owner.is_dead_here() => {
                 let ttl = Duration::from_secs(u64::from(ttl));
-                LeaseTerms::unsettled(ttl, self.idle.unwrap_or_default().saturating_sub(ttl))
+                LeaseTerms::late_request_window(ttl, self.idle.unwrap_or_default().saturating_sub(ttl))
             }
             _ => Duration::ZERO,
         }
@@ -255,7 +255,7 @@ impl<B> Store for DirectStore<B> {
     async fn lock(&self, key: &str, owner: LockOwner) -> Result<Box<dyn LockedState>, StoreError> {
         let direct = &self.direct;
         let (before, sent) = direct.take(key, &owner).await?;
-        Ok(Box::new(DirectLock::start(direct.clone(), key, owner, sent, before.unsettled())))
+        Ok(Box::new(DirectLock::start(direct.clone(), key, owner, sent, before.late_request_window())))
     }
 
     async fn holder(&self, key: &str) -> Result<Option<Holder>, StoreError> {
@@ -321,12 +321,12 @@ mod tests {
 
     #[test]
     fn a9_who_takes_a_lapsed_lease_waits_for_requests_of_the_former_holder() {
-        assert_eq!(seen(Some(59)).unsettled(), Duration::ZERO, "it has not lapsed");
-        assert_eq!(seen(Some(60)).unsettled(), Duration::from_secs(20));
-        assert_eq!(seen(Some(68)).unsettled(), Duration::from_secs(12));
-        assert_eq!(seen(Some(500)).unsettled(), Duration::ZERO);
+        assert_eq!(seen(Some(59)).late_request_window(), Duration::ZERO, "it has not lapsed");
+        assert_eq!(seen(Some(60)).late_request_window(), Duration::from_secs(20));
+        assert_eq!(seen(Some(68)).late_request_window(), Duration::from_secs(12));
+        assert_eq!(seen(Some(500)).late_request_window(), Duration::ZERO);
         assert_eq!(
-            Look { head: Head::default(), idle: None }.unsettled(),
+            Look { head: Head::default(), idle: None }.late_request_window(),
             Duration::ZERO,
             "it was given back"
         );

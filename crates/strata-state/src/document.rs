@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use strata_resource::{Address, Lineage, Spec, Stage, Value};
 
@@ -10,7 +11,7 @@ pub const FORMAT: u32 = 1;
 /// The format of encrypted documents; the newest that this program understands.
 pub(crate) const ENCRYPTED_FORMAT: u32 = 2;
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct StateDocument {
     /// The format of the document itself.
     pub format: u32,
@@ -38,7 +39,7 @@ pub struct StateDocument {
 }
 
 /// One object as it was last applied.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct StateResource {
     pub target: String,
     /// The spec that was applied last; for a partial object, what is known to be live.
@@ -57,9 +58,22 @@ pub struct StateResource {
     /// Older objects of this address that wait to be deleted because something may still use them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub deposed: Vec<DeposedObject>,
+    /// Where it was made, if it was moved since then: what derives from an address stays as it was made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub made_as: Option<Box<MadeAs>>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+/// The address and the state under which an object was made. Hardware addresses, names of volumes and digests of secrets derive from it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct MadeAs {
+    pub address: Address,
+    pub lineage: Lineage,
+    /// The key of its digests as the former state kept it, where the state that has it now keeps another.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub digest_key: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct DeposedObject {
     pub target: String,
     pub spec: Spec,
@@ -80,6 +94,7 @@ impl StateResource {
             protect: false,
             partial: false,
             deposed: Vec::new(),
+            made_as: self.made_as.clone(),
         }
     }
 }

@@ -4,7 +4,7 @@
 mod foreign;
 mod lock_info;
 pub(crate) use lock_info::LockInfo;
-mod place;
+mod addresses;
 mod strata;
 mod wire;
 
@@ -17,8 +17,8 @@ use crate::{
     Codec, Holder, JournalRecord, LeaseTerms, LockOwner, LockedState, StateDocument, Store, StoreError,
     Version,
 };
+use addresses::StateAddresses;
 use foreign::ForeignServer;
-use place::Place;
 use strata::StrataServer;
 use wire::Wire;
 
@@ -85,7 +85,7 @@ impl HttpStoreOptions {
 pub struct HttpStore {
     url: String,
     wire: Wire,
-    place: Place,
+    place: StateAddresses,
     codec: Codec,
     lease: LeaseTerms,
     kept: usize,
@@ -96,7 +96,7 @@ pub struct HttpStore {
 impl HttpStore {
     /// Connects at the first question.
     pub fn new(options: HttpStoreOptions) -> Result<Self, StoreError> {
-        let place = Place::of(&options)?;
+        let place = StateAddresses::of(&options)?;
         let http = HttpOptions { endpoint: place.origin.clone(), ..options.http };
         let wire = Wire::new(http, &options.headers, options.lease.request_timeout())?;
         Ok(Self {

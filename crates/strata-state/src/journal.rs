@@ -5,12 +5,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use strata_resource::{Address, Spec};
 
 use crate::{StateDocument, StateResource};
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Action {
     Create,
@@ -50,7 +51,7 @@ pub enum Effect {
 }
 
 /// An operation that was begun and not ended.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct OpenEntry {
     pub id: u64,
     pub action: Action,
@@ -68,6 +69,23 @@ pub struct OpenEntry {
     /// The tasks that it started (UPIDs), as far as their answers arrived.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tasks: Vec<String>,
+    /// Where it goes, if the record itself is moved to another state: nothing remote is changed by that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub to: Option<Box<Destination>>,
+}
+
+/// An address in another state.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Destination {
+    pub key: String,
+    pub address: Address,
+}
+
+impl OpenEntry {
+    /// What was begun, as a verb.
+    pub fn doing(&self) -> &'static str {
+        if self.to.is_some() { "move" } else { self.action.as_str() }
+    }
 }
 
 impl JournalRecord {
@@ -290,6 +308,7 @@ mod tests {
             becomes: None,
             begun: 0,
             tasks: Vec::new(),
+            to: None,
         })
     }
 
@@ -303,6 +322,7 @@ mod tests {
             protect: false,
             partial: false,
             deposed: Vec::new(),
+            made_as: None,
         };
         JournalRecord::End { id, address: address(), effect: Effect::Put(Box::new(resource)) }
     }

@@ -57,7 +57,7 @@ impl LeaseTerms {
     }
 
     /// How long to wait after a lease of this length has lapsed that was not heard of for `late` more.
-    pub(crate) fn unsettled(length: Duration, late: Duration) -> Duration {
+    pub(crate) fn late_request_window(length: Duration, late: Duration) -> Duration {
         Self::of(length).write_timeout().saturating_sub(late)
     }
 

@@ -34,11 +34,11 @@ mod store;
 pub use codec::{Codec, Encryption, KeySource, KeyWrap};
 pub use copy::{Copied, CopiedHistory, copy_state};
 pub use direct::DirectStore;
-pub use document::{DeposedObject, FORMAT, StateDocument, StateResource};
+pub use document::{DeposedObject, FORMAT, MadeAs, StateDocument, StateResource};
 pub use http::{HttpStore, HttpStoreOptions};
 pub use journal::{
-    Action, DamagedJournal, Effect, JournalRecord, JournalTally, OpenEntry, ReplayedState, parse_journal,
-    replay,
+    Action, DamagedJournal, Destination, Effect, JournalRecord, JournalTally, OpenEntry, ReplayedState,
+    parse_journal, replay,
 };
 pub use lease::{LeaseTerms, MonotonicClock, system_clock};
 pub use local::LocalStore;

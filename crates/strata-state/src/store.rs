@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use strata_storage::{Command, Content, Failure, Head, Source, Write, decide};
@@ -81,7 +82,7 @@ impl Replaces {
 }
 
 /// One kept version of a state.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Version {
     pub serial: u64,
     /// RFC 3339, or empty where the store does not know.
@@ -200,7 +201,7 @@ pub trait LockedState: Send + Sync {
     fn still_held(&self) -> Result<(), StoreError>;
     /// How long requests of the former holder may still arrive, where its lease lapsed and nothing is known of it. Who holds the lock now
     /// decides nothing about the world before that.
-    fn unsettled(&self) -> Duration {
+    fn late_request_window(&self) -> Duration {
         Duration::ZERO
     }
     /// How long one remote write may take under this lock; none where it does not lapse.

@@ -175,7 +175,7 @@ impl Staging for Staged {
 impl Drop for Staged {
     fn drop(&mut self) {
         if !self.finished {
-            self.writer.tell(Job::Discard { content: self.content });
+            self.writer.send(Job::Discard { content: self.content });
         }
     }
 }

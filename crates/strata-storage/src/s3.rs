@@ -30,7 +30,7 @@ use parts::{Staged, part};
 use record::{Kept, Record};
 
 pub use layout::Layout;
-pub use objects::{AwsCredentials, BucketOptions, Found, Listed, Objects};
+pub use objects::{AwsCredentials, BucketOptions, Listed, Objects, StoredObject};
 
 /// How often a command is tried while others change the same state.
 const ATTEMPTS: u32 = 40;
@@ -307,7 +307,7 @@ impl S3Storage {
 }
 
 impl Seen {
-    fn of(record: Record, found: Option<Found>) -> Self {
+    fn of(record: Record, found: Option<StoredObject>) -> Self {
         let (tag, age) = found.map_or((None, None), |found| (Some(found.tag), found.age));
         Self { record, tag, age, is_former: false }
     }

@@ -1,4 +1,4 @@
-//! One HTTP/2 connection to a node, made when it is needed and made anew when it has gone.
+//! One HTTP/2 connection to a node, made when it is needed and opened again when it is gone.
 
 use std::sync::Arc;
 use std::time::Duration;

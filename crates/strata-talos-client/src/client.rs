@@ -66,7 +66,7 @@ impl TalosClient {
     }
 
     /// A node in maintenance mode: without a configuration, with a certificate of its own making. Without a pin, whoever answers
-    /// at the address is believed.
+    /// at the address is trusted.
     pub fn maintenance(address: &str, dial: &DialMap, pin: Option<SpkiPin>) -> Result<Self, TalosError> {
         Self::new(address, dial, tls::maintenance(pin))
     }

@@ -146,7 +146,7 @@ impl TalosClient {
         self.bootstrap_with(permit, wire::BootstrapRequest::default()).await
     }
 
-    /// As [`TalosClient::bootstrap`], with the data of the snapshot that was uploaded before. A snapshot that is a copy of etcd's
+    /// As [`TalosClient::bootstrap`], with the data of the snapshot that was uploaded before. A snapshot that is an etcd snapshot's
     /// files has no checksum, which must then be skipped.
     pub async fn bootstrap_recovered(
         &self,

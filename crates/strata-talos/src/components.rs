@@ -86,7 +86,7 @@ impl fmt::Display for Component {
 
 /// Where a configuration keeps the image of a part.
 #[derive(Clone, Copy)]
-struct Place {
+struct ImagePath {
     kind: &'static str,
     path: &'static [&'static str],
 }
@@ -219,9 +219,9 @@ impl MachineConfig {
     }
 }
 
-const INSTALLERS: [Place; 2] = [
-    Place { kind: V1ALPHA1, path: &["machine", "install", "image"] },
-    Place { kind: "UnattendedInstallConfig", path: &["installer", "image"] },
+const INSTALLERS: [ImagePath; 2] = [
+    ImagePath { kind: V1ALPHA1, path: &["machine", "install", "image"] },
+    ImagePath { kind: "UnattendedInstallConfig", path: &["installer", "image"] },
 ];
 
 /// The name of an image without its tag and digest.

@@ -21,6 +21,8 @@ pub struct Kubeconfig {
     pub cluster_name: String,
     /// The URL of the Kubernetes API.
     pub server: String,
+    /// The HTTP proxy through which it is reached, where it needs one.
+    pub proxy: Option<String>,
     /// The authority that the API's certificate is checked against, in PEM.
     pub authority: Vec<u8>,
     pub client: Issued,
@@ -56,6 +58,7 @@ impl SecretsBundle {
         Ok(Kubeconfig {
             cluster_name: cluster_name.to_owned(),
             server: server.to_owned(),
+            proxy: None,
             authority: self.kubernetes.certificate.clone(),
             client: self.kubernetes_admin(now, validity, random)?,
         })
@@ -71,10 +74,10 @@ impl Kubeconfig {
     /// The file, as kubectl reads it.
     pub fn to_yaml(&self) -> SecretString {
         let user = self.context();
-        let cluster = tree! {
-            "certificate-authority-data" => STANDARD.encode(&self.authority),
-            "server" => self.server.as_str(),
-        };
+        let mut cluster = vec![("certificate-authority-data", STANDARD.encode(&self.authority).into())];
+        cluster.extend(self.proxy.as_deref().map(|proxy| ("proxy-url", proxy.into())));
+        cluster.push(("server", self.server.as_str().into()));
+        let cluster = Value::map(cluster);
         let context = tree! {
             "cluster" => self.cluster_name.as_str(),
             "namespace" => "default",

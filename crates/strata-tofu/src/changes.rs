@@ -5,6 +5,7 @@ pub(crate) mod marked;
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Value as Json, json};
 use sha2::{Digest, Sha256};
@@ -15,7 +16,7 @@ pub(crate) use difference::masked;
 pub use difference::{Difference, Side};
 
 /// What is done to one resource.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Action {
     Create,

@@ -42,7 +42,7 @@ pub use inventory::{Held, held};
 pub use message::{Diagnosis, Message, asked_for, position};
 pub use overview::Overview;
 pub use path::resolve as resolve_path;
-pub use project::{Files, Found, Gap, found};
+pub use project::{FileOrigin, Files, Gap, file_origin};
 pub use provider::REQUIRED_VERSION;
 pub use render::{Connection, Family, Project, render, secret_variables};
 pub use tfstate::{Attributes, TofuResource, TofuState, TofuStateError};

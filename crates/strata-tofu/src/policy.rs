@@ -54,7 +54,7 @@ pub fn about(code: &str) -> (&'static str, &'static str) {
             ("No secret is in the clear", "Encrypt the file, or hand the secret over as a variable.")
         }
         "backend-key" => ("Each stack has a state of its own", "Give each stack a key of its own."),
-        _ => ("The code can be read", "Mend the syntax."),
+        _ => ("The code can be read", "Fix the syntax."),
     }
 }
 

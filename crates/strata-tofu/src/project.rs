@@ -18,7 +18,7 @@ pub(crate) enum Style {
 
 /// What lies where a generated file belongs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Found {
+pub enum FileOrigin {
     /// Generated, and as it was written.
     Generated,
     /// Generated, and changed since.
@@ -93,13 +93,13 @@ fn with_mark(style: Style, source: &str, body: &str) -> String {
 }
 
 /// Who wrote a file.
-pub fn found(text: &str) -> Found {
+pub fn file_origin(text: &str) -> FileOrigin {
     let (first, body) = text.split_once('\n').unwrap_or((text, ""));
     if !first.contains(MARK) {
-        return Found::HandWritten;
+        return FileOrigin::HandWritten;
     }
     let said = first.trim_end_matches("-->").trim_end().rsplit(' ').next().unwrap_or_default();
-    if said == digest(body) { Found::Generated } else { Found::Edited }
+    if said == digest(body) { FileOrigin::Generated } else { FileOrigin::Edited }
 }
 
 #[cfg(test)]
@@ -110,10 +110,10 @@ mod tests {
     fn an_edit_by_hand_is_seen() {
         for style in [Style::Hash, Style::Markdown] {
             let text = with_mark(style, "stacks/web/stack.yaml", "a = 1\n");
-            assert_eq!(found(&text), Found::Generated);
-            assert_eq!(found(&text.replace("a = 1", "a = 2")), Found::Edited);
+            assert_eq!(file_origin(&text), FileOrigin::Generated);
+            assert_eq!(file_origin(&text.replace("a = 1", "a = 2")), FileOrigin::Edited);
         }
-        assert_eq!(found("a = 1\n"), Found::HandWritten);
-        assert_eq!(found(""), Found::HandWritten);
+        assert_eq!(file_origin("a = 1\n"), FileOrigin::HandWritten);
+        assert_eq!(file_origin(""), FileOrigin::HandWritten);
     }
 }

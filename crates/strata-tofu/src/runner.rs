@@ -42,7 +42,7 @@ const BOOTSTRAP: &[Verb] = &[
 ];
 
 const TALOS: &[Verb] = &[
-    ("generate-config", "Write talconfig.yaml anew", "strata sync {stack}{args}"),
+    ("generate-config", "Write talconfig.yaml again", "strata sync {stack}{args}"),
     ("apply-node", "Apply what changed to the nodes", "strata apply {stack}{args}"),
     (
         "upgrade-node",
@@ -60,7 +60,7 @@ const JUST: &[Verb] = &[
     ("plan", "Plan with OpenTofu, and save the plan", "strata tofu plan {stack}{more}"),
     ("apply", "Apply the saved plan", "strata tofu apply {stack}{more}"),
     ("create", "Machines, Talos and Flux by Strata itself", "strata apply {stack}{args}"),
-    ("talgen", "Write talconfig.yaml anew", "strata sync {stack}{args}"),
+    ("talgen", "Write talconfig.yaml again", "strata sync {stack}{args}"),
     ("bootstrap", "Machines, Talos and etcd by Strata itself", "strata apply {stack}{args}"),
     ("nuke", "Destroy the cluster; asks first", "strata destroy {stack}{args}"),
     (

@@ -108,7 +108,7 @@ impl TofuState {
                 continue;
             };
             if instance.get("status").and_then(Json::as_str) == Some("tainted") {
-                self.unusable.push((address.clone(), "it is tainted: OpenTofu would make it anew"));
+                self.unusable.push((address.clone(), "it is tainted: OpenTofu would recreate it"));
             }
             self.resources.push(TofuResource {
                 address,

@@ -118,6 +118,15 @@ impl TrueNasClient {
         one.map(|entry| Dataset::read(entry).ok_or_else(|| self.unreadable(&action))).transpose()
     }
 
+    /// Every dataset of every pool.
+    pub async fn datasets(&self) -> Result<Vec<Dataset>, TrueNasError> {
+        let action = "list the datasets";
+        let options = json!({"extra": {"retrieve_children": false}});
+        let found = self.read(action, "pool.dataset.query", json!([[], options])).await?;
+        let found = found.as_array().ok_or_else(|| self.unreadable(action))?;
+        found.iter().map(|entry| Dataset::read(entry).ok_or_else(|| self.unreadable(action))).collect()
+    }
+
     /// The names of the datasets below one, at any depth.
     pub async fn children(&self, name: &DatasetName) -> Result<Vec<String>, TrueNasError> {
         let action = format!("look below dataset `{name}`");

@@ -35,4 +35,4 @@ pub use dataset::{Dataset, DatasetName, InvalidDatasetName, NewDataset, Property
 pub use empty::{Deletion, EMPTY_SIZE};
 pub use error::{Trouble, TrueNasError};
 pub use property::is_as_wanted;
-pub use provider::DatasetProvider;
+pub use provider::{DatasetProvider, MarkedDataset};

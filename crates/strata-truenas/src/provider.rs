@@ -21,6 +21,14 @@ const MARK: &str = "strata:mark";
 /// Gives a property back to the parent.
 const INHERIT: &str = "INHERIT";
 
+/// A dataset whose user property says whose it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MarkedDataset {
+    pub name: String,
+    pub lineage: String,
+    pub address: String,
+}
+
 /// The datasets of one TrueNAS.
 pub struct DatasetProvider {
     client: TrueNasClient,
@@ -31,6 +39,23 @@ impl DatasetProvider {
         Self { client }
     }
 
+    /// Every dataset with an ownership mark. Those below one inherit its mark and are not meant by it.
+    pub async fn marked(&self) -> Result<Vec<MarkedDataset>, ProviderError> {
+        let mut topmost: BTreeMap<String, String> = BTreeMap::new();
+        for dataset in self.client.datasets().await.map_err(explained)? {
+            let Some(mark) = dataset.user_properties.get(MARK) else { continue };
+            let top = topmost.entry(mark.clone()).or_insert_with(|| dataset.name.clone());
+            if dataset.name.len() < top.len() {
+                *top = dataset.name;
+            }
+        }
+        let marked = topmost.into_iter().filter_map(|(mark, name)| {
+            let (lineage, address) = mark.split_once(' ')?;
+            Some(MarkedDataset { name, lineage: lineage.to_owned(), address: address.to_owned() })
+        });
+        Ok(marked.collect())
+    }
+
     async fn sight(&self, wanted: &Wanted<'_>) -> Result<Sighting, ProviderError> {
         let name = name_of(wanted.spec)?;
         let Some(found) = self.client.dataset(&name).await.map_err(explained)? else {
@@ -38,7 +63,7 @@ impl DatasetProvider {
         };
         let marked = found.user_properties.get(MARK) == Some(&mark(wanted.lineage, wanted.address));
         if !marked && wanted.recorded.is_none() {
-            return Ok(Sighting::Stranger(format!(
+            return Ok(Sighting::Unmanaged(format!(
                 "dataset `{name}` is there, and nothing says that it is ours"
             )));
         }
@@ -143,7 +168,7 @@ impl Provider for DatasetProvider {
         Ok(Outcome::default())
     }
 
-    async fn settle(&self, _: &OpenEntry, _: &dyn OperationContext) -> Result<(), ProviderError> {
+    async fn wait_for_tasks(&self, _: &OpenEntry, _: &dyn OperationContext) -> Result<(), ProviderError> {
         Ok(())
     }
 }

@@ -29,13 +29,13 @@ pub struct Limits {
 
 /// Where something stands: bytes of the text, and the line where it begins, counted from one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Place {
+pub struct Position {
     pub start: usize,
     pub end: usize,
     pub line: usize,
 }
 
-impl Place {
+impl Position {
     fn is_empty(self) -> bool {
         self.start == self.end
     }
@@ -56,7 +56,7 @@ pub struct Written<'t> {
 #[derive(Debug, Clone)]
 pub struct Key {
     pub text: String,
-    pub at: Place,
+    pub at: Position,
 }
 
 /// A tag before a value.
@@ -94,18 +94,18 @@ pub trait Tree {
     const ONE_DOCUMENT: bool = false;
 
     /// What a scalar means.
-    fn scalar(&mut self, scalar: Written<'_>, at: Place) -> Self::Node;
+    fn scalar(&mut self, scalar: Written<'_>, at: Position) -> Self::Node;
 
-    fn list(&mut self, items: Vec<Self::Node>, at: Place) -> Self::Node;
+    fn list(&mut self, items: Vec<Self::Node>, at: Position) -> Self::Node;
 
     /// The keys are unique and in their order; what merge keys brought comes last.
-    fn mapping(&mut self, entries: Vec<(Key, Self::Node)>, at: Place) -> Self::Node;
+    fn mapping(&mut self, entries: Vec<(Key, Self::Node)>, at: Position) -> Self::Node;
 
     /// The text of a value that stands as a key; `None` refuses it.
     fn key(&self, node: &Self::Node) -> Option<String>;
 
     /// Takes a value apart, for merge keys. `at` is the place of the `<<`.
-    fn parts(&self, node: Self::Node, at: Place) -> Parts<Self::Node>;
+    fn parts(&self, node: Self::Node, at: Position) -> Parts<Self::Node>;
 
     /// Whether a tag may stand before a scalar, or before a list or mapping.
     fn takes_tag(&self, _tag: Tag<'_>, _scalar: bool) -> bool {
@@ -113,7 +113,7 @@ pub trait Tree {
     }
 
     /// The error for a problem at a place.
-    fn error(&self, problem: Problem<'_, Self::Node>, at: Place) -> Self::Error;
+    fn error(&self, problem: Problem<'_, Self::Node>, at: Position) -> Self::Error;
 
     /// An error after which the rest can be read: an `Ok` goes on.
     fn tolerate(&mut self, error: Self::Error) -> Result<(), Self::Error> {
@@ -122,9 +122,13 @@ pub trait Tree {
 }
 
 /// The documents of a text, each with its place.
-pub fn build<T: Tree>(text: &str, limits: &Limits, tree: &mut T) -> Result<Vec<(Place, T::Node)>, T::Error> {
+pub fn build<T: Tree>(
+    text: &str,
+    limits: &Limits,
+    tree: &mut T,
+) -> Result<Vec<(Position, T::Node)>, T::Error> {
     let offsets = Offsets::new(text);
-    let whole = Place { start: 0, end: 0, line: 1 };
+    let whole = Position { start: 0, end: 0, line: 1 };
     if text.len() > limits.bytes {
         return Err(tree.error(Problem::TooLarge { bytes: text.len(), most: limits.bytes }, whole));
     }
@@ -134,11 +138,11 @@ pub fn build<T: Tree>(text: &str, limits: &Limits, tree: &mut T) -> Result<Vec<(
             Ok(event) => event,
             Err(error) => {
                 let start = offsets.byte(error.marker().index());
-                let at = Place { start, end: start, line: error.marker().line().max(1) };
+                let at = Position { start, end: start, line: error.marker().line().max(1) };
                 return Err(builder.syntax(error.info(), at));
             }
         };
-        let at = Place {
+        let at = Position {
             start: offsets.byte(span.start.index()),
             end: offsets.byte(span.end.index()),
             line: span.start.line().max(1),
@@ -152,7 +156,7 @@ pub fn build<T: Tree>(text: &str, limits: &Limits, tree: &mut T) -> Result<Vec<(
 }
 
 /// Hands one event on.
-fn take<T: Tree>(builder: &mut Builder<'_, T>, event: Event<'_>, at: Place) -> Result<(), T::Error> {
+fn take<T: Tree>(builder: &mut Builder<'_, T>, event: Event<'_>, at: Position) -> Result<(), T::Error> {
     match event {
         Event::Nothing | Event::StreamStart | Event::StreamEnd | Event::DocumentEnd => Ok(()),
         Event::DocumentStart(_) => builder.document(at),

@@ -4,9 +4,9 @@ pub(crate) mod choice;
 pub(crate) mod collection;
 pub(crate) mod context;
 mod declare;
+pub(crate) mod field_spans;
 pub(crate) mod key;
 pub(crate) mod partial;
-pub(crate) mod places;
 pub(crate) mod primitive;
 pub(crate) mod record;
 

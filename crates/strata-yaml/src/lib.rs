@@ -2,6 +2,7 @@
 
 pub mod build;
 mod decode;
+pub mod edit;
 pub mod go;
 mod node;
 mod overlay;
@@ -18,9 +19,9 @@ pub use decode::Decode;
 pub use decode::choice::{Choice, decode_choice};
 pub use decode::collection::Map;
 pub use decode::context::{Context, NoOutside, Outside, without_final_break};
+pub use decode::field_spans::FieldSpans;
 pub use decode::key::Key;
 pub use decode::partial::Partial;
-pub use decode::places::Places;
 pub use decode::primitive::{Raw, decode_text};
 pub use decode::record::{Fields, Record, decode_record, join_doc};
 pub use node::{Entry, Kind, Mapping, Node};

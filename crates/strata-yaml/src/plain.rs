@@ -65,24 +65,57 @@ fn entry(value: &Json, depth: usize, out: &mut String) {
 
 /// Several lines as they are, where that is possible.
 fn block(value: &str, depth: usize, out: &mut String) {
-    let fits = value.lines().next().is_some_and(|first| !first.starts_with([' ', '\t']))
-        && !value.chars().any(|letter| letter.is_control() && letter != '\n');
-    if !fits {
+    let Some((header, lines)) = block_text(value) else {
         let _ = writeln!(out, "{}", Json::from(value));
         return;
-    }
-    out.push_str(match (value.ends_with('\n'), value.ends_with("\n\n")) {
-        (false, _) => "|-\n",
-        (true, false) => "|\n",
-        (true, true) => "|+\n",
-    });
-    for line in value.lines() {
+    };
+    out.push_str(header);
+    out.push('\n');
+    for line in lines {
         if line.is_empty() {
             out.push('\n');
         } else {
             let _ = writeln!(out, "{}{line}", "  ".repeat(depth));
         }
     }
+}
+
+/// Several lines as a block: its header, and its lines without indentation. `None` where quotes are needed.
+pub(crate) fn block_text(value: &str) -> Option<(&'static str, Vec<&str>)> {
+    let fits = value.contains('\n')
+        && value.lines().next().is_some_and(|first| !first.is_empty() && !first.starts_with([' ', '\t']))
+        && !value.chars().any(|letter| (letter.is_control() && letter != '\n') || is_invisible(letter));
+    let header = match (value.ends_with('\n'), value.ends_with("\n\n")) {
+        (false, _) => "|-",
+        (true, false) => "|",
+        (true, true) => "|+",
+    };
+    fits.then(|| (header, value.lines().collect()))
+}
+
+/// In double quotes, with everything escaped that a line cannot show.
+pub(crate) fn quoted(value: &str) -> String {
+    let mut out = String::from("\"");
+    for letter in value.chars() {
+        match letter {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            '\n' => out.push_str("\\n"),
+            '\t' => out.push_str("\\t"),
+            '\r' => out.push_str("\\r"),
+            letter if letter.is_control() || is_invisible(letter) => {
+                let _ = write!(out, "\\u{:04x}", u32::from(letter));
+            }
+            letter => out.push(letter),
+        }
+    }
+    out.push('"');
+    out
+}
+
+/// Line ends and marks that YAML gives a meaning of their own.
+fn is_invisible(letter: char) -> bool {
+    matches!(letter, '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}')
 }
 
 fn scalar(value: &Json) -> String {
@@ -95,7 +128,7 @@ fn scalar(value: &Json) -> String {
 }
 
 /// Without quotes only where nothing else could be meant.
-fn text(value: &str) -> String {
+pub(crate) fn text(value: &str) -> String {
     let first =
         value.chars().next().is_some_and(|first| first.is_ascii_alphabetic() || matches!(first, '/' | '.'));
     let plain =
@@ -110,7 +143,7 @@ fn text(value: &str) -> String {
     if first && inner && word && !reserved.contains(&value.to_ascii_lowercase().as_str()) {
         value.to_owned()
     } else {
-        Json::from(value).to_string()
+        quoted(value)
     }
 }
 
@@ -133,7 +166,7 @@ pub fn of_node(node: &Node) -> Option<Json> {
     node.as_scalar().map(of_scalar)
 }
 
-fn of_scalar(scalar: &Scalar) -> Json {
+pub(crate) fn of_scalar(scalar: &Scalar) -> Json {
     match scalar.kind() {
         ScalarKind::Null => Json::Null,
         ScalarKind::Text => Json::String(scalar.text.clone()),

@@ -52,7 +52,9 @@ impl Definitions {
                 }
                 self.outside(number)
             }
-            Shape::Text(text) => self.outside(text_schema(rules.text.map_or(*text, |rule| rule.shape))),
+            Shape::Text(text) => {
+                self.outside(text_schema(rules.text.map_or(*text, |rule| rule.shape), rules.env.is_some()))
+            }
             Shape::Choice(words) => self.outside(json!({"enum": words})),
             Shape::Scalar => self.outside(json!({"type": ["string", "number", "boolean"]})),
             Shape::Any => json!({}),
@@ -70,7 +72,9 @@ impl Definitions {
                 let value = self.or_null(value);
                 let mut map = json!({"type": ["object", "null"], "additionalProperties": value});
                 if let Some(pattern) = key.pattern {
-                    map["propertyNames"] = json!({"pattern": pattern});
+                    let plain = json!({"pattern": pattern});
+                    map["propertyNames"] =
+                        if rules.env.is_some() { any_of(plain, with_env()) } else { plain };
                 }
                 map
             }
@@ -137,7 +141,7 @@ impl Definitions {
             .filter(|field| field.required && field.rules.aliases.is_empty())
             .map(|field| field.key)
             .collect();
-        if !required.is_empty() && !self.partial {
+        if !required.is_empty() && !self.partial && spec.lenders.is_empty() {
             schema["required"] = json!(required);
         }
         if !spec.open {
@@ -146,7 +150,12 @@ impl Definitions {
         if spec.document {
             schema["patternProperties"] = json!({"^x-": {}});
         }
-        let conditions = conditions(spec, self.partial);
+        let mut conditions = conditions(spec, self.partial);
+        if !required.is_empty() && !self.partial && !spec.lenders.is_empty() {
+            let lenders = spec.lenders.iter().map(|key| json!({"required": [key]}));
+            let ways: Vec<Json> = std::iter::once(json!({"required": required})).chain(lenders).collect();
+            conditions.push(json!({"anyOf": ways}));
+        }
         if !conditions.is_empty() {
             schema["allOf"] = conditions.into();
         }
@@ -200,10 +209,18 @@ fn conditions(spec: &RecordSpec, partial: bool) -> Vec<Json> {
     conditions
 }
 
-fn text_schema(text: TextShape) -> Json {
+/// Text with the name of the environment in it: what it becomes is not known to an editor.
+fn with_env() -> Json {
+    json!({"type": "string", "pattern": "\\{env\\}"})
+}
+
+fn text_schema(text: TextShape, env: bool) -> Json {
     let mut schema = json!({"type": "string"});
     if let Some(pattern) = text.pattern {
         schema["pattern"] = pattern.into();
+        if env {
+            return any_of(schema, with_env());
+        }
     }
     schema
 }

@@ -1,5 +1,7 @@
 //! What a value may look like. One description drives the decoder's messages, the JSON Schema and the reference.
 
+use crate::Mapping;
+
 /// What is accepted in one place.
 #[derive(Debug, Clone)]
 pub enum Shape {
@@ -53,6 +55,10 @@ pub struct Rules {
     /// Other spellings of the key.
     pub aliases: &'static [&'static str],
     pub default: Option<&'static str>,
+    /// `{env}` in it stands for the name of the environment; the other words in braces that it may hold.
+    pub env: Option<&'static [&'static str]>,
+    /// What the value is to somebody who walks a tree by its shape.
+    pub label: Option<&'static str>,
 }
 
 /// A test for text, and its description.
@@ -93,6 +99,26 @@ impl Rules {
         self
     }
 
+    /// `{env}` in its text, and in the keys of a mapping, is the name of the environment.
+    #[must_use]
+    pub fn env(mut self) -> Self {
+        self.env = Some(&[]);
+        self
+    }
+
+    /// The same in a pattern that has words of its own.
+    #[must_use]
+    pub fn env_beside(mut self, words: &'static [&'static str]) -> Self {
+        self.env = Some(words);
+        self
+    }
+
+    #[must_use]
+    pub fn label(mut self, label: &'static str) -> Self {
+        self.label = Some(label);
+        self
+    }
+
     /// What the reference and the schema say applies when the key is absent; the value itself is in the code.
     #[must_use]
     pub fn unless_given(mut self, text: &'static str) -> Self {
@@ -127,6 +153,8 @@ pub struct RecordSpec {
     pub exactly_one: Vec<&'static [&'static str]>,
     /// Of each group at most one key is present.
     pub at_most_one: Vec<&'static [&'static str]>,
+    /// Keys through which others can be given: those are missed only where none of these is written.
+    pub lenders: &'static [&'static str],
 }
 
 impl RecordSpec {
@@ -140,6 +168,7 @@ impl RecordSpec {
             shorthand: None,
             exactly_one: Vec::new(),
             at_most_one: Vec::new(),
+            lenders: &[],
         }
     }
 
@@ -173,6 +202,13 @@ impl RecordSpec {
         self
     }
 
+    /// What is required may also come through one of these keys; the schema cannot see it there.
+    #[must_use]
+    pub fn lenders(mut self, keys: &'static [&'static str]) -> Self {
+        self.lenders = keys;
+        self
+    }
+
     /// Every key that may be written, other spellings included.
     pub fn keys(&self) -> impl Iterator<Item = &'static str> {
         self.fields
@@ -182,6 +218,16 @@ impl RecordSpec {
 
     pub fn field(&self, key: &str) -> Option<&FieldSpec> {
         self.fields.iter().find(|field| field.key == key)
+    }
+
+    /// How many keys of a mapping it does not have.
+    pub fn strange_keys(&self, mapping: &Mapping) -> usize {
+        mapping.keys().filter(|key| self.field_or_alias(key).is_none()).count()
+    }
+
+    /// The field that a key stands for, in any of its spellings.
+    pub fn field_or_alias(&self, key: &str) -> Option<&FieldSpec> {
+        self.fields.iter().find(|field| field.key == key || field.rules.aliases.contains(&key))
     }
 }
 

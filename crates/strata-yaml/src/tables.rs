@@ -48,10 +48,14 @@ fn table(spec: &RecordSpec, text: &mut String) {
 }
 
 fn meaning(field: &FieldSpec) -> String {
-    match field.rules.default {
-        Some(default) => format!("{}; otherwise `{default}`", field.doc),
-        None => field.doc.clone(),
+    let mut text = field.doc.clone();
+    if let Some(default) = field.rules.default {
+        let _ = write!(text, "; otherwise `{default}`");
     }
+    if field.rules.env.is_some() {
+        text.push_str("; `{env}` is the environment");
+    }
+    text
 }
 
 fn takes(shape: &Shape, rules: &Rules) -> String {

@@ -17,7 +17,7 @@ pub(crate) fn keep_secret(redactor: &Redactor) {
 /// Tells of a panic in the words of every other error.
 pub(crate) fn report_panics() {
     std::panic::set_hook(Box::new(|info| {
-        let printer = crate::printer::Printer::new(false, false, false);
+        let printer = crate::printer::Printer::new(false, false, false, &crate::context::SystemClock);
         printer.note(describe(message(info), &place(info)));
         if std::env::var_os("RUST_BACKTRACE").is_some_and(|value| value != "0") {
             printer.note(std::backtrace::Backtrace::force_capture().to_string());

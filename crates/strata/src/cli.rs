@@ -1,16 +1,20 @@
 //! The verbs and the options that all of them take.
 
 use std::path::PathBuf;
+use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
+use strata_events::Event;
 
-use crate::command_error::CommandError;
+use crate::command_error::{CommandError, exit_code};
 use crate::commands;
+use crate::context::SystemClock;
+use crate::printer::Printer;
 
 /// Manages a Proxmox datacenter layer by layer from one source of truth.
 ///
-/// Exit codes: 0 done, 1 failed, 2 changes or drift (where asked), 3 refused by a guard, 4 locked by someone else, 130 interrupted
-/// with everything saved.
+/// Exit codes: 0 done, 1 failed, 2 changes or drift (where asked), 3 refused by a guard, 4 locked by someone else, 64 a wrong command
+/// line, 130 interrupted with everything saved.
 #[derive(Parser)]
 #[command(name = "strata", version, max_term_width = 100, disable_help_subcommand = false)]
 pub(crate) struct Cli {
@@ -60,6 +64,23 @@ pub(crate) struct Global {
     pub(crate) dial: Option<PathBuf>,
 }
 
+/// What is said instead of a run: help and version are results, anything else is a wrong command line.
+pub(crate) fn answer(answer: &clap::Error) -> ExitCode {
+    let _ = answer.print();
+    if !answer.use_stderr() {
+        return ExitCode::SUCCESS;
+    }
+    // Nothing was parsed: whether the line is for a program can only be seen in the words themselves.
+    let json = std::env::args_os().any(|word| word == "--json");
+    let text = answer.render().to_string();
+    let message = text.lines().next().unwrap_or_default().trim_start_matches("error: ");
+    let error =
+        CommandError::usage(message).hint("`strata help` and `strata help VERB` say what can be given");
+    let printer = Printer::new(json, false, true, &SystemClock);
+    printer.event(&Event::Error { error: &error });
+    ExitCode::from(exit_code(error.kind))
+}
+
 impl Global {
     /// Goes to the folder of `-C`, as `git` and `make` do: no verb has to think of it for a path that it is given.
     pub(crate) fn enter(&mut self) -> Result<(), CommandError> {
@@ -85,15 +106,20 @@ pub(crate) enum Command {
     Validate(commands::validate::Args),
     Schema(commands::schema::Args),
     Plan(commands::plan::Args),
+    Show(commands::show::Args),
     Apply(commands::apply::Args),
     Destroy(commands::destroy::Args),
     Drift(commands::drift::Args),
+    Recover(commands::recover::Args),
     Output(commands::output::Args),
+    Inventory(commands::inventory::Args),
     Graph(commands::graph::Args),
     State(commands::state::Args),
+    Adopt(commands::adopt::Args),
     Import(commands::import::Args),
     Sync(commands::sync::Args),
     Tofu(commands::tofu::Args),
+    Promote(commands::promote::Args),
     Policy(commands::policy::Args),
     Secrets(commands::secrets::Args),
     Unlock(commands::unlock::Args),

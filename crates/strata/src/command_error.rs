@@ -13,6 +13,8 @@ pub(crate) fn exit_code(kind: ErrorKind) -> u8 {
         ErrorKind::Refused => 3,
         ErrorKind::Locked => 4,
         ErrorKind::Interrupted => 130,
+        // EX_USAGE of sysexits.h: not mistaken for changes or drift, as 2 would be.
+        ErrorKind::Usage => 64,
     }
 }
 

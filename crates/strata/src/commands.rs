@@ -1,5 +1,6 @@
 //! The verbs. Each file holds one: its arguments (whose comments are the help text) and what it does.
 
+pub(crate) mod adopt;
 pub(crate) mod apply;
 pub(crate) mod completions;
 #[cfg(feature = "sim")]
@@ -11,14 +12,18 @@ mod execute;
 pub(crate) mod graph;
 pub(crate) mod import;
 pub(crate) mod init;
+pub(crate) mod inventory;
 #[cfg(not(feature = "sim"))]
 pub(crate) mod no_sim;
 pub(crate) mod output;
 pub(crate) mod plan;
 pub(crate) mod policy;
+pub(crate) mod promote;
+pub(crate) mod recover;
 pub(crate) mod schema;
 pub(crate) mod secrets;
 pub(crate) mod serve;
+pub(crate) mod show;
 #[cfg(feature = "sim")]
 pub(crate) mod sim;
 pub(crate) mod state;
@@ -39,7 +44,7 @@ use crate::command_error::CommandError;
 use crate::context::Context;
 use crate::printer::Printer;
 
-/// Changes or drift were found, and the user asked to be told by the exit code.
+/// Changes or drift were found, and the user asked for that exit code.
 pub(crate) const CHANGES: u8 = 2;
 
 pub(crate) type CommandResult = Result<ExitCode, CommandError>;
@@ -52,13 +57,18 @@ pub(crate) async fn run(cli: Cli, printer: Printer) -> CommandResult {
         Command::Validate(args) => validate::run(&context, &args),
         Command::Schema(args) => schema::run(&context, &args),
         Command::Plan(args) => plan::run(&context, &args).await,
+        Command::Show(args) => show::run(&context, &args),
         Command::Apply(args) => apply::run(&context, &args).await,
         Command::Destroy(args) => destroy::run(&context, &args).await,
         Command::Drift(args) => drift::run(&context, &args).await,
+        Command::Recover(args) => recover::run(&context, &args).await,
         Command::Output(args) => output::run(&context, &args).await,
+        Command::Inventory(args) => inventory::run(&context, &args).await,
         Command::Graph(args) => graph::run(&context, &args),
         Command::State(args) => state::run(&context, &args).await,
+        Command::Adopt(args) => adopt::run(&context, &args).await,
         Command::Import(args) => import::run(&context, &args).await,
+        Command::Promote(args) => promote::run(&context, &args),
         Command::Policy(args) => policy::run(&context, &args),
         Command::Sync(args) => sync::run(&context, &args).await,
         Command::Tofu(args) => tofu::run(&context, &args).await,

@@ -15,7 +15,7 @@ use strata_state::ProcessMark;
 use crate::cli::Global;
 use crate::printer::Printer;
 use crate::prompt::TerminalPrompt;
-use crate::views::notices::{Terminal, Trace};
+use crate::views::session_events::{Terminal, Trace};
 
 pub(crate) struct Context {
     pub(crate) global: Global,
@@ -85,7 +85,7 @@ impl Context {
             },
             clock: Arc::new(SystemClock),
             random: Arc::new(|buffer| rand::rng().fill_bytes(buffer)),
-            observer: Arc::new(Terminal(self.printer)),
+            observer: Arc::new(Terminal::new(self.printer)),
             trace: self.printer.is_verbose().then(trace),
             providers,
         }

@@ -9,9 +9,10 @@ mod duration;
 mod examples;
 mod printer;
 mod prompt;
-mod style;
 mod views;
 mod workspace;
+
+pub(crate) use strata_views::style;
 
 use std::process::ExitCode;
 
@@ -29,8 +30,16 @@ fn main() -> ExitCode {
     keep_memory_private();
     bug::report_panics();
     strata_providers::kinds::register();
-    let mut cli = cli::Cli::parse();
-    let printer = printer::Printer::new(cli.global.json, cli.global.verbose, cli.global.no_color);
+    let mut cli = match cli::Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(answer) => return cli::answer(&answer),
+    };
+    let printer = printer::Printer::new(
+        cli.global.json,
+        cli.global.verbose,
+        cli.global.no_color,
+        &context::SystemClock,
+    );
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => {
@@ -56,9 +65,7 @@ fn main() -> ExitCode {
         Ok(code) => code,
         Err(error) => {
             if !error.silent {
-                if printer.is_json() {
-                    printer.event(&serde_json::json!({"event": "error", "error": error}));
-                }
+                printer.event(&strata_events::Event::Error { error: &error });
                 printer.note(command_error::render(&error));
             }
             ExitCode::from(command_error::exit_code(error.kind))

@@ -5,20 +5,22 @@
 
 use std::io::Write;
 
-use serde::Serialize;
+use strata_engine::Clock;
+use strata_events::{Event, Subject};
 
 #[derive(Clone, Copy)]
 pub(crate) struct Printer {
     json: bool,
     verbose: bool,
+    clock: &'static dyn Clock,
 }
 
 impl Printer {
-    pub(crate) fn new(json: bool, verbose: bool, no_color: bool) -> Self {
+    pub(crate) fn new(json: bool, verbose: bool, no_color: bool, clock: &'static dyn Clock) -> Self {
         if no_color || json {
             anstream::ColorChoice::Never.write_global();
         }
-        Self { json, verbose }
+        Self { json, verbose, clock }
     }
 
     pub(crate) fn is_json(self) -> bool {
@@ -51,7 +53,7 @@ impl Printer {
         }
     }
 
-    /// Raw text of the result, in both modes: schemas, graphs, completions.
+    /// Raw text of the result, where it is a document in a format of its own.
     pub(crate) fn raw(self, text: &str) {
         let _ = write!(anstream::stdout(), "{text}");
         let _ = std::io::stdout().flush();
@@ -66,12 +68,22 @@ impl Printer {
         }
     }
 
-    /// One JSON object a line; nothing without `--json`.
-    pub(crate) fn event(self, event: &impl Serialize) {
+    /// One JSON object a line, about the whole run; nothing without `--json`.
+    pub(crate) fn event(self, event: &Event<'_>) {
+        self.write_event(None, event);
+    }
+
+    /// The same, about the stack whose state has this key.
+    pub(crate) fn event_of(self, key: &str, event: &Event<'_>) {
+        self.write_event(Some(&Subject::of_key(key)), event);
+    }
+
+    fn write_event(self, subject: Option<&Subject>, event: &Event<'_>) {
         if self.json
-            && let Ok(json) = serde_json::to_string(event)
+            && let Ok(line) = strata_events::line(event, subject, self.clock.now())
         {
-            let _ = writeln!(std::io::stdout(), "{json}");
+            // Lines of stacks that run at the same time are written whole: standard output is locked for each.
+            let _ = writeln!(std::io::stdout(), "{line}");
         }
     }
 

@@ -1,13 +1,8 @@
-//! How things look: text from values, without doing anything.
+//! What is printed while something happens. What a plan, drift or a graph looks like is in `strata-views`.
 
-mod configuration;
-pub(crate) mod drift;
-pub(crate) mod driven;
-pub(crate) mod graph;
-pub(crate) mod health;
-pub(crate) mod notices;
-pub(crate) mod plan;
 pub(crate) mod planned;
 pub(crate) mod progress;
+pub(crate) mod session_events;
 pub(crate) mod tofu;
-pub(crate) mod value;
+
+pub(crate) use strata_views::{drift, driven, graph, health, plan, recovered, saved, text, value};

@@ -1,16 +1,19 @@
 //! The repository that a command works in: a session's workspace, with a terminal beside it.
 
+use std::collections::BTreeSet;
 use std::ops::Deref;
 use std::sync::Arc;
 
-use serde_json::json;
 use strata_diagnostics::{Color, Diagnostic, SourceMap};
-use strata_providers::{AllProviders, Clusters, Look, Orphan, Takeover};
+use strata_engine::ApplyOptions;
+use strata_events::Event;
+use strata_providers::{Adopted, AllProviders, Clusters, Look, Orphan, Orphans, Proposal, Takeover, Wish};
 pub(crate) use strata_session::{KnownOutputs, find_root};
 
 use crate::command_error::{CommandError, ErrorKind, render};
 use crate::context::Context;
 use crate::printer::Printer;
+use crate::style::{self, paint};
 
 pub(crate) struct Workspace<'c> {
     pub(crate) context: &'c Context,
@@ -53,6 +56,7 @@ impl<'c> Workspace<'c> {
             return Err(CommandError::silent(ErrorKind::Failed));
         }
         crate::bug::keep_secret(session.redactor());
+        crate::commands::schema::put_missing(session.root());
         Ok(Self { context, session, providers })
     }
 
@@ -75,8 +79,23 @@ impl<'c> Workspace<'c> {
         Takeover::of(&self.session)
     }
 
-    /// Guests that carry an ownership mark of this repository and are in no state.
-    pub(crate) async fn orphans(&self, look: Look) -> Result<Vec<Orphan>, CommandError> {
+    /// What adopting guests would write; nothing is written.
+    pub(crate) async fn propose(&self, wishes: &[Wish]) -> Result<Proposal, CommandError> {
+        self.providers.propose(&self.session, wishes).await
+    }
+
+    /// Records and marks what was proposed, once its files are written.
+    pub(crate) async fn adopt(
+        &self,
+        proposal: &Proposal,
+        marks: bool,
+        options: &ApplyOptions,
+    ) -> Result<Adopted, CommandError> {
+        self.providers.adopt(&self.session, proposal, marks, options).await
+    }
+
+    /// What carries an ownership mark of this repository and is in no state.
+    pub(crate) async fn orphans(&self, look: Look) -> Result<Orphans, CommandError> {
         self.providers.orphans(&self.session, look).await
     }
 
@@ -86,33 +105,69 @@ impl<'c> Workspace<'c> {
     }
 
     /// Says it under a run. That nobody could look must not fail what was done.
-    pub(crate) async fn tell_orphans(&self) -> usize {
+    pub(crate) async fn report_orphans(&self) -> usize {
         let Ok(orphans) = self.orphans(Look::Near).await else { return 0 };
-        let printer = self.context.printer;
-        for orphan in &orphans {
-            printer.event(&json!({
-                "event": "orphan", "address": orphan.address, "vmid": orphan.guest.vmid, "target": orphan.target,
-                "message": orphan.message(), "hint": orphan.hint(),
-            }));
-            printer.note(format!("warning: {}\n  hint: {}", orphan.message(), orphan.hint()));
+        for orphan in &orphans.found {
+            self.report_orphan(orphan);
+            let text = format!("warning: {}\n  hint: {}", orphan.message(), orphan.hint());
+            self.context.printer.note(text);
         }
-        orphans.len()
+        orphans.found.len()
+    }
+
+    /// Says it to programs.
+    pub(crate) fn report_orphan(&self, orphan: &Orphan) {
+        let event = Event::Orphan {
+            address: orphan.address.as_ref().map(ToString::to_string),
+            vmid: orphan.guest.as_ref().map(|guest| guest.vmid.into()),
+            object: &orphan.described,
+            target: &orphan.target,
+            message: orphan.message(),
+            hint: orphan.hint(),
+        };
+        self.context.printer.event_of(&orphan.key, &event);
+    }
+
+    /// Looks at every target, and says what is in no state; of some states only, where `keys` names them. How many objects that are, and
+    /// whether anything could not be looked at.
+    pub(crate) async fn list_orphans(
+        &self,
+        keys: Option<&BTreeSet<String>>,
+    ) -> Result<(usize, bool), CommandError> {
+        self.connect_everything().await?;
+        let orphans = self.orphans(Look::Everywhere).await?;
+        let printer = self.context.printer;
+        let (own, others): (Vec<&Orphan>, Vec<&Orphan>) =
+            orphans.found.iter().partition(|orphan| keys.is_none_or(|keys| keys.contains(&orphan.key)));
+        for orphan in &own {
+            self.report_orphan(orphan);
+            printer.line(format!("  {} {}", paint(style::WARNING, "!"), orphan.message()));
+            printer.line(format!("      {} {}", paint(style::HINT, "hint:"), orphan.hint()));
+        }
+        for what in &orphans.unseen {
+            printer.event(&Event::Unseen { what });
+            printer.line(format!("  {} cannot be seen: {what}", paint(style::WARNING, "?")));
+        }
+        if !others.is_empty() {
+            let count = strata_session::counted(others.len());
+            printer.note(format!("{count} of other states in no state: `strata drift --orphans` lists them"));
+        }
+        Ok((own.len(), !orphans.unseen.is_empty()))
     }
 
     /// Says what a plan cannot show: code of OpenTofu that is gone, states of environments that are gone.
-    pub(crate) fn tell_removed(&self, selected: &[String]) {
+    pub(crate) fn report_removed(&self, selected: &[String]) {
         let printer = self.context.printer;
         for removed in self.removed().iter().filter(|removed| removed.tofu.is_some()) {
             if selected.is_empty() {
                 let problem = removed.problem();
-                printer
-                    .event(&json!({"event": "removed-stack", "stack": removed.stack.name, "error": problem}));
+                printer.event_of(&removed.key(), &Event::RemovedStack { error: &problem });
                 printer.note(render(&problem).replacen("error:", "warning:", 1));
             }
         }
         for key in self.states_elsewhere() {
             let environment = key.split('/').next().unwrap_or_default();
-            printer.event(&json!({"event": "unplanned-state", "key": key}));
+            printer.event_of(key, &Event::UnplannedState { key });
             printer.note(format!(
                 "warning: the store has the state `{key}`, which is in no stack of the source; `strata -e {environment} plan` shows what is left of it"
             ));
@@ -123,7 +178,7 @@ impl<'c> Workspace<'c> {
 pub(crate) fn show(printer: Printer, found: &[&Diagnostic], sources: &SourceMap) {
     for diagnostic in found {
         if printer.is_json() {
-            printer.event(&strata_diagnostics::to_json(diagnostic, sources));
+            printer.event(&Event::diagnostic(diagnostic, sources));
         } else {
             printer.note(strata_diagnostics::render(diagnostic, sources, Color::Always));
         }

@@ -53,7 +53,8 @@ impl Draft<'_> {
             let mut hash = Sha256::new();
             files.values().for_each(|text| hash.update(text.expose()));
             let id = format!("strata-{vm_id}-{}", hex::encode(&hash.finalize()[..8]));
-            let text = format!("instance-id: {id}\nlocal-hostname: {}\n", machine.address.name());
+            let text =
+                format!("instance-id: {id}\nlocal-hostname: {}\n", self.made_as(machine.address).name());
             files.insert("meta-data".to_owned(), SecretString::new(text));
         }
         Some(files)
@@ -108,7 +109,7 @@ impl Draft<'_> {
 
     /// What the fields say, as user-data.
     fn user_data(&mut self, machine: &Machine<'_>, cloud_init: &CloudInit) -> Option<SecretString> {
-        let mut data = json!({"hostname": machine.address.name(), "manage_etc_hosts": true});
+        let mut data = json!({"hostname": self.made_as(machine.address).name(), "manage_etc_hosts": true});
         // All of it goes on the storage, so whatever of it is secret has to be allowed there.
         let written = cloud_init.user.iter().chain(&cloud_init.ssh_keys).chain(&cloud_init.password);
         for reference in written.filter_map(Written::reference) {

@@ -5,7 +5,7 @@ use strata_engine::{Operation, OperationContext, Outcome, ProviderError, Sightin
 use strata_resource::{KindTable, Rollout, Shown, kind};
 
 use super::managed::{Asks, ManagedKind};
-use super::{BY_TALOS, LETTING_GO, goes_with_its_machines};
+use super::{BY_TALOS, REMOVING_FROM_STATE, goes_with_its_machines};
 use crate::bootstrap as steps;
 use crate::cluster::Cluster;
 use crate::observe::{Look, ours};
@@ -13,12 +13,12 @@ use crate::observe::{Look, ours};
 kind! {
     /// The etcd of a cluster, bootstrapped once.
     "bootstrap" {
-        called: "etcd, begun once",
+        called: "etcd, bootstrapped once",
         identity: &["etcd"],
         no_tofu: BY_TALOS,
         proof: "its members answer to the certificate authority of the cluster",
         recovery: "every control plane must say that it holds no data of etcd; docs/clusters.md",
-        shown: Shown { removal: goes_with_its_machines, removing: LETTING_GO, ..Shown::USUAL },
+        shown: Shown { removal: goes_with_its_machines, removing: REMOVING_FROM_STATE, ..Shown::USUAL },
         gone: "etcd was bootstrapped once, and is lost",
         rollout: Rollout::Gate,
         lost: Some((
@@ -49,7 +49,7 @@ impl ManagedKind for Bootstrap {
             return Ok(ours(wanted.spec.clone()));
         }
         if wanted.recorded.is_some() && !look.cluster.may_begin_again() {
-            return lost_or_silent(look.cluster).await;
+            return lost_or_unreachable(look.cluster).await;
         }
         Ok(Sighting::Absent)
     }
@@ -65,17 +65,17 @@ impl ManagedKind for Bootstrap {
 }
 
 /// Etcd was bootstrapped, and nobody answers for it: is it gone, without a majority, or only out of sight?
-async fn lost_or_silent(cluster: &Cluster) -> Result<Sighting, ProviderError> {
+async fn lost_or_unreachable(cluster: &Cluster) -> Result<Sighting, ProviderError> {
     let survey = cluster.survey().await?;
     let name = cluster.name();
     if !survey.survivors.is_empty() {
         let verb = if survey.survivors.len() == 1 { "holds" } else { "hold" };
         let what = format!("the etcd of `{name}` has no majority: {} still {verb} its data", survey.names());
-        return Ok(Sighting::Silent(what));
+        return Ok(Sighting::Unreachable(what));
     }
     match survey.unknown.first() {
         // Perhaps only the network is away.
-        Some((_, why)) => Ok(Sighting::Silent(format!("the etcd of `{name}` does not answer: {why}"))),
+        Some((_, why)) => Ok(Sighting::Unreachable(format!("the etcd of `{name}` does not answer: {why}"))),
         None => Err(steps::lost(cluster)),
     }
 }

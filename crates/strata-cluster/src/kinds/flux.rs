@@ -5,7 +5,7 @@ use strata_engine::{Operation, OperationContext, Outcome, ProviderError, Sightin
 use strata_resource::{KindTable, Shown, kind};
 
 use super::managed::{Asks, ManagedKind};
-use super::{BY_FLUX, LETTING_GO, with_the_cluster};
+use super::{BY_FLUX, REMOVING_FROM_STATE, with_the_cluster};
 use crate::cluster::Cluster;
 use crate::flux as steps;
 use crate::observe::{Look, with_facts};
@@ -19,11 +19,12 @@ kind! {
         proof: "the API server is the cluster's, and server-side apply books our fields",
         digest_on: "resourceVersion, by the server",
         recovery: "applied again, which changes nothing",
+        seen_by_record: true,
         shown: Shown {
             // Nothing is missing of what is made.
-            told: &["missing"],
-            removal: |_, ends| with_the_cluster(ends, "let go: its controllers stay"),
-            removing: LETTING_GO,
+            in_headline: &["missing"],
+            removal: |_, ends| with_the_cluster(ends, "removed from state: its controllers stay"),
+            removing: REMOVING_FROM_STATE,
             ..Shown::USUAL
         },
     }

@@ -5,7 +5,7 @@ use strata_engine::{Operation, OperationContext, Outcome, ProviderError, Sightin
 use strata_resource::{KindTable, Shown, Value, kind};
 
 use super::managed::{Asks, ManagedKind};
-use super::{BY_TALOS, LETTING_GO, goes_with_its_machines};
+use super::{BY_TALOS, REMOVING_FROM_STATE, goes_with_its_machines};
 use crate::cluster::Cluster;
 use crate::kubernetes as steps;
 use crate::node::Contact;
@@ -19,7 +19,8 @@ kind! {
         no_tofu: BY_TALOS,
         proof: "it answers to the certificate authority of the cluster",
         recovery: "the oldest component of all nodes is what there is; the rollout begins there again",
-        shown: Shown { removal: goes_with_its_machines, removing: LETTING_GO, ..Shown::USUAL },
+        seen_by_record: true,
+        shown: Shown { removal: goes_with_its_machines, removing: REMOVING_FROM_STATE, ..Shown::USUAL },
         gone: "it went with its etcd",
     }
     /// the cluster's name
@@ -41,8 +42,8 @@ impl ManagedKind for Kubernetes {
     }
 
     async fn observe(&self, look: &Look<'_>, wanted: &Wanted<'_>) -> Result<Sighting, ProviderError> {
-        if let Api::Silent(why) = &look.api {
-            return Ok(Sighting::Silent(why.clone()));
+        if let Api::Unreachable(why) = &look.api {
+            return Ok(Sighting::Unreachable(why.clone()));
         }
         let configs = look.contacts.values().filter_map(|contact| match contact {
             Contact::Running(running) => Some(&running.config),

@@ -38,10 +38,10 @@ kind! {
         proof: "it answers to the certificate authority of the cluster",
         recovery: "a machine in maintenance mode is configured again; one that runs with our keys is compared; one that is unreachable is waited for",
         shown: Shown {
-            told: &["machine", "vm", "foreign", "media", "cordoned", "left_etcd", "unregistered", "address", "version"],
+            in_headline: &["machine", "vm", "foreign", "media", "cordoned", "left_etcd", "unregistered", "address", "version"],
             summarised: Some("config"),
             removal,
-            removing: ("taking it out", "taken out"),
+            removing: ("taking it out", "removed from the cluster"),
             ..Shown::USUAL
         },
         gone: "it has no configuration any more",
@@ -53,7 +53,7 @@ kind! {
     /// `controlplane` or `worker`
     "role": Text => Replace [because("a node is made a control plane or a worker when it is installed")];
     /// the uuid of its VM; the machine of another VM is another machine
-    "vm": Text => Replace [because("its VM is made anew")];
+    "vm": Text => Replace [because("its VM is recreated")];
     /// where its API answers
     "address": Text => InPlace;
     /// the version of Talos

@@ -5,7 +5,7 @@ use strata_engine::{Operation, OperationContext, Outcome, ProviderError, Sightin
 use strata_resource::{KindTable, Shown, kind};
 
 use super::managed::ManagedKind;
-use super::{BY_TALOS, LETTING_GO};
+use super::{BY_TALOS, REMOVING_FROM_STATE};
 use crate::cluster::Cluster;
 use crate::observe::{Look, as_recorded};
 use crate::schematic as steps;
@@ -18,7 +18,8 @@ kind! {
         no_tofu: BY_TALOS,
         proof: "its id is the digest of its content: it belongs to everybody who writes the same",
         recovery: "posted again, which changes nothing",
-        shown: Shown { told: &["content"], removal: |_, _| "let go: the image factory keeps it", removing: LETTING_GO, ..Shown::USUAL },
+        seen_by_record: true,
+        shown: Shown { in_headline: &["content"], removal: |_, _| "removed from state: the image factory keeps it", removing: REMOVING_FROM_STATE, ..Shown::USUAL },
     }
     /// its id: 64 hex digits
     "schematic": Text => InPlace;

@@ -5,7 +5,7 @@ use strata_engine::{Operation, OperationContext, Outcome, ProviderError, Sightin
 use strata_resource::{KindTable, Shown, kind};
 
 use super::managed::{Asks, ManagedKind};
-use super::{BY_FLUX, LETTING_GO, with_the_cluster};
+use super::{BY_FLUX, REMOVING_FROM_STATE, with_the_cluster};
 use crate::cluster::Cluster;
 use crate::flux as steps;
 use crate::observe::{Look, ours};
@@ -20,8 +20,8 @@ kind! {
         digest_on: "resourceVersion, by the server",
         recovery: "applied again, which changes nothing",
         shown: Shown {
-            removal: |_, ends| with_the_cluster(ends, "let go: what it applied stays"),
-            removing: LETTING_GO,
+            removal: |_, ends| with_the_cluster(ends, "removed from state: what it applied stays"),
+            removing: REMOVING_FROM_STATE,
             ..Shown::USUAL
         },
     }

@@ -94,6 +94,7 @@ mod tests {
             becomes: becomes.map(|becomes| Box::new(record(becomes))),
             begun: 0,
             tasks: Vec::new(),
+            to: None,
         }
     }
 

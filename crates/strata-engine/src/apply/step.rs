@@ -130,7 +130,7 @@ impl Worker<'_> {
             return Some(Effect::Unchanged);
         }
         let provider = self.run.providers.get(&self.step.target).ok()?;
-        provider.settle(&self.entry, self).await.ok()?;
+        provider.wait_for_tasks(&self.entry, self).await.ok()?;
         let sighting = sight(provider.as_ref(), &self.entry, &self.document).await.ok()?;
         decide(&self.entry, sighting, &self.document).ok().map(|(effect, _)| effect)
     }
@@ -193,7 +193,7 @@ impl OperationContext for Worker<'_> {
 
 fn journal_failed(error: StoreError) -> ProviderError {
     ProviderError::new(ErrorClass::Internal, format!("the journal cannot be written: {error}"))
-        .hint("free space or mend the state's store, then apply again: what was begun is found by its mark")
+        .hint("free space or repair the state's store, then apply again: what was begun is found by its ownership mark")
 }
 
 /// SHA-256 over the stored form of a spec, as hex.

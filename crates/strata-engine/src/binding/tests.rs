@@ -25,6 +25,7 @@ fn content(live: Option<&str>, unknown: Vec<Problem>) -> PlanContent {
         unchanged: 0,
         unseen: Default::default(),
         unknown,
+        moves: Vec::new(),
     }
 }
 

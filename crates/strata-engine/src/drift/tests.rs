@@ -13,7 +13,7 @@ fn an_apply_brings_back_only_what_is_ours_and_can_be_seen() {
     for left in [
         DriftKind::Taken { by: what() },
         DriftKind::Busy { what: what() },
-        DriftKind::Silent { what: what() },
+        DriftKind::Unreachable { what: what() },
         DriftKind::Unknown { what: what(), hint: what() },
     ] {
         assert!(!left.is_corrected(), "{left:?}");
@@ -34,6 +34,7 @@ fn open_work_is_drift_where_nothing_else_is_told() {
         becomes: None,
         begun: 0,
         tasks: Vec::new(),
+        to: None,
     };
     let mut document = StateDocument::new(Lineage::derive("r", "dev/s"), "dev/s");
     let record = json!({"target": "t", "spec": {"vmid": 1}, "stage": "compute"});

@@ -2,7 +2,7 @@ use super::*;
 
 fn summary(numbers: [usize; 6]) -> Summary {
     let [create, update, replace, delete, restart, unchanged] = numbers;
-    Summary { create, update, replace, delete, restart, unchanged }
+    Summary { create, update, replace, delete, restart, unchanged, moved: 0 }
 }
 
 #[test]

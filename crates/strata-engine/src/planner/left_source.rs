@@ -59,7 +59,7 @@ impl Planner<'_> {
         let open = self.request.open.iter().filter(|entry| entry.address == *address);
         let mut unseen = open.filter_map(|entry| Some((entry, self.request.deferred.get(&entry.id)?)));
         let (entry, unseen) = unseen.next()?;
-        let what = format!("an interrupted run began to {} it: {}", entry.action.as_str(), unseen.what);
+        let what = format!("an interrupted run began to {} it: {}", entry.doing(), unseen.what);
         Some(Unseen::new(what, unseen.hint.clone()))
     }
 }

@@ -24,7 +24,13 @@ impl Planner<'_> {
         let changes: Vec<FieldChange> = sources(made_from, &resource.spec)
             .filter_map(|(path, wanted)| {
                 let former = sources(made_from, &recorded.spec).find(|(own, _)| *own == path)?.1;
-                (file_name(former) != file_name(wanted)).then(|| change(path, former, wanted))
+                // The same image has another name in the stack that it was moved to.
+                let known = match &recorded.made_as {
+                    Some(made) => former.replace(made.lineage.short(), self.request.lineage.short()),
+                    None => former.to_owned(),
+                };
+                let same = [former, &known].iter().any(|name| file_name(name) == file_name(wanted));
+                (!same).then(|| change(path, former, wanted))
             })
             .collect();
         let recast = resource.depends_on.iter().any(|to| self.recast.contains(to));

@@ -88,7 +88,7 @@ fn needs(steps: &[Step], graph: &ResourceGraph, state: &StateDocument) -> Vec<Ne
         needs[index].rather_after.extend(before);
     }
     for mut indices in of_address.into_values() {
-        indices.sort_by_key(|index| turn(&steps[*index]));
+        indices.sort_by_key(|index| rank(&steps[*index]));
         for pair in indices.windows(2) {
             needs[pair[1]].first.insert(pair[0]);
         }
@@ -119,8 +119,8 @@ fn made_below(
     }
 }
 
-/// Whose turn it is among the steps of one address.
-fn turn(step: &Step) -> u8 {
+/// The order among the steps of one address.
+fn rank(step: &Step) -> u8 {
     match step.action {
         StepAction::Delete if step.replacement => 0,
         StepAction::Create | StepAction::Update | StepAction::Record => 1,

@@ -6,15 +6,15 @@ use super::Planner;
 use crate::plan::{Problem, ProblemKind, Step, StepAction};
 
 impl Planner<'_> {
-    pub(super) fn stranger(&mut self, resource: &Resource, what: &str) {
+    pub(super) fn unmanaged(&mut self, resource: &Resource, what: &str) {
         self.problems.push(Problem {
-            kind: ProblemKind::Stranger,
+            kind: ProblemKind::Unmanaged,
             address: resource.address.clone(),
             message: what.to_owned(),
             hint: if resource.kind().table().is_adoptable() {
-                "Strata never touches what is not its own: `adopt: true` takes over what nobody has marked, or give it another name"
+                "Strata never touches what is not its own: `adopt: true` takes over what carries no ownership mark, or give it another name"
             } else {
-                "Strata never touches what is not its own: give the resource another identity, or remove the stranger by hand"
+                "Strata never touches what is not its own: give the resource another identity, or remove the unmanaged object by hand"
             }
             .to_owned(),
             origin: resource.origin.clone(),
@@ -37,7 +37,7 @@ impl Planner<'_> {
         let fixed = changes.iter().filter(|change| rules.rule(&change.path).effect == ChangeEffect::Replace);
         let fields: Vec<String> = fixed.map(|change| format!("`{}`", change.path)).collect();
         self.problems.push(Problem {
-            kind: ProblemKind::Stranger,
+            kind: ProblemKind::Unmanaged,
             address: resource.address.clone(),
             message: format!(
                 "it is there already, and differs in what cannot be changed: {}",

@@ -4,14 +4,14 @@ use strata_resource::{Address, Kind, Resource};
 use strata_state::{DeposedObject, StateResource};
 
 use super::{Planner, adopts};
-use crate::place::Place;
+use crate::object_key::ObjectKey;
 use crate::plan::StepAction;
 use crate::{Observed, Sighting};
 
 impl Planner<'_> {
     /// Whether the source asks for the very object of a record, under this or another address.
     pub(super) fn is_claimed(&self, kind: Kind, record: &StateResource) -> bool {
-        self.claimed.contains(&Place::of_record(kind, record))
+        self.claimed.contains(&ObjectKey::of_record(kind, record))
     }
 
     pub(super) fn keep_former(&mut self, address: &Address, record: &StateResource, observed: &Observed) {
@@ -29,7 +29,7 @@ impl Planner<'_> {
             let former = recorded.with_former(object);
             match sightings.and_then(|sightings| sightings.get(index)).unwrap_or(&Sighting::Absent) {
                 _ if self.is_claimed(address.kind(), &former) => continue,
-                Sighting::Absent | Sighting::Stranger(_) | Sighting::Silent(_) => continue,
+                Sighting::Absent | Sighting::Unmanaged(_) | Sighting::Unreachable(_) => continue,
                 sighting @ (Sighting::Busy(_) | Sighting::Unknown(_)) => {
                     self.out_of_sight(address, sighting, None);
                 }
@@ -62,7 +62,7 @@ impl Planner<'_> {
                 step.reasons.push("another object has taken its place".to_owned());
                 self.steps.push(step);
             }
-            Sighting::Ours(_) | Sighting::Absent | Sighting::Stranger(_) | Sighting::Silent(_) => {}
+            Sighting::Ours(_) | Sighting::Absent | Sighting::Unmanaged(_) | Sighting::Unreachable(_) => {}
         }
     }
 
@@ -70,15 +70,15 @@ impl Planner<'_> {
     pub(super) fn unwanted(&mut self, address: &Address, recorded: &StateResource) {
         match self.request.live.current.get(address).unwrap_or(&Sighting::Absent) {
             Sighting::Absent => self.forget(address, recorded, "it is gone already"),
-            Sighting::Stranger(what) => {
+            Sighting::Unmanaged(what) => {
                 let reason = format!("its place was taken by something that is not ours: {what}");
                 self.forget(address, recorded, &reason);
             }
             sighting @ (Sighting::Busy(_) | Sighting::Unknown(_)) => {
                 self.out_of_sight(address, sighting, None);
             }
-            Sighting::Silent(_) if recorded.protect => self.protected(address, "destroy", None),
-            Sighting::Silent(what) => self.remove_silent(address, recorded, what),
+            Sighting::Unreachable(_) if recorded.protect => self.protected(address, "destroy", None),
+            Sighting::Unreachable(what) => self.remove_unreachable(address, recorded, what),
             Sighting::Ours(_) if self.is_claimed(address.kind(), recorded) => {
                 self.forget(address, recorded, "the source has the same object under another address");
             }

@@ -8,11 +8,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use strata_resource::{Address, Rollout, Spec};
 use strata_state::StateDocument;
 
-use super::silence::SILENT;
+use super::unreachable::UNREACHABLE;
 use crate::plan::{Step, StepAction};
 
-/// When a node's turn is: what happens to it, whether it is a worker, whether it answers, its name.
-type Turn = (u8, bool, bool, usize, String);
+/// The place of a node in a rollout: what happens to it, whether it is a worker, whether it answers, its name.
+type RolloutRank = (u8, bool, bool, usize, String);
 
 /// For each step the steps that it should come after.
 pub(super) fn waits(steps: &[Step], state: &StateDocument) -> Vec<(usize, BTreeSet<usize>)> {
@@ -25,8 +25,10 @@ pub(super) fn waits(steps: &[Step], state: &StateDocument) -> Vec<(usize, BTreeS
     for (index, step) in steps.iter().enumerate().filter(|(_, step)| disturbs(step)) {
         nodes.entry(step.address.name()).or_default().push(index);
     }
-    let mut turns: Vec<(Turn, Vec<usize>)> =
-        nodes.into_iter().map(|(name, indices)| (turn(name, &indices, steps, state), indices)).collect();
+    let mut turns: Vec<(RolloutRank, Vec<usize>)> = nodes
+        .into_iter()
+        .map(|(name, indices)| (rollout_rank(name, &indices, steps, state), indices))
+        .collect();
     turns.sort();
     let pairs = turns.windows(2).map(|pair| (&pair[0].1, &pair[1].1));
     pairs
@@ -54,7 +56,7 @@ fn follows(address: &Address, spec: &Spec) -> bool {
     matches!(address.kind().table().rollout, Rollout::Member { follows, .. } if follows(spec))
 }
 
-fn turn(name: &str, indices: &[usize], steps: &[Step], state: &StateDocument) -> Turn {
+fn rollout_rank(name: &str, indices: &[usize], steps: &[Step], state: &StateDocument) -> RolloutRank {
     let of_node = || indices.iter().map(|index| &steps[*index]);
     let goes = of_node().any(|step| step.action == StepAction::Delete && !step.replacement);
     let is_new = of_node().all(|step| step.action == StepAction::Create && !step.replacement);
@@ -67,8 +69,9 @@ fn turn(name: &str, indices: &[usize], steps: &[Step], state: &StateDocument) ->
         (false, true) => (0, worker),
         (false, false) => (1, worker),
     };
-    let silent = |step: &Step| step.observed.as_ref().is_some_and(|observed| observed.digest == SILENT);
-    let answers = !(goes && of_node().any(silent));
+    let unreachable =
+        |step: &Step| step.observed.as_ref().is_some_and(|observed| observed.digest == UNREACHABLE);
+    let answers = !(goes && of_node().any(unreachable));
     // `cp-10` comes after `cp-9`.
     (what, worker, answers, name.len(), name.to_owned())
 }
@@ -171,8 +174,8 @@ mod tests {
         seen(json!({"machine": name, "role": role, "version": version}))
     }
 
-    fn silent() -> Sighting {
-        Sighting::Silent("it does not answer".to_owned())
+    fn unreachable() -> Sighting {
+        Sighting::Unreachable("it does not answer".to_owned())
     }
 
     /// For each step, the steps that it waits for, by address.
@@ -244,7 +247,7 @@ mod tests {
     fn before_the_cluster_runs_nothing_waits() {
         let mut cluster = Cluster::new();
         for name in ["cp-1", "cp-2"] {
-            cluster.node(name, "controlplane", Sighting::Absent, silent());
+            cluster.node(name, "controlplane", Sighting::Absent, unreachable());
         }
         let plan = cluster.bootstrapped(false).plan();
         assert_eq!(needs(&plan)["lab/machine/cp-2"], ["lab/vm/cp-2"]);
@@ -254,11 +257,11 @@ mod tests {
     #[test]
     fn etcd_whose_machines_are_gone_is_not_begun_again() {
         let mut cluster = Cluster::new();
-        cluster.node("cp-1", "controlplane", Sighting::Absent, silent());
+        cluster.node("cp-1", "controlplane", Sighting::Absent, unreachable());
         let etcd = resource("bootstrap/lab", json!({"etcd": "lab"}), &["machine/cp-1".to_owned()]);
-        cluster.put(etcd, true, silent());
+        cluster.put(etcd, true, unreachable());
         // A worker cannot answer without control planes: it is looked at when they are back.
-        cluster.node("worker", "worker", vm("worker"), silent());
+        cluster.node("worker", "worker", vm("worker"), unreachable());
         let plan = cluster.plan();
         assert_eq!(plan.unseen.keys().map(Address::name).collect::<Vec<_>>(), ["worker"]);
         assert_eq!(plan.problems.len(), 1);
@@ -270,7 +273,7 @@ mod tests {
     #[test]
     fn a_machine_of_a_lost_vm_is_made_again_and_silence_alone_is_a_problem() {
         let mut cluster = Cluster::new();
-        cluster.node("cp-1", "controlplane", Sighting::Absent, silent());
+        cluster.node("cp-1", "controlplane", Sighting::Absent, unreachable());
         cluster.state.resources.insert(
             address("vm/cp-1"),
             serde_json::from_value(json!({"target": "t", "spec": {"vmid": 4}, "stage": "compute"})).unwrap(),
@@ -289,21 +292,21 @@ mod tests {
         }
         graph.insert(etcd).unwrap();
         cluster.graph = graph;
-        cluster.live.current.insert(address("bootstrap/lab"), silent());
+        cluster.live.current.insert(address("bootstrap/lab"), unreachable());
         let plan = cluster.plan();
         assert_eq!(plan.problems[0].kind, ProblemKind::Lost);
 
         let mut cluster = Cluster::new();
-        cluster.node("cp-1", "controlplane", vm("cp-1"), silent());
+        cluster.node("cp-1", "controlplane", vm("cp-1"), unreachable());
         let plan = cluster.bootstrapped(true).plan();
-        assert_eq!(plan.problems[0].kind, ProblemKind::Silent);
+        assert_eq!(plan.problems[0].kind, ProblemKind::Unreachable);
         assert!(plan.steps.is_empty());
     }
 
     #[test]
     fn what_is_silent_while_its_vm_is_changed_waits_for_the_next_plan() {
         let mut cluster = Cluster::new();
-        cluster.node("cp-1", "controlplane", vm("cp-1"), silent());
+        cluster.node("cp-1", "controlplane", vm("cp-1"), unreachable());
         let stopped = seen(json!({"vmid": 4, "onboot": true}));
         cluster.live.current.insert(address("vm/cp-1"), stopped);
         let mut started = cluster.graph.get(&address("vm/cp-1")).unwrap().clone();
@@ -320,7 +323,7 @@ mod tests {
     #[test]
     fn a_silent_node_that_left_the_source_is_removed_without_its_help() {
         let mut cluster = Cluster::new();
-        cluster.node("cp-1", "controlplane", vm("cp-1"), silent());
+        cluster.node("cp-1", "controlplane", vm("cp-1"), unreachable());
         cluster.graph = ResourceGraph::default();
         let plan = cluster.bootstrapped(true).plan();
         let steps: Vec<_> =

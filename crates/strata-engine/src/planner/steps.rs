@@ -85,6 +85,7 @@ impl Planner<'_> {
             protect: resource.protect,
             partial: false,
             deposed: self.former.get(&resource.address).cloned().unwrap_or_default(),
+            made_as: self.request.origins.get(&resource.address).cloned().map(Box::new),
         }
     }
 }
@@ -102,5 +103,6 @@ pub(super) fn same_record(kind: Kind, one: &StateResource, other: &StateResource
         && one.protect == other.protect
         && one.partial == other.partial
         && one.deposed == other.deposed
+        && one.made_as == other.made_as
         && proof(one) == proof(other)
 }

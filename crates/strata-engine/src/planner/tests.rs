@@ -5,9 +5,9 @@ mod order;
 mod refusals;
 mod restarts;
 mod rolling;
-mod silence;
 mod taken_over;
 mod unknown;
+mod unreachable;
 
 use serde_json::{Value as Json, json};
 use strata_resource::{Address, Lineage, Resource, ResourceGraph, RestartPolicy, Spec, Stage};
@@ -47,8 +47,8 @@ fn seen(json: Json) -> Sighting {
     Sighting::Ours(observed(json))
 }
 
-fn silent() -> Sighting {
-    Sighting::Silent("it does not answer".to_owned())
+fn unreachable() -> Sighting {
+    Sighting::Unreachable("it does not answer".to_owned())
 }
 
 fn hidden() -> Sighting {

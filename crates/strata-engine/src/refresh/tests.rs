@@ -27,6 +27,7 @@ fn open(action: Action, at: &str, identity: Json, becomes: Option<Json>) -> Open
         becomes,
         begun: 0,
         tasks: Vec::new(),
+        to: None,
     }
 }
 

@@ -69,8 +69,8 @@ pub(crate) fn second() -> Source {
 
 /// Others have guests and volumes here too; none of them may ever change.
 pub(crate) fn populate(world: &World) {
-    world.pve.stranger(500, json!({"vmid": 500, "name": "theirs", "power": "running"}));
-    world.pve.stranger(
+    world.pve.unmanaged(500, json!({"vmid": 500, "name": "theirs", "power": "running"}));
+    world.pve.unmanaged(
         501,
         json!({"vmid": 501, "name": "also-theirs", "mark": "strata: other s/vm/web-1 vmid=501"}),
     );

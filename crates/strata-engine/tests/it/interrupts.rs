@@ -16,7 +16,7 @@ async fn interrupted(world: &World, source: &Source, limits: Limits, at: usize, 
         }
         Fault::None
     });
-    let ending = world.apply_with(source, &ApplyOptions { limits, stop }).await;
+    let ending = world.apply_with(source, &ApplyOptions { limits, stop, ..ApplyOptions::default() }).await;
     world.pve.clear_script();
     match ending {
         Ending::Done(report) => report,

@@ -60,7 +60,7 @@ async fn create_and_it_is_ours() {
 async fn create_and_a_stranger_took_the_place() {
     let world = World::new();
     dies(&world, &web(), "create guest 100", Fault::KillBefore).await;
-    world.pve.stranger(100, json!({"vmid": 100, "name": "theirs"}));
+    world.pve.unmanaged(100, json!({"vmid": 100, "name": "theirs"}));
     assert_eq!(resolves_to(&world, &web(), Resolution::LeftToStranger).await, None);
     assert!(matches!(world.apply(&web()).await, Ending::Refused(_)));
     assert_eq!(world.pve.export()["guests"]["100"], json!({"vmid": 100, "name": "theirs"}));
@@ -116,7 +116,7 @@ async fn delete_and_a_stranger_took_the_place() {
     let world = World::new();
     assert!(world.apply(&web()).await.succeeded());
     dies(&world, &Source::default(), "delete guest 100", Fault::KillAfter).await;
-    world.pve.stranger(100, json!({"vmid": 100, "name": "theirs"}));
+    world.pve.unmanaged(100, json!({"vmid": 100, "name": "theirs"}));
     resolves_to(&world, &Source::default(), Resolution::LeftToStranger).await;
     then_settles(&world, &Source::default()).await;
     assert_eq!(world.pve.export()["guests"]["100"]["name"], "theirs");

@@ -78,7 +78,7 @@ async fn it_is_refused_after_a_live_object_changed() {
 async fn it_is_refused_if_a_stranger_appeared() {
     let world = World::new();
     let file = saved(world.plan(&source()).await.unwrap());
-    world.pve.stranger(100, json!({"vmid": 100, "name": "theirs"}));
+    world.pve.unmanaged(100, json!({"vmid": 100, "name": "theirs"}));
     assert_eq!(moved(&world, &file, &source()).await, ["`s/vm/web`: guest 100 `theirs` is not ours"]);
 }
 

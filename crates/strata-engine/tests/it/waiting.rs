@@ -41,7 +41,7 @@ impl Provider for Waiter {
         Err(error)
     }
 
-    async fn settle(&self, _: &OpenEntry, _: &dyn OperationContext) -> Result<(), ProviderError> {
+    async fn wait_for_tasks(&self, _: &OpenEntry, _: &dyn OperationContext) -> Result<(), ProviderError> {
         Ok(())
     }
 }

@@ -2,7 +2,7 @@
 
 use super::super::eval::Frame;
 use super::super::hcl::Block;
-use super::super::tree::{Content, Place, Tree};
+use super::super::tree::{Content, SourceLine, Tree};
 use super::{Module, SURE_DEPTH, identity, without_meta};
 
 impl Module<'_> {
@@ -44,7 +44,7 @@ impl Module<'_> {
                     "root" | "cwd" => &self.root,
                     _ => return None,
                 };
-                Some((Tree::new(Place::new(folder, 1), Content::Text(folder.clone())), 1))
+                Some((Tree::new(SourceLine::new(folder, 1), Content::Text(folder.clone())), 1))
             }
             "module" => {
                 let call =
@@ -196,7 +196,7 @@ impl Module<'_> {
     fn all_outputs(&self) -> Tree {
         let names = self.blocks.iter().filter(|block| block.kind == "output").map(|block| block.label(0));
         let entries = names.filter_map(|name| Some((name.to_owned(), self.output(name)?))).collect();
-        Tree::map_of(Place::new(&self.folder, 1), entries)
+        Tree::map_of(SourceLine::new(&self.folder, 1), entries)
     }
 }
 

@@ -9,7 +9,7 @@ use super::super::module::{Expansion, Resource};
 use super::super::output::{self, Object, Put};
 use super::super::roots::Made;
 use super::super::talos::TalosCluster;
-use super::super::tree::{Content, Place, Tree};
+use super::super::tree::{Content, SourceLine, Tree};
 use super::super::{Import, parse, talos};
 use super::host;
 use super::image::{Images, Installer};
@@ -419,13 +419,13 @@ fn first_open(json: &Json) -> Option<String> {
 }
 
 /// Takes out what only a run would tell, and says so.
-fn unknown(import: &mut Import<'_>, place: &Place, json: &mut Json, path: &str) {
+fn unknown(import: &mut Import<'_>, place: &SourceLine, json: &mut Json, path: &str) {
     let open = |json: &Json| json.as_str().is_some_and(is_open);
     let told = |import: &mut Import<'_>, path: &str, json: &Json| {
         let text: String = json.as_str().unwrap_or_default().chars().take(80).collect();
         import.note(
             Some(place),
-            format!("`{path}` of a patch is `{text}`, which only running the code would tell: it was not carried over"),
+            format!("`{path}` of a patch is `{text}`, which only running the code would show: it was not carried over"),
         );
     };
     match json {

@@ -7,7 +7,7 @@ use strata_source::world::join;
 use super::super::Import;
 use super::super::files::{CODE, folder_of};
 use super::super::hcl;
-use super::super::tree::Place;
+use super::super::tree::SourceLine;
 use super::Root;
 use strata_tofu::resolve_path;
 
@@ -20,12 +20,12 @@ pub(super) fn keep(import: &mut Import<'_>, root: &Root<'_>, why: &str) {
     let (above, last) = rest.rsplit_once('/').map_or(("", rest.as_str()), |(above, last)| (above, last));
     let mut own = last.to_owned();
     if !import.stacks.insert(own.clone()) {
-        own = import.stack_name(last, &Place::new(&root.folder, 1));
+        own = import.stack_name(last, &SourceLine::new(&root.folder, 1));
     }
     let target = format!("stacks/{}", join(above, &own));
     let mut copied: BTreeSet<String> = BTreeSet::new();
     folder(import, &root.folder, &target, &mut copied);
-    let place = Place::new(&root.folder, 1);
+    let place = SourceLine::new(&root.folder, 1);
     import.note(Some(&place), format!("{why}: it is kept as `{target}`, written by hand, for `strata tofu`"));
 }
 
@@ -51,7 +51,10 @@ fn folder(import: &mut Import<'_>, from: &str, to: &str, copied: &mut BTreeSet<S
         }
         let relative = path.strip_prefix(from).unwrap_or(&path).trim_start_matches('/').to_owned();
         if relative.ends_with(".tfstate") || relative.ends_with(".tfstate.backup") {
-            import.note(Some(&Place::new(&path, 1)), "a state was not copied: see `strata import --state`");
+            import.note(
+                Some(&SourceLine::new(&path, 1)),
+                "a state was not copied: see `strata import --state`",
+            );
             import.files.read(&path);
             continue;
         }
@@ -63,7 +66,7 @@ fn folder(import: &mut Import<'_>, from: &str, to: &str, copied: &mut BTreeSet<S
     }
 }
 
-/// Sources of modules that lie elsewhere are written anew.
+/// Sources of modules that lie elsewhere are written again.
 fn with_modules(
     import: &mut Import<'_>,
     from: &str,

@@ -89,7 +89,7 @@ fn layer(folder: &str) -> Option<&'static str> {
         match part.trim_start_matches(|letter: char| letter.is_ascii_digit() || "-_".contains(letter)) {
             "hypervisors" => Some("hypervisors"),
             "platforms" => Some("platforms"),
-            "legacy" => Some("standalone"),
+            "legacy" => Some("workloads"),
             _ => None,
         }
     })

@@ -9,7 +9,7 @@ use serde_json::{Value as Json, json};
 use super::super::guest::{self, RootReferences, kind};
 use super::super::module::{Expansion, Resource};
 use super::super::output::Object;
-use super::super::tree::{Place, Tree};
+use super::super::tree::{SourceLine, Tree};
 use super::super::{Guests, Import, base, firewall, name, telmate};
 use super::filing::Filing;
 use super::{is_guest, is_template};
@@ -50,7 +50,7 @@ pub(super) fn guests(
     filing: &Filing,
     target: &str,
     endpoint: &str,
-    place: &Place,
+    place: &SourceLine,
 ) -> Vec<Made> {
     let stack = import.stack_name(&filing.stack, place);
     let document = format!("stacks/{}{stack}/stack.yaml", filing.above);

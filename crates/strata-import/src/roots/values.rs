@@ -7,7 +7,7 @@ use strata_source::world::join;
 use super::super::files::folder_of;
 use super::super::hcl::{Attribute, Block};
 use super::super::module::Module;
-use super::super::tree::{Place, is_example};
+use super::super::tree::{SourceLine, is_example};
 use super::super::{Import, parse};
 use super::Root;
 
@@ -23,7 +23,7 @@ const FOLDERS: [&str; 8] =
 
 /// The files of a root.
 #[derive(Default)]
-struct Found {
+struct RootFiles {
     /// Those that are always read.
     always: Vec<File>,
     /// Those that are named on the command line.
@@ -31,7 +31,7 @@ struct Found {
     secrets: Vec<File>,
 }
 
-impl Found {
+impl RootFiles {
     fn put(&mut self, file: File, always: bool) {
         let hidden = ["secret", "vault", "credential"].iter().any(|word| file.name.contains(word));
         if always {
@@ -80,8 +80,8 @@ pub(super) fn roots<'w>(import: &mut Import<'w>, folder: &str) -> Vec<Root<'w>> 
 }
 
 /// Those in the folder of the code.
-fn beside(import: &mut Import<'_>, folder: &str) -> Found {
-    let mut found = Found::default();
+fn beside(import: &mut Import<'_>, folder: &str) -> RootFiles {
+    let mut found = RootFiles::default();
     let mut paths = import.files.inside(folder, ".tfvars");
     paths.sort_by_key(|path| !path.ends_with("/terraform.tfvars"));
     for path in paths.into_iter().filter(|path| !is_example(path)) {
@@ -100,7 +100,7 @@ fn beside(import: &mut Import<'_>, folder: &str) -> Found {
 }
 
 /// The real file is often kept out of git: then the example beside it says what no other file does, but for secrets.
-fn examples(import: &mut Import<'_>, folder: &str, found: &mut Found) {
+fn examples(import: &mut Import<'_>, folder: &str, found: &mut RootFiles) {
     for path in import.files.inside(folder, "") {
         if !is_example(&path) || path.ends_with(".json") {
             continue;
@@ -115,7 +115,7 @@ fn examples(import: &mut Import<'_>, folder: &str, found: &mut Found) {
             continue;
         }
         import.note(
-            Some(&Place::new(&path, 1)),
+            Some(&SourceLine::new(&path, 1)),
             "the real file is not here: what no other file says was taken from this example, check it",
         );
         found.always.insert(0, File { name: stem(&path), attributes, blocks: Vec::new() });
@@ -130,8 +130,8 @@ fn is_secret(name: &str) -> bool {
 }
 
 /// Those in folders below that hold no code, by environment: `environments/dev.tfvars`, `envs/dev/terraform.tfvars`.
-fn below(import: &mut Import<'_>, folder: &str) -> BTreeMap<String, Found> {
-    let mut all: BTreeMap<String, Found> = BTreeMap::new();
+fn below(import: &mut Import<'_>, folder: &str) -> BTreeMap<String, RootFiles> {
+    let mut all: BTreeMap<String, RootFiles> = BTreeMap::new();
     let roots = import.files.folders_with_code();
     for inner in FOLDERS {
         let inner = join(folder, inner);
@@ -165,7 +165,7 @@ fn below(import: &mut Import<'_>, folder: &str) -> BTreeMap<String, Found> {
 }
 
 /// Those in folders beside the code, or in one that is above both: most of what they say is what the code asks for.
-fn elsewhere(import: &mut Import<'_>, folder: &str, all: &mut BTreeMap<String, Found>) {
+fn elsewhere(import: &mut Import<'_>, folder: &str, all: &mut BTreeMap<String, RootFiles>) {
     let blocks = import.library.folder(folder);
     let declared = |name: &str| blocks.iter().any(|block| block.kind == "variable" && block.label(0) == name);
     let asked = blocks.iter().any(|block| block.kind == "variable" && block.attribute("default").is_none());
@@ -201,7 +201,7 @@ fn elsewhere(import: &mut Import<'_>, folder: &str, all: &mut BTreeMap<String, F
             _ => at.rsplit('/').next().unwrap_or(&at).to_owned(),
         };
         import.note(
-            Some(&Place::new(&path, 1)),
+            Some(&SourceLine::new(&path, 1)),
             format!("it says what the code in `{folder}` asks for, and was taken for its file of variables"),
         );
         all.entry(environment)
@@ -219,7 +219,7 @@ fn json(import: &mut Import<'_>, path: &str) -> Option<Vec<Attribute>> {
     let text = import.read(path)?;
     let (tree, _) = parse::yaml(path, &text);
     let Some(tree) = tree else {
-        import.note(Some(&Place::new(path, 1)), "the file was not read: it is no JSON");
+        import.note(Some(&SourceLine::new(path, 1)), "the file was not read: it is no JSON");
         return None;
     };
     // JSON is written as HCL writes objects, line by line; so the lines stay.

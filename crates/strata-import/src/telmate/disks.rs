@@ -14,7 +14,7 @@ const BUSES: [&str; 4] = ["ide", "sata", "scsi", "virtio"];
 
 /// Writes the disks of a machine, and tells of its drive of cloud-init.
 pub(super) fn disks(import: &mut Import<'_>, body: &Tree, own: &str, vm: &mut Object) -> Option<Drive> {
-    let mut found = Found { own, disks: Object::new(), cloud_init: None };
+    let mut found = FoundDisks { own, disks: Object::new(), cloud_init: None };
     for disk in body.several("disk") {
         match disk.get("type").and_then(Tree::peek) {
             Some(bus) if BUSES.contains(&bus.as_str()) => found.by_bus(import, disk, &bus),
@@ -44,13 +44,13 @@ pub(super) struct Drive {
     pub(super) storage: Option<String>,
 }
 
-struct Found<'n> {
+struct FoundDisks<'n> {
     own: &'n str,
     disks: Object,
     cloud_init: Option<Drive>,
 }
 
-impl Found<'_> {
+impl FoundDisks<'_> {
     /// Up to 2.9: the bus, with a number or in the order of writing.
     fn by_bus(&mut self, import: &mut Import<'_>, disk: &Tree, bus: &str) {
         let _ = disk.text("type");

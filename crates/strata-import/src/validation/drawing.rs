@@ -73,13 +73,14 @@ fn of_stack(
 ) -> Vec<Diagnostic> {
     let id = repository.settings.repository.as_ref().map(|id| id.value.as_str()).unwrap_or_default();
     let lineage = Lineage::derive(id, &format!("{}/{}", stack.environment, stack.name));
-    let shared = BTreeMap::new();
+    let (shared, origins) = (BTreeMap::new(), BTreeMap::new());
     let known = repository.target(stack).map(|(name, _)| name);
     let site = Site {
         repository: id,
         environment: None,
         stack: &stack.name,
         lineage: &lineage,
+        origins: &origins,
         // A cluster that writes its Proxmox down itself is a target of its own.
         default_target: known.or(Some("own")),
         shared_storages: &shared,

@@ -54,7 +54,7 @@ impl AuthProblem {
                     host.strip_prefix('[').and_then(|host| host.split_once("]:")).unwrap_or((host, "22"));
                 let port = if port == "22" { String::new() } else { format!(" -p {port}") };
                 Some(format!(
-                    "put what `ssh-keyscan{port} {name}` prints into `knownHosts`, and compare the fingerprints with those that the server's owner tells"
+                    "put what `ssh-keyscan{port} {name}` prints into `knownHosts`, and compare the fingerprints with those that the server's owner publishes"
                 ))
             }
             Self::NeedsKey { .. } => Some(

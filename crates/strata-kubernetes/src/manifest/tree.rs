@@ -1,7 +1,7 @@
 //! Manifests as JSON values.
 
 use serde_json::Value;
-use strata_yaml::build::{Error, Key, Limits, Parts, Place, Problem, Tag, Tree, Written, build};
+use strata_yaml::build::{Error, Key, Limits, Parts, Position, Problem, Tag, Tree, Written, build};
 
 use super::scalar::resolve;
 
@@ -20,15 +20,15 @@ impl Tree for JsonTree {
     type Node = Value;
     type Error = Error;
 
-    fn scalar(&mut self, scalar: Written<'_>, _: Place) -> Value {
+    fn scalar(&mut self, scalar: Written<'_>, _: Position) -> Value {
         if scalar.plain { resolve(&scalar.text) } else { Value::String(scalar.text.into_owned()) }
     }
 
-    fn list(&mut self, items: Vec<Value>, _: Place) -> Value {
+    fn list(&mut self, items: Vec<Value>, _: Position) -> Value {
         Value::Array(items)
     }
 
-    fn mapping(&mut self, entries: Vec<(Key, Value)>, _: Place) -> Value {
+    fn mapping(&mut self, entries: Vec<(Key, Value)>, _: Position) -> Value {
         Value::Object(entries.into_iter().map(|(key, value)| (key.text, value)).collect())
     }
 
@@ -42,7 +42,7 @@ impl Tree for JsonTree {
         }
     }
 
-    fn parts(&self, node: Value, at: Place) -> Parts<Value> {
+    fn parts(&self, node: Value, at: Position) -> Parts<Value> {
         match node {
             Value::Array(items) => Parts::List(items),
             Value::Object(map) => {
@@ -57,7 +57,7 @@ impl Tree for JsonTree {
         matches!(tag, Tag::Core("str" | "int" | "bool" | "float" | "null" | "map" | "seq"))
     }
 
-    fn error(&self, problem: Problem<'_, Value>, at: Place) -> Error {
+    fn error(&self, problem: Problem<'_, Value>, at: Position) -> Error {
         Error::new(problem, at)
     }
 }

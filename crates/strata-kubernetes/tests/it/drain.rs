@@ -109,7 +109,7 @@ async fn what_would_be_lost_blocks_before_anything_leaves() {
     api.with(|state| state.objects.extend([pod("alone", None, json!({}))]));
     let error = api.client().drain("n1", &options(), &free, &silent).await.unwrap_err();
     assert!(
-        error.to_string().contains("pod `a/alone`: no controller would start it anew elsewhere"),
+        error.to_string().contains("pod `a/alone`: no controller would start it again elsewhere"),
         "{error}"
     );
     assert!(evictions(&api).is_empty());

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use strata_resource::{FieldPath, Spec, Value};
 
+use super::form::Form;
 use super::live::LiveConfig;
 use super::property::PropertyString;
 use super::rule::{Content, GuestKind, Key, Part, Property, table};
@@ -63,6 +64,45 @@ fn decode_spec(kind: GuestKind, live: &LiveConfig, options: &BTreeSet<&str>) -> 
         }
     }
     spec
+}
+
+/// What a configuration says and no field of a spec does.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Beyond {
+    /// Keys that the table does not have.
+    pub(crate) keys: BTreeSet<String>,
+    /// Parts of keys that it does have, as they are written.
+    pub(crate) parts: Vec<String>,
+}
+
+pub(crate) fn beyond(kind: GuestKind, live: &LiveConfig) -> Beyond {
+    let mut beyond = Beyond::default();
+    for (key, text) in live.keys() {
+        let Some(rule) = table(kind).iter().find(|rule| rule.matches(key)) else {
+            beyond.keys.insert(key.to_owned());
+            continue;
+        };
+        let parts = match rule.content {
+            Content::Property(property) if matches!(rule.key, Key::Exact(_)) => {
+                extras(&PropertyString::parse(text, property.default_key), property.parts, &[])
+            }
+            Content::Volume(property) => extras(
+                &PropertyString::parse(text, property.default_key),
+                property.parts,
+                &["file", "volume", "size", "format"],
+            ),
+            Content::Value(Form::Secret) => Vec::new(),
+            Content::Value(form) if form.read(text).is_none() => {
+                beyond.parts.push(format!("{key}: {text}"));
+                continue;
+            }
+            _ => Vec::new(),
+        };
+        let text =
+            |(part, value): (String, Value)| format!("{key}: {part}={}", value.as_text().unwrap_or_default());
+        beyond.parts.extend(parts.into_iter().map(text));
+    }
+    beyond
 }
 
 /// The parts of a property string; those of a slot that the table does not know come under their own names.

@@ -87,6 +87,11 @@ pub(crate) trait Family: Sync {
     async fn list(&self, client: &Client, asked: &[&Spec])
     -> Result<BTreeMap<String, LiveObject>, CallError>;
 
+    /// All that there are, with their marks, whatever is asked for; what they are made of may be left out.
+    async fn list_all(&self, client: &Client) -> Result<BTreeMap<String, LiveObject>, CallError> {
+        self.list(client, &[]).await
+    }
+
     /// The next call for an operation; none if it is done.
     fn next(&self, job: &Job<'_>, live: Option<&LiveObject>) -> Result<Option<NextCall>, ProviderError>;
 }

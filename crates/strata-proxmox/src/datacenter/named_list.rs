@@ -101,6 +101,16 @@ impl Family for NamedList {
         spec.get(self.id.0).and_then(Value::as_text).map(str::to_owned)
     }
 
+    async fn list_all(&self, client: &Client) -> Result<BTreeMap<String, LiveObject>, CallError> {
+        let rows: Vec<Row> = client.get(self.path, Params::new()).await?;
+        let named = rows.iter().filter_map(|row| {
+            let mut live = LiveObject::default();
+            live.set_comment(&row_text(row, "comment").unwrap_or_default());
+            Some((row_text(row, self.id.1)?, live))
+        });
+        Ok(named.collect())
+    }
+
     async fn list(
         &self,
         client: &Client,

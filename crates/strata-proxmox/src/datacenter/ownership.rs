@@ -5,6 +5,7 @@
 
 use strata_engine::{Observed, Sighting, Wanted};
 use strata_resource::{CommentMark, Kind, Spec, Value, diff_specs};
+use strata_state::StateResource;
 
 use super::family::{Family, LiveObject};
 use crate::kinds;
@@ -13,7 +14,7 @@ pub(crate) fn judge(family: &dyn Family, wanted: &Wanted<'_>, live: Option<&Live
     let Some(live) = live else { return Sighting::Absent };
     if let Some(why) = dispute(wanted, live) {
         let key = family.key(wanted.spec).unwrap_or_default();
-        return Sighting::Stranger(format!("{} `{key}`: {why}", family.word()));
+        return Sighting::Unmanaged(format!("{} `{key}`: {why}", family.word()));
     }
     Sighting::Ours(Observed {
         spec: live.spec.clone(),
@@ -32,9 +33,14 @@ fn dispute(wanted: &Wanted<'_>, live: &LiveObject) -> Option<String> {
     }
     let ours = CommentMark::new(wanted.lineage, wanted.address);
     if let Some(mark) = &live.mark {
-        // What the state knows may have been made under another address.
-        let known = *mark == ours || (wanted.recorded.is_some() && mark.lineage == ours.lineage);
-        return (!known).then(|| format!("it belongs to another state: its mark names `{}`", mark.address));
+        // What the state knows may have been made under another address, and in another state.
+        let applied = |recorded: &StateResource| {
+            recorded.spec.get("mark").and_then(Value::as_text) == Some(mark.to_string().as_str())
+        };
+        let known = *mark == ours
+            || wanted.recorded.is_some_and(|known| mark.lineage == ours.lineage || applied(known));
+        return (!known)
+            .then(|| format!("it belongs to another state: its ownership mark names `{}`", mark.address));
     }
     let adopt = wanted.spec.get("adopt").and_then(Value::as_bool) == Some(true);
     let kind = wanted.address.kind();
@@ -61,7 +67,6 @@ pub(super) fn is_just_that(kind: Kind, spec: &Spec, live: &LiveObject) -> bool {
 mod tests {
     use serde_json::json;
     use strata_resource::Lineage;
-    use strata_state::StateResource;
 
     use super::*;
 

@@ -49,11 +49,11 @@ pub(crate) struct Simple {
     /// Why a row is never ours.
     pub(crate) reserved: fn(&Row) -> Option<&'static str>,
     /// A field that has a call of its own.
-    pub(crate) apart: Option<Apart>,
+    pub(crate) separate: Option<SeparateField>,
 }
 
 /// A field that cannot be changed together with others.
-pub(crate) struct Apart {
+pub(crate) struct SeparateField {
     pub(crate) field: &'static str,
     pub(crate) call: fn(&Work<'_>) -> Result<NextCall, ProviderError>,
 }
@@ -75,7 +75,7 @@ impl Simple {
             rest: None,
             parts: None,
             reserved: |_| None,
-            apart: None,
+            separate: None,
         }
     }
 
@@ -162,7 +162,7 @@ impl Simple {
         let spec = job.spec();
         let mut params = self.params(spec, self.id_in_path);
         let (mut delete, mut sends) = (Vec::new(), Vec::new());
-        for field in self.fields().filter(|field| !field.is_fixed() && !self.is_apart(field.path)) {
+        for field in self.fields().filter(|field| !field.is_fixed() && !self.is_separate(field.path)) {
             let changes = job.lacks(field.path);
             match spec.get(field.path) {
                 Some(value) if changes || field.always_sent => {
@@ -206,8 +206,8 @@ impl Simple {
         Ok(NextCall { call: job.work.call(Method::PUT, self.path(spec), params, doing), sends })
     }
 
-    fn is_apart(&self, field: &str) -> bool {
-        self.apart.as_ref().is_some_and(|apart| apart.field == field)
+    fn is_separate(&self, field: &str) -> bool {
+        self.separate.as_ref().is_some_and(|apart| apart.field == field)
     }
 }
 
@@ -238,7 +238,7 @@ impl Family for Simple {
             }
             (_, None) => self.create(job).map(Some),
             (_, Some(_)) if job.outstanding.is_empty() => Ok(None),
-            (_, Some(live)) => match &self.apart {
+            (_, Some(live)) => match &self.separate {
                 Some(apart)
                     if job.outstanding.iter().all(|change| change.path.first() == Some(apart.field)) =>
                 {

@@ -11,8 +11,8 @@ use super::work::{StepError, Work};
 use crate::api::Params;
 use crate::cidata::{self, build};
 use crate::client::Trouble;
+use crate::interrupted_tasks::quiet_volume;
 use crate::observe::volume_facts;
-use crate::settle::quiet_volume;
 
 const ATTEMPTS: usize = 4;
 

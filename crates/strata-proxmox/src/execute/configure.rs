@@ -16,7 +16,7 @@ use crate::review;
 /// How often a write is sent whose answers get lost.
 const ATTEMPTS: usize = 4;
 
-/// Sends the keys that changed and reads back; mends what the server changed of its own accord along with them.
+/// Sends the keys that changed and reads back; fixes what the server changed of its own accord along with them.
 pub(super) async fn configure(
     work: &Work<'_>,
     target: &mut Target,
@@ -71,7 +71,7 @@ async fn write_keys(
                 };
             }
             Err(error @ StepError::Lost { .. }) => {
-                super::quiet(
+                crate::interrupted_tasks::quiet_guest(
                     work.client,
                     &target.guest,
                     None,

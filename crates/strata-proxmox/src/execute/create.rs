@@ -5,16 +5,17 @@ use strata_resource::{FieldChange, FieldPath, Spec, Value, diff_specs};
 
 use super::update::Target;
 use super::work::{Call, StepError, Work};
-use super::{Patience, calls, quiet, update};
+use super::{Patience, calls, update};
 use crate::absence;
 use crate::api::ApiErrorKind;
 use crate::client::CallError;
 use crate::codec::{GuestKind, is_strata_cidata};
 use crate::guest::{Guest, locate};
+use crate::interrupted_tasks::leftover;
+use crate::interrupted_tasks::quiet_guest;
 use crate::observe::{Covers, observed_guest};
 use crate::ownership::{Claim, describe};
 use crate::review::PlannedGuest;
-use crate::settle::leftover;
 
 /// How often a create is sent whose answers get lost.
 const ATTEMPTS: usize = 4;
@@ -23,7 +24,7 @@ const ATTEMPTS: usize = 4;
 enum Holder {
     Nobody,
     Us,
-    Stranger(String),
+    Unmanaged(String),
 }
 
 pub(super) async fn create(work: &Work<'_>) -> Result<Outcome, ProviderError> {
@@ -79,10 +80,10 @@ async fn make(work: &Work<'_>, guest: &Guest, source: Option<u32>) -> Result<boo
             StepError::Stop(_) | StepError::Task(_) => return Err(error.into()),
         }
         // Something has the VMID, or our own request got through without an answer: wait for what runs, then look.
-        quiet(work.client, guest, source, patience, work.context).await?;
+        quiet_guest(work.client, guest, source, patience, work.context).await?;
         match holder(work, guest).await? {
             Holder::Us => return Ok(false),
-            Holder::Stranger(who) => return Err(taken(guest, &who)),
+            Holder::Unmanaged(who) => return Err(taken(guest, &who)),
             Holder::Nobody => lost = Some(error),
         }
     }
@@ -106,7 +107,7 @@ async fn holder(work: &Work<'_>, guest: &Guest) -> Result<Holder, ProviderError>
         let name = config.get("name").or_else(|| config.get("hostname"));
         return Ok(match claim.dispute(guest, &config) {
             None => Holder::Us,
-            Some(why) => Holder::Stranger(format!("{}: {why}", describe(guest, name))),
+            Some(why) => Holder::Unmanaged(format!("{}: {why}", describe(guest, name))),
         });
     }
     let Some(row) = locate(work.client, guest.vmid).await.map_err(failed)? else {
@@ -117,7 +118,7 @@ async fn holder(work: &Work<'_>, guest: &Guest) -> Result<Holder, ProviderError>
     };
     let kind = if row.kind.as_deref() == Some("lxc") { GuestKind::Lxc } else { GuestKind::Qemu };
     let node = row.node.as_deref().unwrap_or_default().to_owned();
-    Ok(Holder::Stranger(describe(&Guest { kind, node, vmid: guest.vmid }, row.name.as_deref())))
+    Ok(Holder::Unmanaged(describe(&Guest { kind, node, vmid: guest.vmid }, row.name.as_deref())))
 }
 
 async fn template_node(work: &Work<'_>, guest: &Guest, source: u32) -> Result<String, ProviderError> {
@@ -146,7 +147,7 @@ async fn finish(work: &Work<'_>, guest: Guest, cloned: bool, fresh: bool) -> Res
     if fresh && matches!(config.lock.as_deref(), Some("create" | "clone")) {
         // Its task is forgotten and has not ended it: it has no mark yet, and is ours all the same.
         let patience = Patience::Create.of(spec);
-        quiet(work.client, &guest, calls::clone_source(spec), patience, work.context).await?;
+        quiet_guest(work.client, &guest, calls::clone_source(spec), patience, work.context).await?;
         config = guest.config(work.client).await.map_err(failed)?;
     }
     let operation = work.operation;

@@ -7,8 +7,8 @@ use strata_resource::Value;
 use super::Patience;
 use super::work::{Call, StepError, Work};
 use crate::api::{Params, encode_path_part};
+use crate::interrupted_tasks::quiet_volume;
 use crate::observe::{find_volume, prove_download, volume_facts};
-use crate::settle::quiet_volume;
 
 const ATTEMPTS: usize = 4;
 

@@ -24,7 +24,7 @@ pub(super) async fn migrate(
         work.client.get(&guest.path("/migrate"), query).await.map_err(|error| {
             error.explain(&format!("ask whether {guest} can move to `{node}`")).field("node")
         })?;
-    if let Some(why) = check.objection(node) {
+    if let Some(why) = check.obstacle(node) {
         return Err(cannot(&guest, node, &why));
     }
     let ejected = eject_local_cdroms(work, target, node, &check).await?;
@@ -65,14 +65,14 @@ fn cannot(guest: &Guest, node: &str, why: &str) -> ProviderError {
     let message = format!("{guest} cannot move from `{}` to `{node}`: {why}", guest.node);
     let mut error = ProviderError::new(ErrorClass::BadInput, message)
         .field("node")
-        .hint("it is never deleted and made anew for this; remove the obstacle, or leave it where it is");
+        .hint("it is never deleted and recreated for this; remove the obstacle, or leave it where it is");
     error.nothing_done = true;
     error
 }
 
 impl MigrationCheck {
     /// Why the guest cannot go there.
-    fn objection(&self, node: &str) -> Option<String> {
+    fn obstacle(&self, node: &str) -> Option<String> {
         if !self.local_resources.is_empty() {
             return Some(format!("it uses {} of its hypervisor", self.local_resources.join(", ")));
         }
@@ -105,10 +105,8 @@ async fn eject_local_cdroms(
         let Some(slot) = slot else { continue };
         let ours = wanted.and_then(|cdroms| cdroms.get(&slot)?.as_map()?.get("volume")?.as_text());
         let Some(volume) = ours else {
-            let why = format!(
-                "`{slot}` holds `{}`, which is on a local storage and not ours to take out",
-                disk.volid
-            );
+            let why =
+                format!("`{slot}` holds `{}`, which is on a local storage and not ours to eject", disk.volid);
             return Err(cannot(&target.guest, node, &why));
         };
         let params = Params::new().with(&slot, "none,media=cdrom").with("digest", &target.config.digest);

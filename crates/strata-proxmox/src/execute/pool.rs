@@ -24,7 +24,7 @@ pub(super) async fn change(
         ),
         (Some(pool), None) => (
             Params::new().with("poolid", pool).with("vms", guest.vmid).with("delete", 1),
-            format!("take {guest} out of the pool `{pool}`"),
+            format!("remove {guest} from the pool `{pool}`"),
         ),
         (None, None) => return Ok(()),
     };

@@ -161,7 +161,7 @@ pub(super) async fn restart(work: &Work<'_>, guest: &Guest) -> Result<(), Provid
             Err(error @ StepError::Lost { .. }) => error,
             Err(error) => return Err(no_answer_hint(error.into(), patience.as_secs())),
         };
-        super::quiet(work.client, guest, None, patience * 2, work.context).await?;
+        crate::interrupted_tasks::quiet_guest(work.client, guest, None, patience * 2, work.context).await?;
         let now = status().await?;
         if now.is_started_since(&before) {
             return Ok(());

@@ -61,5 +61,5 @@ pub(super) fn cannot_unmake(guest: &Guest) -> ProviderError {
         format!("{guest} is a template and cannot become an ordinary guest again"),
     )
     .field("template")
-    .hint("clone it instead, or delete it and make it anew")
+    .hint("clone it instead, or delete it and recreate it")
 }

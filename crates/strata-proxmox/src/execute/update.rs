@@ -216,7 +216,7 @@ enum Waits {
     ForRestart,
 }
 
-/// What was sent must have reached a guest that runs: a device that it does not let go of is not gone, whatever its configuration
+/// What was sent must have reached a guest that runs: a device that it does not release is not gone, whatever its configuration
 /// will be one day.
 fn check_in_effect(
     work: &Work<'_>,

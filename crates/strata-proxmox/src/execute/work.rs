@@ -13,6 +13,7 @@ use crate::api::{ApiErrorKind, Params, Upid};
 use crate::client::{CallError, Client, Permit, Rights, TaskEnd, Trouble};
 use crate::codec::{GuestKind, field_of};
 use crate::guest::Guest;
+use crate::interrupted_tasks::quiet_guest;
 
 /// One operation under way.
 pub(crate) struct Work<'a> {
@@ -235,7 +236,7 @@ impl<'a> Work<'a> {
                 Err(error) => error,
             };
             if let StepError::Lost { .. } = error {
-                quiet(self.client, guest, None, patience, self.context).await?;
+                quiet_guest(self.client, guest, None, patience, self.context).await?;
             }
             if is_done().await.map_err(|error| error.explain(&look()))? {
                 return Ok(());
@@ -298,17 +299,6 @@ fn task_failed(doing: &str, status: &str, log: Vec<String>) -> ProviderError {
         return error.hint("the storage is full: make room on it, or choose another one, then apply again");
     }
     error
-}
-
-/// Waits until no task of ours works on a guest and nothing holds its lock. `source` is what it is cloned from.
-pub(crate) async fn quiet(
-    client: &Client,
-    guest: &Guest,
-    source: Option<u32>,
-    patience: Duration,
-    context: &dyn OperationContext,
-) -> Result<(), ProviderError> {
-    crate::settle::quiet_guest(client, guest, source, patience, context).await
 }
 
 #[cfg(test)]

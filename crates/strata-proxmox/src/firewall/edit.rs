@@ -1,6 +1,6 @@
 //! From one list of rules to another in small steps, each of which is one call.
 //!
-//! Rules have positions and no names, and a new one goes in at the top. So the next step is worked out anew from what is live
+//! Rules have positions and no names, and a new one goes in at the top. So the next step is worked out again from what is live
 //! after each call: a call whose answer was lost, or a run that died between two of them, changes nothing about that.
 
 use strata_resource::Value;

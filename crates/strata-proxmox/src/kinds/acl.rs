@@ -26,7 +26,7 @@ kind! {
         proof: NO_MARK,
         shares: &[ADOPT],
         at_once: true,
-        shown: Shown { told: &["subject_type"], removal: |_, _| "taken away", ..DATACENTER.shown },
+        shown: Shown { in_headline: &["subject_type"], removal: |_, _| "taken away", ..DATACENTER.shown },
         ..DATACENTER
     }
     /// where

@@ -9,14 +9,14 @@ use strata_state::Action;
 use super::managed::ManagedKind;
 use super::volume::{self, VOLUME};
 use crate::execute::{self, Work};
-use crate::preflight::{Needs, Places};
+use crate::preflight::{NamedPlaces, Needs};
 
 kind! {
     /// A NoCloud ISO that Strata makes and uploads, for one VM.
     "cidata" {
         proof: "its name holds lineage, VMID and content hash, and its size is the one that its files make",
         shown: Shown {
-            told: &["vmid", "node", "files", "volume", "storage", "shared"],
+            in_headline: &["vmid", "node", "files", "volume", "storage", "shared"],
             reported: &["vmid", "volume", "node"],
             ..VOLUME.shown
         },
@@ -56,7 +56,7 @@ impl ManagedKind for Cidata {
         volume::needs(operation, needs, "upload");
     }
 
-    fn places<'a>(&self, operation: &'a Operation, places: &mut Places<'a>) {
+    fn places<'a>(&self, operation: &'a Operation, places: &mut NamedPlaces<'a>) {
         places.add_volume(operation);
     }
 

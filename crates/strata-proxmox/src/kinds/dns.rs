@@ -8,7 +8,7 @@ use super::managed::ManagedKind;
 use super::shared::{ADOPT, DATACENTER};
 use crate::api::Params;
 use crate::datacenter::{Family, Row, Setting, row_text, spec_text};
-use crate::preflight::{Needs, Places};
+use crate::preflight::{NamedPlaces, Needs};
 
 kind! {
     /// The name servers of a host.
@@ -71,7 +71,7 @@ impl ManagedKind for Dns {
         needs.host(operation, spec_text(&operation.spec, "dns"));
     }
 
-    fn places<'a>(&self, operation: &'a Operation, places: &mut Places<'a>) {
+    fn places<'a>(&self, operation: &'a Operation, places: &mut NamedPlaces<'a>) {
         places.add_node(spec_text(&operation.spec, "dns"), operation);
     }
 }

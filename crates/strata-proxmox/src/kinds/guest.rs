@@ -27,7 +27,7 @@ pub(super) const GUEST: KindTable = KindTable {
     recovery: "see \"Guests\"",
     shown: Shown {
         removal,
-        told: &["mark", "timeouts", "vmid", "node", "template"],
+        in_headline: &["mark", "timeouts", "vmid", "node", "template"],
         first: &[
             "name",
             "clone",

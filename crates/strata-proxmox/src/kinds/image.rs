@@ -10,7 +10,7 @@ use super::shared::NO_FIELD;
 use super::volume::{self, VOLUME};
 use crate::datacenter::spec_text;
 use crate::execute::{self, Work};
-use crate::preflight::{Needs, Places};
+use crate::preflight::{NamedPlaces, Needs};
 
 kind! {
     /// An ISO, a cloud image or a container archive that Proxmox downloads.
@@ -18,7 +18,7 @@ kind! {
         proof: "its name holds the lineage's short form and what is in it (checksum, or schematic, version and architecture), and its size is the expected one; or the state",
         content: Some(Content { name: "volume", by: &["checksum", "url"] }),
         shown: Shown {
-            told: &["node", "volume", "storage", "shared", "content"],
+            in_headline: &["node", "volume", "storage", "shared", "content"],
             first: &["url", "checksum"],
             ..VOLUME.shown
         },
@@ -65,7 +65,7 @@ impl ManagedKind for Image {
         }
     }
 
-    fn places<'a>(&self, operation: &'a Operation, places: &mut Places<'a>) {
+    fn places<'a>(&self, operation: &'a Operation, places: &mut NamedPlaces<'a>) {
         places.add_volume(operation);
     }
 

@@ -88,7 +88,7 @@ fn edit_addresses(list: &NamedList, job: &Job<'_>, live: &LiveObject) -> Option<
             Method::DELETE,
             path,
             Params::new(),
-            format!("take `{address}` out of the IP set `{set}`"),
+            format!("remove `{address}` from the IP set `{set}`"),
         )
     };
     if let Some(address) = turned {

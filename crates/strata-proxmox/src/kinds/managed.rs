@@ -12,7 +12,7 @@ use crate::client::Client;
 use crate::codec::GuestKind;
 use crate::datacenter::{Family, LiveObject, PlannedPlaces, ShownBy, converge, ownership};
 use crate::execute::{self, Work};
-use crate::preflight::{Needs, Places};
+use crate::preflight::{NamedPlaces, Needs};
 
 #[async_trait]
 pub(crate) trait ManagedKind: Sync {
@@ -64,7 +64,7 @@ pub(crate) trait ManagedKind: Sync {
     }
 
     /// The nodes, storages, bridges and pools that an operation presumes.
-    fn places<'a>(&self, operation: &'a Operation, places: &mut Places<'a>) {
+    fn places<'a>(&self, operation: &'a Operation, places: &mut NamedPlaces<'a>) {
         if let Some(guest) = self.guest() {
             places.add_guest(operation, guest);
         }

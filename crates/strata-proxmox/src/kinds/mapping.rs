@@ -102,6 +102,15 @@ impl Family for Mappings {
         Some(format!("{bus}/{}", family.key(spec)?))
     }
 
+    async fn list_all(&self, client: &Client) -> Result<BTreeMap<String, LiveObject>, CallError> {
+        let mut found = BTreeMap::new();
+        for (bus, family) in [("pci", &PCI), ("usb", &USB)] {
+            let all = family.list(client, &[]).await?;
+            found.extend(all.into_iter().map(|(name, live)| (format!("{bus}/{name}"), live)));
+        }
+        Ok(found)
+    }
+
     async fn list(
         &self,
         client: &Client,

@@ -14,7 +14,7 @@ use super::shared::{ADOPT, DATACENTER, NO_OPTIONS};
 use crate::client::Client;
 use crate::datacenter::{Family, LiveObject, PlannedPlaces, spec_text};
 use crate::execute::Work;
-use crate::preflight::{Needs, Places};
+use crate::preflight::{NamedPlaces, Needs};
 
 kind! {
     /// The interfaces of a host that the source speaks of.
@@ -81,7 +81,7 @@ impl ManagedKind for Network {
         }
     }
 
-    fn places<'a>(&self, operation: &'a Operation, places: &mut Places<'a>) {
+    fn places<'a>(&self, operation: &'a Operation, places: &mut NamedPlaces<'a>) {
         places.add_node(spec_text(&operation.spec, "network"), operation);
     }
 

@@ -76,7 +76,7 @@ impl AccessKind for Role {
             return Some(format!("delete the role `{role}`, which it has"));
         }
         let lost = lost(operation, "privileges")?;
-        Some(format!("take {lost} out of the role `{role}`, which it has"))
+        Some(format!("remove {lost} from the role `{role}`, which it has"))
     }
 
     fn falls(&self, standing: &StandingAccess, going: &Going<'_>, spec: &Spec) -> Vec<String> {

@@ -20,7 +20,7 @@ pub(super) static MARKED: &[FieldRule] = fields! {
 
 pub(super) const MARK_IN_COMMENT: &str =
     "the ownership mark at the end of its comment, or `adopt`, or the state";
-pub(super) const NO_MARK: &str = "the state, or `adopt`: it has no comment that could hold a mark";
+pub(super) const NO_MARK: &str = "the state, or `adopt`: it has no comment that could hold an ownership mark";
 
 /// Why `strata sync` does not render a field.
 pub(super) const NO_FIELD: &str = "the provider has no field for it";

@@ -12,7 +12,7 @@ use crate::client::Client;
 use crate::datacenter::{Family, LiveObject, PlannedPlaces, ShownBy, Simple, Unset, spec_text};
 use crate::preflight::{Needs, SEE_STORAGE, verb};
 
-const FIXED: &str = "Proxmox cannot change it: the definition is removed and made anew; what is stored stays";
+const FIXED: &str = "Proxmox cannot change it: the definition is removed and recreated; what is stored stays";
 
 kind! {
     /// The definition of a storage.
@@ -23,7 +23,7 @@ kind! {
         digest_on: "every change",
         shares: &[ADOPT],
         at_once: true,
-        shown: Shown { told: &["type"], removal: |_, _| "no longer defined", ..DATACENTER.shown },
+        shown: Shown { in_headline: &["type"], removal: |_, _| "no longer defined", ..DATACENTER.shown },
         ..DATACENTER
     }
     /// its name

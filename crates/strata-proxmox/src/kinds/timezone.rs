@@ -8,7 +8,7 @@ use super::managed::ManagedKind;
 use super::shared::{ADOPT, DATACENTER};
 use crate::api::Params;
 use crate::datacenter::{Family, Setting, row_text, spec_text};
-use crate::preflight::{Needs, Places};
+use crate::preflight::{NamedPlaces, Needs};
 
 kind! {
     /// The time zone of a host.
@@ -53,7 +53,7 @@ impl ManagedKind for Timezone {
         needs.host(operation, spec_text(&operation.spec, "clock"));
     }
 
-    fn places<'a>(&self, operation: &'a Operation, places: &mut Places<'a>) {
+    fn places<'a>(&self, operation: &'a Operation, places: &mut NamedPlaces<'a>) {
         places.add_node(spec_text(&operation.spec, "clock"), operation);
     }
 }

@@ -95,7 +95,7 @@ impl ManagedKind for Token {
         let remark = if operation.action == Action::Create && !operation.spec.contains_key("secret") {
             "nobody gets to know its value: `secret: NAME` keeps it, encrypted"
         } else if is_remade(operation) {
-            "it is made anew: whoever uses its old value is locked out"
+            "it is recreated: whoever uses its old value is locked out"
         } else {
             return None;
         };
@@ -118,7 +118,7 @@ impl AccessKind for Token {
         }
         let harm = match operation.action {
             Action::Delete => "delete it",
-            _ if is_remade(operation) => "make it anew, with another value",
+            _ if is_remade(operation) => "recreate it, with another value",
             _ if expires(operation) => "set when it expires",
             _ if operation.touches("privsep") => "change whether it may do what its user may",
             _ => return None,
@@ -130,7 +130,7 @@ impl AccessKind for Token {
         standing.entries_of(going, is_for("token", spec_text(spec, "token"))).collect()
     }
 
-    /// A token that is not made anew: somebody else's, or one with permissions that nobody could give again after a dead run.
+    /// A token that is not recreated: somebody else's, or one with permissions that nobody could give again after a dead run.
     fn precondition(
         &self,
         standing: &StandingAccess,
@@ -143,7 +143,7 @@ impl AccessKind for Token {
         let id = spec_text(&operation.spec, "token");
         let (message, hint) = if is_strange(operation) {
             let message = format!(
-                "`secret` would make the token `{id}` anew, which is there and not ours: whoever uses it is locked out"
+                "`secret` would recreate the token `{id}`, which is there and not ours: whoever uses it is locked out"
             );
             (message, "take `secret` out and adopt it with the value that it has, or make another token")
         } else {
@@ -155,7 +155,7 @@ impl AccessKind for Token {
                 return None;
             }
             let message = format!(
-                "the token `{id}` cannot be made anew: it has what is not in the source: {}",
+                "the token `{id}` cannot be recreated: it has what is not in the source: {}",
                 strange.join(", ")
             );
             (message, "put that into `acl` with `adopt: true`, or take it away in Proxmox")

@@ -12,7 +12,7 @@ use super::shared::{DATACENTER, MARK_IN_COMMENT, MARKED};
 use super::token;
 use crate::api::Params;
 use crate::client::{Client, Rights};
-use crate::datacenter::{Apart, Family, NextCall, ShownBy, Simple, row_text, spec_text};
+use crate::datacenter::{Family, NextCall, SeparateField, ShownBy, Simple, row_text, spec_text};
 use crate::execute::{Call, Work};
 use crate::preflight::{Needs, verb};
 
@@ -51,7 +51,7 @@ pub(super) static ROWS: Simple = Simple {
     reserved: |row| {
         (row_text(row, "userid").as_deref() == Some("root@pam")).then_some("root@pam is nobody's to manage")
     },
-    apart: Some(Apart { field: "password", call: change_password }),
+    separate: Some(SeparateField { field: "password", call: change_password }),
     ..Simple::new("user", "/access/users", &TABLE)
 };
 
@@ -154,7 +154,7 @@ impl AccessKind for User {
             Action::Delete => "delete".to_owned(),
             _ if disables => "disable".to_owned(),
             _ if expires(operation) => "set when it expires for".to_owned(),
-            _ => format!("take out of {}", lost(operation, "groups")?),
+            _ => format!("remove from {}", lost(operation, "groups")?),
         };
         Some(format!("{harm} the user `{}`", own.user))
     }

@@ -15,7 +15,7 @@ pub(super) const VOLUME: KindTable = KindTable {
     recovery: "see \"Volumes\"",
     shown: Shown {
         shape: Shape::Volume,
-        told: &["node", "volume", "storage", "shared"],
+        in_headline: &["node", "volume", "storage", "shared"],
         reported: &["volume", "node"],
         ..Shown::USUAL
     },

@@ -1,10 +1,11 @@
 //! Guests: found by the listing of the cluster, read one by one, many at once.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use futures::stream::{self, StreamExt, TryStreamExt};
 use sha2::{Digest, Sha256};
-use strata_engine::{Observed, ProviderError, Sighting, Wanted};
+use strata_engine::{Look, Observed, ProviderError, Sighting, Wanted};
 use strata_resource::{Spec, Value};
 
 use crate::absence;
@@ -12,12 +13,12 @@ use crate::api::{GuestRow, Params};
 use crate::client::{CallError, Client};
 use crate::codec::{GuestKind, LiveConfig, attached_now, decode, detached_now};
 use crate::firewall::LiveFirewall;
-use crate::guest::{Guest, cluster_guests};
+use crate::guest::{ALL_GUESTS, Guest};
 use crate::ownership::{Claim, describe};
 use crate::snippets;
 
 /// One guest that somebody asks about and that is there.
-struct Found<'a> {
+struct FoundGuest<'a> {
     index: usize,
     wanted: &'a Wanted<'a>,
     guest: Guest,
@@ -25,28 +26,34 @@ struct Found<'a> {
     pool: Option<Box<str>>,
 }
 
-/// Which guests of a node run, and which are locked; none of it where the node does not answer.
-type NodeStates = Option<BTreeMap<u32, (bool, Option<Box<str>>)>>;
-type NodeGuests = BTreeMap<(String, GuestKind), NodeStates>;
+/// Which guests of a node run, and which are locked.
+type NodeStates = BTreeMap<u32, (bool, Option<Box<str>>)>;
+/// By node and kind of guest; an error where a node does not answer.
+type NodeGuests = BTreeMap<(String, GuestKind), Arc<Result<NodeStates, CallError>>>;
+/// The guests of the cluster, by VMID.
+type Listing = BTreeMap<u32, GuestRow>;
 
 pub(super) async fn look_at_guests(
     client: &Client,
+    look: &Look,
     wanted: &[Wanted<'_>],
 ) -> Result<Vec<(usize, Sighting)>, ProviderError> {
     let asked = asked_guests(wanted);
     if asked.is_empty() {
         return Ok(Vec::new());
     }
-    let listing = cluster_guests(client).await.map_err(|error| error.explain("list the guests"))?;
-    let listed: BTreeSet<u32> = listing.iter().map(|row| row.vmid).collect();
+    let (path, query) = ALL_GUESTS;
+    let by_vmid = |rows: Vec<GuestRow>| -> Listing { rows.into_iter().map(|row| (row.vmid, row)).collect() };
+    let listing = client.listing(look, path, Params::new().with(query.0, query.1), by_vmid).await;
+    let listing = listing.as_ref().as_ref().map_err(|error| error.explain("list the guests"))?;
     let (found, mut sightings) = match_up(wanted, &asked, listing);
-    let states = list_nodes(client, &found).await?;
+    let states = list_nodes(client, look, &found).await?;
     let looks: Vec<_> = found.into_iter().map(|found| look_at(client, found, &states)).collect();
     let mut looks = stream::iter(looks).buffer_unordered(client.parallelism());
     while let Some(sighting) = looks.try_next().await? {
         sightings.push(sighting);
     }
-    let unlisted = asked.iter().filter(|(vmid, _)| !listed.contains(vmid));
+    let unlisted = asked.iter().filter(|(vmid, _)| !listing.contains_key(vmid));
     let proofs: Vec<_> = unlisted.map(|(vmid, questions)| prove_absent(client, *vmid, questions)).collect();
     let mut proofs = stream::iter(proofs).buffer_unordered(client.parallelism());
     while let Some(proven) = proofs.try_next().await? {
@@ -84,20 +91,21 @@ fn asked_guests(wanted: &[Wanted<'_>]) -> BTreeMap<u32, Vec<(usize, GuestKind)>>
 fn match_up<'a>(
     wanted: &'a [Wanted<'a>],
     asked: &BTreeMap<u32, Vec<(usize, GuestKind)>>,
-    listing: Vec<GuestRow>,
-) -> (Vec<Found<'a>>, Vec<(usize, Sighting)>) {
+    listing: &Listing,
+) -> (Vec<FoundGuest<'a>>, Vec<(usize, Sighting)>) {
     let (mut found, mut sightings) = (Vec::new(), Vec::new());
-    for row in listing {
-        for (index, kind) in asked.get(&row.vmid).into_iter().flatten() {
+    for (vmid, questions) in asked {
+        let Some(row) = listing.get(vmid) else { continue };
+        for (index, kind) in questions {
             let node = row.node.as_deref().unwrap_or_default().to_owned();
             if row.kind.as_deref().is_some_and(|is| is != kind.path()) {
                 let other = if *kind == GuestKind::Qemu { GuestKind::Lxc } else { GuestKind::Qemu };
                 let guest = Guest { kind: other, node, vmid: row.vmid };
                 let what = format!("{}: it is a {}", describe(&guest, row.name.as_deref()), other.word());
-                sightings.push((*index, Sighting::Stranger(what)));
+                sightings.push((*index, Sighting::Unmanaged(what)));
                 continue;
             }
-            found.push(Found {
+            found.push(FoundGuest {
                 index: *index,
                 wanted: &wanted[*index],
                 guest: Guest { kind: *kind, node, vmid: row.vmid },
@@ -110,29 +118,35 @@ fn match_up<'a>(
 }
 
 /// Fresh power states: those in the listing of the cluster are up to ten seconds old.
-async fn list_nodes(client: &Client, found: &[Found<'_>]) -> Result<NodeGuests, ProviderError> {
+async fn list_nodes(
+    client: &Client,
+    look: &Look,
+    found: &[FoundGuest<'_>],
+) -> Result<NodeGuests, ProviderError> {
     let places: BTreeSet<(String, GuestKind)> =
         found.iter().map(|found| (found.guest.node.clone(), found.guest.kind)).collect();
-    let ours: BTreeSet<u32> = found.iter().map(|found| found.guest.vmid).collect();
-    let lists: Vec<_> = places.into_iter().map(|(node, kind)| list_node(client, node, kind, &ours)).collect();
+    let lists: Vec<_> = places.into_iter().map(|(node, kind)| list_node(client, look, node, kind)).collect();
     stream::iter(lists).buffer_unordered(client.parallelism()).try_collect().await
 }
 
 async fn list_node(
     client: &Client,
+    look: &Look,
     node: String,
     kind: GuestKind,
-    ours: &BTreeSet<u32>,
-) -> Result<((String, GuestKind), NodeStates), ProviderError> {
+) -> Result<((String, GuestKind), Arc<Result<NodeStates, CallError>>), ProviderError> {
     let path = format!("/nodes/{node}/{}", kind.path());
-    let rows: Result<Vec<GuestRow>, CallError> = client.get(&path, Params::new()).await;
-    if rows.as_ref().is_err_and(CallError::is_unreachable_node) {
-        return Ok(((node, kind), None));
+    let states = |rows: Vec<GuestRow>| -> NodeStates {
+        let state = |row: GuestRow| (row.vmid, (row.status.as_deref() == Some("running"), row.lock));
+        rows.into_iter().map(state).collect()
+    };
+    let listed = client.listing(look, &path, Params::new(), states).await;
+    match listed.as_ref() {
+        Err(error) if !error.is_unreachable_node() => {
+            Err(error.explain(&format!("list the {}s of `{node}`", kind.word())))
+        }
+        _ => Ok(((node, kind), listed)),
     }
-    let rows = rows.map_err(|error| error.explain(&format!("list the {}s of `{node}`", kind.word())))?;
-    let rows = rows.into_iter().filter(|row| ours.contains(&row.vmid));
-    let states = rows.map(|row| (row.vmid, (row.status.as_deref() == Some("running"), row.lock))).collect();
-    Ok(((node, kind), Some(states)))
 }
 
 /// Locks under which a configuration says nothing yet, or soon something else.
@@ -142,15 +156,19 @@ fn is_in_the_making(lock: &str) -> bool {
 
 async fn look_at(
     client: &Client,
-    found: Found<'_>,
+    found: FoundGuest<'_>,
     states: &NodeGuests,
 ) -> Result<(usize, Sighting), ProviderError> {
     Ok((found.index, sight(client, &found, states).await?))
 }
 
-async fn sight(client: &Client, found: &Found<'_>, states: &NodeGuests) -> Result<Sighting, ProviderError> {
+async fn sight(
+    client: &Client,
+    found: &FoundGuest<'_>,
+    states: &NodeGuests,
+) -> Result<Sighting, ProviderError> {
     let guest = &found.guest;
-    let Some(Some(node)) = states.get(&(guest.node.clone(), guest.kind)) else {
+    let Some(Ok(node)) = states.get(&(guest.node.clone(), guest.kind)).map(Arc::as_ref) else {
         return Ok(Sighting::Unknown(absence::unreachable_node(&guest.node)));
     };
     let name = found.name.as_deref();
@@ -179,7 +197,7 @@ async fn sight(client: &Client, found: &Found<'_>, states: &NodeGuests) -> Resul
     let wanted = found.wanted;
     let claim = Claim::new(wanted.lineage, wanted.address, wanted.recorded, guest.vmid);
     if let Some(why) = claim.dispute(guest, &config) {
-        return Ok(Sighting::Stranger(format!("{}: {why}", describe(guest, name))));
+        return Ok(Sighting::Unmanaged(format!("{}: {why}", describe(guest, name))));
     }
     let covers = Covers::of(wanted);
     let firewall = match covers.firewall {

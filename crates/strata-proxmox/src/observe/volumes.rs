@@ -1,10 +1,11 @@
 //! Volumes: one listing for each storage that holds some of ours. They are ours by their names (docs/ownership.md, "Volumes").
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use futures::stream::{self, StreamExt, TryStreamExt};
 use sha2::{Digest, Sha256};
-use strata_engine::{Observed, ProviderError, Sighting, Unseen, Wanted};
+use strata_engine::{Look, Observed, ProviderError, Sighting, Unseen, Wanted};
 use strata_resource::{FieldPath, Spec, Value};
 
 use crate::absence;
@@ -15,27 +16,29 @@ use crate::kinds;
 
 /// A storage, as seen from a node; from any node if it is shared.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-struct Place {
+struct StorageOnNode {
     storage: String,
     node: Option<String>,
 }
 
 pub(super) async fn look_at_volumes(
     client: &Client,
+    look: &Look,
     wanted: &[Wanted<'_>],
 ) -> Result<Vec<(usize, Sighting)>, ProviderError> {
-    let mut places: BTreeMap<Place, Vec<usize>> = BTreeMap::new();
+    let mut places: BTreeMap<StorageOnNode, Vec<usize>> = BTreeMap::new();
     for (index, wanted) in wanted.iter().enumerate() {
         if kinds::of(wanted.address.kind()).is_some_and(|managed| managed.is_volume())
             && let (Some(storage), Some(node)) = (text(wanted.spec, "storage"), text(wanted.spec, "node"))
         {
             let shared = wanted.spec.get("shared").and_then(Value::as_bool).unwrap_or(false);
-            let place = Place { storage: storage.to_owned(), node: (!shared).then(|| node.to_owned()) };
+            let place =
+                StorageOnNode { storage: storage.to_owned(), node: (!shared).then(|| node.to_owned()) };
             places.entry(place).or_default().push(index);
         }
     }
     let looks: Vec<_> =
-        places.into_iter().map(|(place, indices)| look_at(client, wanted, place, indices)).collect();
+        places.into_iter().map(|(place, indices)| look_at(client, look, wanted, place, indices)).collect();
     let sightings: Vec<Vec<(usize, Sighting)>> =
         stream::iter(looks).buffer_unordered(client.parallelism()).try_collect().await?;
     Ok(sightings.into_iter().flatten().collect())
@@ -43,29 +46,32 @@ pub(super) async fn look_at_volumes(
 
 async fn look_at(
     client: &Client,
+    look: &Look,
     wanted: &[Wanted<'_>],
-    place: Place,
+    place: StorageOnNode,
     indices: Vec<usize>,
 ) -> Result<Vec<(usize, Sighting)>, ProviderError> {
     let contents: BTreeSet<&str> = indices.iter().map(|index| content_of(&wanted[*index])).collect();
     // One listing in any case: of the one kind of content, or of everything.
     let content = if contents.len() == 1 { contents.first().copied() } else { None };
     let node = text(wanted[indices[0]].spec, "node").unwrap_or_default();
-    let mut listed = list(client, node, &place.storage, content).await;
-    if place.node.is_none() && listed.as_ref().is_err_and(CallError::is_unreachable_node) {
+    let mut listed = list_in(look, client, node, &place.storage, content).await;
+    let is_unreachable =
+        |listed: &Listed| matches!(listed.as_ref(), Err(error) if error.is_unreachable_node());
+    if place.node.is_none() && is_unreachable(&listed) {
         // Every hypervisor sees the same content: any other one can be asked.
         for other in others(client, node).await? {
-            listed = list(client, &other, &place.storage, content).await;
-            if !listed.as_ref().is_err_and(CallError::is_unreachable_node) {
+            listed = list_in(look, client, &other, &place.storage, content).await;
+            if !is_unreachable(&listed) {
                 break;
             }
         }
     }
     let named = format!("a volume on `{}`", place.storage);
-    let rows = match listed {
-        Ok(rows) => rows,
+    let rows = match listed.as_ref() {
+        Ok(rows) => rows.as_slice(),
         // The storage has gone, and the volumes with it.
-        Err(error) if error.says_no_storage(&place.storage) => Vec::new(),
+        Err(error) if error.says_no_storage(&place.storage) => &[],
         Err(error) => {
             if error.kind() == Some(&ApiErrorKind::NoSuchNode) && !is_node(client, node).await? {
                 // Where there is no such hypervisor nothing is stored on it; what we know of is not forgotten for that.
@@ -76,7 +82,7 @@ async fn look_at(
                 return Ok(indices.into_iter().map(|index| (index, sighting(index))).collect());
             }
             let unseen =
-                absence::unseen(&error, node, &named).or_else(|| unlisted(&error, &place.storage, node));
+                absence::unseen(error, node, &named).or_else(|| unlisted(error, &place.storage, node));
             let explained = || error.explain(&format!("list the volumes of `{}` on `{node}`", place.storage));
             let unseen = unseen.ok_or_else(explained)?;
             return Ok(indices.into_iter().map(|index| (index, Sighting::Unknown(unseen.clone()))).collect());
@@ -85,7 +91,7 @@ async fn look_at(
     let mut judged = Vec::with_capacity(indices.len());
     for index in indices {
         let wanted = &wanted[index];
-        let sighting = match judge(wanted, &rows) {
+        let sighting = match judge(wanted, rows) {
             Judged::Sure(sighting) => sighting,
             Judged::Unproven(row) => prove(client, wanted, node, row).await,
         };
@@ -112,7 +118,7 @@ async fn prove(client: &Client, wanted: &Wanted<'_>, node: &str, row: &ContentRo
     let (volume, size) = (&row.volid, row.size.unwrap_or_default());
     match prove_download(client, wanted.spec, node, size).await {
         Ok(()) => Sighting::Ours(observed(wanted, row, size)),
-        Err(why) => Sighting::Stranger(format!("volume `{volume}`: {why}; remove it, and it is made again")),
+        Err(why) => Sighting::Unmanaged(format!("volume `{volume}`: {why}; remove it, and it is made again")),
     }
 }
 
@@ -140,7 +146,8 @@ pub(crate) async fn prove_download(
             Err(format!("it has {size} bytes, what would be downloaded has {expected}"))
         }
         Ok(Metadata { size: None }) => {
-            Err("its name is ours, and its server does not tell the size to prove what is in it".to_owned())
+            Err("its name is ours, and its server does not state the size that would prove what is in it"
+                .to_owned())
         }
         Err(error) => {
             let error = error.explain("ask for the size of the download").message;
@@ -179,17 +186,19 @@ fn content_of<'a>(wanted: &'a Wanted<'a>) -> &'a str {
     by_name.map(|(content, _)| content).unwrap_or("iso")
 }
 
-async fn list(
-    client: &Client,
-    node: &str,
-    storage: &str,
-    content: Option<&str>,
-) -> Result<Vec<ContentRow>, CallError> {
+type Listed = Arc<Result<Vec<ContentRow>, CallError>>;
+
+async fn list_in(look: &Look, client: &Client, node: &str, storage: &str, content: Option<&str>) -> Listed {
+    let (path, query) = listing_of(node, storage, content);
+    client.listing(look, &path, query, |rows| rows).await
+}
+
+fn listing_of(node: &str, storage: &str, content: Option<&str>) -> (String, Params) {
     let mut query = Params::new();
     if let Some(content) = content {
         query.set("content", content);
     }
-    client.get(&format!("/nodes/{node}/storage/{storage}/content"), query).await
+    (format!("/nodes/{node}/storage/{storage}/content"), query)
 }
 
 /// The size of a volume, if it is there.
@@ -201,7 +210,8 @@ pub(crate) async fn find_volume(
 ) -> Result<Option<i64>, CallError> {
     let content =
         volume.split_once(':').and_then(|(_, name)| name.split_once('/')).map(|(content, _)| content);
-    let rows = list(client, node, storage, content).await?;
+    let (path, query) = listing_of(node, storage, content);
+    let rows: Vec<ContentRow> = client.get(&path, query).await?;
     Ok(rows.into_iter().find(|row| row.volid == volume).map(|row| row.size.unwrap_or_default()))
 }
 
@@ -214,7 +224,7 @@ fn judge<'r>(wanted: &Wanted<'_>, rows: &'r [ContentRow]) -> Judged<'r> {
     let known = wanted.recorded.filter(|recorded| text(&recorded.spec, "volume") == Some(volume));
     if !volume.contains(wanted.lineage.short()) && known.is_none() {
         let why = format!("volume `{volume}`: its name does not say that it is ours");
-        return Judged::Sure(Sighting::Stranger(why));
+        return Judged::Sure(Sighting::Unmanaged(why));
     }
     let expected = [wanted.spec.get("size"), known.and_then(|known| known.facts.get("size"))]
         .into_iter()
@@ -223,7 +233,7 @@ fn judge<'r>(wanted: &Wanted<'_>, rows: &'r [ContentRow]) -> Judged<'r> {
     let expected = expected.or_else(|| iso_size(wanted.spec));
     if let Some(expected) = expected.filter(|expected| *expected != size) {
         let why = format!("volume `{volume}`: it has {size} bytes, ours has {expected}");
-        return Judged::Sure(Sighting::Stranger(why));
+        return Judged::Sure(Sighting::Unmanaged(why));
     }
     // A name can be copied. What is behind it is known by its size, by the state, or by a create of ours that was interrupted.
     if expected.is_none() && known.is_none() && wanted.begun.is_none() {
@@ -317,9 +327,9 @@ mod tests {
     #[test]
     fn name_and_size_decide() {
         assert!(matches!(judged("LINEAGE-abc.qcow2", 10, Some(10), Some(10)), Some(Sighting::Ours(_))));
-        assert!(matches!(judged("LINEAGE-abc.qcow2", 10, None, Some(11)), Some(Sighting::Stranger(_))));
-        assert!(matches!(judged("LINEAGE-abc.qcow2", 10, Some(11), None), Some(Sighting::Stranger(_))));
-        assert!(matches!(judged("debian.qcow2", 10, None, None), Some(Sighting::Stranger(_))));
+        assert!(matches!(judged("LINEAGE-abc.qcow2", 10, None, Some(11)), Some(Sighting::Unmanaged(_))));
+        assert!(matches!(judged("LINEAGE-abc.qcow2", 10, Some(11), None), Some(Sighting::Unmanaged(_))));
+        assert!(matches!(judged("debian.qcow2", 10, None, None), Some(Sighting::Unmanaged(_))));
         assert!(matches!(judged("LINEAGE-abc.qcow2", 10, Some(10), None), Some(Sighting::Ours(_))));
         // A name of the user's own choice is ours by the state.
         assert!(matches!(judged("debian.qcow2", 10, None, Some(10)), Some(Sighting::Ours(_))));
@@ -329,6 +339,6 @@ mod tests {
     fn a12_a_name_alone_does_not_make_a_volume_ours() {
         assert!(judged("LINEAGE-abc.qcow2", 10, None, None).is_none());
         assert!(matches!(judged_after("LINEAGE-abc.qcow2", 10, None, None, true), Some(Sighting::Ours(_))));
-        assert!(matches!(judged_after("debian.qcow2", 10, None, None, true), Some(Sighting::Stranger(_))));
+        assert!(matches!(judged_after("debian.qcow2", 10, None, None, true), Some(Sighting::Unmanaged(_))));
     }
 }

@@ -26,7 +26,7 @@ struct Asked<'a> {
 
 /// The places that operations name, each with the first that does.
 #[derive(Default)]
-pub(crate) struct Places<'a> {
+pub(crate) struct NamedPlaces<'a> {
     nodes: BTreeMap<&'a str, &'a Address>,
     storages: BTreeMap<(&'a str, &'a str), Asked<'a>>,
     bridges: BTreeMap<(&'a str, &'a str), &'a Address>,
@@ -39,7 +39,7 @@ pub(super) async fn check(
     planned: &PlannedPlaces,
     blind: &(dyn Fn(&str) -> bool + Sync),
 ) -> Result<Vec<ProviderError>, ProviderError> {
-    let places = Places::of(operations);
+    let places = NamedPlaces::of(operations);
     if places.nodes.is_empty() {
         return Ok(Vec::new());
     }
@@ -87,7 +87,7 @@ pub(super) async fn check(
 
 async fn check_storages(
     client: &Client,
-    places: &Places<'_>,
+    places: &NamedPlaces<'_>,
     node: &str,
     planned: &PlannedPlaces,
     blind: &(dyn Fn(&str) -> bool + Sync),
@@ -177,7 +177,7 @@ fn spoken(content: &str) -> &'static str {
 
 async fn check_bridges(
     client: &Client,
-    places: &Places<'_>,
+    places: &NamedPlaces<'_>,
     node: &str,
     planned: &PlannedPlaces,
     blind: &(dyn Fn(&str) -> bool + Sync),
@@ -217,7 +217,7 @@ fn error(class: ErrorClass, address: &Address, field: &str, text: String) -> Pro
     error
 }
 
-impl<'a> Places<'a> {
+impl<'a> NamedPlaces<'a> {
     fn of(operations: &'a [Operation]) -> Self {
         let mut places = Self::default();
         for operation in operations.iter().filter(|operation| operation.action != Action::Delete) {

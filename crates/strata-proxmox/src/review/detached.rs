@@ -81,8 +81,8 @@ fn lost(operation: &Operation) -> Vec<Finding> {
     let known = known_volumes(operation.recorded.as_ref());
     let object = |missing: Missing<'_>| {
         let Missing { key, field } = missing;
-        let anew = format!(
-            "an empty disk is not put in its place; to have one, take `{field}` out of the source, apply, then put it back"
+        let again = format!(
+            "an empty disk is not put in its place; to have one, remove `{field}` from the source, apply, then put it back"
         );
         let (message, hint) = match known.get(key) {
             Some(volume) if unused.contains(volume) => return None,
@@ -93,16 +93,16 @@ fn lost(operation: &Operation) -> Vec<Finding> {
                 ),
                 None => (
                     format!("`{field}` is gone: its volume `{volume}` was deleted or given to another guest"),
-                    format!("restore it, or attach it by hand; {anew}"),
+                    format!("restore it, or attach it by hand; {again}"),
                 ),
             },
             None if unused.is_empty() => (
                 format!("`{field}` is gone, and no detached volume of the guest can be it"),
-                format!("restore it, or attach it by hand; {anew}"),
+                format!("restore it, or attach it by hand; {again}"),
             ),
             None => (
                 format!("`{field}` was detached: it may be one of {}", unused.join(", ")),
-                format!("attach it as `{key}` by hand; {anew}"),
+                format!("attach it as `{key}` by hand; {again}"),
             ),
         };
         Some(Finding::precondition(operation, message, hint))

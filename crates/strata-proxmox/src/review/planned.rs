@@ -27,7 +27,7 @@ impl PlannedGuest {
     }
 }
 
-/// Where a template is that no step has made yet, only its own step can say: what clones it looks when its turn comes.
+/// Where a template is that no step has made yet, only its own step can say: what clones it looks when its step runs.
 pub(super) fn payloads(operations: &[Operation]) -> impl Iterator<Item = Finding> {
     operations.iter().filter(|operation| operation.action == Action::Create).filter_map(|operation| {
         let call = first_call(operation)?;

@@ -43,14 +43,14 @@ struct Replication {
 }
 
 /// What is listed once for all guests of a plan; none where the token may not see it.
-struct Around {
+struct GuestReferences {
     jobs: Option<Vec<Job>>,
     services: Option<Vec<Service>>,
     permissions: Vec<Permission>,
     replications: Vec<Replication>,
 }
 
-impl Around {
+impl GuestReferences {
     async fn look(client: &Client) -> Result<Self, ProviderError> {
         let (jobs, services, permissions, replications) = futures::future::try_join4(
             list(client, "/cluster/backup", "list the backup jobs"),
@@ -98,7 +98,7 @@ pub(super) async fn preconditions(
     if replaced.is_empty() {
         return Ok(Vec::new());
     }
-    let around = Around::look(client).await?;
+    let around = GuestReferences::look(client).await?;
     let mut found = Vec::new();
     for (operation, kind, vmid) in replaced {
         let sid = sid(kind, vmid);
@@ -132,7 +132,7 @@ pub(super) async fn remarks(
     if deletes(operations).next().is_none() {
         return Ok(Vec::new());
     }
-    let around = Around::look(client).await?;
+    let around = GuestReferences::look(client).await?;
     let mut found = Vec::new();
     for (operation, kind, vmid) in deletes(operations) {
         let live = operation.observed.as_ref();
@@ -191,7 +191,7 @@ fn volumes(spec: &Spec, facts: Option<&Spec>) -> Option<String> {
     (!all.is_empty()).then(|| format!("its volumes are deleted: {}", all.join(", ")))
 }
 
-fn jobs(around: &Around, replacement: bool, vmid: i64, made: Option<&Spec>) -> Vec<String> {
+fn jobs(around: &GuestReferences, replacement: bool, vmid: i64, made: Option<&Spec>) -> Vec<String> {
     let Some(jobs) = &around.jobs else {
         return vec!["whether backup jobs name it cannot be seen: `Sys.Audit` is missing on `/`".to_owned()];
     };
@@ -218,13 +218,13 @@ fn jobs(around: &Around, replacement: bool, vmid: i64, made: Option<&Spec>) -> V
             (false, _) if is_named && named.len() == 1 => {
                 format!("backup job `{id}` is removed with it: it has no other guest")
             }
-            (false, _) => format!("it is taken out of backup job `{id}`; its backups stay"),
+            (false, _) => format!("it is removed from backup job `{id}`; its backups stay"),
         });
     }
     notes
 }
 
-fn permissions(around: &Around, vmid: i64) -> Option<String> {
+fn permissions(around: &GuestReferences, vmid: i64) -> Option<String> {
     let path = format!("/vms/{vmid}");
     let own = around.permissions.iter().filter(|entry| entry.path == path);
     let own: Vec<String> = own.map(|entry| format!("{} for {}", entry.roleid, entry.ugid)).collect();

@@ -108,7 +108,7 @@ async fn an_image_is_not_fetched_twice_and_never_overwritten() {
     other.insert("size".to_owned(), Value::Int(1));
     let error = world.execute(&world.operation(Action::Create, IMAGE, other.clone())).await.unwrap_err();
     assert_eq!(error.class, ErrorClass::Conflict);
-    assert!(matches!(world.look(IMAGE, &other, None).await, Sighting::Stranger(_)));
+    assert!(matches!(world.look(IMAGE, &other, None).await, Sighting::Unmanaged(_)));
     let mut wrong = image(&world);
     wrong["volume"] = json!(format!("local:import/{}-ffff.qcow2", world.lineage.short()));
     wrong["checksum"] = json!(format!("sha256:{}", "0".repeat(64)));

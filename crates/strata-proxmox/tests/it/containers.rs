@@ -41,7 +41,7 @@ async fn a_container_is_made_seen_changed_and_deleted() {
     // Notes edited by hand leave it ours: the state knows its MAC.
     world.somebody("PUT", "/nodes/pve1/lxc/9200/config", json!({"description": "mine"})).await;
     assert!(matches!(world.look(CONTAINER, &changed.spec, Some(&changed)).await, Sighting::Ours(_)));
-    assert!(matches!(world.look(CONTAINER, &changed.spec, None).await, Sighting::Stranger(_)));
+    assert!(matches!(world.look(CONTAINER, &changed.spec, None).await, Sighting::Unmanaged(_)));
     world.delete(CONTAINER, &changed).await.unwrap();
     assert_same_world(&before, &world.sim.export(), "deleted");
 }

@@ -42,7 +42,11 @@ async fn second_run(world: &World, address: &str, create: &Operation) {
         identity.extend(spec.get(field).map(|value| (field.to_owned(), value.clone())));
     }
     let begun = strata_net::Clock::unix(&strata_net::SystemClock::new()) - 1;
-    world.provider.settle(&open_entry(Action::Create, address, identity, begun), &world.told).await.unwrap();
+    world
+        .provider
+        .wait_for_tasks(&open_entry(Action::Create, address, identity, begun), &world.told)
+        .await
+        .unwrap();
     let outcome = match world.look(address, spec, None).await {
         Sighting::Absent => world.execute(create).await.unwrap(),
         Sighting::Ours(observed) => {

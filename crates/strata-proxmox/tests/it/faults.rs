@@ -151,7 +151,7 @@ async fn a_create_whose_answer_was_lost_to_a_dead_run_is_settled_and_found() {
     tokio::select! { _ = run => panic!("too quick"), _ = struck => {} }
     assert!(matches!(world.look(VM, &spec, None).await, Sighting::Busy(_)));
     let entry = open_entry(Action::Create, VM, kinds::VM.table().identity_of(&spec), begun);
-    world.provider.settle(&entry, &world.told).await.unwrap();
+    world.provider.wait_for_tasks(&entry, &world.told).await.unwrap();
     assert!(matches!(world.look(VM, &spec, None).await, Sighting::Ours(_)));
 }
 
@@ -165,7 +165,10 @@ async fn a_stranger_that_appears_while_our_create_is_retried_is_named() {
     let before = world.sim.export();
     let error = world.execute(&world.operation(Action::Create, VM, spec)).await.unwrap_err();
     assert_eq!(error.class, ErrorClass::Conflict);
-    assert_eq!(error.to_string(), "VMID 9100 is taken by VM 9100 `db` on `pve1`: it carries no mark of ours");
+    assert_eq!(
+        error.to_string(),
+        "VMID 9100 is taken by VM 9100 `db` on `pve1`: it carries no ownership mark of this repository"
+    );
     assert_eq!(world.sim.export(), before);
 }
 

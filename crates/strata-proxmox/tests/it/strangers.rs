@@ -8,7 +8,7 @@ use crate::world::World;
 
 fn stranger(sighting: Sighting) -> String {
     match sighting {
-        Sighting::Stranger(who) => who,
+        Sighting::Unmanaged(who) => who,
         other => panic!("{other:?}"),
     }
 }
@@ -22,7 +22,7 @@ async fn a_guest_of_somebody_else_is_named_and_left_alone() {
     let spec = world.complete(VM, iso_vm(2, "running"));
     assert_eq!(
         stranger(world.look(VM, &spec, None).await),
-        "VM 9100 `db` on `pve2`: it carries no mark of ours"
+        "VM 9100 `db` on `pve2`: it carries no ownership mark of this repository"
     );
     // It appeared after the plan was made.
     let error = world.execute(&world.operation(Action::Create, VM, spec.clone())).await.unwrap_err();
@@ -30,7 +30,10 @@ async fn a_guest_of_somebody_else_is_named_and_left_alone() {
     assert_eq!(error.to_string(), "VMID 9100 is taken by VM 9100 `db` on `pve2`");
     let error = world.execute(&world.operation(Action::Delete, VM, spec.clone())).await.unwrap_err();
     assert_eq!(error.class, ErrorClass::Conflict);
-    assert!(error.to_string().contains("is not ours: it carries no mark of ours"), "{error}");
+    assert!(
+        error.to_string().contains("is not ours: it carries no ownership mark of this repository"),
+        "{error}"
+    );
     let error = world.execute(&world.operation(Action::Update, VM, spec)).await.unwrap_err();
     assert_eq!(error.class, ErrorClass::Conflict);
     assert_eq!(world.sim.export(), before);
@@ -60,7 +63,7 @@ async fn a_restored_backup_under_another_vmid_is_a_copy() {
     other["vmid"] = json!(9101);
     let spec = world.complete("web/vm/web-2", other);
     let who = stranger(world.look("web/vm/web-2", &spec, None).await);
-    assert!(who.ends_with("its mark is that of VMID 9100: it is a copy"), "{who}");
+    assert!(who.ends_with("its ownership mark is that of VMID 9100: it is a copy"), "{who}");
 }
 
 #[tokio::test]

@@ -9,7 +9,7 @@ use super::cipher::{DataKey, Nonces, Token, resembles_token};
 use super::format::{Replacement, Replacements};
 use super::metadata::Metadata;
 use super::rule::Rule;
-use super::tree::{Comment, Document, Leaf, Place, Visited, walk};
+use super::tree::{Comment, Document, Leaf, TreePosition, Visited, walk};
 use crate::value::{Kind, Value};
 
 /// What the MAC starts with if only encrypted values count: the SHA-256 of `sops`, so that the two kinds differ.
@@ -72,7 +72,7 @@ fn check_mac(metadata: &Metadata, key: &DataKey, computed: &str) -> Result<(), S
 }
 
 fn open_value(
-    place: &Place<'_>,
+    place: &TreePosition<'_>,
     leaf: &Leaf,
     rule: &Rule,
     key: &DataKey,
@@ -103,7 +103,7 @@ fn open_value(
 }
 
 fn open_comment(
-    place: &Place<'_>,
+    place: &TreePosition<'_>,
     comment: &Comment,
     key: &DataKey,
     opened: &mut Opened,

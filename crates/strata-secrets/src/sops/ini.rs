@@ -16,7 +16,7 @@ mod read;
 const SOPS: &str = "sops";
 
 /// Where a value or comment stands.
-enum Place {
+enum IniItem {
     Value(Range<usize>),
     Comment(Note),
 }
@@ -24,7 +24,7 @@ enum Place {
 pub(crate) struct IniFile {
     text: String,
     documents: Vec<Document>,
-    slots: Vec<Place>,
+    slots: Vec<IniItem>,
     metadata: Option<Vec<(String, String)>>,
     /// The section of the metadata, with its heading.
     metadata_span: Range<usize>,
@@ -59,7 +59,7 @@ impl IniFile {
             }
             let mut inner: Vec<Item> = section.note.map(|note| file.comment(note)).into_iter().collect();
             for entry in section.entries {
-                let slot = file.slot(Place::Value(entry.span));
+                let slot = file.slot(IniItem::Value(entry.span));
                 let node = Node::Leaf(Leaf { value: Value::text(entry.value), slot });
                 inner.push(Item::Entry { key: entry.key, node });
                 // SOPS has the comment of a key behind it.
@@ -74,11 +74,11 @@ impl IniFile {
 
     fn comment(&mut self, note: Note) -> Item {
         let text = note.text.clone();
-        let slot = self.slot(Place::Comment(note));
+        let slot = self.slot(IniItem::Comment(note));
         Item::Comment(Comment { text, slot, neighbours: Vec::new() })
     }
 
-    fn slot(&mut self, place: Place) -> Slot {
+    fn slot(&mut self, place: IniItem) -> Slot {
         self.slots.push(place);
         self.slots.len() - 1
     }
@@ -102,13 +102,15 @@ impl File for IniFile {
         let mut edits: Vec<(Range<usize>, String)> = Vec::new();
         for (slot, replacement) in replacements {
             match (&self.slots[*slot], replacement) {
-                (Place::Value(span), Replacement::Token(token)) => edits.push((span.clone(), token.clone())),
-                (Place::Value(span), Replacement::Value(value)) => {
+                (IniItem::Value(span), Replacement::Token(token)) => {
+                    edits.push((span.clone(), token.clone()))
+                }
+                (IniItem::Value(span), Replacement::Value(value)) => {
                     let text =
                         String::from_utf8(value.to_plain_text().to_vec()).map_err(|_| SopsError::NotText)?;
                     edits.push((span.clone(), write_value(&text)));
                 }
-                (Place::Comment(note), Replacement::Comment(text)) => {
+                (IniItem::Comment(note), Replacement::Comment(text)) => {
                     let line = write_comment(text, note.mark);
                     let end = if note.is_new_line { "\n" } else { "" };
                     edits.push((note.span.clone(), format!("{line}{end}")));

@@ -50,7 +50,7 @@ impl OpenFile {
         if again.metadata == metadata { Ok(Some(bytes)) } else { Err(SopsError::NotReadBack) }
     }
 
-    /// The groups with entries added and removed; `None` if the key must be shared out anew.
+    /// The groups with entries added and removed; `None` if the key must be shared out again.
     fn regroup(
         &self,
         groups: &[Vec<String>],
@@ -82,7 +82,7 @@ impl OpenFile {
         Ok(Some(new))
     }
 
-    /// The file with a new data key: every value is encrypted anew, for these recipients or for the same as before.
+    /// The file with a new data key: every value is encrypted again, for these recipients or for the same as before.
     pub fn rotate(
         &self,
         recipients: Option<(&[Vec<String>], Option<usize>)>,

@@ -3,7 +3,7 @@
 use regex::Regex;
 
 use super::SopsError;
-use super::tree::Place;
+use super::tree::TreePosition;
 
 /// Without another rule, values below a key with this ending stay as they are.
 const DEFAULT_SUFFIX: &str = "_unencrypted";
@@ -92,7 +92,7 @@ pub(crate) enum Rule {
 
 impl Rule {
     /// Whether what stands at this place is encrypted.
-    pub(crate) fn encrypts(&self, place: &Place<'_>, is_comment: bool) -> bool {
+    pub(crate) fn encrypts(&self, place: &TreePosition<'_>, is_comment: bool) -> bool {
         match self {
             Rule::UnencryptedSuffix(suffix) => !place.path.iter().any(|key| key.ends_with(suffix)),
             Rule::EncryptedSuffix(suffix) => place.path.iter().any(|key| key.ends_with(suffix)),
@@ -121,7 +121,7 @@ mod tests {
     use super::*;
 
     fn encrypts(setting: RuleSetting, path: &[&str], comments: &[Vec<&str>], is_comment: bool) -> bool {
-        setting.compile().expect("a good rule").encrypts(&Place { path, comments }, is_comment)
+        setting.compile().expect("a good rule").encrypts(&TreePosition { path, comments }, is_comment)
     }
 
     #[test]

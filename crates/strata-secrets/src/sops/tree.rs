@@ -56,14 +56,14 @@ pub(crate) enum Visited<'t> {
 }
 
 /// Where the walk is.
-pub(crate) struct Place<'p> {
+pub(crate) struct TreePosition<'p> {
     /// The keys from the root on. A list adds nothing, as in SOPS.
     pub(crate) path: &'p [&'p str],
     /// For each mapping and list from the root on: the comments directly above the current item.
     pub(crate) comments: &'p [Vec<&'p str>],
 }
 
-impl Place<'_> {
+impl TreePosition<'_> {
     /// The path as additional data of the cipher.
     pub(crate) fn additional(&self) -> String {
         additional(self.path)
@@ -78,7 +78,7 @@ pub(crate) fn additional<K: AsRef<str>>(path: &[K]) -> String {
     joined
 }
 
-type Visitor<'v, 't> = dyn FnMut(&Place<'_>, Visited<'t>) -> Result<(), SopsError> + 'v;
+type Visitor<'v, 't> = dyn FnMut(&TreePosition<'_>, Visited<'t>) -> Result<(), SopsError> + 'v;
 
 /// Visits every value but null and every comment, in the order of the file.
 pub(crate) fn walk<'t>(documents: &'t [Document], visit: &mut Visitor<'_, 't>) -> Result<(), SopsError> {
@@ -100,7 +100,7 @@ fn walk_items<'t>(
         match item {
             Item::Comment(comment) => {
                 above(comments).push(&comment.text);
-                visit(&Place { path, comments }, Visited::Comment(comment))?;
+                visit(&TreePosition { path, comments }, Visited::Comment(comment))?;
             }
             Item::Entry { key, node } => {
                 if !in_list {
@@ -110,7 +110,7 @@ fn walk_items<'t>(
                     Node::Mapping(items) => walk_items(items, false, path, comments, visit)?,
                     Node::List(items) => walk_items(items, true, path, comments, visit)?,
                     Node::Leaf(Leaf { value: Value::Null, .. }) => {}
-                    Node::Leaf(leaf) => visit(&Place { path, comments }, Visited::Value(leaf))?,
+                    Node::Leaf(leaf) => visit(&TreePosition { path, comments }, Visited::Value(leaf))?,
                 }
                 if !in_list {
                     path.pop();

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use self::layout::{BoxId, Content, Layout, ValuePlace};
-use self::remarks::Settled;
+use self::remarks::AttachedComment;
 use super::SopsError;
 use super::format::{File, Replacement, Replacements, Writing};
 use super::metadata::Meta;
@@ -30,7 +30,7 @@ pub(crate) struct YamlFile {
 }
 
 /// Comments with their order and slot, by document and home.
-type Homes<'s> = HashMap<(usize, Option<BoxId>), Vec<(usize, Slot, &'s Settled)>>;
+type Homes<'s> = HashMap<(usize, Option<BoxId>), Vec<(usize, Slot, &'s AttachedComment)>>;
 
 struct MetadataPlace {
     meta: Meta,
@@ -46,16 +46,16 @@ impl YamlFile {
         if layout.roots.is_empty() {
             return Err(SopsError::Empty);
         }
-        let settled = remarks::settle(text, &scanned.events, &scanned.remarks, &layout);
+        let attached = remarks::attach(text, &scanned.events, &scanned.remarks, &layout);
         let mut file = YamlFile {
             text: text.to_owned(),
-            comments: settled.iter().map(|remark| remark.span.clone()).collect(),
+            comments: attached.iter().map(|remark| remark.span.clone()).collect(),
             documents: Vec::new(),
             metadata: Vec::new(),
             layout,
         };
         let mut by_home: Homes<'_> = HashMap::new();
-        for (index, remark) in settled.iter().enumerate() {
+        for (index, remark) in attached.iter().enumerate() {
             let slot = file.layout.slots.len() + index;
             by_home.entry((remark.document, remark.home)).or_default().push((remark.at, slot, remark));
         }

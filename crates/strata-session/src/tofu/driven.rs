@@ -1,7 +1,7 @@
 //! A stack that OpenTofu makes, as a part of Strata's own plans and applies.
 //!
 //! The plan that was shown is the plan that is applied: OpenTofu's saved plan is kept in memory between the two, or encrypted in a
-//! plan file. What OpenTofu did is in its own state and nowhere else; after a crash, planning anew is all there is to do.
+//! plan file. What OpenTofu did is in its own state and nowhere else; after a crash, planning again is all there is to do.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,7 +17,7 @@ use strata_tofu::{Diagnosis, Held, Message};
 use super::memory::MemoryFile;
 use super::session::TofuSession;
 use crate::error::SessionError;
-use crate::observer::{Notice, TofuProgress};
+use crate::observer::{SessionEvent, TofuProgress};
 use crate::workspace::Workspace;
 
 /// What a zip file begins with: a plan that nothing has encrypted.
@@ -70,6 +70,7 @@ impl DrivenPlan {
             delete: count(Action::Delete),
             restart: 0,
             unchanged: self.changes.unchanged,
+            moved: 0,
         }
     }
 
@@ -108,7 +109,7 @@ impl Driven<'_> {
                 self.prepare_folder().await?;
                 continue;
             }
-            self.tell(&found);
+            self.report(&found);
             if let Some(ended) = ended {
                 session.judge(&ended, &found).map_err(|error| self.unplanned(error))?;
             }
@@ -159,7 +160,7 @@ impl Driven<'_> {
     }
 
     async fn prepare_folder(&self) -> Result<(), SessionError> {
-        self.notice(Notice::PreparingTofu { stack: &self.name });
+        self.session_event(SessionEvent::PreparingTofu { stack: &self.name });
         self.session.init().await
     }
 
@@ -229,7 +230,7 @@ impl Driven<'_> {
         let mut listener = Listener::new(self, &plan.changes);
         let arguments = ["apply", "-input=false", "-json", path.as_str()];
         let ended = self.session.run(&arguments, false, Some(stop), |line| listener.line(line)).await?;
-        self.tell(&listener.found);
+        self.report(&listener.found);
         let Listener { found, outputs, ended: finished, failed, .. } = listener;
         // One that was made of a secret is one, whatever its code calls it: as those that OpenTofu marks, it is not handed on.
         let redactor = self.workspace().redactor();
@@ -265,14 +266,14 @@ impl Driven<'_> {
     }
 
     /// What OpenTofu found wrong, in its words.
-    fn tell(&self, found: &[Diagnosis]) {
+    fn report(&self, found: &[Diagnosis]) {
         for diagnosis in found {
-            self.notice(Notice::Diagnosis { diagnosis, redactor: self.workspace().redactor() });
+            self.session_event(SessionEvent::Diagnosis { diagnosis, redactor: self.workspace().redactor() });
         }
     }
 
-    fn notice(&self, notice: Notice<'_>) {
-        self.workspace().surroundings().observer.notice(notice);
+    fn session_event(&self, event: SessionEvent<'_>) {
+        self.workspace().surroundings().observer.session_event(event);
     }
 
     fn workspace(&self) -> &Workspace {
@@ -317,16 +318,18 @@ impl<'d> Listener<'d> {
 
     fn line(&mut self, line: &str) {
         match Message::parse(line) {
-            Some(Message::Started { address, action }) => self.tell(&address, TofuProgress::Started(action)),
+            Some(Message::Started { address, action }) => {
+                self.report(&address, TofuProgress::Started(action))
+            }
             Some(Message::Running { address, seconds }) => {
-                self.tell(&address, TofuProgress::Running { seconds });
+                self.report(&address, TofuProgress::Running { seconds });
             }
             Some(Message::Done { address, action, seconds }) => {
-                self.tell(&address, TofuProgress::Done { action, seconds });
+                self.report(&address, TofuProgress::Done { action, seconds });
                 *self.ended.entry(address).or_default() += 1;
             }
             Some(Message::Failed { address, action }) => {
-                self.tell(&address, TofuProgress::Failed(action));
+                self.report(&address, TofuProgress::Failed(action));
                 self.failed.insert(address);
             }
             Some(Message::Outputs(outputs)) => {
@@ -337,10 +340,11 @@ impl<'d> Listener<'d> {
         }
     }
 
-    fn tell(&self, address: &str, progress: TofuProgress) {
+    fn report(&self, address: &str, progress: TofuProgress) {
         let step = self.steps.get(address).copied();
         let address = format!("{}{address}", self.driven.prefix);
-        self.driven.notice(Notice::TofuStep { step, address, progress });
+        let key = self.driven.key.as_str();
+        self.driven.session_event(SessionEvent::TofuStep { key, step, address, progress });
     }
 }
 

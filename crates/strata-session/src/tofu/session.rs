@@ -12,12 +12,13 @@ use super::process::{Ended, follow};
 use super::program::Program;
 use super::var_files::{self, Pipes, VarFile};
 use crate::error::{ErrorKind, SessionError};
-use crate::observer::Notice;
+use crate::observer::SessionEvent;
 use crate::workspace::{KnownOutputs, OWN_FOLDER, Workspace};
 
 pub struct TofuSession<'w> {
     workspace: &'w Workspace,
     stack: String,
+    key: String,
     program: &'w Program,
     folder: PathBuf,
     variables: Variables,
@@ -45,7 +46,7 @@ impl<'w> TofuSession<'w> {
         stack: &EffectiveStack,
         inputs: Inputs<'_>,
     ) -> Result<Self, SessionError> {
-        let program = workspace.program()?;
+        let (program, key) = (workspace.program()?, crate::workspace::key(stack));
         let folder = workspace.root().join(folder_of(stack)?);
         if !has_code(&folder) {
             return Err(SessionError::failed(format!(
@@ -79,6 +80,7 @@ impl<'w> TofuSession<'w> {
         Ok(Self {
             workspace,
             stack,
+            key,
             program,
             folder,
             variables,
@@ -95,6 +97,11 @@ impl<'w> TofuSession<'w> {
     }
 
     /// The name of the stack.
+    /// The key of the state that Strata keeps of the stack.
+    pub fn key(&self) -> &str {
+        &self.key
+    }
+
     pub fn stack(&self) -> &str {
         &self.stack
     }
@@ -144,7 +151,11 @@ impl<'w> TofuSession<'w> {
         if self.leaves_secrets_in_a_file {
             let folder = self.folder.strip_prefix(self.workspace.root()).unwrap_or(&self.folder).to_owned();
             let (stack, encrypts) = (self.stack.as_str(), self.program.is_tofu);
-            self.workspace.surroundings().observer.notice(Notice::PlainState { stack, folder, encrypts });
+            self.workspace.surroundings().observer.session_event(SessionEvent::PlainState {
+                stack,
+                folder,
+                encrypts,
+            });
         }
     }
 

@@ -1,14 +1,16 @@
 //! The key of the keyed digests: wrapped in the state, or in a file outside of it.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use strata_resource::Lineage;
+use strata_engine::Sealing;
+use strata_resource::{Address, Lineage};
 use strata_secret::DigestKey;
 use strata_secrets::Identities;
-use strata_state::StateDocument;
+use strata_state::{MadeAs, StateDocument};
 use zeroize::Zeroizing;
 
 use super::{OWN_FOLDER, Workspace};
@@ -48,6 +50,20 @@ impl Workspace {
         Ok((key, Some(wrapped)))
     }
 
+    /// What digests of a stack are made with: its key, and for what was moved the key and the address that it was made with.
+    pub(crate) fn sealing(
+        &self,
+        key: Option<DigestKey>,
+        origins: &BTreeMap<Address, MadeAs>,
+    ) -> Result<Sealing, SessionError> {
+        let mut sealing = Sealing::new(key);
+        for (address, made) in origins {
+            let own = made.digest_key.as_ref().map(|kept| unwrap(kept, self.access.identities()));
+            sealing.insert(address.clone(), own.transpose()?, made.address.clone());
+        }
+        Ok(sealing)
+    }
+
     /// Puts a new key of the digests in the place of the old one, and gives its file. Every secret then counts as changed once.
     pub async fn renew_digest_key(&self) -> Result<PathBuf, SessionError> {
         self.forget_digest_keys().await?;
@@ -59,13 +75,25 @@ impl Workspace {
         for stack in self.repository.effective() {
             let mut locked = self.lock_state(stack, "secrets rotate").await?;
             let mut outcome = Ok(());
-            if locked.state().digest_key.is_some() {
-                outcome = locked.edit(|document| document.digest_key = None).await;
+            let kept = locked
+                .state()
+                .resources
+                .values()
+                .any(|known| known.made_as.as_ref().is_some_and(|made| made.digest_key.is_some()));
+            if kept || locked.state().digest_key.is_some() {
+                outcome = locked.edit(forget).await;
             }
             locked.release().await?;
             outcome?;
         }
         Ok(())
+    }
+}
+
+fn forget(document: &mut StateDocument) {
+    document.digest_key = None;
+    for made in document.resources.values_mut().filter_map(|known| known.made_as.as_mut()) {
+        made.digest_key = None;
     }
 }
 

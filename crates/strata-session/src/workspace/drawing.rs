@@ -3,13 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use strata_blueprint::{
-    Blueprint, ForeignTemplate, Resolver, Site, draw_cluster, draw_hypervisor, draw_stack,
+    Blueprint, ForeignTemplate, Origin, Resolver, Site, draw_cluster, draw_hypervisor, draw_stack,
 };
 use strata_diagnostics::Diagnostic;
+use strata_resource::Address;
 use strata_source::{EffectiveStack, Model};
 use strata_talos::SecretsBundle;
 
-use super::resolve::Outside;
+use super::resolve::{ByName, Outside};
 use super::{Workspace, reach};
 use crate::error::{ErrorKind, SessionError};
 
@@ -20,7 +21,13 @@ impl Workspace {
     }
 
     pub fn blueprint_of(&self, stack: &EffectiveStack) -> Result<Blueprint, SessionError> {
-        self.draw(stack, &BTreeMap::new(), None)
+        self.draw(stack, &BTreeMap::new(), None, &BTreeMap::new())
+    }
+
+    /// The same without a key and without a connection: of a secret only its name is looked for.
+    pub fn blueprint_by_names(&self, stack: &EffectiveStack) -> Result<Blueprint, SessionError> {
+        let by_name = ByName(Outside::new(self, &stack.folder));
+        self.draw_with(stack, &BTreeMap::new(), None, &BTreeMap::new(), &by_name)
     }
 
     pub fn draw(
@@ -28,8 +35,10 @@ impl Workspace {
         stack: &EffectiveStack,
         shared_storages: &BTreeMap<String, BTreeSet<String>>,
         cluster_secrets: Option<&SecretsBundle>,
+        origins: &BTreeMap<Address, Origin>,
     ) -> Result<Blueprint, SessionError> {
-        self.draw_with(stack, shared_storages, cluster_secrets, &Outside::new(self, &stack.folder))
+        let outside = Outside::new(self, &stack.folder);
+        self.draw_with(stack, shared_storages, cluster_secrets, origins, &outside)
     }
 
     pub(super) fn draw_with(
@@ -37,6 +46,7 @@ impl Workspace {
         stack: &EffectiveStack,
         shared_storages: &BTreeMap<String, BTreeSet<String>>,
         cluster_secrets: Option<&SecretsBundle>,
+        origins: &BTreeMap<Address, Origin>,
         resolver: &dyn Resolver,
     ) -> Result<Blueprint, SessionError> {
         let settings = self.repository.settings(&stack.environment);
@@ -49,6 +59,7 @@ impl Workspace {
             environment: (!stack.is_default_environment).then_some(stack.environment.as_str()),
             stack: &stack.name,
             lineage: &lineage,
+            origins,
             default_target: known.or(own.as_deref()),
             shared_storages,
             foreign_templates: &foreign,

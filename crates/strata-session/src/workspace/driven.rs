@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use strata_resource::Value;
 use strata_source::{EffectiveStack, Model};
-use strata_tofu::Found;
+use strata_tofu::FileOrigin;
 
 use super::Workspace;
 use crate::error::SessionError;
@@ -54,7 +54,7 @@ impl Workspace {
             .peekable();
         stack.path == stack.folder
             && code.peek().is_some()
-            && code.all(|text| strata_tofu::found(&text) != Found::HandWritten)
+            && code.all(|text| strata_tofu::file_origin(&text) != FileOrigin::HandWritten)
     }
 
     /// The digest of OpenTofu's code in a folder of the repository.

@@ -2,12 +2,16 @@
 
 use std::collections::BTreeSet;
 
+use futures::stream::{self, StreamExt};
 use strata_source::{EffectiveStack, Model};
 
-use super::{Workspace, plannable, removed};
+use super::{Workspace, key, plannable, removed};
 use crate::connections::Connections;
 use crate::error::SessionError;
 use crate::stack_session::{OpenStack, Purpose, StackSession, StateAccess};
+
+/// How many states are read at once.
+const AT_ONCE: usize = 8;
 
 /// A stack that can be planned, whoever makes it.
 pub enum Opened<'w> {
@@ -34,8 +38,19 @@ impl Workspace {
         purpose: &Purpose,
         access: StateAccess<'_>,
     ) -> Result<Vec<Opened<'_>>, SessionError> {
-        let selected = removed::in_order(self.select(stacks)?, purpose.destroy);
-        self.open_selected(selected, purpose, access).await
+        let selected = self.selected(stacks, purpose.destroy)?;
+        Ok(self.open_selected(selected, purpose, access).await?.1)
+    }
+
+    /// The stacks that the arguments select and that can be planned, in the order in which they are shown.
+    pub(crate) fn selected(
+        &self,
+        stacks: &[String],
+        destroy: bool,
+    ) -> Result<Vec<&EffectiveStack>, SessionError> {
+        let mut selected = removed::in_order(self.select(stacks)?, destroy);
+        selected.retain(|stack| plannable(stack) || is_driven(stack));
+        Ok(selected)
     }
 
     /// The same without those that OpenTofu makes.
@@ -47,7 +62,7 @@ impl Workspace {
     ) -> Result<Vec<StackSession>, SessionError> {
         let mut selected = self.select(stacks)?;
         selected.retain(|stack| plannable(stack));
-        let opened = self.open_selected(selected, purpose, access).await?;
+        let (_, opened) = self.open_selected(selected, purpose, access).await?;
         let native = |opened| match opened {
             Opened::Native(session) => Some(*session),
             Opened::Driven(_) => None,
@@ -55,30 +70,26 @@ impl Workspace {
         Ok(opened.into_iter().filter_map(native).collect())
     }
 
-    async fn open_selected<'w>(
+    /// These, and those that something moves to or from: their states are needed too.
+    pub(crate) async fn open_selected<'w>(
         &'w self,
         selected: Vec<&'w EffectiveStack>,
         purpose: &Purpose,
         access: StateAccess<'_>,
-    ) -> Result<Vec<Opened<'w>>, SessionError> {
-        let is_driven = |stack: &EffectiveStack| matches!(stack.model, Model::Tofu(_));
-        let selected: Vec<&EffectiveStack> =
-            selected.into_iter().filter(|stack| plannable(stack) || is_driven(stack)).collect();
+    ) -> Result<(Vec<&'w EffectiveStack>, Vec<Opened<'w>>), SessionError> {
         self.refuse_removed_code(&selected)?;
-        let native: Vec<&EffectiveStack> =
-            selected.iter().copied().filter(|stack| !is_driven(stack)).collect();
+        // What moves to or from another stack needs that one's state too.
+        let partners = self.move_partners(&selected).await?;
+        let stacks: Vec<&EffectiveStack> = selected.iter().copied().chain(partners.iter().copied()).collect();
+        let native: Vec<&EffectiveStack> = stacks.iter().copied().filter(|stack| !is_driven(stack)).collect();
         self.surroundings.providers.check(self, &native)?;
-        let mut open = Vec::new();
-        for stack in &selected {
-            match OpenStack::open(self, stack, purpose.clone(), access).await {
-                Ok(one) => open.push(one),
-                Err(error) => {
-                    release(open).await;
-                    return Err(error);
-                }
-            }
+        let mut open = self.open_states(&stacks, purpose, access).await?;
+        for one in &mut open {
+            one.moves.partner = !selected.iter().any(|other| std::ptr::eq(*other, one.stack));
         }
-        if let Err(error) = self.connections(&native).await {
+        let connected = self.connections(&native).await;
+        let settled = connected.and_then(|connections| self.settle_moves(&mut open, &connections));
+        if let Err(error) = settled {
             release(open).await;
             return Err(error);
         }
@@ -100,7 +111,38 @@ impl Workspace {
                 }
             }
         }
-        Ok(opened)
+        Ok((stacks, opened))
+    }
+
+    /// The states of all stacks, in their order. Locks are taken one after the other and always in the order of their keys, so that two runs
+    /// never hold what the other one waits for; states that are only looked at are read side by side.
+    async fn open_states<'w>(
+        &'w self,
+        selected: &[&'w EffectiveStack],
+        purpose: &Purpose,
+        access: StateAccess<'_>,
+    ) -> Result<Vec<OpenStack<'w>>, SessionError> {
+        let at_once = if access == StateAccess::Look { AT_ONCE } else { 1 };
+        let mut by_key: Vec<(usize, &EffectiveStack)> = selected.iter().copied().enumerate().collect();
+        by_key.sort_by_key(|(_, stack)| key(stack));
+        let states = by_key.into_iter().map(|(place, stack)| {
+            let open = OpenStack::open(self, stack, purpose.clone(), access);
+            async move { open.await.map(|open| (place, open)) }
+        });
+        let mut states = stream::iter(states.collect::<Vec<_>>()).buffered(at_once);
+        let mut open = Vec::new();
+        while let Some(state) = states.next().await {
+            match state {
+                Ok(one) => open.push(one),
+                Err(error) => {
+                    drop(states);
+                    release(open.into_iter().map(|(_, one)| one).collect()).await;
+                    return Err(error);
+                }
+            }
+        }
+        open.sort_by_key(|(place, _)| *place);
+        Ok(open.into_iter().map(|(_, one)| one).collect())
     }
 
     /// The states of stacks, each by itself: what is wrong with one says nothing of the others.
@@ -127,6 +169,13 @@ impl Workspace {
         Ok(all)
     }
 
+    /// Whether there is anything to connect to.
+    pub fn has_targets(&self) -> bool {
+        let settings = self.repository.settings(self.surroundings.environment.as_deref().unwrap_or_default());
+        settings.targets.iter().next().is_some()
+            || self.repository.effective().any(|stack| stack.own_endpoint().is_some())
+    }
+
     /// Connects every target of the environments at hand, whatever stacks there are.
     pub async fn connect_everything(&self) -> Result<(), SessionError> {
         let environments: BTreeSet<String> = match &self.surroundings.environment {
@@ -137,12 +186,16 @@ impl Workspace {
             }
         };
         for environment in environments {
-            let nobody = strata_source::stack::Layer::Standalone;
+            let nobody = strata_source::stack::Layer::Workloads;
             let stack = self.repository.removed("", &environment, false, nobody);
             self.connections(&[&stack]).await?;
         }
         Ok(())
     }
+}
+
+fn is_driven(stack: &EffectiveStack) -> bool {
+    matches!(stack.model, Model::Tofu(_))
 }
 
 /// Gives locks back after an error; that is the one to tell.

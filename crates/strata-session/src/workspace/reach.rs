@@ -11,7 +11,7 @@ use strata_source::{EffectiveStack, Value};
 use super::Workspace;
 use super::resolve::{self, Outside};
 use crate::error::SessionError;
-use crate::observer::Notice;
+use crate::observer::SessionEvent;
 
 /// The name of the target that a cluster writes down itself; none in strata.yaml can have it.
 pub fn own_name(stack: &EffectiveStack) -> Option<String> {
@@ -75,7 +75,7 @@ impl Workspace {
 
     /// No certificate is verified, and the observer hears of it.
     pub fn insecure(&self) -> TlsTrust {
-        self.surroundings.observer.notice(Notice::Insecure);
+        self.surroundings.observer.session_event(SessionEvent::Insecure);
         TlsTrust::Insecure
     }
 

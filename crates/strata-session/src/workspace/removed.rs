@@ -34,6 +34,11 @@ pub struct RemovedStack {
 }
 
 impl RemovedStack {
+    /// The key of its state.
+    pub fn key(&self) -> String {
+        super::key(&self.stack)
+    }
+
     /// What is wrong, and what helps.
     pub fn problem(&self) -> SessionError {
         let name = &self.stack.name;
@@ -62,7 +67,7 @@ pub fn counted(objects: usize) -> String {
 impl Workspace {
     /// Looks into the store, once.
     pub async fn find_removed(&self, names: &[String]) -> Result<(), SessionError> {
-        if self.removed.get().is_some() || self.are_in_the_source(names) {
+        if self.removed.get().is_some() || self.are_in_the_source(names) && !self.moves_out_of_removed() {
             return Ok(());
         }
         let mut found = Removed::default();
@@ -72,7 +77,8 @@ impl Workspace {
             let known: BTreeSet<String> = self.state_keys().into_iter().collect();
             let mut keys: BTreeSet<String> = store.keys().await?.into_iter().collect();
             if !store.lists().await? {
-                keys.extend(self.guessed_keys(names));
+                let moved = self.moved_stacks();
+                keys.extend(self.guessed_keys(&[names, &moved].concat()));
             }
             let wanted = self.surroundings.environment.as_deref();
             let unknown = keys.into_iter().filter(|key| !known.contains(key)).filter(|key| match wanted {
@@ -218,10 +224,10 @@ pub(super) fn in_order(selected: Vec<&EffectiveStack>, destroy: bool) -> Vec<&Ef
     first.into_iter().chain(kept).chain(below).collect()
 }
 
-/// `web`, `test/web`, `stacks/web`, `hypervisors/pve.yaml`, `layer:standalone`.
+/// `web`, `test/web`, `stacks/web`, `hypervisors/pve.yaml`, `layer:workloads`.
 fn is_meant(argument: &str, stack: &EffectiveStack) -> bool {
     if let Some(layer) = argument.strip_prefix("layer:") {
-        return stack.layer.as_str() == layer;
+        return Layer::of_word(layer) == Some(stack.layer);
     }
     argument == super::key(stack) || bare_name(argument) == stack.name
 }

@@ -72,6 +72,31 @@ impl Resolver for Outside<'_> {
     }
 }
 
+/// The same without a key: secrets are looked for by their names and stay closed.
+pub(super) struct ByName<'w>(pub(super) Outside<'w>);
+
+impl Resolver for ByName<'_> {
+    fn resolve(&self, reference: &Reference) -> Result<SecretString, Box<Diagnostic>> {
+        let name = match &reference.source {
+            Source::Secret(name) => name,
+            // A key that lies beside the repository is not everybody's; that it is not here is a warning of the source.
+            Source::File(_) if reference.is_secret() => {
+                return self.0.resolve(reference).or_else(|_| Ok(SecretString::new(CLOSED.to_owned())));
+            }
+            _ => return self.0.resolve(reference),
+        };
+        match self.0.workspace.secrets.contains(name) {
+            // What is encrypted as a whole, or not to be had here, may have it.
+            Ok(Some(true) | None) => Ok(SecretString::new(CLOSED.to_owned())),
+            // The names are known: whoever asks for a value is told which ones there are.
+            Ok(Some(false)) | Err(_) => self.0.resolve(reference),
+        }
+    }
+}
+
+/// Stands in for a secret that nobody opens.
+const CLOSED: &str = "not opened";
+
 /// What helps where a key is missing.
 pub(super) fn hint(source: &Source, message: &str) -> Option<String> {
     let is_secret = matches!(source, Source::Secret(_));

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use strata_blueprint::{Blueprint, Resolver};
 use strata_diagnostics::Diagnostic;
 use strata_engine::Providers;
-use strata_resource::Value as Output;
+use strata_resource::{Address, Value as Output};
 use strata_secret::{Redactor, SecretBytes, SecretString};
 use strata_secrets::{Access, vault};
 use strata_source::settings::state::State;
@@ -27,6 +27,19 @@ impl Resolver for WithoutSecrets<'_> {
         match reference.source {
             Source::Secret(_) => Ok(SecretString::new("not resolved".to_owned())),
             _ => self.0.resolve(reference),
+        }
+    }
+}
+
+/// Nothing of the machine that asks: whoever lists guests needs neither keys nor variables.
+struct WithoutSurroundings<'w>(Outside<'w>);
+
+impl Resolver for WithoutSurroundings<'_> {
+    fn resolve(&self, reference: &Reference) -> Result<SecretString, Box<Diagnostic>> {
+        let unresolved = || SecretString::new("not resolved".to_owned());
+        match reference.source {
+            Source::File(_) => Ok(self.0.resolve(reference).unwrap_or_else(|_| unresolved())),
+            _ => Ok(unresolved()),
         }
     }
 }
@@ -70,7 +83,17 @@ impl Workspace {
 
     pub fn blueprint_without_secrets(&self, stack: &EffectiveStack) -> Result<Blueprint, SessionError> {
         let outside = WithoutSecrets(Outside::new(self, &stack.folder));
-        self.draw_with(stack, &self.repository.shared_storages(), None, &outside)
+        self.draw_with(stack, &self.repository.shared_storages(), None, &BTreeMap::new(), &outside)
+    }
+
+    /// The first fixed address of each machine of a stack, as the source says it. Neither secrets nor variables are read.
+    pub fn written_addresses(
+        &self,
+        stack: &EffectiveStack,
+    ) -> Result<BTreeMap<Address, String>, SessionError> {
+        let outside = WithoutSurroundings(Outside::new(self, &stack.folder));
+        let storages = self.repository.shared_storages();
+        Ok(self.draw_with(stack, &storages, None, &BTreeMap::new(), &outside)?.addresses)
     }
 
     /// How the provider reaches the Proxmox of a stack.
@@ -111,7 +134,7 @@ impl Workspace {
                 }
             }
         }
-        let blueprint = self.draw(stack, &self.repository.shared_storages(), None)?;
+        let blueprint = self.draw(stack, &self.repository.shared_storages(), None, &BTreeMap::new())?;
         for (name, json) in strata_tofu::secret_variables(&blueprint) {
             variables.insert(name.to_owned(), SecretString::new(json.to_string()));
         }

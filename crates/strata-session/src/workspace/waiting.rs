@@ -9,7 +9,7 @@ use strata_state::{
 };
 use tokio::time::Instant;
 
-use crate::observer::Notice;
+use crate::observer::SessionEvent;
 use crate::surroundings::Surroundings;
 
 /// How often a lock is asked for. Short at first: most runs that are in the way are about to end.
@@ -72,7 +72,11 @@ impl Store for WaitingStore {
             let known =
                 told.as_ref().is_some_and(|(id, when)| *id == holder.owner.id && when.elapsed() < REMINDER);
             if !known {
-                self.surroundings.observer.notice(Notice::Waiting { key, holder: &holder, left });
+                self.surroundings.observer.session_event(SessionEvent::Waiting {
+                    key,
+                    holder: &holder,
+                    left,
+                });
                 told = Some((holder.owner.id.clone(), Instant::now()));
             }
             tokio::time::sleep(pause.min(left)).await;

@@ -52,7 +52,7 @@ async fn connect(shared: Arc<Shared>, mut stream: TcpStream) -> io::Result<()> {
         Verdict::Cut | Verdict::Late(_) => return Ok(()),
         Verdict::Refuse(_, text) => return refuse(&mut stream, text.trim_end()).await,
     }
-    shared.settle();
+    shared.advance();
     let found = match shared.network.find(&host, port) {
         Ok(found) => found,
         Err(nobody) => return refuse(&mut stream, nobody.text()).await,

@@ -6,7 +6,7 @@ use crate::cluster::{Cluster, Moment};
 use crate::manifests::{Wanted, manifests};
 use crate::resource::of;
 
-pub fn settle(cluster: &mut Cluster, moment: &Moment) {
+pub fn reconcile(cluster: &mut Cluster, moment: &Moment) {
     // Made once: whoever deletes one of these finds it gone.
     if cluster.store.revision() > 0 {
         return;

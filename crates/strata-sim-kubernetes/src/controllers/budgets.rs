@@ -21,7 +21,7 @@ impl Count {
     }
 }
 
-pub fn settle(cluster: &mut Cluster) {
+pub fn reconcile(cluster: &mut Cluster) {
     let budgets: Vec<(String, Value)> = cluster
         .store
         .list(&of("poddisruptionbudgets").prefix())

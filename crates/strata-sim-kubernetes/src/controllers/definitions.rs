@@ -12,7 +12,7 @@ use crate::resource::{Resource, defined_by, of};
 /// Seconds from creation to being served.
 const ESTABLISH: f64 = 0.5;
 
-pub fn settle(cluster: &mut Cluster, moment: &Moment) {
+pub fn reconcile(cluster: &mut Cluster, moment: &Moment) {
     let definitions = of("customresourcedefinitions");
     let all: Vec<_> =
         cluster.store.list(&definitions.prefix()).map(|(key, d)| (key.to_owned(), d.clone())).collect();

@@ -47,7 +47,7 @@ fn is_running(cluster: &Cluster, controller: &str) -> bool {
     deployments.any(|(_, d)| name(d) == controller && has_condition(d, "Available", "True"))
 }
 
-pub fn settle(cluster: &mut Cluster, moment: &Moment) {
+pub fn reconcile(cluster: &mut Cluster, moment: &Moment) {
     let types: Vec<Resource> = cluster.resources().filter(|r| r.custom && controller(r).is_some()).collect();
     for resource in types {
         let running = controller(&resource).is_some_and(|c| is_running(cluster, c));
@@ -55,13 +55,13 @@ pub fn settle(cluster: &mut Cluster, moment: &Moment) {
             cluster.store.list(&resource.prefix()).map(|(key, o)| (key.to_owned(), o.clone())).collect();
         for (key, object) in objects {
             if running && text(&object, "/apiVersion") == resource.api_version() {
-                reconcile(cluster, &resource, &key, &object, moment);
+                reconcile_object(cluster, &resource, &key, &object, moment);
             }
         }
     }
 }
 
-fn reconcile(cluster: &mut Cluster, resource: &Resource, key: &str, object: &Value, moment: &Moment) {
+fn reconcile_object(cluster: &mut Cluster, resource: &Resource, key: &str, object: &Value, moment: &Moment) {
     if is_terminating(object) {
         if cluster.is_due(&format!("finalize/{}", uid(object)), RECONCILE, moment) {
             cluster.change(key, |object| {

@@ -9,7 +9,7 @@ use crate::cluster::{Cluster, Moment};
 use crate::delete::{has_dependents, remove};
 use crate::resource::Resource;
 
-pub fn settle(cluster: &mut Cluster, moment: &Moment) {
+pub fn reconcile(cluster: &mut Cluster, moment: &Moment) {
     let uids: BTreeSet<String> = cluster.store.all().map(|(_, object)| uid(object).to_owned()).collect();
     let dying: BTreeSet<String> = cluster
         .store

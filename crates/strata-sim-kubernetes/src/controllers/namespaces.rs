@@ -7,7 +7,7 @@ use crate::cluster::{Cluster, Moment};
 use crate::delete::remove;
 use crate::resource::{Resource, of};
 
-pub fn settle(cluster: &mut Cluster, moment: &Moment) {
+pub fn reconcile(cluster: &mut Cluster, moment: &Moment) {
     let namespaces = of("namespaces");
     let all: Vec<(String, String, bool)> = cluster
         .store

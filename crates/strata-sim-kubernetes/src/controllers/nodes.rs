@@ -15,7 +15,7 @@ const OWNED_LABELS: &str = "talos.dev/owned-labels";
 const OWNED_ANNOTATIONS: &str = "talos.dev/owned-annotations";
 const OWNED_TAINTS: &str = "talos.dev/owned-taints";
 
-pub fn settle(cluster: &mut Cluster, moment: &Moment) {
+pub fn reconcile(cluster: &mut Cluster, moment: &Moment) {
     let nodes = of("nodes");
     let machines = cluster.facts.nodes.clone();
     cluster.registered.retain(|name, _| machines.iter().any(|m| m.name == *name));

@@ -12,7 +12,7 @@ use crate::resource::of;
 const START: f64 = 2.0;
 const STOP: f64 = 1.0;
 
-pub fn settle(cluster: &mut Cluster, moment: &Moment) {
+pub fn reconcile(cluster: &mut Cluster, moment: &Moment) {
     static_pods(cluster, moment);
     let pods: Vec<(String, Value)> =
         cluster.store.list(&of("pods").prefix()).map(|(key, pod)| (key.to_owned(), pod.clone())).collect();

@@ -29,7 +29,7 @@ pub fn selects(spec: &Value, node: &Value) -> bool {
     pairs(spec.get("nodeSelector")).all(|wanted| labels(node).any(|label| label == wanted))
 }
 
-pub fn settle(cluster: &mut Cluster, moment: &Moment) {
+pub fn reconcile(cluster: &mut Cluster, moment: &Moment) {
     let pods = of("pods");
     let waiting: Vec<(String, Value)> = cluster
         .store

@@ -11,18 +11,18 @@ use crate::cluster::{Cluster, Moment};
 use crate::delete::{is_owned_by, remove};
 use crate::resource::{Resource, of};
 
-pub fn settle(cluster: &mut Cluster, moment: &Moment) {
+pub fn reconcile(cluster: &mut Cluster, moment: &Moment) {
     for (key, deployment) in all(cluster, "deployments") {
-        settle_deployment(cluster, &key, &deployment, moment);
+        reconcile_deployment(cluster, &key, &deployment, moment);
     }
     for (key, set) in all(cluster, "replicasets") {
-        settle_set(cluster, &key, &set, moment);
+        reconcile_set(cluster, &key, &set, moment);
     }
     for (key, set) in all(cluster, "statefulsets") {
-        settle_stateful_set(cluster, &key, &set, moment);
+        reconcile_stateful_set(cluster, &key, &set, moment);
     }
     for (key, set) in all(cluster, "daemonsets") {
-        settle_daemon_set(cluster, &key, &set, moment);
+        reconcile_daemon_set(cluster, &key, &set, moment);
     }
 }
 
@@ -54,7 +54,7 @@ fn is_ready(pod: &Value) -> bool {
     has_condition(pod, "Ready", "True") && !is_terminating(pod)
 }
 
-fn settle_deployment(cluster: &mut Cluster, key: &str, deployment: &Value, moment: &Moment) {
+fn reconcile_deployment(cluster: &mut Cluster, key: &str, deployment: &Value, moment: &Moment) {
     let sets = of("replicasets");
     let template = &deployment["spec"]["template"];
     let hash = fingerprint(template);
@@ -176,7 +176,7 @@ fn make_pod(cluster: &mut Cluster, owner: &Value, named: &str, node: Option<&str
     cluster.ensure(&of("pods"), json!({ "metadata": meta, "spec": spec }), moment)
 }
 
-fn settle_set(cluster: &mut Cluster, key: &str, set: &Value, moment: &Moment) {
+fn reconcile_set(cluster: &mut Cluster, key: &str, set: &Value, moment: &Moment) {
     let pods = of("pods");
     let wanted = usize::try_from(int(set, "/spec/replicas")).unwrap_or_default();
     let mut own = owned(cluster, &pods, set);
@@ -208,7 +208,7 @@ fn settle_set(cluster: &mut Cluster, key: &str, set: &Value, moment: &Moment) {
     });
 }
 
-fn settle_stateful_set(cluster: &mut Cluster, key: &str, set: &Value, moment: &Moment) {
+fn reconcile_stateful_set(cluster: &mut Cluster, key: &str, set: &Value, moment: &Moment) {
     let pods = of("pods");
     let wanted = int(set, "/spec/replicas");
     for index in 0..wanted {
@@ -243,7 +243,7 @@ fn settle_stateful_set(cluster: &mut Cluster, key: &str, set: &Value, moment: &M
     });
 }
 
-fn settle_daemon_set(cluster: &mut Cluster, key: &str, set: &Value, moment: &Moment) {
+fn reconcile_daemon_set(cluster: &mut Cluster, key: &str, set: &Value, moment: &Moment) {
     let pods = of("pods");
     let hash = fingerprint(&set["spec"]["template"]);
     let mut labelled = set.clone();

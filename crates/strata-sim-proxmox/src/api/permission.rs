@@ -13,6 +13,8 @@ pub enum Perm {
     World,
     /// Everyone who is logged in; the endpoint filters or checks by itself.
     Anyone,
+    /// root@pam with a ticket. It is what a route gets that declares nothing.
+    Root,
     Check(Check),
 }
 
@@ -66,6 +68,7 @@ impl Perm {
         match self {
             Self::World => Err(forbidden("")),
             Self::Anyone => Ok(()),
+            Self::Root => Err(forbidden("user != root@pam")),
             Self::Check(check) => check.run(world, user, args),
         }
     }

@@ -26,6 +26,8 @@ pub struct Properties {
     aliases: IndexMap<String, (String, Option<String>)>,
     /// Runs after the schema.
     validator: Option<Validator>,
+    /// A key that is not known is told with the other complaints.
+    loose: bool,
 }
 
 /// The values of a parsed property string, in the order they were written.
@@ -87,6 +89,13 @@ impl Properties {
         self
     }
 
+    /// For those that are read by another reader, which tells unknown keys with the other complaints.
+    #[must_use]
+    pub fn loose(mut self) -> Self {
+        self.loose = true;
+        self
+    }
+
     #[must_use]
     pub fn validated(mut self, validator: Validator) -> Self {
         self.validator = Some(validator);
@@ -112,6 +121,11 @@ impl Properties {
             if arg.is_some() || !field.param.optional {
                 check_value(&field.param, arg.as_ref(), &format!("{path}.{key}"), &mut errors);
             }
+        }
+        for key in values.0.keys().filter(|key| !self.fields.contains_key(*key)) {
+            let text =
+                "property is not defined in schema and the schema does not allow additional properties";
+            errors.insert(format!("{path}.{key}"), Value::String(text.to_owned()));
         }
         for key in values.0.keys() {
             let requires = self.fields.get(key).and_then(|f| f.param.requires);
@@ -185,7 +199,7 @@ impl Properties {
             }
             target = real;
         }
-        if !self.fields.contains_key(target) {
+        if !self.fields.contains_key(target) && !self.loose {
             return Err(format!("invalid key in comma-separated list property: {target}\n"));
         }
         let value = self.normal(target, value);

@@ -7,10 +7,10 @@ use strata_sim_core::Verb;
 use super::route::Route;
 
 #[derive(Debug, Default)]
-struct Place {
-    literal: HashMap<&'static str, Place>,
+struct RouteNode {
+    literal: HashMap<&'static str, RouteNode>,
     /// The parameter that any other segment fills.
-    param: Option<(&'static str, Box<Place>)>,
+    param: Option<(&'static str, Box<RouteNode>)>,
     /// The parameter that takes everything from here on.
     rest: Option<(&'static str, HashMap<Verb, usize>)>,
     routes: HashMap<Verb, usize>,
@@ -20,19 +20,19 @@ struct Place {
 #[derive(Debug)]
 pub struct Router {
     routes: Vec<Route>,
-    root: Place,
+    root: RouteNode,
 }
 
 /// A route and the values that the path gave to its parameters.
 #[derive(Debug)]
-pub struct Found<'r> {
+pub struct MatchedRoute<'r> {
     pub route: &'r Route,
     pub path_args: Vec<(&'static str, String)>,
 }
 
 impl Router {
     pub fn new(routes: Vec<Route>) -> Self {
-        let mut root = Place::default();
+        let mut root = RouteNode::default();
         for (index, route) in routes.iter().enumerate() {
             let mut place = &mut root;
             let mut taken = false;
@@ -63,23 +63,25 @@ impl Router {
         self.routes.iter()
     }
 
-    pub fn find(&self, verb: Verb, path: &str) -> Option<Found<'_>> {
+    pub fn find(&self, verb: Verb, path: &str) -> Option<MatchedRoute<'_>> {
         let segments: Vec<&str> = path.split('/').filter(|s| !s.is_empty()).collect();
         let mut place = &self.root;
         let mut path_args = Vec::new();
         for (at, segment) in segments.iter().enumerate() {
             if let Some(next) = place.literal.get(segment) {
                 place = next;
-            } else if let Some((name, next)) = &place.param {
+            } else if let Some((name, next)) =
+                place.param.as_ref().filter(|_| !segment.contains(char::is_whitespace))
+            {
                 path_args.push((*name, (*segment).to_owned()));
                 place = next;
             } else if let Some((name, routes)) = &place.rest {
                 path_args.push((*name, segments[at..].join("/")));
-                return Some(Found { route: &self.routes[*routes.get(&verb)?], path_args });
+                return Some(MatchedRoute { route: &self.routes[*routes.get(&verb)?], path_args });
             } else {
                 return None;
             }
         }
-        Some(Found { route: &self.routes[*place.routes.get(&verb)?], path_args })
+        Some(MatchedRoute { route: &self.routes[*place.routes.get(&verb)?], path_args })
     }
 }

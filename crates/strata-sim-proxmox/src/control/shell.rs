@@ -62,14 +62,8 @@ pub fn apply(world: &mut World, change: &Value) -> Result<Value, String> {
             world.free(&volid, &node).ok_or("no such volume")?;
         }
         Change::Host { node, up } => {
-            let now = world.now();
-            world.nodes.get_mut(&node).ok_or("no such node")?.down = !up;
-            if !up {
-                world.tasks.die_on(&node, now);
-                for guest in world.guests.values_mut().filter(|guest| guest.node == node) {
-                    guest.power.running = false;
-                }
-            }
+            world.nodes.get(&node).ok_or("no such node")?;
+            world.set_power(&node, up);
         }
         Change::Room { storage, bytes } => {
             let node = world.nodes.keys().next().cloned().unwrap_or_default();

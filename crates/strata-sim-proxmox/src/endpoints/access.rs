@@ -4,6 +4,7 @@ mod acl;
 mod domains;
 mod groups;
 mod roles;
+pub mod sync;
 mod tokens;
 mod users;
 
@@ -14,7 +15,7 @@ use serde_json::{Map, Value, json};
 use super::index::subdirs;
 use crate::api::permission::Check;
 use crate::api::{
-    Call, Param, Perm, Refusal, Reply, Route, flag, forbidden, format, get, no, put, text, wrong,
+    Call, Param, Perm, Refusal, Reply, Route, flag, forbidden, format, fuse, get, no, post, put, text, wrong,
 };
 use crate::auth;
 use crate::world::World;
@@ -28,10 +29,20 @@ pub fn routes() -> Vec<Route> {
         // Second factors cannot be set up here, so nobody has one.
         get("/access/tfa", Perm::Anyone, vec![], |_| Ok(json!([]).into())),
         get("/access/tfa/{userid}", own_or(LOOK), vec![userid()], |_| Ok(json!([]).into())),
+        get("/access/tfa/{userid}/{id}", own_or(LOOK), vec![userid(), text("id")], |call| {
+            Err(fuse(404, format!("No such tfa entry '{}'", call.args.must("id"))))
+        }),
+        post("/access/tfa/{userid}", own_or(MODIFY), factor_params(), |_| {
+            Err(no("second factors cannot be set up in the simulator"))
+        })
+        .ticket_only(),
         get("/access/users/{userid}/tfa", own_or(LOOK), vec![userid(), flag("multiple").opt()], |call| {
             Ok(if call.args.is_set("multiple") { json!({ "user": [] }) } else { json!({}) }.into())
         }),
-        put("/access/users/{userid}/unlock-tfa", members(MODIFY), vec![userid()], |_| Ok(json!(0).into())),
+        put("/access/users/{userid}/unlock-tfa", members(MODIFY), vec![userid()], |_| {
+            // Nobody has a second factor, and the file with those knows no other users.
+            Err(no("no such user"))
+        }),
         get(
             "/access/permissions",
             Perm::Anyone,
@@ -47,6 +58,7 @@ pub fn routes() -> Vec<Route> {
     routes.extend(roles::routes());
     routes.extend(acl::routes());
     routes.extend(domains::routes());
+    routes.extend(sync::routes());
     routes
 }
 
@@ -56,6 +68,18 @@ const MODIFY: &[&str] = &["User.Modify"];
 
 fn userid() -> Param {
     text("userid").format(format::user_id).max_len(64)
+}
+
+fn factor_params() -> Vec<Param> {
+    vec![
+        userid(),
+        text("challenge").opt(),
+        text("description").max_len(255).opt(),
+        text("password").min_len(5).max_len(64).opt(),
+        text("totp").opt(),
+        text("type").one_of(&["totp", "u2f", "webauthn", "recovery", "yubico"]),
+        text("value").opt(),
+    ]
 }
 
 /// Someone who may do this to a group that the user is in.

@@ -8,7 +8,9 @@ use super::index::listing;
 use super::section::{self, Options, Props};
 use crate::api::param::usual;
 use crate::api::permission::on;
-use crate::api::{Call, Param, Perm, Reply, Route, delete, flag, format, get, int, no, post, put, text};
+use crate::api::{
+    Call, Param, Perm, Refusal, Reply, Route, delete, flag, format, get, int, no, post, put, text, wrong,
+};
 use crate::world::cluster::Section;
 
 const FILE: &str = "acme/plugins";
@@ -19,10 +21,14 @@ pub fn routes() -> Vec<Route> {
     let one = "/cluster/acme/plugins/{id}";
     vec![
         get("/cluster/acme", Perm::Anyone, vec![], |_| {
-            listing("name", &["account", "tos", "directories", "plugins", "challenge-schema"])
+            listing("name", &["account", "tos", "meta", "directories", "plugins", "challenge-schema"])
         }),
         get("/cluster/acme/directories", Perm::Anyone, vec![], directories),
-        get("/cluster/acme/account", modify(), vec![], |_| Ok(json!([]).into())),
+        get("/cluster/acme/account", Perm::Anyone, vec![], |_| Ok(json!([]).into())),
+        post("/cluster/acme/account", Perm::Root, account(true), |_| Err(no_authority())),
+        get("/cluster/acme/account/{name}", Perm::Root, vec![account_name()], no_account),
+        put("/cluster/acme/account/{name}", Perm::Root, account(false), no_account),
+        delete("/cluster/acme/account/{name}", Perm::Root, vec![account_name()], no_account),
         get("/cluster/acme/plugins", modify(), vec![kind().opt()], list),
         post("/cluster/acme/plugins", modify(), [fields(), vec![kind()]].concat(), create),
         get(one, modify(), vec![id()], show),
@@ -33,6 +39,35 @@ pub fn routes() -> Vec<Route> {
             Ok(().into())
         }),
     ]
+}
+
+fn account_name() -> Param {
+    text("name").format(format::configid).opt()
+}
+
+fn account(creating: bool) -> Vec<Param> {
+    let contact = text("contact").each(format::email);
+    if !creating {
+        return vec![account_name(), contact.opt()];
+    }
+    vec![
+        account_name(),
+        contact,
+        text("directory").pattern("https?://.*").opt(),
+        text("eab-hmac-key").needs("eab-kid").opt(),
+        text("eab-kid").needs("eab-hmac-key").opt(),
+        text("tos_url").opt(),
+    ]
+}
+
+/// No authority is simulated, so nobody has an account.
+fn no_account(call: &mut Call<'_>) -> Reply {
+    let name = call.args.text("name").unwrap_or("default");
+    Err(wrong("name", format!("ACME account config file '{name}' does not exist.")))
+}
+
+fn no_authority() -> Refusal {
+    no("no authority for certificates can be reached")
 }
 
 /// The DNS services that a plugin can ask.

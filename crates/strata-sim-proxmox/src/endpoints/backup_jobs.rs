@@ -1,18 +1,16 @@
 //! Backup jobs of the cluster. They are kept, and shown with their next run, but nothing runs them.
 
-mod calendar;
-
 use serde_json::{Map, Value, json};
 
 use super::section::{self, Props};
-use super::vzdump;
+use super::{calendar, lxc, qemu, vzdump};
 use crate::api::param::usual;
 use crate::api::permission::on;
 use crate::api::{
-    Call, Param, Perm, Refusal, Reply, Route, delete, flag, forbidden, format, get, no, post, put, text,
-    wrong,
+    Call, Param, Perm, Refusal, Reply, Route, delete, flag, format, get, no, post, put, text, wrong,
 };
 use crate::world::cluster::Section;
+use crate::world::{Guest, GuestKind, World};
 
 const FILE: &str = "backup";
 
@@ -41,12 +39,9 @@ pub fn routes() -> Vec<Route> {
                 None => Err(job_layer("id", &format!("No such job '{id}'"))),
             }
         }),
-        get("/cluster/backup-info", Perm::Anyone, vec![], |call| match call.caller.is_root() {
-            true => super::index::subdirs(&["not-backed-up"]),
-            false => Err(forbidden("Permission check failed (user != root@pam)")),
-        }),
+        get("/cluster/backup/{id}/included_volumes", audit(), vec![id()], included),
+        get("/cluster/backup-info", Perm::Root, vec![], |_| super::index::subdirs(&["not-backed-up"])),
         get("/cluster/backup-info/not-backed-up", audit(), vec![], not_backed_up),
-        get("/cluster/replication", Perm::Anyone, vec![], |_| Ok(json!([]).into())),
     ]
 }
 
@@ -206,19 +201,76 @@ fn update(call: &mut Call<'_>) -> Reply {
     Ok(().into())
 }
 
+/// Whether a job is about a guest.
+fn covers(world: &World, job: &Section, vmid: u32) -> bool {
+    let listed = |key: &str| {
+        let list = job.props.get(key).map_or("", String::as_str);
+        list.split(',').any(|id| id == vmid.to_string())
+    };
+    let pool = job.props.get("pool").and_then(|pool| world.pools.get(pool));
+    let all = job.props.get("all").is_some_and(|all| all == "1");
+    (all && !listed("exclude")) || listed("vmid") || pool.is_some_and(|p| p.vms.contains(&vmid))
+}
+
+/// Whether a volume of a guest is part of its backups, and why.
+fn reason(guest: &Guest, key: &str, value: &str) -> (bool, &'static str) {
+    let option = value.split(',').find_map(|part| part.strip_prefix("backup="));
+    match guest.kind {
+        GuestKind::Lxc if key == "rootfs" => (true, "rootfs"),
+        GuestKind::Lxc if value.starts_with('/') => (false, "not a volume"),
+        GuestKind::Lxc if option == Some("1") => (true, "enabled"),
+        GuestKind::Lxc => (false, "disabled"),
+        GuestKind::Qemu if key.starts_with("efidisk") && guest.get("bios") != Some("ovmf") => {
+            (false, "efidisk but no OVMF BIOS")
+        }
+        // The original takes every mention of the option for a no.
+        GuestKind::Qemu => (option != Some("0"), if option.is_some() { "backup=no" } else { "backup=yes" }),
+    }
+}
+
+/// The volumes that a job saves, guest by guest.
+fn included(call: &mut Call<'_>) -> Reply {
+    let id = call.args.must("id");
+    let Some(job) = call.world.cluster.section(FILE, id) else { return Err(missing(id)) };
+    let node = job.props.get("node");
+    let named = job.props.get("vmid").map_or("", String::as_str);
+    let gone = named.split(',').filter_map(|id| id.parse::<u32>().ok());
+    let gone = gone.filter(|vmid| !call.world.guests.contains_key(vmid));
+    let mut rows: Vec<(u32, Value)> =
+        gone.map(|vmid| (vmid, json!({ "id": vmid, "type": "unknown", "leaf": 1 }))).collect();
+    for guest in call.world.guests.values().filter(|guest| covers(call.world, job, guest.vmid)) {
+        let vmid = guest.vmid;
+        if node.is_some_and(|node| *node != guest.node) || !call.may(&format!("/vms/{vmid}"), "VM.Audit") {
+            continue;
+        }
+        let slots = guest.config.iter().filter(|(key, value)| match guest.kind {
+            GuestKind::Qemu => qemu::drive::is_slot(key) && !value.contains("media=cdrom"),
+            GuestKind::Lxc => lxc::schema::is_mount(key),
+        });
+        let volumes: Vec<Value> = slots
+            .map(|(key, value)| {
+                let (included, why) = reason(guest, key, value);
+                let name = value.split(',').next().unwrap_or_default().trim_start_matches("volume=");
+                json!({
+                    "id": format!("{vmid}:{key}"), "name": name, "included": u8::from(included), "reason": why,
+                    "leaf": 1,
+                })
+            })
+            .collect();
+        let name = guest.get("name").or(guest.get("hostname"));
+        let row = json!({
+            "id": vmid, "type": guest.kind.name(), "name": name, "leaf": u8::from(volumes.is_empty()),
+            "children": volumes,
+        });
+        rows.push((vmid, row));
+    }
+    rows.sort_by_key(|(vmid, _)| *vmid);
+    Ok(json!({ "children": rows.into_iter().map(|(_, row)| row).collect::<Vec<_>>() }).into())
+}
+
 fn not_backed_up(call: &mut Call<'_>) -> Reply {
     let jobs: Vec<&Section> = call.world.cluster.file(FILE).map(|(_, section)| section).collect();
-    let covered = |vmid: u32| {
-        jobs.iter().any(|job| {
-            let listed = |key: &str| {
-                let list = job.props.get(key).map_or("", String::as_str);
-                list.split(',').any(|id| id == vmid.to_string())
-            };
-            let pool = job.props.get("pool").and_then(|pool| call.world.pools.get(pool));
-            let all = job.props.get("all").is_some_and(|all| all == "1");
-            (all && !listed("exclude")) || listed("vmid") || pool.is_some_and(|p| p.vms.contains(&vmid))
-        })
-    };
+    let covered = |vmid: u32| jobs.iter().any(|job| covers(call.world, job, vmid));
     let rows: Vec<Value> = call
         .world
         .guests

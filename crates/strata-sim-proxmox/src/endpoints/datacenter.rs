@@ -10,7 +10,7 @@ use crate::api::args::split_list;
 use crate::api::param::usual;
 use crate::api::permission::on;
 use crate::api::{
-    Call, Param, Perm, Properties, Reply, Route, flag, format, get, int, number as decimal, put, text,
+    Call, Param, Perm, Properties, Reply, Route, flag, format, get, int, no, number as decimal, put, text,
 };
 
 pub fn routes() -> Vec<Route> {
@@ -83,6 +83,7 @@ macro_rules! schema {
 schema!(
     bandwidth,
     Properties::new(["clone", "default", "migration", "move", "restore"].map(|k| decimal(k).min(0.0).opt()))
+        .loose()
 );
 schema!(
     scheduling,
@@ -160,11 +161,20 @@ fn parts_of(key: &str) -> Option<&'static Properties> {
 fn shown(key: &str, value: &str) -> Value {
     if let Some(schema) = parts_of(key) {
         let parts = schema.read(value).0;
-        return Value::Object(parts.into_iter().map(|(k, v)| (k, json!(v))).collect());
+        let part = |(key, value): (String, String)| {
+            let shown = match key.as_str() {
+                "case-sensitive" | "ha-rebalance-on-start" => number(&value),
+                "user-allow-list" => json!(split_list(&value).collect::<Vec<_>>()),
+                _ => json!(value),
+            };
+            (key, shown)
+        };
+        return Value::Object(parts.into_iter().map(part).collect());
     }
     match key {
         "registered-tags" => json!(split_list(value).collect::<Vec<_>>()),
-        "max_workers" | "migration_unsecure" => number(value),
+        "migration_unsecure" => number(value),
+        "description" => json!(format!("{}\n", value.trim_end_matches('\n'))),
         _ => json!(value),
     }
 }
@@ -220,6 +230,12 @@ fn update(call: &mut Call<'_>) -> Reply {
         .map(|(key, value)| (key.to_owned(), value.to_owned()))
         .collect();
     let unset = call.args.list("delete");
+    let bounds = range().read(call.args.text("next-id").unwrap_or_default());
+    let bound = |key: &str, usual: i64| bounds.get(key).and_then(|n| n.parse::<i64>().ok()).unwrap_or(usual);
+    let (lower, upper) = (bound("lower", 100), bound("upper", 1_000_000));
+    if lower > upper {
+        return Err(no(format!("lower ({lower}) <= upper ({upper}) boundary rule broken")));
+    }
     let options = &mut call.world.cluster.options;
     for (key, value) in set {
         if value.is_empty() {

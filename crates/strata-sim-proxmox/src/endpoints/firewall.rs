@@ -13,9 +13,10 @@ mod verify;
 use serde_json::{Value, json};
 
 use super::index::listing;
+use super::sdn::ids;
 use crate::api::param::usual;
 use crate::api::permission::on;
-use crate::api::{Answer, Call, Param, Perm, Route, get, int};
+use crate::api::{Answer, Call, Param, Perm, Refusal, Route, get, int, no};
 use crate::world::{Firewall, GuestKind, World};
 
 /// Where a firewall is in the API: its base path, and whom it is for.
@@ -25,10 +26,11 @@ pub enum Site {
     Node,
     Vm,
     Container,
+    Vnet,
 }
 
 impl Site {
-    const ALL: [Self; 4] = [Self::Cluster, Self::Node, Self::Vm, Self::Container];
+    const ALL: [Self; 5] = [Self::Cluster, Self::Node, Self::Vm, Self::Container, Self::Vnet];
     /// Those that have aliases and IP sets.
     const WITH_SETS: [Self; 3] = [Self::Cluster, Self::Vm, Self::Container];
 
@@ -37,6 +39,7 @@ impl Site {
             Self::Cluster => vec![],
             Self::Node => vec![usual::node()],
             Self::Vm | Self::Container => vec![usual::node(), usual::vmid()],
+            Self::Vnet => vec![ids::vnet()],
         }
     }
 
@@ -49,6 +52,7 @@ impl Site {
             Self::Cluster => on("/", &["Sys.Audit"]),
             Self::Node => on("/nodes/{node}", &["Sys.Audit"]),
             Self::Vm | Self::Container => on("/vms/{vmid}", &["VM.Audit"]),
+            Self::Vnet => Perm::Anyone,
         }
     }
 
@@ -57,6 +61,7 @@ impl Site {
             Self::Cluster => on("/", &["Sys.Modify"]),
             Self::Node => on("/nodes/{node}", &["Sys.Modify"]),
             Self::Vm | Self::Container => on("/vms/{vmid}", &["VM.Config.Network"]),
+            Self::Vnet => Perm::Anyone,
         }
     }
 
@@ -67,6 +72,7 @@ impl Site {
             Self::Node => "/nodes/{node}/firewall",
             Self::Vm => "/nodes/{node}/qemu/{vmid}/firewall",
             Self::Container => "/nodes/{node}/lxc/{vmid}/firewall",
+            Self::Vnet => "/cluster/sdn/vnets/{vnet}/firewall",
         };
         Box::leak(format!("{base}{part}").into_boxed_str())
     }
@@ -90,8 +96,11 @@ pub fn routes() -> Vec<Route> {
         routes.push(get(site.path(""), Perm::Anyone, site.own(), |_| {
             listing("name", &["rules", "aliases", "ipset", "refs", "options"])
         }));
-        routes.push(get(site.path("/log"), console.clone(), site.with(log()), |_| Ok(no_log())));
+        routes.push(get(site.path("/log"), console.clone(), site.with(log()), |_| Ok(no_file())));
     }
+    routes.push(get(Site::Vnet.path(""), Perm::Root, Site::Vnet.own(), |_| {
+        listing("name", &["rules", "options"])
+    }));
     routes.extend(macros::routes());
     routes.extend(groups::routes());
     for site in Site::ALL {
@@ -106,9 +115,34 @@ pub fn routes() -> Vec<Route> {
     routes
 }
 
+/// A guest that never dropped anything has no log yet.
+fn no_file() -> Answer {
+    let text = "unable to open file - No such file or directory";
+    Answer { data: json!([{ "n": 1, "t": text }]), total: Some(1), ..Answer::default() }
+}
+
 /// Nothing is ever dropped here.
 fn no_log() -> Answer {
     Answer { data: json!([{ "n": 1, "t": "no content" }]), total: Some(1), ..Answer::default() }
+}
+
+/// Only a network that runs has a firewall, and its zone decides who may look at it or change it.
+fn check_vnet(call: &Call<'_>, privs: &[&str]) -> Result<(), Refusal> {
+    let Some(id) = call.args.text("vnet") else { return Ok(()) };
+    let Some(vnet) = call.world.cluster.section("sdn/running/vnets", id) else {
+        let source = "at /usr/share/perl5/PVE/API2/Firewall/Helpers.pm line 37.";
+        return Err(no(format!("invalid vnet specified {source}")));
+    };
+    let zone = vnet.props.get("zone").map_or("", String::as_str);
+    call.check_any(&format!("/sdn/zones/{zone}/{id}"), privs)
+}
+
+fn may_look(call: &Call<'_>) -> Result<(), Refusal> {
+    check_vnet(call, &["SDN.Audit", "SDN.Allocate"])
+}
+
+fn may_change(call: &Call<'_>) -> Result<(), Refusal> {
+    check_vnet(call, &["SDN.Allocate"])
 }
 
 /// The firewall that a call is about.
@@ -117,11 +151,14 @@ pub enum Scope {
     Cluster,
     Node(String),
     Guest(u32),
+    Vnet(String),
 }
 
 impl Scope {
     pub fn of(call: &Call<'_>) -> Self {
-        if call.args.has("vmid") {
+        if let Some(vnet) = call.args.owned("vnet") {
+            Self::Vnet(vnet)
+        } else if call.args.has("vmid") {
             Self::Guest(call.vmid())
         } else if call.args.has("node") {
             Self::Node(call.node())
@@ -135,6 +172,7 @@ impl Scope {
             Self::Cluster => "cluster".to_owned(),
             Self::Node(name) => format!("node/{name}"),
             Self::Guest(vmid) => format!("guest/{vmid}"),
+            Self::Vnet(id) => format!("vnet/{id}"),
         }
     }
 
@@ -143,6 +181,7 @@ impl Scope {
         match self {
             Self::Cluster => "cluster",
             Self::Node(_) => "host",
+            Self::Vnet(_) => "vnet",
             Self::Guest(vmid) => match world.guests.get(vmid).map(|guest| guest.kind) {
                 Some(GuestKind::Lxc) => "ct",
                 _ => "vm",

@@ -165,6 +165,7 @@ pub fn parse_name(world: &World, storage: &str, name: &str) -> Result<Named, Ref
             .strip_prefix("vm-")
             .or_else(|| own.strip_prefix("base-"))
             .or_else(|| own.strip_prefix("subvol-"))
+            .or_else(|| own.strip_prefix("basevol-"))
             .and_then(|rest| rest.split('-').next())
             .and_then(|id| id.parse().ok());
         return match vmid {
@@ -172,7 +173,7 @@ pub fn parse_name(world: &World, storage: &str, name: &str) -> Result<Named, Ref
                 content: "images",
                 vmid: Some(vmid),
                 format: "raw".to_owned(),
-                is_base: own.starts_with("base-"),
+                is_base: own.starts_with("base-") || own.starts_with("basevol-"),
             }),
             None => Err(no(format!("unable to parse {} volume name '{name}'", storage.kind))),
         };

@@ -116,7 +116,12 @@ fn dir() -> &'static Properties {
 
 fn absolute(value: &str) -> Result<(), String> {
     let ok = value.len() > 1 && value.starts_with('/') && !value.contains([';', '(', ')']);
-    if ok { Ok(()) } else { Err("value does not look like a valid absolute path\n".to_owned()) }
+    if ok {
+        Ok(())
+    } else {
+        Err("Value does not look like a valid absolute path. These symbols are currently not allowed in path: ;,=()\n"
+            .to_owned())
+    }
 }
 
 const OPTIONS: Options =

@@ -19,19 +19,40 @@ pub fn routes() -> Vec<Route> {
     vec![
         get("/cluster/metrics", Perm::Anyone, vec![], |_| listing("name", &["server"])),
         get("/cluster/metrics/server", audit(), vec![], list),
+        get(
+            "/cluster/metrics/export",
+            audit(),
+            vec![
+                flag("history").opt(),
+                flag("local-only").opt(),
+                text("node-list").opt(),
+                int("start-time").opt(),
+            ],
+            |_| Ok(json!({ "data": [] }).into()),
+        ),
         get(one, audit(), vec![id()], show),
         post(one, modify(), [fields(), vec![kind]].concat(), create),
         put(one, modify(), [fields(), vec![usual::delete().max_len(4096), usual::digest()]].concat(), update),
         delete(one, modify(), vec![id()], |call| {
             let id = call.args.must("id").to_owned();
-            call.world.cluster.file_mut(FILE).shift_remove(&id);
-            Ok(().into())
+            match call.world.cluster.file_mut(FILE).shift_remove(&id) {
+                Some(_) => Ok(().into()),
+                None => Err(no(
+                    "cannot lookup undefined type! at /usr/share/perl5/PVE/API2/Cluster/MetricServer.pm line 281.",
+                )),
+            }
         }),
     ]
 }
 
 fn id() -> Param {
     text("id").format(format::configid)
+}
+
+/// Words between dots.
+fn graphite_path(value: &str) -> Result<(), String> {
+    let ok = value.split('.').all(|part| !part.is_empty() && format::only(part, "-_"));
+    if ok { Ok(()) } else { Err("value does not look like a valid graphite path\n".to_owned()) }
 }
 
 fn fields() -> Vec<Param> {
@@ -41,7 +62,7 @@ fn fields() -> Vec<Param> {
         int("port").min(1.0).max(65_536.0),
         flag("disable").opt(),
         int("mtu").min(512.0).max(65_536.0).opt(),
-        text("path").opt(),
+        text("path").format(graphite_path).opt(),
         text("proto").one_of(&["udp", "tcp"]).opt(),
         int("timeout").min(0.0).opt(),
         text("api-path-prefix").opt(),

@@ -1,8 +1,16 @@
 //! The nodes: their list, what each says about itself, the files it lets one edit.
 
-mod bulk;
+mod apt;
+pub mod bulk;
+mod certificates;
+mod control;
+mod disks;
 mod files;
+mod migrate_all;
 mod reports;
+mod scan;
+mod services;
+mod subscription;
 
 use serde_json::{Map, Value, json};
 
@@ -20,9 +28,21 @@ pub fn routes() -> Vec<Route> {
         get("/nodes/{node}", Perm::Anyone, node(), index).anywhere(),
         get("/nodes/{node}/status", audit(), node(), status),
         get("/nodes/{node}/netstat", audit(), node(), |_| Ok(json!([]).into())),
-        get("/nodes/{node}/subscription", Perm::Anyone, node(), subscription),
     ];
-    own.into_iter().chain(files::routes()).chain(reports::routes()).chain(bulk::routes()).collect()
+    let families: [fn() -> Vec<Route>; 11] = [
+        files::routes,
+        reports::routes,
+        bulk::routes,
+        migrate_all::routes,
+        disks::routes,
+        certificates::routes,
+        services::routes,
+        apt::routes,
+        scan::routes,
+        subscription::routes,
+        control::routes,
+    ];
+    own.into_iter().chain(families.into_iter().flat_map(|family| family())).collect()
 }
 
 fn list(call: &mut Call<'_>) -> Reply {
@@ -125,16 +145,6 @@ fn status(call: &mut Call<'_>) -> Reply {
         "swap": { "total": 0, "used": 0, "free": 0 },
         "rootfs": { "total": node.disk, "used": node.disk / 6, "free": node.disk / 6 * 5, "avail": node.disk / 6 * 5 },
         "ksm": { "shared": 0 },
-    })
-    .into())
-}
-
-fn subscription(call: &mut Call<'_>) -> Reply {
-    Ok(json!({
-        "status": "notfound",
-        "message": "There is no subscription key",
-        "url": "https://www.proxmox.com/en/proxmox-virtual-environment/pricing",
-        "serverid": hex::encode_upper(&call.world.derive(&["serverid", call.args.must("node")])[..16]),
     })
     .into())
 }

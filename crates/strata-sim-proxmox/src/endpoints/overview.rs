@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::api::param::usual;
 use crate::api::permission::on;
-use crate::api::{Call, Perm, Reply, Route, get, int, no, wrong};
+use crate::api::{Call, Perm, Reply, Route, format, fuse, get, int, no, text, wrong};
 use crate::endpoints::index::listing;
 
 pub fn routes() -> Vec<Route> {
@@ -17,7 +17,53 @@ pub fn routes() -> Vec<Route> {
             listing("name", &["nodes", "totem", "join", "qdevice", "apiversion"])
         }),
         get("/cluster/config/nodes", on("/", &["Sys.Audit"]), vec![], members),
+        get(
+            "/cluster/config/join",
+            on("/", &["Sys.Audit"]),
+            vec![text("node").format(format::node).opt()],
+            join_information,
+        ),
+        get("/cluster/config/totem", on("/", &["Sys.Audit"]), vec![], |call| Ok(totem(call).into())),
+        get("/cluster/config/qdevice", on("/", &["Sys.Audit"]), vec![], |_| Ok(json!({}).into())),
+        get("/cluster/config/apiversion", on("/", &["Sys.Audit"]), vec![], |_| Ok(json!("1").into())),
     ]
+}
+
+/// What corosync is set up with; nothing on a node that is in no cluster.
+fn totem(call: &Call<'_>) -> Value {
+    let name = &call.world.cluster.name;
+    if name.is_empty() {
+        return Value::Null;
+    }
+    json!({
+        "cluster_name": name, "config_version": call.world.nodes.len().to_string(), "interface": { "0": { "linknumber": "0" } },
+        "ip_version": "ipv4-6", "link_mode": "passive", "secauth": "on", "version": "2",
+    })
+}
+
+/// What another node needs to join.
+fn join_information(call: &mut Call<'_>) -> Reply {
+    let world = &*call.world;
+    if world.cluster.name.is_empty() {
+        return Err(fuse(424, "node is not in a cluster, no join info available!"));
+    }
+    let first = world.nodes.keys().next().map_or("", String::as_str);
+    let preferred = call.args.text("node").unwrap_or(first);
+    if !world.nodes.contains_key(preferred) {
+        return Err(no(format!("could not find node '{preferred}' in corosync config")));
+    }
+    let nodes = world.nodes.values().enumerate().map(|(n, node)| {
+        json!({
+            "name": node.name, "nodeid": (n + 1).to_string(), "quorum_votes": "1", "ring0_addr": node.ip,
+            "pve_addr": node.ip, "pve_fp": strata_sim_core::cert::fingerprint(),
+        })
+    });
+    let nodes: Vec<Value> = nodes.collect();
+    let digest = crate::world::made_up::sha1_hex(&json!(nodes).to_string());
+    Ok(json!({
+        "nodelist": nodes, "preferred_node": preferred, "totem": totem(call), "config_digest": digest,
+    })
+    .into())
 }
 
 fn index(_: &mut Call<'_>) -> Reply {

@@ -1,6 +1,7 @@
 //! Virtual machines.
 
 pub mod agent;
+mod agent_commands;
 pub mod boot;
 pub mod clone;
 pub mod cloudinit;
@@ -32,6 +33,7 @@ use crate::api::Route;
 pub fn routes() -> Vec<Route> {
     let parts: &[fn() -> Vec<Route>] = &[
         agent::routes,
+        agent_commands::routes,
         clone::routes,
         cloudinit::routes,
         config::routes,

@@ -1,6 +1,13 @@
 //! Networks that software defines: zones, their networks and subnets. Changes wait until they are applied.
 
 mod apply;
+mod controllers;
+mod dns;
+mod fabrics;
+pub mod ids;
+mod ipams;
+mod ips;
+mod nodes;
 mod subnets;
 mod vnets;
 mod zones;
@@ -10,39 +17,31 @@ use serde_json::{Map, Value, json};
 use super::index::listing;
 use super::section::{self, Props};
 use crate::api::permission::on;
-use crate::api::{Call, Param, Perm, Refusal, Reply, Route, flag, get, no, text};
+use crate::api::{Call, Param, Refusal, Route, flag, get, no, text};
+use crate::fetch;
 use crate::world::World;
 use crate::world::cluster::Section;
 
 /// The parts that are applied together.
-const PARTS: [&str; 3] = ["zones", "vnets", "subnets"];
+const PARTS: [&str; 5] = ["zones", "vnets", "subnets", "controllers", "fabrics"];
 
 pub fn routes() -> Vec<Route> {
-    let controllers = [vec![kind(&["bgp", "evpn", "faucet", "isis"])], views()].concat();
-    let mut routes = vec![
-        get("/cluster/sdn", on("/sdn", &["SDN.Audit"]), vec![], |_| {
-            listing("id", &["vnets", "zones", "controllers", "ipams", "dns", "fabrics"])
-        }),
-        get("/cluster/sdn/controllers", Perm::Anyone, controllers, |_| Ok(json!([]).into())),
-        get("/cluster/sdn/dns", Perm::Anyone, vec![kind(&["powerdns"])], |_| Ok(json!([]).into())),
-        get("/cluster/sdn/ipams", Perm::Anyone, vec![kind(&["netbox", "phpipam", "pve"])], ipams),
+    let index = get("/cluster/sdn", on("/sdn", &["SDN.Audit"]), vec![], |_| {
+        listing("id", &["vnets", "zones", "controllers", "ipams", "dns", "fabrics"])
+    });
+    let families: [fn() -> Vec<Route>; 10] = [
+        zones::routes,
+        vnets::routes,
+        subnets::routes,
+        controllers::routes,
+        ipams::routes,
+        dns::routes,
+        ips::routes,
+        fabrics::routes,
+        nodes::routes,
+        apply::routes,
     ];
-    routes.extend(zones::routes());
-    routes.extend(vnets::routes());
-    routes.extend(subnets::routes());
-    routes.extend(apply::routes());
-    routes
-}
-
-/// Lists only this type.
-fn kind(types: &'static [&'static str]) -> Param {
-    text("type").one_of(types).opt()
-}
-
-fn ipams(call: &mut Call<'_>) -> Reply {
-    let built_in = json!([{ "ipam": "pve", "type": "pve" }]);
-    let listed = call.args.text("type").is_none_or(|kind| kind == "pve");
-    Ok(if listed { built_in.into() } else { json!([]).into() })
+    std::iter::once(index).chain(families.into_iter().flat_map(|family| family())).collect()
 }
 
 fn lock_token() -> Param {
@@ -76,6 +75,18 @@ fn check_lock(call: &Call<'_>, what: &'static str) -> Result<(), Refusal> {
         }
         _ => Ok(()),
     }
+}
+
+/// Asks a server of somebody else whether it is there. One on the loopback is asked, any other one answers.
+fn reach(call: &Call<'_>, url: &str, complaint: &str) -> Result<(), Refusal> {
+    let Some((host, port)) = fetch::loopback(url) else { return Ok(()) };
+    let found = call.fetch(url, false)?;
+    let why = match &found.failed {
+        Some(_) => format!("500 Can't connect to {host}:{port} (Connection refused)"),
+        None if !(200..300).contains(&found.status) => format!("{} {}", found.status, found.reason),
+        None => return Ok(()),
+    };
+    Err(no(format!("{complaint}: Invalid response from server: {why}")))
 }
 
 /// The digest of a part.

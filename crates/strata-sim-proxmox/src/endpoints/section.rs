@@ -108,12 +108,14 @@ pub fn file_digest(world: &World, file: &str) -> String {
     digest(world.cluster.file(file).map(|(id, section)| (section.kind.as_str(), id, &section.props)))
 }
 
-/// Puts what failed before the text of a refusal that has no parameters.
+/// Puts what failed before the text of a refusal. One with parameters, or another status, becomes text too: the original
+/// has only its words by then.
 pub fn failed(what: &'static str) -> impl Fn(Refusal) -> Refusal {
     move |refusal| match refusal {
         Refusal::Error { status: 500, message, errors: None } => {
             no(format!("{what}: {}", message.trim_end_matches('\n')))
         }
+        Refusal::Error { status, .. } => no(format!("{what}: {status} {}", refusal.text())),
         other => other,
     }
 }

@@ -65,6 +65,11 @@ fn view(storage: &Storage, digest: &str) -> Map<String, Value> {
     if storage.is_shared() {
         row.insert("shared".into(), json!(1));
     }
+    if let Some(folders) = storage.prop("content-dirs") {
+        let pairs = folders.split(',').filter_map(|part| part.split_once('='));
+        let folders = pairs.map(|(content, path)| (content.to_owned(), json!(path)));
+        row.insert("content-dirs".into(), Value::Object(folders.collect()));
+    }
     row
 }
 

@@ -92,7 +92,7 @@ fn params() -> Vec<Param> {
 }
 
 /// What was asked for.
-struct Order {
+struct BackupRequest {
     node: String,
     vmids: Vec<u32>,
     storage: String,
@@ -119,6 +119,11 @@ fn dump(call: &mut Call<'_>) -> Reply {
         return Err(wrong("stdout", "option is only allowed on the command line interface."));
     }
     check_root_only(call, &[])?;
+    for key in ["all", "exclude", "pool"] {
+        if call.args.filled(key).is_some_and(|value| value != "0") && call.args.filled("vmid").is_some() {
+            return Err(wrong(key, "option conflicts with option 'vmid'"));
+        }
+    }
     let selected = ["vmid", "all", "pool"].iter().any(|key| call.args.has(key)) || call.args.is_set("stop");
     if !selected {
         return Err(wrong("vmid", "property is missing"));
@@ -132,7 +137,7 @@ fn dump(call: &mut Call<'_>) -> Reply {
     for vmid in &vmids {
         call.check(&format!("/vms/{vmid}"), &["VM.Backup"])?;
     }
-    let order = Order {
+    let order = BackupRequest {
         command: command_line(call, &node, &vmids),
         node: node.clone(),
         storage,
@@ -176,9 +181,14 @@ fn command_line(call: &Call<'_>, node: &str, vmids: &[u32]) -> String {
     format!("vzdump {} {}", ids.join(" "), options.join(" "))
 }
 
-fn begin(world: &mut World, job: &Job, order: Order) -> Result<Step, String> {
+fn begin(world: &mut World, job: &Job, order: BackupRequest) -> Result<Step, String> {
     job.log(world, format!("INFO: starting new backup job: {}", order.command));
-    let storage = world.storage_on(&order.storage, &order.node)?;
+    let storage = world.storage_on(&order.storage, &order.node).map_err(|why| {
+        let (id, why) = (&order.storage, why.text());
+        format!(
+            "could not activate storage '{id}': {why} could not get storage information for '{id}': {why}"
+        )
+    })?;
     if !storage.holds("backup") {
         let id = &order.storage;
         return Err(format!(
@@ -189,7 +199,7 @@ fn begin(world: &mut World, job: &Job, order: Order) -> Result<Step, String> {
 }
 
 /// One guest after the other.
-fn next(world: &mut World, job: &Job, order: Order, at: usize, failed: bool) -> Result<Step, String> {
+fn next(world: &mut World, job: &Job, order: BackupRequest, at: usize, failed: bool) -> Result<Step, String> {
     let Some(vmid) = order.vmids.get(at).copied() else {
         if failed {
             job.log(world, "INFO: Backup job finished with errors");
@@ -248,7 +258,7 @@ fn stamp(now: i64, pattern: &str) -> String {
 }
 
 /// Writes the archive of one guest.
-fn save(world: &mut World, job: &Job, order: &Order, vmid: u32) -> Result<(), Refusal> {
+fn save(world: &mut World, job: &Job, order: &BackupRequest, vmid: u32) -> Result<(), Refusal> {
     let Some(guest) = world.guests.get(&vmid).cloned() else {
         return Err(no(format!("unable to find VM '{vmid}'")));
     };
@@ -301,7 +311,7 @@ fn save(world: &mut World, job: &Job, order: &Order, vmid: u32) -> Result<(), Re
     Ok(())
 }
 
-fn place(storage: &Storage, order: &Order, name: &str) -> crate::world::volume::Place {
+fn place(storage: &Storage, order: &BackupRequest, name: &str) -> crate::world::volume::VolumeKey {
     (storage.id.clone(), storage.scope(&order.node), name.to_owned())
 }
 
@@ -329,9 +339,17 @@ fn defaults(call: &mut Call<'_>) -> Reply {
     let id = call.args.text("storage").unwrap_or("local");
     call.check_any(&format!("/storage/{id}"), &["Datastore.Audit", "Datastore.AllocateSpace"])?;
     let storage = call.world.storage(id)?;
-    let mut data = json!({ "storage": id });
-    if let Some(keep) = storage.prop("prune-backups") {
-        data["prune-backups"] = json!(keep);
+    let keep = storage.prop("prune-backups").unwrap_or("keep-all=1");
+    let folder = storage.prop("path").map(|path| format!("{path}/dump"));
+    let mut data = json!({
+        "storage": id, "prune-backups": keep, "all": 0, "bwlimit": 0, "compress": "0",
+        "fleecing": { "enabled": 0 }, "ionice": 7, "lockwait": 180, "mailnotification": "always",
+        "mode": "snapshot", "notification-mode": "auto",
+        "performance": { "max-workers": 16, "pbs-entries-max": 1_048_576 }, "pigz": 0, "quiet": 0, "remove": 1,
+        "stdexcludes": 1, "stop": 0, "stopwait": 10, "zstd": 1,
+    });
+    if let Some(folder) = folder {
+        data["dumpdir"] = json!(folder);
     }
     Ok(data.into())
 }
@@ -350,7 +368,10 @@ fn extract_config(call: &mut Call<'_>) -> Reply {
     } else {
         check_volume(call, None, &volid)?;
     }
-    match call.world.volume(&volid, &node).and_then(|volume| volume.inner.clone()) {
+    let Some(volume) = call.world.volume(&volid, &node) else {
+        return Err(no(format!("volume '{volid}' does not exist")));
+    };
+    match volume.inner.clone() {
         Some(text) => Ok(json!(text).into()),
         None => Err(no(format!("Could not find backup config in '{volid}'"))),
     }

@@ -28,7 +28,7 @@ pub fn pick_up(datacenter: &Arc<Datacenter>, world: &mut World) {
             return;
         }
         // Daemons go on where tasks ended, and start others.
-        world.settle_daemons();
+        world.advance_daemons();
         if world.tasks.queue.is_empty() {
             return;
         }

@@ -12,7 +12,7 @@ use strata_sim_core::{Cut, Verb, Verdict};
 
 use super::format::{Body, Format, bare, page, plain_error, render};
 use super::{multipart, request};
-use crate::api::router::Found;
+use crate::api::router::MatchedRoute;
 use crate::api::{Args, Call, Caller, Effects, NO_WORKER, Refusal, Reply, fuse, no, wrong};
 use crate::auth::{self, Credentials};
 use crate::datacenter::Datacenter;
@@ -207,7 +207,7 @@ pub(crate) async fn execute(
     mut effects: Effects,
 ) -> Reply {
     let unknown = || Err(fuse(501, format!("Method '{} {path}' not implemented", verb.name())));
-    let Some(Found { route, path_args }) = router().find(verb, path) else { return unknown() };
+    let Some(MatchedRoute { route, path_args }) = router().find(verb, path) else { return unknown() };
     let mut args: Args = path_args.iter().map(|(k, v)| (*k, v.clone())).collect();
     for (name, value) in given.0 {
         if let Some(fixed) = args.text(&name)

@@ -6,6 +6,7 @@ use indexmap::IndexMap;
 use strata_sim_core::Seed;
 
 use super::access::{Role, Token, User};
+use super::disks::Disk;
 use super::node::Iface;
 use super::{Access, Cluster, Guest, GuestKind, Node, Pool, Storage, Volume, Volumes, World, WorldKind};
 
@@ -91,6 +92,7 @@ impl World {
             pools: BTreeMap::new(),
             firewall: BTreeMap::new(),
             cluster: Cluster::default(),
+            ipam: Default::default(),
             daemons: Default::default(),
             tasks: Default::default(),
             clock: Default::default(),
@@ -98,6 +100,7 @@ impl World {
         match options.world {
             WorldKind::Default => world.furnish_default(),
             WorldKind::Single => world.furnish_single(),
+            WorldKind::LivedIn => world.furnish_lived_in(),
         }
         world.populate(options.guests);
         world
@@ -122,6 +125,7 @@ impl World {
             let ip = format!("192.0.2.{}", 11 + n);
             let mut node = Node::new(name, &ip);
             node.ifaces = ifaces(&ip, &["vmbr0", "vmbr1"]);
+            node.disks.all.extend(spare_disks(name));
             self.nodes.insert(name.into(), node);
         }
         let files = "iso,vztmpl,import,backup,snippets";
@@ -141,6 +145,11 @@ impl World {
         }
         let production = Pool { comment: Some("production".into()), ..Pool::default() };
         self.pools.insert("production".into(), production);
+        self.furnish_operator();
+    }
+
+    /// The user of the examples with what an operator needs and no more, and both tokens.
+    pub(super) fn furnish_operator(&mut self) {
         let role = Role { privs: DEMO_PRIVILEGES.iter().map(|p| (*p).to_owned()).collect(), special: false };
         self.access.roles.insert(DEMO_ROLE.into(), role);
         self.access.users.insert("strata@pve".into(), User { enable: true, ..User::default() });
@@ -182,7 +191,16 @@ impl World {
         self.storages.insert(id.into(), storage);
     }
 
-    fn add_file(&mut self, storage: &str, node: &str, content: &str, name: &str, format: &str, size: u64) {
+    /// A file that is there from now on.
+    pub fn add_file(
+        &mut self,
+        storage: &str,
+        node: &str,
+        content: &str,
+        name: &str,
+        format: &str,
+        size: u64,
+    ) {
         let ctime = self.now();
         let place = (storage.to_owned(), node.to_owned(), format!("{content}/{name}"));
         let volume =
@@ -225,6 +243,17 @@ impl World {
             self.guests.insert(vmid, guest);
         }
     }
+}
+
+/// Disks with nothing on them.
+fn spare_disks(node: &str) -> impl Iterator<Item = Disk> {
+    ["sdb", "sdc", "sdd", "sde"].into_iter().enumerate().map(move |(n, name)| Disk {
+        path: format!("/dev/{name}"),
+        model: "SIMULATED_SSD".to_owned(),
+        serial: format!("{}-{n}", node.to_uppercase()),
+        size: 500 * GIB,
+        ..Disk::default()
+    })
 }
 
 /// One network card, and bridges of which the first has it and the node's address.

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::ha::Manager;
+use super::replication::Scheduler;
 use super::{GuestKind, World};
 use crate::endpoints::qemu;
 
@@ -17,7 +18,12 @@ const CLEANUP: f64 = 1.0;
 pub struct Daemons {
     /// VMs that are off and are to be started again.
     restarts: Vec<Restart>,
+    /// Nodes that go down, or come up again.
+    #[serde(default)]
+    power: Vec<Power>,
     pub ha: Manager,
+    #[serde(default)]
+    pub replication: Scheduler,
     /// When a name was last taken note of for statistics, in milliseconds since 1970, and what it was.
     #[serde(skip)]
     pub names: BTreeMap<u32, (i64, String)>,
@@ -33,7 +39,33 @@ struct Restart {
     due: i64,
 }
 
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Power {
+    node: String,
+    up: bool,
+    /// Milliseconds since 1970.
+    due: i64,
+}
+
 impl World {
+    /// A node goes down, or comes up, in so many seconds.
+    pub fn power_later(&mut self, node: &str, up: bool, seconds: f64) {
+        let due = self.now_ms() + self.scaled_ms(seconds);
+        self.daemons.power.push(Power { node: node.to_owned(), up, due });
+    }
+
+    /// Puts a node down, with its tasks and guests where they are, or up again.
+    pub fn set_power(&mut self, node: &str, up: bool) {
+        let now = self.now();
+        self.nodes.get_mut(node).into_iter().for_each(|node| node.down = !up);
+        if !up {
+            self.tasks.die_on(node, now);
+            for guest in self.guests.values_mut().filter(|guest| guest.node == node) {
+                guest.power.running = false;
+            }
+        }
+    }
+
     /// A VM went down on request of a reboot: qmeventd will start it, in a task of root's.
     pub fn restart_later(&mut self, node: &str, vmid: u32) {
         let due = self.now_ms() + self.scaled_ms(CLEANUP);
@@ -41,15 +73,29 @@ impl World {
     }
 
     /// Does what is due, which starts tasks. Gives the time of the next thing, in milliseconds since 1970.
-    pub fn settle_daemons(&mut self) -> Option<i64> {
+    pub fn advance_daemons(&mut self) -> Option<i64> {
         let now = self.now_ms();
         let (due, later) = std::mem::take(&mut self.daemons.restarts).into_iter().partition(|r| r.due <= now);
         self.daemons.restarts = later;
         for Restart { vmid, node, .. } in due {
             self.start_again(&node, vmid);
         }
-        let ha = self.settle_ha(now);
-        self.daemons.restarts.iter().map(|restart| restart.due).chain(ha).min()
+        let (due, later) = std::mem::take(&mut self.daemons.power).into_iter().partition(|p| p.due <= now);
+        self.daemons.power = later;
+        for Power { node, up, .. } in due {
+            self.set_power(&node, up);
+        }
+        let power = self.daemons.power.iter().map(|power| power.due).min();
+        let ha = self.advance_ha(now);
+        let replication = self.advance_replication(now);
+        self.daemons
+            .restarts
+            .iter()
+            .map(|restart| restart.due)
+            .chain(power)
+            .chain(ha)
+            .chain(replication)
+            .min()
     }
 
     fn start_again(&mut self, node: &str, vmid: u32) {

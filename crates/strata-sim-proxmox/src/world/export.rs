@@ -18,6 +18,8 @@ impl World {
             "nodes": self.nodes.values().map(|n| json!({
                 "name": n.name, "ip": n.ip, "interfaces": n.ifaces, "staged": n.staged,
                 "dns": n.dns, "hosts": n.hosts, "config": n.config, "timezone": n.timezone,
+                "disks": n.disks, "repositories": n.repositories, "subscription": n.subscription,
+                "certificate": n.certificate.as_ref().map(|own| &own.chain),
             })).collect::<Vec<_>>(),
             "storages": self.storages.values().map(|s| json!({
                 "storage": s.id, "type": s.kind, "options": s.props,
@@ -41,6 +43,7 @@ impl World {
             "acl": self.access.acl,
             "domains": self.access.domains,
             "firewall": self.firewall,
+            "ipam": self.ipam,
             "cluster": {
                 "options": self.cluster.options,
                 // A file that was read, or emptied, is no object.

@@ -33,6 +33,9 @@ impl GuestKind {
     }
 }
 
+/// Options that a container gives its runtime as they are: lines `lxc.KEY: VALUE`. Only an editor writes them.
+pub const RAW: &str = "lxc";
+
 /// Options by name, as text.
 pub type Config = BTreeMap<String, String>;
 
@@ -155,7 +158,8 @@ fn section(out: &mut String, config: &Config) {
     for line in config.get("description").map_or("", String::as_str).lines() {
         let _ = writeln!(out, "#{line}");
     }
-    for (key, value) in config.iter().filter(|(key, _)| *key != "description") {
+    for (key, value) in config.iter().filter(|(key, _)| !matches!(key.as_str(), "description" | RAW)) {
         let _ = writeln!(out, "{key}: {value}");
     }
+    out.push_str(config.get(RAW).map_or("", String::as_str));
 }

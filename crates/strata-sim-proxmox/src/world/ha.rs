@@ -151,7 +151,7 @@ impl World {
     }
 
     /// Rounds that are due. Gives the time of the next one, if there is anything to look after.
-    pub fn settle_ha(&mut self, now: i64) -> Option<i64> {
+    pub fn advance_ha(&mut self, now: i64) -> Option<i64> {
         let idle = self.cluster.file(RESOURCES).next().is_none() && self.daemons.ha.services.is_empty();
         if idle || !self.has_ha_daemons() {
             self.daemons.ha.commands.clear();

@@ -3,6 +3,8 @@
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 
+use super::disks::{Disk, Disks};
+
 /// One network interface as its configuration file has it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Iface {
@@ -12,6 +14,22 @@ pub struct Iface {
     pub props: IndexMap<String, String>,
     /// There is a device of that name.
     pub active: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Certificate {
+    pub chain: String,
+    pub key: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Repository {
+    /// The file that names it.
+    pub path: String,
+    pub uri: String,
+    pub suite: String,
+    pub component: String,
+    pub enabled: bool,
 }
 
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -33,6 +51,17 @@ pub struct Node {
     pub down: bool,
     /// The node's own options: description and so on.
     pub config: IndexMap<String, String>,
+    #[serde(default)]
+    pub disks: Disks,
+    /// A certificate that was uploaded.
+    #[serde(default)]
+    pub certificate: Option<Certificate>,
+    /// The key of a subscription.
+    #[serde(default)]
+    pub subscription: Option<String>,
+    /// Where packages come from.
+    #[serde(default)]
+    pub repositories: Vec<Repository>,
 }
 
 impl Node {
@@ -49,6 +78,8 @@ impl Node {
                 .into(),
             hosts: format!("127.0.0.1 localhost.localdomain localhost\n{ip} {name}.example.test {name}\n"),
             timezone: "UTC".to_owned(),
+            disks: Disks { all: vec![system_disk(252 * gib)], made: vec![] },
+            repositories: repositories(),
             ..Self::default()
         }
     }
@@ -57,4 +88,27 @@ impl Node {
     pub fn has_bridge(&self, name: &str) -> bool {
         self.ifaces.get(name).is_some_and(|iface| iface.kind.ends_with("ridge") || iface.kind == "vnet")
     }
+}
+
+/// The disk that the node runs from.
+fn system_disk(size: u64) -> Disk {
+    Disk { path: "/dev/vda".to_owned(), size, used: Some("mounted".to_owned()), ..Disk::default() }
+}
+
+/// What a new installation has.
+fn repositories() -> Vec<Repository> {
+    let one = |path: &str, uri: &str, suite: &str, component: &str| Repository {
+        path: path.to_owned(),
+        uri: uri.to_owned(),
+        suite: suite.to_owned(),
+        component: component.to_owned(),
+        enabled: true,
+    };
+    let debian = "/etc/apt/sources.list.d/debian.sources";
+    let enterprise = "/etc/apt/sources.list.d/pve-enterprise.sources";
+    vec![
+        one(debian, "http://deb.debian.org/debian/", "trixie", "main"),
+        one(debian, "http://security.debian.org/debian-security/", "trixie-security", "main"),
+        one(enterprise, "https://enterprise.proxmox.com/debian/pve", "trixie", "pve-enterprise"),
+    ]
 }

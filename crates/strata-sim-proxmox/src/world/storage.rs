@@ -4,7 +4,7 @@ use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 
 use super::World;
-use super::volume::{Place, Volume};
+use super::volume::{Volume, VolumeKey};
 use crate::api::format::parse_volume_id;
 use crate::api::{Refusal, no};
 
@@ -55,7 +55,7 @@ impl Storage {
     /// Some kinds are always the same everywhere, some when they say so.
     pub fn is_shared(&self) -> bool {
         match self.kind.as_str() {
-            "nfs" | "cifs" | "pbs" | "rbd" | "cephfs" | "iscsi" | "iscsidirect" | "zfs" | "esxi" => true,
+            "nfs" | "cifs" | "pbs" | "rbd" | "cephfs" | "iscsi" | "iscsidirect" | "zfs" => true,
             _ => self.prop("shared") == Some("1"),
         }
     }
@@ -140,7 +140,7 @@ pub fn own_name(volume: &str) -> &str {
     let parts: Vec<&str> = volume.split('/').collect();
     let own = match parts.len() {
         4 => parts[..2].join("/").len() + 1,
-        2 if parts[0].starts_with("base-") => parts[0].len() + 1,
+        2 if parts[0].starts_with("base-") || parts[0].starts_with("basevol-") => parts[0].len() + 1,
         _ => 0,
     };
     &volume[own..]
@@ -153,7 +153,7 @@ fn bare(volume: &str) -> &str {
 
 impl World {
     /// Where a volume is, seen from a node.
-    pub fn place(&self, volid: &str, node: &str) -> Option<Place> {
+    pub fn place(&self, volid: &str, node: &str) -> Option<VolumeKey> {
         let (storage, volume) = parse_volume_id(volid)?;
         let storage = self.storages.get(storage)?;
         Some((storage.id.clone(), storage.scope(node), own_name(volume).to_owned()))
@@ -164,7 +164,7 @@ impl World {
     }
 
     /// The full id of a volume; a linked clone's contains its base.
-    pub fn volid(&self, place: &Place) -> String {
+    pub fn volid(&self, place: &VolumeKey) -> String {
         match self.volumes.get(place).and_then(|v| v.parent.as_deref()) {
             Some(parent) => format!("{}:{parent}/{}", place.0, place.2),
             None => format!("{}:{}", place.0, place.2),
@@ -235,7 +235,7 @@ impl World {
     }
 
     /// The linked clones of a base volume.
-    pub fn clones_of<'w>(&'w self, place: &Place) -> impl Iterator<Item = &'w Place> + use<'w> {
+    pub fn clones_of<'w>(&'w self, place: &VolumeKey) -> impl Iterator<Item = &'w VolumeKey> + use<'w> {
         let name = place.2.clone();
         let (storage, scope) = (place.0.clone(), place.1.clone());
         self.volumes
@@ -260,6 +260,7 @@ mod tests {
     fn a_linked_clone_is_stored_under_its_own_name() {
         assert_eq!(own_name("130/base-130-disk-0.qcow2/133/vm-133-disk-0.qcow2"), "133/vm-133-disk-0.qcow2");
         assert_eq!(own_name("base-130-disk-0/vm-133-disk-0"), "vm-133-disk-0");
+        assert_eq!(own_name("basevol-900-disk-0/subvol-217-disk-0"), "subvol-217-disk-0");
         assert_eq!(own_name("110/vm-110-disk-0.raw"), "110/vm-110-disk-0.raw");
         assert_eq!(own_name("iso/test.iso"), "iso/test.iso");
     }

@@ -31,19 +31,25 @@ pub struct Volume {
     /// Where a file was downloaded from.
     #[serde(default)]
     pub url: Option<String>,
+    /// How often an image outgrew its list of tables.
+    #[serde(default)]
+    pub relisted: u32,
+    /// The size up to which an image has its tables, if that is not its size.
+    #[serde(default)]
+    pub tabled: Option<u64>,
     /// What the system inside a guest wrote on it. Copies of the disk have it too.
     #[serde(default, alias = "talos")]
     pub medium: Option<Medium>,
 }
 
 /// Where a volume is: storage, node (empty on shared storages), name.
-pub type Place = (String, String, String);
+pub type VolumeKey = (String, String, String);
 
 /// All volumes, with the room they take kept up to date.
 #[derive(Debug, Default, Serialize, Deserialize)]
-#[serde(from = "Vec<(Place, Volume)>", into = "Vec<(Place, Volume)>")]
+#[serde(from = "Vec<(VolumeKey, Volume)>", into = "Vec<(VolumeKey, Volume)>")]
 pub struct Volumes {
-    all: BTreeMap<Place, Volume>,
+    all: BTreeMap<VolumeKey, Volume>,
     used: HashMap<(String, String), u64>,
 }
 
@@ -53,8 +59,8 @@ impl Clone for Volumes {
     }
 }
 
-impl From<Vec<(Place, Volume)>> for Volumes {
-    fn from(list: Vec<(Place, Volume)>) -> Self {
+impl From<Vec<(VolumeKey, Volume)>> for Volumes {
+    fn from(list: Vec<(VolumeKey, Volume)>) -> Self {
         let mut volumes = Self::default();
         for (place, volume) in list {
             volumes.insert(place, volume);
@@ -63,20 +69,20 @@ impl From<Vec<(Place, Volume)>> for Volumes {
     }
 }
 
-impl From<Volumes> for Vec<(Place, Volume)> {
+impl From<Volumes> for Vec<(VolumeKey, Volume)> {
     fn from(volumes: Volumes) -> Self {
         volumes.all.into_iter().collect()
     }
 }
 
 impl Volumes {
-    pub fn insert(&mut self, place: Place, volume: Volume) {
+    pub fn insert(&mut self, place: VolumeKey, volume: Volume) {
         self.remove(&place);
         *self.used.entry((place.0.clone(), place.1.clone())).or_default() += volume.size;
         self.all.insert(place, volume);
     }
 
-    pub fn remove(&mut self, place: &Place) -> Option<Volume> {
+    pub fn remove(&mut self, place: &VolumeKey) -> Option<Volume> {
         let volume = self.all.remove(place)?;
         if let Some(used) = self.used.get_mut(&(place.0.clone(), place.1.clone())) {
             *used = used.saturating_sub(volume.size);
@@ -84,12 +90,12 @@ impl Volumes {
         Some(volume)
     }
 
-    pub fn get(&self, place: &Place) -> Option<&Volume> {
+    pub fn get(&self, place: &VolumeKey) -> Option<&Volume> {
         self.all.get(place)
     }
 
     /// Changes a volume in place, keeping the books.
-    pub fn edit(&mut self, place: &Place, change: impl FnOnce(&mut Volume)) -> bool {
+    pub fn edit(&mut self, place: &VolumeKey, change: impl FnOnce(&mut Volume)) -> bool {
         let Some(mut volume) = self.remove(place) else { return false };
         change(&mut volume);
         self.insert(place.clone(), volume);
@@ -110,7 +116,7 @@ impl Volumes {
             .map(|((_, _, name), volume)| (name.as_str(), volume))
     }
 
-    pub fn iter(&self) -> impl Iterator<Item = (&Place, &Volume)> {
+    pub fn iter(&self) -> impl Iterator<Item = (&VolumeKey, &Volume)> {
         self.all.iter()
     }
 

@@ -21,7 +21,7 @@ const LOOK: Duration = Duration::from_millis(500);
 const RUNNING: i32 = 4;
 
 /// Passed, not for this cluster, or what is missing.
-enum Found {
+enum CheckResult {
     Fine,
     Skipped,
     Missing(String),
@@ -36,16 +36,16 @@ struct View<'w> {
     nodes: Vec<(String, String, bool)>,
 }
 
-type Check = (&'static str, fn(&View<'_>) -> Found);
+type Check = (&'static str, fn(&View<'_>) -> CheckResult);
 
 const CHECKS: &[Check] = &[
     ("etcd to be healthy", |view| view.service("etcd")),
     ("etcd members to be consistent across nodes", |view| view.consistent()),
     ("etcd members to be control plane nodes", |view| view.members()),
     ("apid to be ready", |view| view.reachable()),
-    ("all nodes memory sizes", |_| Found::Fine),
-    ("all nodes disk sizes", |_| Found::Fine),
-    ("no diagnostics", |_| Found::Fine),
+    ("all nodes memory sizes", |_| CheckResult::Fine),
+    ("all nodes disk sizes", |_| CheckResult::Fine),
+    ("no diagnostics", |_| CheckResult::Fine),
     ("kubelet to be healthy", |view| view.service("kubelet")),
     ("all nodes to finish boot sequence", |view| view.booted()),
     ("all k8s nodes to report", |view| view.kubernetes_nodes(|_| true, "nodes are not there yet")),
@@ -63,8 +63,8 @@ fn is_ready(object: &Value) -> bool {
     has_condition(object, "Ready", "True")
 }
 
-fn missing(list: Vec<String>, what: &str) -> Found {
-    if list.is_empty() { Found::Fine } else { Found::Missing(format!("{what}: {list:?}")) }
+fn missing(list: Vec<String>, what: &str) -> CheckResult {
+    if list.is_empty() { CheckResult::Fine } else { CheckResult::Missing(format!("{what}: {list:?}")) }
 }
 
 impl View<'_> {
@@ -72,59 +72,59 @@ impl View<'_> {
         self.nodes.iter().filter(|(.., control_plane)| *control_plane)
     }
 
-    fn service(&self, id: &str) -> Found {
+    fn service(&self, id: &str) -> CheckResult {
         for (address, key, _) in self.control_planes() {
             let all = services::services(self.world, key).unwrap_or_default();
             let Some(service) = all.iter().find(|service| service.id == id) else {
-                return Found::Missing(format!("{address}: service {id:?} not found"));
+                return CheckResult::Missing(format!("{address}: service {id:?} not found"));
             };
             if service.state != "Running" {
                 let text = format!(
                     "{address}: service {id:?} not in expected state \"Running\": current state [{}] {}",
                     service.state, service.message
                 );
-                return Found::Missing(text);
+                return CheckResult::Missing(text);
             }
             if service.healthy != Some(true) {
-                return Found::Missing(format!("{address}: service is not healthy: {id}"));
+                return CheckResult::Missing(format!("{address}: service is not healthy: {id}"));
             }
         }
-        Found::Fine
+        CheckResult::Fine
     }
 
-    fn consistent(&self) -> Found {
+    fn consistent(&self) -> CheckResult {
         let clusters: Vec<Option<&str>> = self
             .control_planes()
             .map(|(_, key, _)| self.world.etcd_of(key).map(|(c, _)| c.id.as_str()))
             .collect();
         match clusters.windows(2).all(|pair| pair[0] == pair[1]) && clusters.iter().all(Option::is_some) {
-            true => Found::Fine,
-            false => Found::Missing("etcd members are not consistent across nodes".to_owned()),
+            true => CheckResult::Fine,
+            false => CheckResult::Missing("etcd members are not consistent across nodes".to_owned()),
         }
     }
 
-    fn members(&self) -> Found {
+    fn members(&self) -> CheckResult {
         let Some((cluster, _)) = self.world.etcd_of(self.key) else {
-            return Found::Missing("etcd is not running".to_owned());
+            return CheckResult::Missing("etcd is not running".to_owned());
         };
         let mut members: Vec<&str> = cluster.members.iter().map(|member| member.address.as_str()).collect();
         let mut nodes: Vec<&str> = self.control_planes().map(|(address, ..)| address.as_str()).collect();
         members.sort_unstable();
         nodes.sort_unstable();
         match members == nodes {
-            true => Found::Fine,
-            false => Found::Missing(format!(
+            true => CheckResult::Fine,
+            false => CheckResult::Missing(format!(
                 "etcd member ips {members:?} are not subset of control plane node ips {nodes:?}"
             )),
         }
     }
 
-    fn reachable(&self) -> Found {
+    fn reachable(&self) -> CheckResult {
         let gone = self.nodes.iter().filter(|(address, ..)| self.world.talos_presence(address).is_none());
         missing(gone.map(|(address, ..)| address.clone()).collect(), "nodes do not answer")
     }
 
-    fn booted(&self) -> Found {
+    fn booted(&self) -> CheckResult {
         let early = self.nodes.iter().filter(|(_, key, _)| machine_status(self.world, key).stage != RUNNING);
         missing(early.map(|(address, ..)| address.clone()).collect(), "nodes are not running")
     }
@@ -134,7 +134,7 @@ impl View<'_> {
         self.world.kubernetes.list(&id, plural)
     }
 
-    fn kubernetes_nodes(&self, fine: impl Fn(&Value) -> bool, what: &str) -> Found {
+    fn kubernetes_nodes(&self, fine: impl Fn(&Value) -> bool, what: &str) -> CheckResult {
         let nodes = self.objects("nodes");
         let named = |hostname: &str| nodes.iter().find(|node| node["metadata"]["name"] == hostname);
         let bad = self.nodes.iter().filter_map(|(address, key, _)| {
@@ -144,7 +144,7 @@ impl View<'_> {
         missing(bad.collect(), what)
     }
 
-    fn static_pods(&self) -> Found {
+    fn static_pods(&self) -> CheckResult {
         let pods = self.objects("pods");
         let expected = self.control_planes().flat_map(|(_, key, _)| {
             let hostname = self.world.talos_hostname(key);
@@ -155,14 +155,14 @@ impl View<'_> {
         missing(bad.collect(), "missing static pods")
     }
 
-    fn pods(&self, plural: &str, label: &str) -> Found {
+    fn pods(&self, plural: &str, label: &str) -> CheckResult {
         let labelled = |object: &&Value| object["metadata"]["labels"]["k8s-app"] == label;
         if !self.objects(plural).iter().any(labelled) {
-            return Found::Skipped;
+            return CheckResult::Skipped;
         }
         let pods: Vec<&Value> = self.objects("pods").into_iter().filter(labelled).collect();
         if pods.is_empty() {
-            return Found::Missing("no pods found for namespace \"kube-system\"".to_owned());
+            return CheckResult::Missing("no pods found for namespace \"kube-system\"".to_owned());
         }
         let bad = pods.into_iter().filter(|pod| !is_ready(pod));
         let name = |pod: &Value| pod["metadata"]["name"].as_str().unwrap_or_default().to_owned();
@@ -220,7 +220,7 @@ impl Checkup {
                 let changed = self.machines.shared.until_changed();
                 tokio::pin!(changed);
                 changed.as_mut().enable();
-                self.machines.settle();
+                self.machines.advance();
                 let found = {
                     let world = self.machines.world();
                     // With its boot, the call is over.
@@ -230,9 +230,9 @@ impl Checkup {
                     check(&self.view(&world))
                 };
                 let (text, done) = match found {
-                    Found::Fine => ("OK".to_owned(), true),
-                    Found::Skipped => ("SKIP".to_owned(), true),
-                    Found::Missing(text) => (text, false),
+                    CheckResult::Fine => ("OK".to_owned(), true),
+                    CheckResult::Skipped => ("SKIP".to_owned(), true),
+                    CheckResult::Missing(text) => (text, false),
                 };
                 if text != told && !self.say(format!("waiting for {what}: {text}")).await {
                     return;

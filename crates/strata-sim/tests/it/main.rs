@@ -14,6 +14,7 @@ mod firewalls;
 mod guests;
 mod ha;
 mod kubernetes;
+mod lived_in;
 mod migrate;
 mod networks;
 mod persistence;

@@ -2,7 +2,7 @@
 
 use strata_diagnostics::{Diagnostic, Diagnostics};
 
-use super::suggestion;
+use super::{left_out, suggestion};
 use crate::machine::hardware::Hardware;
 use crate::machine::image::{Image, ImageRef};
 use crate::repository::Repository;
@@ -21,6 +21,9 @@ pub(super) fn check(repository: &Repository, diagnostics: &mut Diagnostics) {
                 ImageRef::Inline(image) => described(image, policy, diagnostics),
                 ImageRef::Volume(_) => {}
                 ImageRef::Named(name) if stack.images.names(name) => {}
+                ImageRef::Named(name) if effective.left_out("images", name).is_some() => {
+                    diagnostics.extend(left_out::entry(effective, ("images", "image"), name, name.span));
+                }
                 ImageRef::Named(name) => {
                     let known: Vec<&str> = stack.images.keys().collect();
                     let hint = suggestion(name, &known).unwrap_or_else(|| {
@@ -60,7 +63,7 @@ fn disk_images(hardware: &Hardware) -> impl Iterator<Item = &ImageRef> {
 fn described(image: &Image, policy: Option<&Policy>, diagnostics: &mut Diagnostics) {
     if image.checksum.is_none() {
         let required = policy.is_some_and(|policy| policy.require_checksum);
-        let message = "the image has no checksum: whatever is downloaded is believed";
+        let message = "the image has no checksum: the download is not verified";
         let problem = if required {
             Diagnostic::error("no-checksum", message).note("`policy.requireChecksum` asks for one")
         } else {

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use strata_diagnostics::{Diagnostic, Diagnostics, Span};
 
-use super::suggestion;
-use crate::repository::{EffectiveStack, Repository};
+use super::{left_out, suggestion};
+use crate::repository::Repository;
 use crate::stack::Layer;
 
 pub(super) fn check(repository: &Repository, diagnostics: &mut Diagnostics) {
@@ -14,7 +14,7 @@ pub(super) fn check(repository: &Repository, diagnostics: &mut Diagnostics) {
         repository.stacks().iter().map(|entry| (entry.name.value.as_str(), entry.layer)).collect();
     let mut edges: BTreeMap<&str, Vec<(&str, Span)>> = BTreeMap::new();
     for stack in repository.effective() {
-        for (needed, span) in needs(stack) {
+        for (needed, span) in stack.needs() {
             let Some(layer) = layers.get(needed) else {
                 // A template of an unknown stack is reported with the templates, an input with the outputs.
                 if stack.depends_on().iter().any(|name| name.value == needed && name.span == span) {
@@ -23,6 +23,10 @@ pub(super) fn check(repository: &Repository, diagnostics: &mut Diagnostics) {
                 }
                 continue;
             };
+            // The other two ways to need a stack are reported with the templates and with the outputs.
+            if stack.depends_on().iter().any(|name| name.span == span) {
+                diagnostics.extend(left_out::stack(repository, needed, stack, span));
+            }
             if *layer > stack.layer {
                 let message =
                     format!("`{}` is in the layer `{}` and cannot need `{needed}`", stack.name, stack.layer);
@@ -36,24 +40,6 @@ pub(super) fn check(repository: &Repository, diagnostics: &mut Diagnostics) {
     for circle in circles(&edges) {
         diagnostics.push(describe("stacks", &circle));
     }
-}
-
-/// Stacks that must be there first: as written, and those that templates and inputs come from.
-fn needs(stack: &EffectiveStack) -> Vec<(&str, Span)> {
-    let mut needed: Vec<(&str, Span)> =
-        stack.depends_on().iter().map(|name| (name.as_str(), name.span)).collect();
-    for input in stack.tofu().into_iter().flat_map(|tofu| tofu.inputs.values()) {
-        needed.push((input.stack.as_str(), input.span));
-    }
-    for vm in stack.machines().into_iter().flat_map(|machines| machines.vms.values()) {
-        if let Some(template) = &vm.template
-            && let Some((other, _)) = template.split_once('/')
-            && other != stack.name
-        {
-            needed.push((other, template.span));
-        }
-    }
-    needed
 }
 
 /// A closed way through the edges: each step and where it was written.

@@ -6,9 +6,9 @@ use strata_diagnostics::{Diagnostic, Diagnostics, Span};
 use strata_yaml::{Map, Spanned};
 
 use super::layers::{circles, describe};
-use super::suggestion;
+use super::{left_out, suggestion};
 use crate::machine::guest::Guest;
-use crate::repository::Repository;
+use crate::repository::{EffectiveStack, Repository};
 use crate::stack::Stack;
 
 pub(super) fn check(repository: &Repository, diagnostics: &mut Diagnostics) {
@@ -16,7 +16,7 @@ pub(super) fn check(repository: &Repository, diagnostics: &mut Diagnostics) {
         let Some(stack) = effective.machines() else { continue };
         nodes(stack, diagnostics);
         boot_order(stack, diagnostics);
-        dependencies(stack, diagnostics);
+        dependencies(effective, stack, diagnostics);
         for (key, vm) in &stack.vms {
             let macs = vm.hardware.network.iter().filter_map(|(_, nic)| nic.mac.map(|mac| mac.span));
             single_mac(key, &vm.guest, macs, diagnostics);
@@ -74,11 +74,11 @@ fn single_mac(
 }
 
 /// `dependsOn` between the guests of a stack.
-fn dependencies(stack: &Stack, diagnostics: &mut Diagnostics) {
+fn dependencies(effective: &EffectiveStack, stack: &Stack, diagnostics: &mut Diagnostics) {
     let named = |kind: &str, name: &str| match kind {
-        "vms" => stack.vms.names(name),
-        "containers" => stack.containers.names(name),
-        _ => false,
+        "vms" => stack.vms_named(name),
+        "containers" => stack.containers_named(name),
+        _ => None,
     };
     let guests: Vec<(String, &Guest)> = of("vms", &stack.vms, |vm| &vm.guest)
         .chain(of("containers", &stack.containers, |container| &container.guest))
@@ -86,8 +86,22 @@ fn dependencies(stack: &Stack, diagnostics: &mut Diagnostics) {
     let mut edges: BTreeMap<&str, Vec<(&str, Span)>> = BTreeMap::new();
     for (name, guest) in &guests {
         for needed in &guest.depends_on {
-            if needed.split_once('.').is_some_and(|(kind, name)| named(kind, name)) {
-                edges.entry(name).or_default().push((needed, needed.span));
+            let found = needed.split_once('.').and_then(|(kind, name)| Some((kind, named(kind, name)?)));
+            if let Some((kind, found)) = found {
+                let of_kind = |name: &&(String, &Guest)| {
+                    name.0.strip_prefix(kind).is_some_and(|name| {
+                        name.strip_prefix('.').is_some_and(|key| found.keys.contains(&key))
+                    })
+                };
+                let ends = guests.iter().filter(of_kind).map(|(name, _)| (name.as_str(), needed.span));
+                edges.entry(name).or_default().extend(ends);
+                continue;
+            }
+            let out = needed
+                .split_once('.')
+                .and_then(|(kind, name)| left_out::entry(effective, (kind, "guest"), name, needed.span));
+            if let Some(problem) = out {
+                diagnostics.push(problem);
                 continue;
             }
             let known: Vec<&str> = guests.iter().map(|(name, _)| name.as_str()).collect();

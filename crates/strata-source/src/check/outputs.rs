@@ -3,7 +3,7 @@
 use strata_diagnostics::{Diagnostic, Diagnostics};
 use strata_yaml::{Map, Spanned};
 
-use super::suggestion;
+use super::{left_out, suggestion};
 use crate::repository::{EffectiveStack, Model, Repository};
 use crate::stack::output::{OutputKind, OutputPath, Which};
 use crate::stack::tofu::StackOutput;
@@ -34,6 +34,10 @@ fn given(
     input: &Spanned<StackOutput>,
     diagnostics: &mut Diagnostics,
 ) {
+    if let Some(problem) = left_out::stack(repository, &input.stack, stack, input.span) {
+        diagnostics.push(problem);
+        return;
+    }
     let same = repository.stack(&input.stack, Some(&stack.environment));
     let Some(other) = same.or_else(|| repository.stack(&input.stack, None)) else {
         let names: Vec<&str> = repository.stacks().iter().map(|entry| entry.name.value.as_str()).collect();
@@ -44,6 +48,10 @@ fn given(
     if let Some(known) = outputs(other)
         && !known.names(&input.output)
     {
+        if let Some(problem) = left_out::entry(other, ("outputs", "output"), &input.output, input.span) {
+            diagnostics.push(problem);
+            return;
+        }
         let names: Vec<&str> = known.keys().collect();
         let message = format!("the stack `{}` has no output `{}`", other.name, input.output);
         let problem = Diagnostic::error("unknown-output", message).at(input.span);
@@ -62,6 +70,10 @@ fn one(stack: &EffectiveStack, path: &Spanned<OutputPath>, diagnostics: &mut Dia
         return;
     };
     let Some(count) = count else {
+        if let Some(problem) = left_out::entry(stack, (path.kind.as_str(), "guest"), &path.name, path.span) {
+            diagnostics.push(problem);
+            return;
+        }
         let known: Vec<&str> = known.iter().map(String::as_str).collect();
         let message = format!("there is no `{}` in `{}`", path.name, path.kind);
         let problem = Diagnostic::error("unknown-output", message).at(path.span);
@@ -70,7 +82,7 @@ fn one(stack: &EffectiveStack, path: &Spanned<OutputPath>, diagnostics: &mut Dia
     };
     let problem = match (path.which, count) {
         (Which::One, Some(count)) => Some((
-            format!("`{}` stands for {count} machines", path.name),
+            format!("`{}` stands for {count} machine{}", path.name, if count == 1 { "" } else { "s" }),
             "write `[*]` for all of them or `[0]` for the first",
         )),
         (Which::Index(index), Some(count)) if index >= count => {
@@ -91,14 +103,20 @@ fn machines(stack: &EffectiveStack, path: &OutputPath) -> Option<(Vec<String>, O
     let name = path.name.as_str();
     match (&stack.model, path.kind) {
         (Model::Machines(machines), OutputKind::Vms) => {
-            let count = machines.vms.get(name).map(|vm| vm.guest.count);
-            let count = count.or_else(|| machines.vms.names(name).then_some(None));
-            Some((machines.vms.keys().map(str::to_owned).collect(), count))
+            let known = machines.vms.keys().map(str::to_owned).collect();
+            let count = machines.vms_named(name).map(|named| {
+                let counted = || machines.vms.get(named.keys.first()?).and_then(|vm| vm.guest.count);
+                if named.is_group { u32::try_from(named.keys.len()).ok() } else { counted() }
+            });
+            Some((known, count))
         }
         (Model::Machines(machines), OutputKind::Containers) => {
-            let count = machines.containers.get(name).map(|container| container.guest.count);
-            let count = count.or_else(|| machines.containers.names(name).then_some(None));
-            Some((machines.containers.keys().map(str::to_owned).collect(), count))
+            let known = machines.containers.keys().map(str::to_owned).collect();
+            let count = machines.containers_named(name).map(|named| {
+                let counted = || machines.containers.get(named.keys.first()?).and_then(|one| one.guest.count);
+                if named.is_group { u32::try_from(named.keys.len()).ok() } else { counted() }
+            });
+            Some((known, count))
         }
         (Model::Machines(machines), OutputKind::Templates) => {
             let count = machines.templates.get(name).map(|template| match template.nodes.len() {

@@ -3,7 +3,7 @@
 use strata_diagnostics::{Diagnostic, Diagnostics};
 use strata_yaml::Spanned;
 
-use super::suggestion;
+use super::{left_out, suggestion};
 use crate::repository::{EffectiveStack, Model, Repository};
 use crate::stack::Stack;
 
@@ -12,15 +12,20 @@ pub(super) fn check(repository: &Repository, diagnostics: &mut Diagnostics) {
         let Some(stack) = effective.machines() else { continue };
         for template in stack.vms.values().filter_map(|vm| vm.template.as_ref()) {
             match template.split_once('/') {
-                None => own(stack, template, diagnostics),
+                None => own(effective, stack, template, diagnostics),
                 Some((other, name)) => foreign(repository, effective, (other, name), template, diagnostics),
             }
         }
     }
 }
 
-fn own(stack: &Stack, template: &Spanned<String>, diagnostics: &mut Diagnostics) {
+fn own(effective: &EffectiveStack, stack: &Stack, template: &Spanned<String>, diagnostics: &mut Diagnostics) {
     if !stack.templates.names(template) {
+        if let Some(problem) = left_out::entry(effective, ("templates", "template"), template, template.span)
+        {
+            diagnostics.push(problem);
+            return;
+        }
         let problem =
             Diagnostic::error("unknown-template", format!("there is no template `{template}` in this stack"));
         let known: Vec<&str> = stack.templates.keys().collect();
@@ -38,6 +43,10 @@ fn foreign(
     template: &Spanned<String>,
     diagnostics: &mut Diagnostics,
 ) {
+    if let Some(problem) = left_out::stack(repository, other, here, template.span) {
+        diagnostics.push(problem);
+        return;
+    }
     let stack = repository.stack(other, Some(&here.environment)).or_else(|| repository.stack(other, None));
     let Some(stack) = stack else {
         let known: Vec<&str> = repository.stacks().iter().map(|entry| entry.name.value.as_str()).collect();
@@ -59,6 +68,10 @@ fn foreign(
         Model::Machines(machines) => machines.templates.keys().collect(),
         _ => Vec::new(),
     };
+    if let Some(problem) = left_out::entry(stack, ("templates", "template"), name, template.span) {
+        diagnostics.push(problem);
+        return;
+    }
     let problem =
         Diagnostic::error("unknown-template", format!("the stack `{other}` has no template `{name}`"));
     diagnostics.push(problem.at(template.span).maybe_hint(suggestion(name, &known)));

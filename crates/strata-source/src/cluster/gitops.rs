@@ -26,9 +26,9 @@ record! {
         /// the git repository that it follows
         "repository" repository: Spanned<String>;
         /// the branch
-        "branch" branch: Option<String>;
+        "branch" branch: Option<String> [env()];
         /// the folder in it
-        "path" path: Spanned<String>;
+        "path" path: Spanned<String> [env()];
         /// how often it looks
         "interval" interval: Option<Seconds>;
         /// the age key that decrypts the repository's secrets; it goes straight into the cluster

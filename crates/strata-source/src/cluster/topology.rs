@@ -9,6 +9,7 @@ use crate::machine::guest::Startup;
 use crate::value::address::{AddressPool, Ip, Mac};
 use crate::value::document::Document;
 use crate::value::name::{HOST, ID};
+use crate::value::place::{ADDRESS, VM_ID};
 use crate::value::size::{DiskSize, MemorySize};
 use crate::value::slot::{DiskSlots, PciSlots, Slots, UsbSlots};
 
@@ -46,6 +47,8 @@ record! {
 record! {
     /// What a pool says of its machines, and a machine of itself.
     pub struct NodeSettings {
+        /// profiles whose fields it has where it says nothing itself; later ones win
+        "use" profiles: Vec<Spanned<String>>;
         /// the size
         "resources" resources: Option<Resources>;
         /// cores for each socket; wins over `resources`
@@ -57,9 +60,9 @@ record! {
         /// in GiB, or with a unit; wins over `resources`
         "disk" disk: Option<DiskSize>;
         /// Kubernetes labels
-        "labels" labels: Map<String>;
+        "labels" labels: Map<String> [env()];
         /// Kubernetes annotations
-        "annotations" annotations: Map<String>;
+        "annotations" annotations: Map<String> [env()];
         /// Kubernetes taints: `key: value:NoSchedule`
         "taints" taints: Map<String>;
         /// PCI devices of the host: a list or by slot
@@ -99,9 +102,9 @@ record! {
         /// how many
         "count" count: u32 [range(0, 500)];
         /// the addresses they take in order: a range or a list
-        "addresses" addresses: Option<Spanned<AddressPool>>;
+        "addresses" addresses: Option<Spanned<AddressPool>> [label(ADDRESS)];
         /// the VMID of the first
-        "idBase" id_base: Option<Spanned<u32>> [range(100, 999_999_999)];
+        "idBase" id_base: Option<Spanned<u32>> [range(100, 999_999_999), label(VM_ID)];
         /// the Proxmox nodes they are spread over; otherwise the cluster's
         "hypervisors" hypervisors: Vec<Spanned<String>> [text(ID)];
         ..settings: NodeSettings;
@@ -137,13 +140,13 @@ record! {
         /// only for a machine of no pool: what it does
         "role" role: Option<NodeRole>;
         /// its address
-        "address" address: Option<Spanned<Ip>>;
+        "address" address: Option<Spanned<Ip>> [label(ADDRESS)];
         /// its hardware address; with `dhcp`, the one that its address is reserved for
         "mac" mac: Option<Spanned<Mac>>;
         /// the key that it must show in maintenance mode, as its console prints it: `talosctl --cert-fingerprint` takes the same
         "maintenanceFingerprint" maintenance_fingerprint: Option<Spanned<String>> [text(FINGERPRINT)];
         /// the number in the Proxmox cluster
-        "vmId" vm_id: Option<Spanned<u32>> [range(100, 999_999_999)];
+        "vmId" vm_id: Option<Spanned<u32>> [range(100, 999_999_999), label(VM_ID)];
         ..settings: NodeSettings;
     }
 }
@@ -152,6 +155,6 @@ record! {
     /// `nodes.yaml`: the same as `cluster.nodes`.
     pub struct NodesFile [document] {
         /// one machine each, by name
-        "nodes" nodes: Map<ClusterNode> [keys(HOST)];
+        "nodes" nodes: Map<ClusterNode> [keys(HOST), env()];
     }
 }

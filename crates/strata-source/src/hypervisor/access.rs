@@ -3,6 +3,7 @@
 use strata_yaml::{Spanned, Value, record};
 
 use crate::value::name::{ACL_PATH, ID, TOKEN, USER};
+use crate::value::place::VM_ID;
 
 record! {
     /// A named set of privileges.
@@ -20,7 +21,7 @@ record! {
     /// A group of users.
     pub struct Group {
         /// for people
-        "comment" comment: Option<String>;
+        "comment" comment: Option<String> [env()];
         /// taken over if it is there already and nobody's mark is on it
         "adopt" adopt: bool = false;
         /// never destroyed or replaced by Strata
@@ -36,7 +37,7 @@ record! {
         /// whether it may log in
         "enabled" enabled: bool = true;
         /// for people
-        "comment" comment: Option<String>;
+        "comment" comment: Option<String> [env()];
         /// the address
         "email" email: Option<String>;
         /// the given name
@@ -65,7 +66,7 @@ record! {
         /// seconds since 1970; 0 for never
         "expire" expire: Option<u64>;
         /// for people
-        "comment" comment: Option<String>;
+        "comment" comment: Option<String> [env()];
         /// taken over if it is there already and nobody's mark is on it
         "adopt" adopt: bool = false;
         /// never destroyed or replaced by Strata
@@ -77,7 +78,7 @@ record! {
     /// Who may do what where.
     pub struct AclEntry [exactly_one(&["user", "group", "token"])] {
         /// where: `/`, `/vms/100`, `/storage/local`, …
-        "path" path: Spanned<String> [text(ACL_PATH)];
+        "path" path: Spanned<String> [text(ACL_PATH), env(), label(VM_ID)];
         /// what
         "role" role: Spanned<String> [text(ID)];
         /// who: `ops@pve`

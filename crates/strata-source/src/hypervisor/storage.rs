@@ -3,6 +3,7 @@
 use strata_yaml::{Map, Raw, Spanned, Value, choice, record};
 
 use crate::value::name::ID;
+use crate::value::place::ADDRESS;
 
 choice! {
     /// What a storage is.
@@ -51,7 +52,7 @@ record! {
         /// dir, btrfs: the folder
         "path" path: Option<String>;
         /// nfs, cifs, pbs: the server
-        "server" server: Option<String>;
+        "server" server: Option<String> [label(ADDRESS)];
         /// nfs: what the server exports
         "export" export: Option<String>;
         /// cifs: what the server shares

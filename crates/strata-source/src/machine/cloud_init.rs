@@ -6,6 +6,7 @@ use crate::machine::guest::OnChange;
 use crate::value::address::Ip;
 use crate::value::document::Document;
 use crate::value::name::ID;
+use crate::value::place::ADDRESS;
 
 choice! {
     /// How the data reach the guest.
@@ -38,9 +39,9 @@ record! {
         /// keys that may log in as that user
         "sshKeys" ssh_keys: Vec<Value<String>>;
         /// name servers
-        "nameservers" nameservers: Vec<Spanned<Ip>>;
+        "nameservers" nameservers: Vec<Spanned<Ip>> [label(ADDRESS)];
         /// the domain that short names are looked up in
-        "searchDomain" search_domain: Option<String>;
+        "searchDomain" search_domain: Option<String> [env()];
         /// user-data of your own: a file, text, or YAML in place
         "userData" user_data: Option<Document>;
         /// vendor-data of your own

@@ -1,11 +1,12 @@
 //! LXC containers.
 
-use strata_yaml::{Map, Raw, Spanned, Value, choice, record};
+use strata_yaml::{Map, Partial, Raw, Spanned, Value, choice, record};
 
 use crate::machine::guest::Guest;
 use crate::machine::image::ImageRef;
 use crate::value::address::{Addressing, Ip, Mac};
 use crate::value::name::{HOST, ID};
+use crate::value::place::{ADDRESS, BRIDGE, VLAN};
 use crate::value::size::{DiskSize, MemorySize};
 use crate::value::slot::{MountSlots, NetSlots, Slots};
 
@@ -95,15 +96,15 @@ record! {
     /// A network device of a container, and its address.
     pub struct ContainerNic [shorthand("bridge")] {
         /// the bridge it is plugged into
-        "bridge" bridge: Option<Spanned<String>> [text(ID)];
+        "bridge" bridge: Option<Spanned<String>> [text(ID), label(BRIDGE)];
         /// the name inside; otherwise `eth0`, `eth1`, …
         "name" name: Option<String>;
         /// otherwise Strata derives one that stays the same
         "mac" mac: Option<Spanned<Mac>>;
         /// the VLAN tag
-        "vlan" vlan: Option<u16> [range(1, 4094)];
+        "vlan" vlan: Option<u16> [range(1, 4094), label(VLAN)];
         /// VLANs that are passed through tagged
-        "trunks" trunks: Vec<u16> [range(1, 4094)];
+        "trunks" trunks: Vec<u16> [range(1, 4094), label(VLAN)];
         /// the largest packet
         "mtu" mtu: Option<u16> [range(64, 65535)];
         /// whether the container's firewall rules apply here
@@ -113,13 +114,13 @@ record! {
         /// unplugged
         "linkDown" link_down: Option<bool>;
         /// `dhcp`, or an address with its prefix; `count` containers take one after the other
-        "ip" ip: Option<Spanned<Addressing>>;
+        "ip" ip: Option<Spanned<Addressing>> [label(ADDRESS)];
         /// the IPv4 router
-        "gateway" gateway: Option<Spanned<Ip>>;
+        "gateway" gateway: Option<Spanned<Ip>> [label(ADDRESS)];
         /// `auto`, `dhcp`, or an address with its prefix
-        "ip6" ip6: Option<Spanned<Addressing>>;
+        "ip6" ip6: Option<Spanned<Addressing>> [label(ADDRESS)];
         /// the IPv6 router
-        "gateway6" gateway6: Option<Spanned<Ip>>;
+        "gateway6" gateway6: Option<Spanned<Ip>> [label(ADDRESS)];
         /// any other property that Proxmox knows, as it is
         "options" options: Map<Raw>;
     }
@@ -142,9 +143,11 @@ record! {
 }
 
 record! {
-    /// An LXC container, or `count` equal ones.
-    pub struct Container {
+    /// An LXC container, `count` equal ones, or one for each entry of `each`.
+    pub struct Container [at_most_one(&["each", "count"]), lenders(&["use", "each"])] {
         ..guest: Guest;
+        /// one guest for each entry: `dns-alice`, `dns-bob`; an entry has its `vmId`, and what else differs from the others
+        "each" each: Map<Partial<Container>> [keys(HOST)];
         /// the root file system it begins with
         "image" image: ImageRef;
         /// the distribution inside; otherwise Proxmox finds out
@@ -160,11 +163,11 @@ record! {
         /// root inside is nobody outside
         "unprivileged" unprivileged: bool = true;
         /// otherwise the name
-        "hostname" hostname: Option<String> [text(HOST)];
+        "hostname" hostname: Option<String> [text(HOST), env()];
         /// name servers; otherwise the host's
-        "nameservers" nameservers: Vec<Spanned<Ip>>;
+        "nameservers" nameservers: Vec<Spanned<Ip>> [label(ADDRESS)];
         /// the domain that short names are looked up in
-        "searchDomain" search_domain: Option<String>;
+        "searchDomain" search_domain: Option<String> [env()];
         /// keys that may log in as root
         "sshKeys" ssh_keys: Vec<Value<String>>;
         /// root's password; by reference

@@ -2,6 +2,7 @@
 
 use strata_yaml::{Spanned, TextRule, TextShape, choice, record};
 
+use crate::value::place::ADDRESS;
 use crate::value::port::Ports;
 
 choice! {
@@ -50,11 +51,11 @@ record! {
         /// what happens to them, or the security group
         "action" action: Spanned<String> [text(ACTION)];
         /// a note, for people
-        "comment" comment: Option<String>;
+        "comment" comment: Option<String> [env()];
         /// where they come from: an address, network, range, alias, or `+set`
-        "source" source: Option<String>;
+        "source" source: Option<String> [label(ADDRESS)];
         /// where they go to
-        "destination" destination: Option<String> [aliases(&["dest"])];
+        "destination" destination: Option<String> [aliases(&["dest"]), label(ADDRESS)];
         /// `tcp`, `udp`, `icmp`, …
         "protocol" protocol: Option<String> [aliases(&["proto"])];
         /// ports they go to

@@ -3,8 +3,10 @@
 use strata_yaml::{Map, Raw, Spanned, choice, record};
 
 use crate::machine::firewall::Firewall;
+use crate::value::address::Addressing;
 use crate::value::duration::Seconds;
 use crate::value::name::{HOST, ID, TAG};
+use crate::value::place::{ADDRESS, VM_ID};
 
 choice! {
     /// What to do about a change that a running guest does not see.
@@ -13,7 +15,7 @@ choice! {
         Ignore = "ignore",
         /// Restart it.
         Reboot = "reboot",
-        /// Destroy it and make it anew.
+        /// Destroy it and recreate it.
         Recreate = "recreate",
     }
 }
@@ -60,19 +62,23 @@ record! {
     /// What every guest has.
     pub struct Guest {
         /// the number in the Proxmox cluster; with `count`, of the first
-        "vmId" vm_id: Spanned<u32> [range(100, 999_999_999)];
+        "vmId" vm_id: Spanned<u32> [range(100, 999_999_999), label(VM_ID)];
         /// how many equal ones: `web-1`, `web-2`, … with numbers one after the other
         "count" count: Option<u32> [range(0, 1000)];
-        /// otherwise the key; with `count`, the part before the number
-        "name" name: Option<Spanned<String>> [text(HOST)];
+        /// profiles whose fields it has where it says nothing itself; later ones win
+        "use" profiles: Vec<Spanned<String>>;
+        /// the address of its first network device: short for `network: {net0: {ip: …}}`
+        "ip" ip: Option<Spanned<Addressing>> [label(ADDRESS)];
+        /// otherwise the key; with `count`, the part before the number; with `each`, the part before the name of the entry
+        "name" name: Option<Spanned<String>> [text(HOST), env()];
         /// the Proxmox node; otherwise the stack's
         "node" node: Option<Spanned<String>> [text(ID), aliases(&["hypervisor"])];
         /// the pool it is a member of
-        "pool" pool: Option<Spanned<String>>;
+        "pool" pool: Option<Spanned<String>> [env()];
         /// tags, for people
-        "tags" tags: Vec<String> [text(TAG)];
+        "tags" tags: Vec<String> [text(TAG), env()];
         /// notes, for people; Strata adds a line of its own
-        "notes" notes: Option<String>;
+        "notes" notes: Option<String> [env()];
         /// Strata refuses to destroy it
         "protect" protect: bool = false;
         /// Proxmox refuses to remove it and its disks

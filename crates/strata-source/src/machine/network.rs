@@ -4,6 +4,7 @@ use strata_yaml::{Map, Raw, Spanned, choice, record};
 
 use crate::value::address::{Addressing, Ip, Mac};
 use crate::value::name::ID;
+use crate::value::place::{ADDRESS, BRIDGE, VLAN};
 
 choice! {
     /// The card that the guest sees.
@@ -20,15 +21,15 @@ record! {
     /// A network device, and the address that cloud-init gives it.
     pub struct Nic [shorthand("bridge")] {
         /// the bridge it is plugged into
-        "bridge" bridge: Option<Spanned<String>> [text(ID)];
+        "bridge" bridge: Option<Spanned<String>> [text(ID), label(BRIDGE)];
         /// the card that the guest sees
         "model" model: Option<NicModel>;
         /// otherwise Strata derives one that stays the same
         "mac" mac: Option<Spanned<Mac>>;
         /// the VLAN tag
-        "vlan" vlan: Option<u16> [range(1, 4094)];
+        "vlan" vlan: Option<u16> [range(1, 4094), label(VLAN)];
         /// VLANs that are passed through tagged
-        "trunks" trunks: Vec<u16> [range(1, 4094)];
+        "trunks" trunks: Vec<u16> [range(1, 4094), label(VLAN)];
         /// 1 takes the bridge's
         "mtu" mtu: Option<u16> [range(1, 65520)];
         /// packet queues, for several cores
@@ -40,13 +41,13 @@ record! {
         /// unplugged
         "linkDown" link_down: Option<bool>;
         /// `dhcp`, or an address with its prefix; `count` machines take one after the other
-        "ip" ip: Option<Spanned<Addressing>>;
+        "ip" ip: Option<Spanned<Addressing>> [label(ADDRESS)];
         /// the IPv4 router
-        "gateway" gateway: Option<Spanned<Ip>>;
+        "gateway" gateway: Option<Spanned<Ip>> [label(ADDRESS)];
         /// `auto`, `dhcp`, or an address with its prefix
-        "ip6" ip6: Option<Spanned<Addressing>>;
+        "ip6" ip6: Option<Spanned<Addressing>> [label(ADDRESS)];
         /// the IPv6 router
-        "gateway6" gateway6: Option<Spanned<Ip>>;
+        "gateway6" gateway6: Option<Spanned<Ip>> [label(ADDRESS)];
         /// any other property that Proxmox knows, as it is
         "options" options: Map<Raw>;
     }

@@ -3,27 +3,34 @@
 use std::collections::BTreeMap;
 
 use strata_diagnostics::{Diagnostic, Diagnostics, FileId, Span};
-use strata_yaml::{Context, Decode, Entry, Node, Outside, Reference, Spanned, overlay};
+use strata_yaml::{Context, Decode, Entry, Node, Outside, Reference, Shape, Spanned, overlay};
 
 use super::defaults::with_defaults;
-use super::discover::{Found, StackFile};
+use super::discover::{DiscoveredFiles, StackFile};
+use super::each::{addresses, expand};
 use super::membership::{entries, order, overlay_of, unknown_stacks};
-use super::{EffectiveStack, Model, Repository, StackEntry, StackKind, digest};
-use crate::cluster::flat;
+use super::profiles::{ProfileUses, refuse_in_defaults, with_profiles};
+use super::{EffectiveStack, LeftOut, Model, Repository, StackEntry, StackKind, digest};
 use crate::cluster::topology::NodesFile;
+use crate::cluster::{Cluster, flat};
+use crate::environment::localize::{Localizer, add_tags};
+use crate::environment::naming::EnvName;
+use crate::environment::offsets::Movement;
 use crate::environment::{Environment, SETTINGS};
+use crate::hypervisor::Hypervisor;
 use crate::settings::Settings;
+use crate::stack::Stack;
 use crate::world::{World, find};
 
 const SETTINGS_HINT: &str = "it names at least the targets that stacks are applied to";
 
 /// Files beside a stack, then at the root; variables as given.
-struct Around<'w> {
+struct StackFiles<'w> {
     world: &'w dyn World,
     folder: &'w str,
 }
 
-impl Outside for Around<'_> {
+impl Outside for StackFiles<'_> {
     fn env(&self, name: &str) -> Option<String> {
         self.world.env(name)
     }
@@ -34,9 +41,13 @@ impl Outside for Around<'_> {
     }
 }
 
-pub(super) fn assemble(world: &dyn World, found: Found, diagnostics: &mut Diagnostics) -> Repository {
-    let Found { mut sources, settings, stacks: files, environments } = found;
-    let root = Around { world, folder: "" };
+pub(super) fn assemble(
+    world: &dyn World,
+    found: DiscoveredFiles,
+    diagnostics: &mut Diagnostics,
+) -> Repository {
+    let DiscoveredFiles { mut sources, settings, stacks: files, environments } = found;
+    let root = StackFiles { world, folder: "" };
     let settings_tree = match settings {
         Some((_, tree)) => tree,
         None => {
@@ -45,16 +56,21 @@ pub(super) fn assemble(world: &dyn World, found: Found, diagnostics: &mut Diagno
             Node::mapping(Vec::new(), Span::start_of(file))
         }
     };
-    let (settings, mut references) = read::<Settings>(&settings_tree, &root, diagnostics);
+    let (settings, mut references) = read_in::<Settings>(&settings_tree, EnvName::Any, &root, diagnostics);
     let settings = settings.unwrap_or_else(|| empty_settings(&settings_tree));
 
     let mut trees = BTreeMap::from([(String::new(), settings_tree.clone())]);
     let mut changed = BTreeMap::new();
+    let mut offsets = BTreeMap::new();
     for environment in &environments {
         let Some(tree) = &environment.tree else { continue };
-        read::<Environment>(tree, &root, diagnostics);
+        let name = EnvName::Named(&environment.name);
+        let (own, _) = read_in::<Environment>(tree, name, &root, diagnostics);
+        if let Some(own) = own.and_then(|own| own.offsets) {
+            offsets.insert(environment.name.clone(), own);
+        }
         if let Some(laid) = settings_of(&settings_tree, tree) {
-            let (read, more) = read::<Settings>(&laid, &root, diagnostics);
+            let (read, more) = read_in::<Settings>(&laid, name, &root, diagnostics);
             references.extend(more);
             if let Some(read) = read {
                 changed.insert(environment.name.clone(), read);
@@ -63,19 +79,54 @@ pub(super) fn assemble(world: &dyn World, found: Found, diagnostics: &mut Diagno
         }
     }
 
-    let mut stacks = entries(&files, &environments, diagnostics);
+    let (mut stacks, left_out) = entries(&files, &environments, diagnostics);
+    let mut movements: BTreeMap<&str, Movement<'_>> =
+        offsets.iter().map(|(name, own)| (name.as_str(), Movement::new(own, diagnostics))).collect();
+    let mut uses = ProfileUses::default();
+    for tree in trees.values() {
+        uses.write(tree.get("profiles"));
+        refuse_in_defaults(tree, diagnostics);
+    }
     let mut effective = BTreeMap::new();
     for (entry, file) in stacks.iter().zip(files) {
         let mut file = file;
+        let has_name = file.tree.as_ref().is_some_and(|tree| tree.at(&["metadata", "environment"]).is_some());
         for (place, environment) in entry.environments.iter().enumerate() {
             // The last environment takes the tree itself: most stacks have one, and the tree can be large.
             let last = place + 1 == entry.environments.len();
             let tree = if last { file.tree.take() } else { file.tree.clone() };
-            let defaults = trees.get(environment).unwrap_or(&settings_tree).get("defaults");
-            let over = overlay_of(&environments, environment, entry);
-            let layers = Layers { tree, defaults, over };
-            let stack = effective_stack(world, entry, &file, environment, layers, diagnostics);
+            let of_environment = trees.get(environment).unwrap_or(&settings_tree);
+            let own = environments.iter().find(|own| own.name == *environment);
+            let name = match has_name || own.is_some() {
+                true => EnvName::Named(environment),
+                false => EnvName::Nameless,
+            };
+            let layers = Layers {
+                tree,
+                defaults: of_environment.get("defaults"),
+                profiles: of_environment.get("profiles"),
+                over: overlay_of(&environments, environment, entry),
+                tags: own.and_then(|own| own.tree.as_ref()?.get("tags")?.as_list()).unwrap_or_default(),
+            };
+            let localizer = Localizer {
+                name,
+                movement: movements.get_mut(environment.as_str()),
+                file: own.map(|own| own.file),
+                diagnostics,
+            };
+            let stack = effective_stack(world, entry, &file, environment, layers, localizer, &mut uses);
             effective.insert((entry.name.value.clone(), environment.clone()), stack);
+        }
+    }
+    // What could not be read may have lain in one of them.
+    let all_read = !diagnostics.has_errors();
+    if all_read {
+        diagnostics.extend(uses.unused());
+    }
+    for movement in movements.values().filter(|_| all_read) {
+        for (what, key) in movement.unused() {
+            let message = format!("no {what} `{key}` in this environment");
+            diagnostics.push(Diagnostic::warning("unused", message).at(key.span));
         }
     }
     unknown_stacks(&stacks, &environments, diagnostics);
@@ -88,7 +139,21 @@ pub(super) fn assemble(world: &dyn World, found: Found, diagnostics: &mut Diagno
         environments: changed,
         settings_tree: trees,
         references,
+        offsets,
+        left_out,
     }
+}
+
+/// The same of a tree that may hold `{env}`.
+fn read_in<T: Decode>(
+    tree: &Node,
+    name: EnvName<'_>,
+    outside: &dyn Outside,
+    diagnostics: &mut Diagnostics,
+) -> (Option<T>, Vec<Reference>) {
+    let mut tree = tree.clone();
+    Localizer { name, movement: None, file: None, diagnostics }.walk(&mut tree, &T::shape());
+    read(&tree, outside, diagnostics)
 }
 
 /// Reads a tree as `T`, and gives the references that it holds.
@@ -143,6 +208,10 @@ struct Layers<'a> {
     tree: Option<Node>,
     defaults: Option<&'a Node>,
     over: Option<&'a Node>,
+    /// Of strata.yaml.
+    profiles: Option<&'a Node>,
+    /// The environment's, for every guest.
+    tags: &'a [Node],
 }
 
 fn effective_stack(
@@ -151,27 +220,38 @@ fn effective_stack(
     file: &StackFile,
     environment: &str,
     layers: Layers<'_>,
-    diagnostics: &mut Diagnostics,
+    mut localizer: Localizer<'_, '_>,
+    uses: &mut ProfileUses,
 ) -> EffectiveStack {
-    let outside = Around { world, folder: &file.folder };
+    let outside = StackFiles { world, folder: &file.folder };
     let tree = layers.tree.and_then(|tree| {
         let tree = if file.kind == StackKind::Cluster && flat::is_flat(&tree) {
-            flat::convert(&tree, file.nodes.as_ref(), &outside, diagnostics)?
+            flat::convert(&tree, file.nodes.as_ref(), &outside, localizer.diagnostics)?
         } else {
-            with_nodes(tree, file.nodes.as_ref(), &outside, diagnostics)
+            with_nodes(tree, file.nodes.as_ref(), localizer.name, &outside, localizer.diagnostics)
         };
         let tree = match layers.over {
             Some(over) => overlay(&tree, over),
             None => tree,
         };
-        Some(match layers.defaults {
-            Some(defaults) => with_defaults(tree, defaults, file.kind),
-            None => tree,
-        })
+        let mut tree = tree;
+        if file.kind == StackKind::Machines {
+            expand(&mut tree, localizer.diagnostics);
+        }
+        with_profiles(&mut tree, layers.profiles, file.kind, uses, localizer.diagnostics);
+        if let Some(defaults) = layers.defaults {
+            tree = with_defaults(tree, defaults, file.kind);
+        }
+        if file.kind == StackKind::Machines {
+            addresses(&mut tree);
+        }
+        add_tags(&mut tree, file.kind, layers.tags);
+        localizer.walk(&mut tree, &shape(file.kind));
+        Some(tree)
     });
     let (model, references) = match (&tree, file.kind) {
         (None, _) => (Model::Broken, Vec::new()),
-        (Some(tree), kind) => model(tree, kind, &outside, diagnostics),
+        (Some(tree), kind) => model(tree, kind, &outside, localizer.diagnostics),
     };
     let tree_digest = tree.as_ref().map(digest::of_tree).unwrap_or_default();
     EffectiveStack {
@@ -185,6 +265,39 @@ fn effective_stack(
         model,
         references,
         tree_digest,
+        left_out: layers.over.map(left_out_of).unwrap_or_default(),
+    }
+}
+
+/// Entries of sections that an overlay leaves out: `vms: {debug: null}`, and those of an `each`.
+fn left_out_of(over: &Node) -> Vec<LeftOut> {
+    let mut found = Vec::new();
+    let entries =
+        |node: &'_ Node| node.as_mapping().map(|mapping| mapping.entries.clone()).unwrap_or_default();
+    for section in entries(over) {
+        let mut note = |name: String, span: Span| {
+            found.push(LeftOut { section: section.key.value.clone(), name, span });
+        };
+        for guest in entries(&section.value) {
+            if guest.value.is_null() {
+                note(guest.key.value.clone(), guest.value.span);
+            }
+            for member in guest.value.get("each").map(entries).unwrap_or_default() {
+                if member.value.is_null() {
+                    note(format!("{}-{}", guest.key, member.key), member.value.span);
+                    note(format!("{}.{}", guest.key, member.key), member.value.span);
+                }
+            }
+        }
+    }
+    found
+}
+
+fn shape(kind: StackKind) -> Shape {
+    match kind {
+        StackKind::Machines | StackKind::Tofu => Stack::shape(),
+        StackKind::Cluster => Cluster::shape(),
+        StackKind::Hypervisor => Hypervisor::shape(),
     }
 }
 
@@ -219,11 +332,12 @@ fn model(
 fn with_nodes(
     tree: Node,
     nodes: Option<&Node>,
+    name: EnvName<'_>,
     outside: &dyn Outside,
     diagnostics: &mut Diagnostics,
 ) -> Node {
     let Some(nodes) = nodes else { return tree };
-    read::<NodesFile>(nodes, outside, diagnostics);
+    read_in::<NodesFile>(nodes, name, outside, diagnostics);
     let Some(list) = nodes.get("nodes") else { return tree };
     let entry = |key: &str, value: Node| Entry { key: Spanned::new(key.to_owned(), nodes.span), value };
     let inner = Node::mapping(vec![entry("nodes", list.clone())], nodes.span);

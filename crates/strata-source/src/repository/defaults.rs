@@ -56,7 +56,7 @@ fn under<T: Record>(mapping: &mut Mapping, key: &str, defaults: Option<&Node>, a
 
 /// Defaults beneath what is said: a default goes where it would stand beside a key that excludes it, or that is
 /// another name for it, or where it means nothing.
-fn beneath<T: Record>(defaults: &Node, said: &Node) -> Node {
+pub(super) fn beneath<T: Record>(defaults: &Node, said: &Node) -> Node {
     let (Some(below), Some(above)) = (defaults.as_mapping(), said.as_mapping()) else { return said.clone() };
     let spec = T::spec();
     let excluded = |key: &str| {

@@ -12,7 +12,7 @@ use crate::world::{World, join};
 const MAX_FOLDERS: usize = 16;
 
 /// The files, as trees.
-pub(super) struct Found {
+pub(super) struct DiscoveredFiles {
     pub(super) sources: SourceMap,
     pub(super) settings: Option<(FileId, Node)>,
     pub(super) stacks: Vec<StackFile>,
@@ -35,10 +35,11 @@ pub(super) struct StackFile {
 
 pub(super) struct EnvironmentFile {
     pub(super) name: String,
+    pub(super) file: FileId,
     pub(super) tree: Option<Node>,
 }
 
-pub(super) fn discover(world: &dyn World, diagnostics: &mut Diagnostics) -> Found {
+pub(super) fn discover(world: &dyn World, diagnostics: &mut Diagnostics) -> DiscoveredFiles {
     let mut finder = Finder { world, diagnostics, sources: SourceMap::new() };
     let settings = finder.settings();
     let mut stacks = finder.hypervisors();
@@ -47,7 +48,7 @@ pub(super) fn discover(world: &dyn World, diagnostics: &mut Diagnostics) -> Foun
     finder.stacks("stacks", 0, false, &mut stacks);
     let environments = finder.environments();
     let Finder { sources, .. } = finder;
-    Found { sources, settings, stacks, environments }
+    DiscoveredFiles { sources, settings, stacks, environments }
 }
 
 struct Finder<'w, 'd> {
@@ -122,7 +123,7 @@ impl Finder<'_, '_> {
         let has_code = listed.iter().any(|entry| !entry.is_folder && is_code(&entry.name));
         let mut within = within;
         if has("stack.yaml") {
-            let stack = (StackKind::Machines, Layer::Standalone, name.as_str());
+            let stack = (StackKind::Machines, Layer::Workloads, name.as_str());
             let mut stack = self.stack(stack, &format!("{folder}/stack.yaml"), folder, "a stack");
             if let Some(stack) = &mut stack
                 && stack.tree.as_ref().is_some_and(|tree| tree.get("tofu").is_some())
@@ -148,7 +149,7 @@ impl Finder<'_, '_> {
             let file = self.sources.add(folder, "");
             stacks.push(StackFile {
                 kind: StackKind::Tofu,
-                layer: Layer::Standalone,
+                layer: Layer::Workloads,
                 name,
                 path: folder.to_owned(),
                 folder: folder.to_owned(),
@@ -166,11 +167,12 @@ impl Finder<'_, '_> {
     fn environments(&mut self) -> Vec<EnvironmentFile> {
         let mut environments = Vec::new();
         for name in self.yaml_files("environments") {
-            let tree = match self.read(&format!("environments/{name}.yaml")) {
-                Some((_, Parsed::Document(node))) => Some(node),
-                _ => None,
+            let Some((file, parsed)) = self.read(&format!("environments/{name}.yaml")) else { continue };
+            let tree = match parsed {
+                Parsed::Document(node) => Some(node),
+                Parsed::Empty | Parsed::Broken => None,
             };
-            environments.push(EnvironmentFile { name, tree });
+            environments.push(EnvironmentFile { name, file, tree });
         }
         environments
     }

@@ -11,15 +11,30 @@ use crate::environment::STACKS;
 use crate::stack::Layer;
 use crate::value::name::is_name;
 
+/// Stacks that environments leave out with `null`, and where they do.
+pub(super) type LeftOut = BTreeMap<(String, String), Span>;
+
 /// Every stack with the environments that it is part of; two of one name are reported.
 pub(super) fn entries(
     files: &[StackFile],
     environments: &[EnvironmentFile],
     diagnostics: &mut Diagnostics,
-) -> Vec<StackEntry> {
+) -> (Vec<StackEntry>, LeftOut) {
     let mut entries: Vec<StackEntry> = Vec::new();
+    let mut left_out = LeftOut::new();
     for file in files {
         let entry = entry(file, environments);
+        for environment in environments {
+            let Some(span) = environment.tree.as_ref().and_then(|tree| left_out_at(tree, &entry)) else {
+                continue;
+            };
+            if let Some(problem) = pointless(&entry, environment, span) {
+                diagnostics.push(problem);
+            }
+            if environment.name != entry.default_environment {
+                left_out.insert((entry.name.value.clone(), environment.name.clone()), span);
+            }
+        }
         // A name that the file says is checked where the file is read.
         if entry.name.value == file.name && !is_name(&file.name) {
             let message = format!("`{}` cannot be the name of a stack", file.name);
@@ -34,7 +49,26 @@ pub(super) fn entries(
         }
         entries.push(entry);
     }
-    entries
+    (entries, left_out)
+}
+
+/// A stack that is left out of where it is at home, or of where it would not be.
+fn pointless(entry: &StackEntry, environment: &EnvironmentFile, span: Span) -> Option<Diagnostic> {
+    let name = &environment.name;
+    if *name == entry.default_environment {
+        let message = format!(
+            "`{}` is in `{name}` unless `-e` says otherwise, and cannot be left out of it",
+            entry.name
+        );
+        let problem = Diagnostic::error("own-environment", message).at(span);
+        return Some(problem.hint("give it another `metadata.environment`, or remove the line"));
+    }
+    let included = environment.tree.as_ref().is_some_and(|tree| includes(tree, entry.kind));
+    (!included).then(|| {
+        let message = format!("`{}` is left out of `{name}`, which it would not be part of", entry.name);
+        let problem = Diagnostic::warning("unused", message).at(span);
+        problem.hint(format!("to make it part of `{name}`, write `{}: {{}}`", entry.name))
+    })
 }
 
 fn entry(file: &StackFile, environments: &[EnvironmentFile]) -> StackEntry {
@@ -49,7 +83,7 @@ fn entry(file: &StackFile, environments: &[EnvironmentFile]) -> StackEntry {
     });
     let mut all = vec![default_environment.clone()];
     for environment in environments {
-        let named = environment.tree.as_ref().is_some_and(|tree| names_stack(tree, file.kind, &name));
+        let named = environment.tree.as_ref().is_some_and(|tree| has_stack(tree, file.kind, &name));
         if named && environment.name != default_environment {
             all.push(environment.name.clone());
         }
@@ -74,8 +108,29 @@ fn section(kind: StackKind) -> &'static str {
     }
 }
 
-fn names_stack(environment: &Node, kind: StackKind, name: &str) -> bool {
-    environment.at(&[section(kind), name]).is_some()
+/// Whether an environment names a stack, or takes its folder whole and does not leave it out.
+fn has_stack(environment: &Node, kind: StackKind, name: &str) -> bool {
+    match environment.at(&[section(kind), name]) {
+        Some(node) => !is_null_word(node),
+        None => includes(environment, kind),
+    }
+}
+
+/// Code that was written by hand does not know of environments: it is part of one only where it is named.
+fn includes(environment: &Node, kind: StackKind) -> bool {
+    let folders = environment.get("include").and_then(Node::as_list).unwrap_or_default();
+    let named = |node: &Node| node.as_scalar().is_some_and(|scalar| scalar.text == section(kind));
+    kind != StackKind::Tofu && folders.iter().any(named)
+}
+
+/// `null` in so many letters; nothing at all says that a stack is there as it is.
+fn is_null_word(node: &Node) -> bool {
+    node.is_null() && node.as_scalar().is_some_and(|scalar| !scalar.text.is_empty())
+}
+
+fn left_out_at(environment: &Node, stack: &StackEntry) -> Option<Span> {
+    let node = environment.at(&[section(stack.kind), &stack.name])?;
+    is_null_word(node).then_some(node.span)
 }
 
 /// What an environment lays over a stack.

@@ -80,12 +80,11 @@ impl Repository {
 
 fn matches(argument: &str, entry: &StackEntry) -> Result<bool, SelectError> {
     if let Some(layer) = argument.strip_prefix("layer:") {
-        let layers = <Layer as strata_yaml::Choice>::ALL;
-        return match layers.iter().find(|known| known.as_str() == layer) {
-            Some(layer) => Ok(entry.layer == *layer),
+        return match Layer::of_word(layer) {
+            Some(layer) => Ok(entry.layer == layer),
             None => Err(SelectError {
                 message: format!("there is no layer `{layer}`"),
-                hint: Some("the layers are hypervisors, platforms and standalone".to_owned()),
+                hint: Some("the layers are hypervisors, platforms and workloads".to_owned()),
             }),
         };
     }

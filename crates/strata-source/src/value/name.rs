@@ -40,6 +40,25 @@ pub const POOL: TextRule = TextRule {
     accepts: is_pool,
 };
 
+/// Of a stack, or of one object of it: `web`, `web/vm/db`.
+pub const SUBJECT: TextRule = TextRule {
+    shape: TextShape {
+        what: "a stack such as `web`, or an address such as `web/vm/db`",
+        pattern: Some("^[^\\s/:]+(/[a-z]+/[^\\s/]+)?$"),
+    },
+    accepts: |text| {
+        let plain = |part: &str| !part.is_empty() && !part.contains(char::is_whitespace);
+        match text.split('/').collect::<Vec<_>>().as_slice() {
+            [stack] => plain(stack) && !stack.contains(':'),
+            [stack, kind, name] => {
+                let kind = !kind.is_empty() && kind.bytes().all(|byte| byte.is_ascii_lowercase());
+                plain(stack) && !stack.contains(':') && kind && plain(name)
+            }
+            _ => false,
+        }
+    },
+};
+
 /// Of a user: `ops@pve`.
 pub const USER: TextRule = TextRule {
     shape: TextShape {

@@ -35,7 +35,7 @@ fn vmids_names_macs_and_addresses() {
       |
     3 |   web: {vmId: 100, count: 3, network: [{bridge: vmbr0}]}
       |               --- `web-3` of stack `one`
-    error[name-collision]: the name `web-2` is used twice on target `pve`
+    warning[name-collision]: the name `web-2` is used twice on target `pve`
      --> stacks/two/stack.yaml:3:55
       |
     3 |   a: {vmId: 102, image: local:vztmpl/a.tar.zst, name: web-2, network: [{bridge: vmbr0, mac: "BC:24:11:00:00:01", ip: 192.0.2.5/24}]}
@@ -45,6 +45,9 @@ fn vmids_names_macs_and_addresses() {
       |
     3 |   web: {vmId: 100, count: 3, network: [{bridge: vmbr0}]}
       |   --- `web-2` of stack `one`
+      |
+      = note: Proxmox allows it: guests are known by their VMIDs
+      = hint: give one of them another `name` if people should not mix them up
     error[mac-collision]: the MAC `BC:24:11:00:00:01` is used twice on target `pve`
      --> stacks/two/stack.yaml:3:93
       |

@@ -161,7 +161,7 @@ pub(crate) fn handbook() -> strata_source::world::Memory {
 fn the_handbook_is_read_without_a_mistake() {
     let repository = crate::clean(&handbook());
     let names: Vec<&str> = repository.stacks().iter().map(|entry| entry.name.value.as_str()).collect();
-    assert_eq!(names, ["homelab", "web"], "platforms before standalone");
+    assert_eq!(names, ["homelab", "web"], "platforms before workloads");
     assert_eq!(
         repository.settings.mirrored("https://factory.talos.dev/image/x"),
         "https://factory.internal.example/image/x"

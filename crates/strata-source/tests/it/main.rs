@@ -9,6 +9,7 @@ mod flat;
 mod hypervisors;
 mod mistakes;
 mod references;
+mod reuse;
 mod schemas;
 mod selection;
 mod stacks;

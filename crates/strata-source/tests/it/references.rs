@@ -144,7 +144,7 @@ fn a_lower_layer_needs_no_higher_one() {
      --> hypervisors/pve.yaml:1:24
       |
     1 | metadata: {dependsOn: [web]}
-      |                        ^^^ `web` is in the higher layer `standalone`
+      |                        ^^^ `web` is in the higher layer `workloads`
     ");
 }
 
@@ -357,7 +357,7 @@ vms:
   b: {vmId: 101, iso: https://images.example/a.iso}
 ");
     assert_snapshot!(mistakes(&world.clone().file("strata.yaml", settings)), @r#"
-    error[no-checksum]: the image has no checksum: whatever is downloaded is believed
+    error[no-checksum]: the image has no checksum: the download is not verified
      --> stacks/web/stack.yaml:3:24
       |
     3 | images: {debian: {url: https://elsewhere.example/debian.qcow2}}

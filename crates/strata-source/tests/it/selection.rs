@@ -49,7 +49,7 @@ fn what_selects_nothing_says_why() {
     assert_eq!(select(&["wbe"], None), "there is no stack `wbe`; did you mean `web`?");
     assert_eq!(
         select(&["layer:top"], None),
-        "there is no layer `top`; the layers are hypervisors, platforms and standalone"
+        "there is no layer `top`; the layers are hypervisors, platforms and workloads"
     );
     assert_eq!(select(&[], Some("prd")), "there is no environment `prd`; did you mean `prod`?");
     assert_eq!(

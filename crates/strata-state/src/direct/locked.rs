@@ -17,7 +17,7 @@ pub(super) struct DirectLock {
     owner: LockOwner,
     held: Arc<Held>,
     heart: Heartbeat,
-    unsettled: Duration,
+    late_request_window: Duration,
 }
 
 impl DirectLock {
@@ -26,7 +26,7 @@ impl DirectLock {
         key: &str,
         owner: LockOwner,
         sent: Duration,
-        unsettled: Duration,
+        late_request_window: Duration,
     ) -> Self {
         let held = Held::since(key, &direct.lease, sent);
         let (asked, name, id) = (direct.clone(), key.to_owned(), owner.id.clone());
@@ -41,7 +41,7 @@ impl DirectLock {
                 }
             }
         });
-        Self { direct, key: key.to_owned(), owner, held, heart, unsettled }
+        Self { direct, key: key.to_owned(), owner, held, heart, late_request_window }
     }
 
     /// Has a command done that needs the lock. What is refused for another reason is for the caller to tell.
@@ -116,8 +116,8 @@ impl LockedState for DirectLock {
         self.held.check()
     }
 
-    fn unsettled(&self) -> Duration {
-        self.unsettled
+    fn late_request_window(&self) -> Duration {
+        self.late_request_window
     }
 
     fn write_timeout(&self) -> Option<Duration> {

@@ -11,8 +11,8 @@ use async_trait::async_trait;
 use http::Method;
 use strata_net::Response;
 
+use super::addresses::StateAddresses;
 use super::lock_info::{LockInfo, marked_id};
-use super::place::Place;
 use super::wire::{Call, Wire};
 use crate::{
     Codec, Holder, JournalRecord, LockOwner, LockedState, StateDocument, Store, StoreError, Version,
@@ -27,7 +27,7 @@ pub(super) const KEPT_VERSIONS: usize = 10;
 pub(super) struct ForeignServer {
     url: String,
     wire: Wire,
-    place: Place,
+    place: StateAddresses,
     codec: Codec,
     kept: usize,
     known: Vec<String>,
@@ -37,7 +37,7 @@ impl ForeignServer {
     pub(super) fn new(
         url: String,
         wire: Wire,
-        place: Place,
+        place: StateAddresses,
         codec: Codec,
         kept: usize,
         known: Vec<String>,
@@ -98,10 +98,10 @@ fn json_of(info: &LockInfo) -> Vec<u8> {
 
 fn is_about_project(answer: &Response) -> bool {
     #[derive(serde::Deserialize)]
-    struct Told {
+    struct ErrorBody {
         message: String,
     }
-    serde_json::from_slice(&answer.body).is_ok_and(|told: Told| told.message.contains("Project"))
+    serde_json::from_slice(&answer.body).is_ok_and(|told: ErrorBody| told.message.contains("Project"))
 }
 
 fn holder_in(answer: &Response) -> Holder {

@@ -9,8 +9,8 @@ use http::Method;
 use serde::Deserialize;
 use strata_net::Response;
 
+use super::addresses::segments;
 use super::lock_info::LockInfo;
-use super::place::segments;
 use super::wire::{Call, Wire};
 use crate::{
     Codec, Holder, JournalRecord, Lease, LeaseTerms, LockOwner, LockedState, StateDocument, Store,
@@ -44,9 +44,11 @@ struct Lock {
 impl Lock {
     /// How long requests of its holder may still arrive once somebody else has the lock. One that was not said to have lapsed when it was
     /// looked at has lapsed just now, or was given back.
-    fn unsettled(&self) -> Duration {
+    fn late_request_window(&self) -> Duration {
         let seconds = |seconds: f64| Duration::try_from_secs_f64(seconds).unwrap_or_default();
-        self.ttl.map_or(Duration::ZERO, |ttl| LeaseTerms::unsettled(seconds(ttl), seconds(self.lapsed_for)))
+        self.ttl.map_or(Duration::ZERO, |ttl| {
+            LeaseTerms::late_request_window(seconds(ttl), seconds(self.lapsed_for))
+        })
     }
 
     fn holder(self) -> Holder {
@@ -171,9 +173,9 @@ impl Store for StrataServer {
             Some(answer) => Some(self.parse::<Lock>(&answer)?),
             None => None,
         };
-        let mut unsettled = before.as_ref().map_or(Duration::ZERO, Lock::unsettled);
+        let mut late_request_window = before.as_ref().map_or(Duration::ZERO, Lock::late_request_window);
         if before.is_some_and(|lock| lock.holder().owner.is_dead_here()) {
-            unsettled = Duration::ZERO;
+            late_request_window = Duration::ZERO;
         }
         let mut sent = (self.lease.clock)();
         let mut asked = self.ask_for_lease(key, &owner).await?;
@@ -189,7 +191,7 @@ impl Store for StrataServer {
             asked = self.ask_for_lease(key, &owner).await?;
         }
         match asked {
-            Ok(()) => Ok(Box::new(StrataLock::start(self.clone(), key, owner, sent, unsettled))),
+            Ok(()) => Ok(Box::new(StrataLock::start(self.clone(), key, owner, sent, late_request_window))),
             Err(holder) => Err(StoreError::Locked { key: key.to_owned(), holder: Box::new(holder) }),
         }
     }

@@ -122,12 +122,12 @@ impl Wire {
     pub(super) fn unexpected(&self, call: &Call, answer: &Response) -> StoreError {
         /// As `strata serve` says it, or GitLab.
         #[derive(serde::Deserialize)]
-        struct Told {
+        struct ErrorBody {
             #[serde(alias = "message")]
             error: String,
             hint: Option<String>,
         }
-        let told: Option<Told> = serde_json::from_slice(&answer.body).ok();
+        let told: Option<ErrorBody> = serde_json::from_slice(&answer.body).ok();
         let hint = match answer.status {
             401 => Some("check `username` and `password`, or `token`, of `state` in strata.yaml".to_owned()),
             403 => Some("this user may not do that on the server".to_owned()),

@@ -34,6 +34,7 @@ pub(crate) fn begin(id: u64) -> JournalRecord {
         becomes: None,
         begun: 1,
         tasks: Vec::new(),
+        to: None,
     })
 }
 

@@ -95,7 +95,7 @@ async fn former_tables_are_turned() {
     let holder = store.holder("dev/web").await.unwrap().unwrap();
     assert_eq!(holder.owner, owner("former"));
     let lock = store.lock("dev/web", owner("1")).await.unwrap();
-    assert!(!lock.unsettled().is_zero(), "a9: requests of the former holder may still arrive");
+    assert!(!lock.late_request_window().is_zero(), "a9: requests of the former holder may still arrive");
     lock.write(&document(3)).await.unwrap();
     lock.clear_journal().await.unwrap();
     lock.release().await.unwrap();

@@ -88,7 +88,7 @@ async fn a_former_lock_is_respected_until_it_lapses() {
     is_as_it_was(&store).await;
     server.age("/strata/dev/web/lock", 65);
     let lock = store.lock("dev/web", owner("2")).await.unwrap();
-    assert!(!lock.unsettled().is_zero(), "a9: requests of the former holder may still arrive");
+    assert!(!lock.late_request_window().is_zero(), "a9: requests of the former holder may still arrive");
     is_as_it_was(&store).await;
     lock.release().await.unwrap();
     // One that is held can be taken away too.

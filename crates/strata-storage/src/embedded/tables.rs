@@ -10,7 +10,7 @@ use crate::lock::Lock;
 use crate::name::StateName;
 
 /// A state with its row.
-pub(super) struct Found {
+pub(super) struct StateRow {
     pub(super) id: i64,
     pub(super) head: Head,
 }
@@ -18,7 +18,7 @@ pub(super) struct Found {
 const HEAD: &str = "SELECT s.id, s.lock, s.last_version, v.version, v.serial, v.lineage, v.size, v.md5, v.written, v.by, \
     v.forced, s.name FROM states s LEFT JOIN versions v ON v.state = s.id AND v.version = s.current";
 
-pub(super) fn find(db: &Connection, name: &StateName) -> rusqlite::Result<Option<Found>> {
+pub(super) fn find(db: &Connection, name: &StateName) -> rusqlite::Result<Option<StateRow>> {
     let mut query = db.prepare_cached(&format!("{HEAD} WHERE s.name = ?1"))?;
     query.query_row([name.as_str()], read_head).optional()
 }
@@ -36,7 +36,7 @@ pub(super) fn heads(db: &Connection) -> rusqlite::Result<Vec<(StateName, Head)>>
     Ok(heads)
 }
 
-fn read_head(row: &Row<'_>) -> rusqlite::Result<Found> {
+fn read_head(row: &Row<'_>) -> rusqlite::Result<StateRow> {
     let lock: Option<String> = row.get(1)?;
     let lock: Option<Lock> = match lock {
         Some(json) => Some(serde_json::from_str(&json).map_err(|error| {
@@ -48,7 +48,7 @@ fn read_head(row: &Row<'_>) -> rusqlite::Result<Found> {
         Some(_) => Some(read_version(row, 3)?),
         None => None,
     };
-    Ok(Found {
+    Ok(StateRow {
         id: row.get(0)?,
         head: Head { lock, current, last_version: row.get::<_, i64>(2)?.cast_unsigned() },
     })

@@ -91,7 +91,7 @@ impl Writer {
     }
 
     /// For what nobody waits for; lost if the queue is full, and done by the next start instead.
-    pub(super) fn tell(&self, job: Job) {
+    pub(super) fn send(&self, job: Job) {
         let _ = self.jobs.try_send(job);
     }
 }

@@ -23,7 +23,7 @@ pub enum DatabaseError {
     #[error("PostgreSQL: {}", chain(.0))]
     Failed(#[source] tokio_postgres::Error),
     #[error("PostgreSQL did not answer within {0} s")]
-    Silent(u64),
+    NoAnswer(u64),
 }
 
 impl From<DatabaseError> for StorageError {
@@ -33,7 +33,9 @@ impl From<DatabaseError> for StorageError {
                 (error.code().map(|code| code.code().to_owned()), FailureKind::Other)
             }
             DatabaseError::Unusable(_) => (None, FailureKind::Settings),
-            DatabaseError::Unreachable { .. } | DatabaseError::Silent(_) => (None, FailureKind::Unreachable),
+            DatabaseError::Unreachable { .. } | DatabaseError::NoAnswer(_) => {
+                (None, FailureKind::Unreachable)
+            }
         };
         let failure = Failure::from_error(error).kind(kind);
         match code.as_deref() {
@@ -119,7 +121,7 @@ impl Connection {
                 Ok(value)
             }
             Ok(Err(error)) => Err(DatabaseError::Failed(error)),
-            Err(_) => Err(DatabaseError::Silent(self.timeout.as_secs())),
+            Err(_) => Err(DatabaseError::NoAnswer(self.timeout.as_secs())),
         }
     }
 }

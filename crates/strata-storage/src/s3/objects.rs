@@ -71,7 +71,7 @@ pub struct Objects {
 }
 
 /// What an object held when it was read.
-pub struct Found {
+pub struct StoredObject {
     pub bytes: Bytes,
     pub tag: String,
     /// How long ago it was written, by the server's clock, where that tells the time.
@@ -181,7 +181,7 @@ impl Objects {
         })
     }
 
-    pub async fn get(&self, path: &str) -> Result<Option<Found>, Failure> {
+    pub async fn get(&self, path: &str) -> Result<Option<StoredObject>, Failure> {
         let read = async {
             let result = match self.store.get_opts(&self.path(path), GetOptions::default()).await {
                 Err(Error::NotFound { .. }) => return Ok(None),
@@ -194,7 +194,7 @@ impl Objects {
             Ok(Some((result.bytes().await?, tag, age)))
         };
         match self.within("read", path, read).await? {
-            Some((bytes, tag, age)) => Ok(Some(Found { bytes, tag: self.tag(path, tag)?, age })),
+            Some((bytes, tag, age)) => Ok(Some(StoredObject { bytes, tag: self.tag(path, tag)?, age })),
             None => Ok(None),
         }
     }

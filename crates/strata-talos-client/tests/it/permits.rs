@@ -61,7 +61,7 @@ async fn a9_a_write_is_bounded_by_the_lease() {
     assert_eq!(asked.into_inner(), 3);
 }
 
-/// A connection that went with a reboot is made anew; whether the run may still write is asked again then.
+/// A connection that went with a reboot is recreated; whether the run may still write is asked again then.
 #[tokio::test]
 async fn a9_what_is_sent_again_is_allowed_again() {
     let (server, client) = node(|_| Reply::status(6, "etcd data directory is not empty")).await;

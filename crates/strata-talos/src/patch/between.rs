@@ -112,7 +112,7 @@ impl Work {
             return;
         };
         let (mut gone, mut come) = (Map::new(), Map::new());
-        let place = Place::of(to);
+        let place = DocumentPaths::of(to);
         self.map(&place, "", one, (other, shown), &mut gone, &mut come);
         for (parts, found) in [(&mut self.gone, gone), (&mut self.come, come)] {
             if !found.is_empty() {
@@ -124,7 +124,7 @@ impl Work {
     /// `to` is given twice: as it is, and redacted.
     fn map(
         &mut self,
-        place: &Place,
+        place: &DocumentPaths,
         path: &str,
         from: &Map,
         to: (&Map, &Map),
@@ -167,7 +167,7 @@ impl Work {
 
     fn added(&mut self, document: &Document) {
         let shown = document.to_redacted_value();
-        if hides(&shown) || Place::of(document).may_hide_in(&shown) {
+        if hides(&shown) || DocumentPaths::of(document).may_hide_in(&shown) {
             return self.left.push(document.id().to_string());
         }
         if let Value::Map(fields) = bare(&document.to_value()) {
@@ -218,13 +218,13 @@ fn bare(value: &Value) -> Value {
 }
 
 /// A document, as the paths of its fields are told and judged.
-struct Place {
+struct DocumentPaths {
     /// What stands before a path.
     name: String,
     may_hide: &'static [&'static str],
 }
 
-impl Place {
+impl DocumentPaths {
     fn of(document: &Document) -> Self {
         if document.is_v1alpha1() {
             return Self { name: String::new(), may_hide: &MAY_HIDE };

@@ -39,10 +39,10 @@ pub(super) fn split(node: &mut Node) -> Result<(Vec<Deletion>, bool), PatchError
 }
 
 /// A path, and for an item of the list there a field of it and the field's value.
-type Found = (Vec<String>, Option<(String, String)>);
+type DeletionPath = (Vec<String>, Option<(String, String)>);
 
 struct Finder {
-    found: Vec<Found>,
+    found: Vec<DeletionPath>,
     path: Vec<String>,
     in_list: bool,
 }
@@ -54,13 +54,12 @@ impl Finder {
         if is_deletion(node) {
             if is_item {
                 let Some(item) = selector(node) else {
-                    let reason = "`$patch: delete` in a list needs a field that tells which item";
+                    let reason = "`$patch: delete` in a list needs a field that identifies the item";
                     return Err(PatchError::Syntax { line, reason });
                 };
                 self.found.push((self.path.clone(), Some(item)));
             } else if self.in_list {
-                let reason =
-                    "a field of an item of a list cannot be deleted alone; delete the item, then add it anew";
+                let reason = "a field of an item of a list cannot be deleted alone; delete the item, then add it again";
                 return Err(PatchError::Syntax { line, reason });
             } else {
                 self.found.push((self.path.clone(), None));

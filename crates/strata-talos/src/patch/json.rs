@@ -80,7 +80,7 @@ pub(super) fn apply(config: MachineConfig, operations: &[Operation]) -> Result<M
             reason,
         })?;
     }
-    // Read anew, so that a value of a wrong type or an unknown field is found here and not on the node.
+    // Read again, so that a value of a wrong type or an unknown field is found here and not on the node.
     let text = SecretString::from(crate::yaml::write(&root));
     Ok(MachineConfig::from_yaml(&text)?)
 }

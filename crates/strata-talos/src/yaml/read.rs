@@ -1,6 +1,6 @@
 //! Nodes that know their line, and scalars that stay as they are written.
 
-use strata_yaml::build::{Key, Limits, Parts, Place, Problem, Tree, Written, build};
+use strata_yaml::build::{Key, Limits, Parts, Position, Problem, Tree, Written, build};
 use zeroize::Zeroizing;
 
 use super::YamlError;
@@ -66,16 +66,16 @@ impl Tree for TalosTree {
     type Node = Node;
     type Error = YamlError;
 
-    fn scalar(&mut self, scalar: Written<'_>, at: Place) -> Node {
+    fn scalar(&mut self, scalar: Written<'_>, at: Position) -> Node {
         let text = Zeroizing::new(scalar.text.into_owned());
         Node { line: at.line, kind: NodeKind::Scalar(Scalar { text, plain: scalar.plain }) }
     }
 
-    fn list(&mut self, items: Vec<Node>, at: Place) -> Node {
+    fn list(&mut self, items: Vec<Node>, at: Position) -> Node {
         Node { line: at.line, kind: NodeKind::List(items) }
     }
 
-    fn mapping(&mut self, entries: Vec<(Key, Node)>, at: Place) -> Node {
+    fn mapping(&mut self, entries: Vec<(Key, Node)>, at: Position) -> Node {
         let entries = entries.into_iter().map(|(key, node)| (key.text, node)).collect();
         Node { line: at.line, kind: NodeKind::Map(entries) }
     }
@@ -84,7 +84,7 @@ impl Tree for TalosTree {
         node.as_scalar().map(|scalar| scalar.text.to_string())
     }
 
-    fn parts(&self, node: Node, at: Place) -> Parts<Node> {
+    fn parts(&self, node: Node, at: Position) -> Parts<Node> {
         match node.kind {
             NodeKind::Scalar(_) => Parts::Scalar(node),
             NodeKind::List(items) => Parts::List(items),
@@ -94,7 +94,7 @@ impl Tree for TalosTree {
         }
     }
 
-    fn error(&self, problem: Problem<'_, Node>, at: Place) -> YamlError {
+    fn error(&self, problem: Problem<'_, Node>, at: Position) -> YamlError {
         YamlError::new(problem, at)
     }
 }

@@ -1,14 +1,17 @@
 //! The fields of one change: what they were, what they become, and nothing of what is secret.
 
+use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value as Json, json};
 
 /// A field that becomes another.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Difference {
     /// From the resource down: `disk[0].size`.
     pub path: String,
+    #[schemars(with = "Json")]
     pub before: Side,
+    #[schemars(with = "Json")]
     pub after: Side,
     /// It cannot be changed in place.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -42,7 +45,7 @@ type Scrub<'s> = &'s dyn Fn(&str) -> String;
 /// Every field that differs.
 pub(super) fn between(change: &Json, scrub: Scrub<'_>) -> Vec<Difference> {
     let mut walk = Walk { scrub, replaces: replace_paths(change), found: Vec::new() };
-    let place = Place {
+    let place = ChangeNode {
         before: &change["before"],
         after: &change["after"],
         unknown: &change["after_unknown"],
@@ -118,7 +121,7 @@ fn is_word(name: &str) -> bool {
 }
 
 /// The same place in all five trees of a change.
-struct Place<'j> {
+struct ChangeNode<'j> {
     before: &'j Json,
     after: &'j Json,
     unknown: &'j Json,
@@ -133,7 +136,7 @@ struct Walk<'s> {
 }
 
 impl Walk<'_> {
-    fn enter(&mut self, steps: &mut Vec<Json>, at: &Place<'_>) {
+    fn enter(&mut self, steps: &mut Vec<Json>, at: &ChangeNode<'_>) {
         let marked = is_true(at.was_sensitive) || is_true(at.is_sensitive);
         if marked || is_true(at.unknown) {
             if is_true(at.unknown) || at.before != at.after {
@@ -167,7 +170,7 @@ impl Walk<'_> {
         }
     }
 
-    fn push(&mut self, steps: &[Json], at: &Place<'_>) {
+    fn push(&mut self, steps: &[Json], at: &ChangeNode<'_>) {
         let path = written(steps);
         let replaces = self.replaces.iter().any(|replaced| {
             let rest = path.strip_prefix(replaced.as_str());
@@ -185,9 +188,9 @@ impl Walk<'_> {
     }
 }
 
-impl<'j> Place<'j> {
-    fn below(&self, step: impl Fn(&'j Json) -> &'j Json) -> Place<'j> {
-        Place {
+impl<'j> ChangeNode<'j> {
+    fn below(&self, step: impl Fn(&'j Json) -> &'j Json) -> ChangeNode<'j> {
+        ChangeNode {
             before: step(self.before),
             after: step(self.after),
             unknown: step(self.unknown),

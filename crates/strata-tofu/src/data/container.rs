@@ -22,7 +22,7 @@ pub(crate) fn container(resource: &Resource, files: &mut Files) -> Expr {
     reading.put("template_file_id", "image");
     let kind = reading.take("ostype").and_then(Value::as_text).or_else(|| distribution(spec));
     if kind.is_none() {
-        files.gap(&what, "the distribution cannot be told from the template's name: set `osType`");
+        files.gap(&what, "the distribution cannot be derived from the template's name: set `osType`");
     }
     reading.set("os_type", kind.map(Expr::text));
     reading.set("description", description(spec));

@@ -52,7 +52,7 @@ pub(crate) const INPUTS: &[Variable] = &[
     Variable::required("node_name", Text, "The Proxmox node"),
     Variable::required("template_file_id", Text, "The volume of the container template"),
     Variable::optional("os_type", Text, "The distribution inside"),
-    Variable::optional("description", Text, "The notes; the last line is Strata's mark"),
+    Variable::optional("description", Text, "The notes; the last line is Strata's ownership mark"),
     Variable::optional("tags", List(&Text), "Tags, in lower case").or(EmptyList),
     Variable::optional("pool_id", Text, "The pool it is a member of"),
     Variable::optional("started", Bool, "Whether it runs").or(DefaultBool(true)),

@@ -89,7 +89,7 @@ pub(super) const AWS: &[Variable] = &[
     Variable::optional("private_ip", Text, "A fixed address inside its network"),
     Variable::optional("disk_size", Number, "The disk in GiB").or(DefaultInt(20)),
     Variable::optional("disk_type", Text, "The kind of disk").or(DefaultText("gp3")),
-    Variable::optional("user_data", Text, "What cloud-init tells it at its first boot"),
+    Variable::optional("user_data", Text, "What cloud-init configures at its first boot"),
     Variable::optional("protection", Bool, "Whether AWS refuses to remove it").or(DefaultBool(false)),
     Variable::optional("tags", Map(&Text), "Tags").or(EmptyMap),
 ];
@@ -108,6 +108,6 @@ pub(super) const OCI: &[Variable] = &[
     Variable::optional("private_ip", Text, "A fixed address inside its network"),
     Variable::optional("disk_size", Number, "The disk in GiB").or(DefaultInt(50)),
     Variable::optional("ssh_keys", List(&Text), "Keys that may log in").or(EmptyList),
-    Variable::optional("user_data", Text, "What cloud-init tells it at its first boot"),
+    Variable::optional("user_data", Text, "What cloud-init configures at its first boot"),
     Variable::optional("tags", Map(&Text), "Tags").or(EmptyMap),
 ];

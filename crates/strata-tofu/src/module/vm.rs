@@ -115,7 +115,7 @@ pub(crate) const INPUTS: &[Variable] = &[
         "The name must be a host name.",
     ),
     Variable::required("node_name", Text, "The Proxmox node"),
-    Variable::optional("description", Text, "The notes; the last line is Strata's mark"),
+    Variable::optional("description", Text, "The notes; the last line is Strata's ownership mark"),
     Variable::optional("tags", List(&Text), "Tags, in lower case").or(EmptyList),
     Variable::optional("pool_id", Text, "The pool it is a member of"),
     Variable::optional("started", Bool, "Whether it runs").or(DefaultBool(true)),
@@ -167,7 +167,7 @@ pub(crate) const INPUTS: &[Variable] = &[
     ),
     Variable::optional("network_devices", List(&NETWORK), "Network devices: the first is `net0`")
         .or(EmptyList),
-    Variable::optional("initialization", INITIALIZATION, "What cloud-init tells it at its first boot"),
+    Variable::optional("initialization", INITIALIZATION, "What cloud-init configures at its first boot"),
     Variable::optional("user_password", Text, "The password of cloud-init's user").sensitive(),
     Variable::optional(
         "hostpci",

@@ -46,7 +46,7 @@ const OWN: &[Variable] = &[
             may("install_image", Text),
             may("patches", List(&Text)),
         ])),
-        "What Talos is told of each machine",
+        "What the machine configuration of each node is made from",
     )
     .or(EmptyMap),
 ];

@@ -1,4 +1,4 @@
-//! Every family as it is rendered. With STRATA_UPDATE_GOLDEN=1 the files are written anew.
+//! Every family as it is rendered. With STRATA_UPDATE_GOLDEN=1 the files are written again.
 
 use std::fs;
 use std::path::{Path, PathBuf};

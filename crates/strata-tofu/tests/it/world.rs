@@ -46,12 +46,13 @@ pub(crate) fn rendered(world: &Memory) -> Files {
 
 pub(crate) fn draw(repository: &Repository, stack: &EffectiveStack) -> Blueprint {
     let lineage = Lineage::derive("golden", &format!("{}/{}", stack.environment, stack.name));
-    let (shared, foreign) = (BTreeMap::new(), BTreeMap::new());
+    let (shared, foreign, origins) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
     let site = Site {
         repository: "golden",
         environment: (!stack.is_default_environment).then_some(stack.environment.as_str()),
         stack: &stack.name,
         lineage: &lineage,
+        origins: &origins,
         default_target: Some("pve"),
         shared_storages: &shared,
         foreign_templates: &foreign,

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::{Key, Limits, Parts, Place, Problem, Tag, Tree, Written};
+use super::{Key, Limits, Parts, Position, Problem, Tag, Tree, Written};
 
 const MERGE: &str = "<<";
 
@@ -13,7 +13,7 @@ pub(super) struct Builder<'t, T: Tree> {
     tree: &'t mut T,
     limits: &'t Limits,
     open: Vec<Open<T::Node>>,
-    documents: Vec<(Place, T::Node)>,
+    documents: Vec<(Position, T::Node)>,
     begun: usize,
     ended: bool,
     anchors: HashMap<usize, Finished<T::Node>>,
@@ -24,9 +24,9 @@ pub(super) struct Builder<'t, T: Tree> {
 /// A list or mapping that has begun and not ended.
 struct Open<N> {
     anchor: usize,
-    at: Place,
+    at: Position,
     /// Where the last thing in it ends.
-    last: Place,
+    last: Position,
     items: Items<N>,
     values: usize,
     height: usize,
@@ -40,15 +40,15 @@ enum Items<N> {
 struct Entries<N> {
     done: Named<N>,
     /// Where each key stands, the merge key included.
-    seen: HashMap<String, Place>,
+    seen: HashMap<String, Position>,
     pending: Option<Pending>,
-    merged: Vec<(Place, N)>,
+    merged: Vec<(Position, N)>,
 }
 
 /// What the next value of a mapping is for.
 enum Pending {
     Name(Key),
-    Merge(Place),
+    Merge(Position),
     /// Its key was there before.
     Dropped,
 }
@@ -80,17 +80,17 @@ impl<'t, T: Tree> Builder<'t, T> {
         self.ended
     }
 
-    pub(super) fn documents(self) -> Vec<(Place, T::Node)> {
+    pub(super) fn documents(self) -> Vec<(Position, T::Node)> {
         self.documents
     }
 
     /// The parser's complaint. A block has no bracket, and an empty start.
-    pub(super) fn syntax(&self, info: &str, at: Place) -> T::Error {
+    pub(super) fn syntax(&self, info: &str, at: Position) -> T::Error {
         let bracket = self.open.iter().rev().map(|open| open.at).find(|start| !start.is_empty());
         self.tree.error(Problem::Syntax { info, bracket }, at)
     }
 
-    pub(super) fn document(&mut self, at: Place) -> Result<(), T::Error> {
+    pub(super) fn document(&mut self, at: Position) -> Result<(), T::Error> {
         self.anchors.clear();
         self.begun += 1;
         if T::ONE_DOCUMENT && self.begun > 1 {
@@ -100,14 +100,19 @@ impl<'t, T: Tree> Builder<'t, T> {
         Ok(())
     }
 
-    pub(super) fn tag(&mut self, tag: Option<Tag<'_>>, scalar: bool, at: Place) -> Result<(), T::Error> {
+    pub(super) fn tag(&mut self, tag: Option<Tag<'_>>, scalar: bool, at: Position) -> Result<(), T::Error> {
         match tag.filter(|tag| !self.tree.takes_tag(*tag, scalar)) {
             Some(tag) => self.tolerate(Problem::UnknownTag(tag), at),
             None => Ok(()),
         }
     }
 
-    pub(super) fn scalar(&mut self, scalar: Written<'_>, anchor: usize, at: Place) -> Result<(), T::Error> {
+    pub(super) fn scalar(
+        &mut self,
+        scalar: Written<'_>,
+        anchor: usize,
+        at: Position,
+    ) -> Result<(), T::Error> {
         let merges = scalar.plain && scalar.text == MERGE;
         if let Some(Items::Mapping(entries)) = self.open.last_mut().map(|open| &mut open.items)
             && merges
@@ -120,7 +125,7 @@ impl<'t, T: Tree> Builder<'t, T> {
         self.complete(Finished { node, values: 1, height: 1 }, anchor, at)
     }
 
-    pub(super) fn open(&mut self, mapping: bool, anchor: usize, at: Place) -> Result<(), T::Error> {
+    pub(super) fn open(&mut self, mapping: bool, anchor: usize, at: Position) -> Result<(), T::Error> {
         if self.open.len() >= self.limits.depth {
             return Err(self.tree.error(Problem::TooDeep { most: self.limits.depth }, at));
         }
@@ -134,7 +139,7 @@ impl<'t, T: Tree> Builder<'t, T> {
         Ok(())
     }
 
-    pub(super) fn close(&mut self, end: Place) -> Result<(), T::Error> {
+    pub(super) fn close(&mut self, end: Position) -> Result<(), T::Error> {
         let Some(open) = self.open.pop() else { return Ok(()) };
         // A block ends where the next token begins, which may be many lines on: end it with its last value.
         let at = if end.is_empty() { open.at.to(open.last) } else { open.at.to(end) };
@@ -149,7 +154,7 @@ impl<'t, T: Tree> Builder<'t, T> {
         self.complete(finished, open.anchor, at)
     }
 
-    pub(super) fn alias(&mut self, anchor: usize, at: Place) -> Result<(), T::Error> {
+    pub(super) fn alias(&mut self, anchor: usize, at: Position) -> Result<(), T::Error> {
         let Some(finished) = self.anchors.get(&anchor) else {
             return Err(self.tree.error(Problem::AliasInside, at));
         };
@@ -166,7 +171,7 @@ impl<'t, T: Tree> Builder<'t, T> {
     }
 
     /// Puts a finished value where it belongs.
-    fn complete(&mut self, done: Finished<T::Node>, anchor: usize, at: Place) -> Result<(), T::Error> {
+    fn complete(&mut self, done: Finished<T::Node>, anchor: usize, at: Position) -> Result<(), T::Error> {
         self.values += 1;
         if self.values + self.aliased > self.limits.values {
             return Err(self.tree.error(Problem::TooManyValues { most: self.limits.values }, at));
@@ -237,7 +242,7 @@ impl<'t, T: Tree> Builder<'t, T> {
     }
 
     /// The mappings that a merge key names.
-    fn sources(&mut self, node: T::Node, at: Place) -> Result<Vec<Named<T::Node>>, T::Error> {
+    fn sources(&mut self, node: T::Node, at: Position) -> Result<Vec<Named<T::Node>>, T::Error> {
         let candidates = match self.tree.parts(node, at) {
             Parts::List(items) => items.into_iter().map(|item| self.tree.parts(item, at)).collect(),
             other => vec![other],
@@ -257,7 +262,7 @@ impl<'t, T: Tree> Builder<'t, T> {
         Ok(sources)
     }
 
-    fn tolerate(&mut self, problem: Problem<'_, T::Node>, at: Place) -> Result<(), T::Error> {
+    fn tolerate(&mut self, problem: Problem<'_, T::Node>, at: Position) -> Result<(), T::Error> {
         let error = self.tree.error(problem, at);
         self.tree.tolerate(error)
     }

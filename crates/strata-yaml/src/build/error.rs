@@ -1,6 +1,6 @@
 //! What can be wrong with a file, as the builder finds it and as a reader without spans reports it.
 
-use super::{Place, Tag};
+use super::{Position, Tag};
 
 /// What the builder found.
 pub enum Problem<'p, N> {
@@ -11,7 +11,7 @@ pub enum Problem<'p, N> {
     /// The parser's own words, and the innermost `{` or `[` that is open.
     Syntax {
         info: &'p str,
-        bracket: Option<Place>,
+        bracket: Option<Position>,
     },
     TooDeep {
         most: usize,
@@ -28,10 +28,10 @@ pub enum Problem<'p, N> {
     /// Can be tolerated: the first stays.
     DuplicateKey {
         key: &'p str,
-        first: Place,
+        first: Position,
     },
     /// Can be tolerated: a merge key of something else than a mapping; and the place of the `<<`.
-    NotMergeable(&'p N, Place),
+    NotMergeable(&'p N, Position),
     /// Can be tolerated.
     UnknownTag(Tag<'p>),
     /// Can be tolerated: the first stays.
@@ -59,7 +59,7 @@ pub enum Error {
 
 impl Error {
     /// The error for a problem that the builder found at a place.
-    pub fn new<N>(problem: Problem<'_, N>, at: Place) -> Self {
+    pub fn new<N>(problem: Problem<'_, N>, at: Position) -> Self {
         let line = at.line;
         let syntax = |reason: &str| Self::Syntax { line, reason: reason.to_owned() };
         match problem {

@@ -10,16 +10,24 @@ use crate::{Context, Node, Shape};
 pub trait Choice: Copy + PartialEq + 'static {
     const WORDS: &'static [&'static str];
     const ALL: &'static [Self];
+    /// Former words that are still read; no schema and no message names them.
+    const ALIASES: &'static [(&'static str, Self)];
 
     fn as_str(self) -> &'static str;
+
+    /// The choice that a word, or a former one, stands for.
+    fn of_word(word: &str) -> Option<Self> {
+        let known = Self::ALL.iter().find(|choice| choice.as_str() == word).copied();
+        known.or_else(|| Self::ALIASES.iter().find(|(alias, _)| *alias == word).map(|(_, choice)| *choice))
+    }
 }
 
 /// Reads one of the words.
 pub fn decode_choice<T: Choice>(node: &Node, cx: &mut Context<'_>) -> Option<T> {
     let shape = Shape::Choice(T::WORDS);
     let scalar = cx.scalar(node, &shape)?;
-    if let Some(found) = T::ALL.iter().find(|choice| choice.as_str() == scalar.text) {
-        return Some(*found);
+    if let Some(found) = T::of_word(&scalar.text) {
+        return Some(found);
     }
     if !matches!(scalar.kind(), ScalarKind::Text) {
         cx.wrong_type(node, &shape);
@@ -31,12 +39,12 @@ pub fn decode_choice<T: Choice>(node: &Node, cx: &mut Context<'_>) -> Option<T> 
     None
 }
 
-/// Declares an enum of words.
+/// Declares an enum of words. `Variant = "word" | "former"` still reads a former word.
 #[macro_export]
 macro_rules! choice {
     (
         $(#[doc = $doc:literal])*
-        pub enum $name:ident { $( $(#[doc = $variant_doc:literal])* $variant:ident = $word:literal ),+ $(,)? }
+        pub enum $name:ident { $( $(#[doc = $variant_doc:literal])* $variant:ident = $word:literal $(| $alias:literal)* ),+ $(,)? }
     ) => {
         $(#[doc = $doc])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -45,6 +53,7 @@ macro_rules! choice {
         impl $crate::Choice for $name {
             const WORDS: &'static [&'static str] = &[$($word),+];
             const ALL: &'static [Self] = &[$(Self::$variant),+];
+            const ALIASES: &'static [(&'static str, Self)] = &[$( $( ($alias, Self::$variant), )* )+];
 
             fn as_str(self) -> &'static str {
                 match self { $( Self::$variant => $word ),+ }
@@ -55,6 +64,11 @@ macro_rules! choice {
             /// The word, as it is written in the source.
             pub fn as_str(self) -> &'static str {
                 $crate::Choice::as_str(self)
+            }
+
+            /// What a word, or a former one, stands for.
+            pub fn of_word(word: &str) -> ::std::option::Option<Self> {
+                <Self as $crate::Choice>::of_word(word)
             }
         }
 

@@ -80,7 +80,7 @@ macro_rules! record {
         pub struct $name {
             $( $(#[doc = $field_doc])* pub $field: $type, )*
             /// Where the record and its fields were written.
-            pub places: $crate::Places,
+            pub places: $crate::FieldSpans,
         }
 
         // Named as the fields are, which are written in lower case.

@@ -4,7 +4,7 @@ use strata_diagnostics::{Diagnostic, Span, nearest};
 
 use crate::reference::Source;
 use crate::shape::{FieldSpec, RecordSpec, Rules, Shape, words_list};
-use crate::{Context, Decode, Entry, Mapping, Node, Places, Spanned};
+use crate::{Context, Decode, Entry, FieldSpans, Mapping, Node, Spanned};
 
 /// A struct that `record!` declared.
 pub trait Record: Sized {
@@ -20,14 +20,14 @@ pub trait Record: Sized {
 pub struct Fields<'n, 'c, 'd> {
     mapping: &'n Mapping,
     owner: Option<Spanned<String>>,
-    places: Places,
+    places: FieldSpans,
     /// The mapping is short for one field: what is said of the field is said of the record.
     short: bool,
     cx: &'c mut Context<'d>,
 }
 
 impl<'n> Fields<'n, '_, '_> {
-    pub fn places(&self) -> Places {
+    pub fn places(&self) -> FieldSpans {
         self.places.clone()
     }
 
@@ -104,7 +104,7 @@ pub fn decode_record<T: Record>(node: &Node, cx: &mut Context<'_>) -> Option<T> 
         return None;
     };
     let owner = cx.owner().cloned();
-    let places = Places::of(mapping, spec, owner.as_ref().map_or_else(|| head(node), |owner| owner.span));
+    let places = FieldSpans::of(mapping, spec, owner.as_ref().map_or_else(|| head(node), |owner| owner.span));
     unknown_keys(mapping, spec, owner.as_ref(), cx);
     let grouped = groups(mapping, spec, owner.as_ref(), places.owner(), cx);
     let taken = T::take(&mut Fields { mapping, owner, places, short: expanded.is_some(), cx });

@@ -3,7 +3,7 @@
 use strata_diagnostics::{Diagnostic, Diagnostics, FileId, Span};
 
 use super::syntax;
-use crate::build::{Key, Parts, Place, Problem, Tag, Tree, Written};
+use crate::build::{Key, Parts, Position, Problem, Tag, Tree, Written};
 use crate::scalar::{Scalar, Style, shorten};
 use crate::{Entry, Kind, Mapping, Node, Spanned};
 
@@ -14,7 +14,7 @@ pub(super) struct SourceTree<'t, 'd> {
 }
 
 impl SourceTree<'_, '_> {
-    fn span(&self, at: Place) -> Span {
+    fn span(&self, at: Position) -> Span {
         Span::new(self.file, at.start, at.end)
     }
 }
@@ -25,17 +25,17 @@ impl Tree for SourceTree<'_, '_> {
 
     const ONE_DOCUMENT: bool = true;
 
-    fn scalar(&mut self, scalar: Written<'_>, at: Place) -> Node {
+    fn scalar(&mut self, scalar: Written<'_>, at: Position) -> Node {
         let style = if scalar.plain { Style::Plain } else { Style::Quoted };
         let kind = Kind::Scalar(Scalar { text: scalar.text.into_owned(), style });
         Node { span: self.span(at), kind }
     }
 
-    fn list(&mut self, items: Vec<Node>, at: Place) -> Node {
+    fn list(&mut self, items: Vec<Node>, at: Position) -> Node {
         Node { span: self.span(at), kind: Kind::List(items) }
     }
 
-    fn mapping(&mut self, entries: Vec<(Key, Node)>, at: Place) -> Node {
+    fn mapping(&mut self, entries: Vec<(Key, Node)>, at: Position) -> Node {
         let entry = |(key, value): (Key, Node)| {
             let span = self.span(key.at);
             Entry { key: Spanned::new(key.text, span), value }
@@ -48,14 +48,14 @@ impl Tree for SourceTree<'_, '_> {
         node.as_scalar().map(|scalar| scalar.text.clone())
     }
 
-    fn parts(&self, node: Node, at: Place) -> Parts<Node> {
+    fn parts(&self, node: Node, at: Position) -> Parts<Node> {
         match node.kind {
             Kind::Scalar(_) => Parts::Scalar(node),
             Kind::List(items) => Parts::List(items),
             Kind::Mapping(mapping) => {
                 let entry = |entry: Entry| {
                     let (start, end) = (entry.key.span.start as usize, entry.key.span.end as usize);
-                    (Key { text: entry.key.value, at: Place { start, end, ..at } }, entry.value)
+                    (Key { text: entry.key.value, at: Position { start, end, ..at } }, entry.value)
                 };
                 Parts::Mapping(mapping.entries.into_iter().map(entry).collect())
             }
@@ -67,7 +67,7 @@ impl Tree for SourceTree<'_, '_> {
         scalar && matches!(tag, Tag::Core("str" | "int" | "bool" | "float" | "null"))
     }
 
-    fn error(&self, problem: Problem<'_, Node>, at: Place) -> Diagnostic {
+    fn error(&self, problem: Problem<'_, Node>, at: Position) -> Diagnostic {
         let span = self.span(at);
         match problem {
             Problem::TooLarge { bytes, most } => {

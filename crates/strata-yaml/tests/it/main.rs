@@ -1,6 +1,7 @@
 //! What a writer of YAML sees: trees, mistakes, schemas.
 
 mod decoding;
+mod edits;
 mod hostile;
 mod overlays;
 mod schemas;

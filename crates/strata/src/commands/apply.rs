@@ -80,7 +80,7 @@ fn plan_file(arguments: &[String]) -> Option<PathBuf> {
     path.is_file().then(|| path.to_owned())
 }
 
-fn read(path: &Path) -> Result<PlanFile, CommandError> {
+pub(super) fn read(path: &Path) -> Result<PlanFile, CommandError> {
     let bytes = std::fs::read(path)
         .map_err(|error| CommandError::failed(format!("cannot read `{}`: {error}", path.display())))?;
     PlanFile::parse(&bytes)

@@ -19,6 +19,12 @@ pub(crate) struct Args {
 pub(crate) fn run(context: &Context, args: &Args) -> CommandResult {
     let mut text = Vec::new();
     clap_complete::generate(args.shell, &mut Cli::command(), "strata", &mut text);
-    context.printer.raw(&String::from_utf8_lossy(&text));
+    let script = String::from_utf8_lossy(&text);
+    if context.printer.is_json() {
+        let shell = args.shell.to_string();
+        context.printer.event(&strata_events::Event::Completions { shell, script: &script });
+    } else {
+        context.printer.raw(&script);
+    }
     Ok(ExitCode::SUCCESS)
 }

@@ -7,12 +7,12 @@ use serde_json::{Value, json};
 use strata_sim::{Pace, Sim, SimOptions};
 
 use super::CommandResult;
-use super::init::{Place, write_example, write_secrets};
+use super::init::{ExampleTarget, write_example, write_secrets};
 use crate::command_error::CommandError;
 use crate::context::Context;
 use crate::style::{self, paint};
 
-/// Tells the whole story on the simulated datacenter: from nothing to a cluster run by Flux, and back
+/// Runs the whole story on the simulated datacenter: from nothing to a cluster run by Flux, and back
 ///
 /// Starts a simulator on free ports, makes a repository in a temporary folder, and runs Strata's own commands on it, each shown as
 /// you would type it. Nothing outside that folder is touched.
@@ -31,8 +31,8 @@ pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
     let sim = Sim::start(SimOptions { pace: Pace::FAST, ..SimOptions::default() }).await.map_err(io)?;
     let temporary = std::env::temp_dir().join(format!("strata-demo-{}", std::process::id()));
     let folder = args.keep.clone().unwrap_or_else(|| temporary.clone());
-    write_example(&args.example, &folder, &Place::of(&sim))?;
-    let outcome = Story { context, sim: &sim, folder: &folder }.tell(&args.example).await;
+    write_example(&args.example, &folder, &ExampleTarget::of(&sim))?;
+    let outcome = Story { context, sim: &sim, folder: &folder }.run_story(&args.example).await;
     if args.keep.is_none() {
         let _ = std::fs::remove_dir_all(&temporary);
     }
@@ -47,7 +47,7 @@ struct Story<'a> {
 }
 
 impl Story<'_> {
-    async fn tell(&self, example: &str) -> Result<(), CommandError> {
+    async fn run_story(&self, example: &str) -> Result<(), CommandError> {
         self.say(&format!(
             "A datacenter is simulated at {}. A repository was made from the example `{example}`.",
             self.sim.endpoint()
@@ -69,10 +69,10 @@ impl Story<'_> {
             self.strata(&["apply", "--yes"], 0).await?;
         }
         if let Some(cluster) = self.cluster(example) {
-            self.say("The cluster gets two more control planes. They join one after the other, and only into a cluster that is well:");
+            self.say("The cluster gets two more control planes. They join one after the other, and only into a cluster that is healthy:");
             self.edit(&cluster, "controlPlane: {count: 1", "controlPlane: {count: 3")?;
             self.strata(&["apply", "--yes"], 0).await?;
-            self.say("A new version of Talos: a copy of etcd first, then one node at a time, each drained, rebooted and well again before the next:");
+            self.say("A new version of Talos: an etcd snapshot first, then one node at a time, each drained, rebooted and healthy again before the next:");
             self.edit(&cluster, "version: v1.13.9", "version: v1.14.0")?;
             self.strata(&["apply", "--yes"], 0).await?;
             self.strata(&["plan", "--detailed-exitcode"], 0).await?;

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use strata_engine::Plan;
 
-use serde_json::json;
+use strata_events::Event;
 use strata_providers::{Look, required_role};
 use strata_session::{Purpose, StackSession, StateAccess};
 
@@ -14,7 +14,7 @@ use crate::context::Context;
 use crate::style::{self, paint};
 use crate::workspace::Workspace;
 
-/// Says what is missing, and the command that mends it
+/// Says what is missing, and the command that fixes it
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// Prints the smallest role that can apply and destroy the stacks, and the commands that give it to a token
@@ -35,8 +35,14 @@ pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
 async fn role(workspace: &Workspace<'_>, stacks: &[String]) -> CommandResult {
     let sessions = workspace.open_native(stacks, &Purpose::LOOK, StateAccess::Look).await?;
     let names = required_role(&sessions);
+    if names.is_empty() {
+        return Err(CommandError::failed(
+            "no stack asks anything of a Proxmox, so no privilege is needed yet",
+        )
+        .hint("write a stack, for example with `strata init --example homelab`, then ask again"));
+    }
     let printer = workspace.context.printer;
-    printer.event(&json!({"event": "role", "privileges": names}));
+    printer.event(&Event::Role { privileges: names.iter().map(ToString::to_string).collect() });
     printer.line("# on a Proxmox host, as root:");
     printer.line(format!("pveum role add Strata --privs \"{}\"", names.join(" ")));
     printer.line("pveum user add strata@pve");
@@ -50,7 +56,7 @@ async fn check(workspace: &Workspace<'_>, stacks: &[String]) -> CommandResult {
     let mut bad = 0;
     let mut tell = |what: String, problem: Option<CommandError>| {
         let ok = problem.is_none();
-        printer.event(&json!({"event": "check", "what": what, "ok": ok, "error": problem}));
+        printer.event(&Event::Check { what: &what, ok, error: problem.as_ref() });
         let sign = if ok { paint(style::CREATE, "✓") } else { paint(style::ERROR, "✗") };
         printer.line(format!("{sign} {what}"));
         if let Some(problem) = problem {
@@ -77,7 +83,7 @@ async fn check(workspace: &Workspace<'_>, stacks: &[String]) -> CommandResult {
         }
     };
     if let Some(caveat) = store.and_then(|store| store.caveat()) {
-        printer.event(&json!({"event": "note", "what": caveat}));
+        printer.event(&Event::note(&caveat));
         printer.line(format!("{} {caveat}", paint(style::WARNING, "!")));
     }
     // That the store does not answer is told.
@@ -87,13 +93,13 @@ async fn check(workspace: &Workspace<'_>, stacks: &[String]) -> CommandResult {
             tell(what, Some(removed.problem()));
         }
         for (key, reason) in workspace.unreadable_states() {
-            printer.event(&json!({"event": "note", "what": reason}));
+            printer.event_of(key, &Event::note(reason));
             printer.line(format!(
                 "{} `{key}` is in the store and in no stack of the source: {reason}",
                 paint(style::WARNING, "!")
             ));
         }
-        workspace.tell_removed(&["-".to_owned()]);
+        workspace.report_removed(&["-".to_owned()]);
     }
     if workspace.needs_tofu(stacks)? {
         tell("OpenTofu is there".to_owned(), workspace.program().err());
@@ -110,7 +116,14 @@ async fn check(workspace: &Workspace<'_>, stacks: &[String]) -> CommandResult {
             },
         }
     }
+    // Also those that no stack is on.
+    if targets.is_ok() {
+        targets = workspace.connect_everything().await;
+    }
     match targets {
+        Ok(()) if !workspace.has_targets() => {
+            tell("`strata.yaml` names no targets: none is asked".to_owned(), None)
+        }
         Ok(()) => tell("every target answers, and the secrets can be read".to_owned(), None),
         Err(error) => {
             tell("targets and secrets".to_owned(), Some(error));
@@ -120,10 +133,11 @@ async fn check(workspace: &Workspace<'_>, stacks: &[String]) -> CommandResult {
     for (name, error) in unread {
         tell(format!("the state of `{name}`"), Some(error));
     }
+    let look = strata_engine::Look::default();
     let mut plans: Vec<Plan> = Vec::new();
     for session in &mut sessions {
         tell(format!("the state of `{}`", session.name), open_operations(workspace, session).await?);
-        let missing = match session.plan().await {
+        let missing = match session.plan_in(&look).await {
             Ok(plan) => {
                 // What apply would refuse is said here in the same words.
                 let refused = plan.problems.iter().map(|problem| {
@@ -152,16 +166,16 @@ async fn check(workspace: &Workspace<'_>, stacks: &[String]) -> CommandResult {
     }
     if !sessions.is_empty() {
         match workspace.orphans(Look::Everywhere).await {
-            Ok(orphans) if orphans.is_empty() => {
-                tell("every guest with an ownership mark of this repository is in a state".to_owned(), None);
+            Ok(orphans) if orphans.found.is_empty() => {
+                tell("every object with an ownership mark of this repository is in a state".to_owned(), None);
             }
             Ok(orphans) => {
-                for orphan in orphans {
+                for orphan in orphans.found {
                     let problem = CommandError::failed(orphan.message()).hint(orphan.hint());
-                    tell(format!("`{}` is in a state", orphan.address), Some(problem));
+                    tell(format!("`{}` is in a state", orphan.name()), Some(problem));
                 }
             }
-            Err(error) => tell("guests with an ownership mark".to_owned(), Some(error)),
+            Err(error) => tell("objects with an ownership mark".to_owned(), Some(error)),
         }
     }
     if bad == 0 { Ok(ExitCode::SUCCESS) } else { Err(CommandError::silent(ErrorKind::Failed)) }

@@ -2,8 +2,8 @@
 
 use std::process::ExitCode;
 
-use serde_json::json;
-use strata_engine::DriftKind;
+use strata_engine::{DriftKind, Look};
+use strata_events::{DriftFound, Event, Side};
 use strata_session::tofu::{Aim, Driven, Inputs};
 use strata_session::{Opened, Purpose, StateAccess};
 use strata_tofu::changes::Action;
@@ -21,14 +21,39 @@ pub(crate) struct Args {
     /// Stacks by name or path, or `layer:NAME`; all stacks without one
     #[arg(value_name = "STACK")]
     stacks: Vec<String>,
+    /// Lists what carries an ownership mark or a name of this repository and is in no state, on every target
+    #[arg(long, conflicts_with = "stacks")]
+    orphans: bool,
 }
 
 pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
+    if args.orphans {
+        return orphans(context).await;
+    }
     report(context, &args.stacks, true).await
+}
+
+async fn orphans(context: &Context) -> CommandResult {
+    let workspace = Workspace::load(context)?;
+    let (found, unseen) = workspace.list_orphans(None).await?;
+    let printer = context.printer;
+    match (found, unseen) {
+        (0, false) => {
+            let none = paint(style::CREATE, "no orphans:");
+            printer
+                .line(format!("{none} every object with an ownership mark of this repository is in a state"));
+            return Ok(ExitCode::SUCCESS);
+        }
+        (0, true) => printer.line("no orphans among what can be seen"),
+        (1, _) => printer.line(paint(style::CHANGE, "1 object is in no state")),
+        (found, _) => printer.line(paint(style::CHANGE, format!("{found} objects are in no state"))),
+    }
+    Ok(ExitCode::from(CHANGES))
 }
 
 pub(crate) async fn report(context: &Context, stacks: &[String], by_exit_code: bool) -> CommandResult {
     let workspace = Workspace::load_with_removed(context, stacks).await?;
+    let look = Look::default();
     let (mut found, mut refused, mut hidden) = (0, 0, 0);
     for opened in workspace.open(stacks, &Purpose::LOOK, StateAccess::Look).await? {
         let session = match opened {
@@ -40,27 +65,27 @@ pub(crate) async fn report(context: &Context, stacks: &[String], by_exit_code: b
                 continue;
             }
         };
-        let drifts = session.drift().await?;
+        let drifts = session.drift(&look).await?;
         if !drifts.is_empty() || session.removed {
             context.printer.line(paint(style::STRONG, &session.name));
         }
         if let Some(removed) = workspace.removed_stack(&session.name).filter(|_| session.removed) {
-            context.printer.event(&json!({"event": "drift", "stack": session.name, "found": {
-                "drift": "removed-stack", "objects": removed.objects,
-            }}));
+            let what = DriftFound::Stack { drift: "removed-stack", objects: removed.objects };
+            context.printer.event_of(&session.view().key, &Event::Drift { found: what });
             context.printer.line(format!("  {} {}", paint(style::WARNING, "!"), removed.problem().message));
             found += 1;
         }
         for drift in &drifts {
-            context.printer.event(&json!({"event": "drift", "stack": session.name, "found": drift}));
+            let what = DriftFound::Object(drift);
+            context.printer.event_of(&session.view().key, &Event::Drift { found: what });
             context.printer.line(views::drift::render(drift).trim_end());
         }
         found += drifts.len();
         refused += drifts.iter().filter(|drift| !drift.kind.is_corrected()).count();
         hidden += drifts.iter().filter(|drift| matches!(drift.kind, DriftKind::Unknown { .. })).count();
     }
-    workspace.tell_removed(stacks);
-    let orphans = workspace.tell_orphans().await;
+    workspace.report_removed(stacks);
+    let orphans = workspace.report_orphans().await;
     (found, refused) = (found + orphans, refused + orphans);
     if found == 0 {
         context
@@ -77,7 +102,7 @@ pub(crate) async fn report(context: &Context, stacks: &[String], by_exit_code: b
         (0, _) => "`strata apply` corrects it".to_owned(),
         (_, 0) => "`strata apply` cannot correct it, and says why".to_owned(),
         (refused, _) => {
-            format!("`strata apply` cannot correct {refused} of them, and refuses until that is settled")
+            format!("`strata apply` cannot correct {refused} of them, and refuses until that is resolved")
         }
     };
     context.printer.line(format!("{} {way}", paint(style::CHANGE, format!("{found} drifted:"))));
@@ -92,11 +117,12 @@ async fn of_tofu(context: &Context, driven: &Driven<'_>) -> Result<usize, Comman
     }
     for change in &plan.changes.drift {
         let gone = change.action == Action::Delete;
-        context.printer.event(&json!({"event": "drift", "stack": driven.name, "found": {
-            "address": format!("{}{}", driven.prefix, change.address),
-            "drift": if gone { "gone" } else { "changed" },
-            "changes": change.changes,
-        }}));
+        let what = DriftFound::Tofu {
+            address: format!("{}{}", driven.prefix, change.address),
+            drift: if gone { "gone" } else { "changed" },
+            changes: Side::OpenTofu(&change.changes),
+        };
+        context.printer.event_of(&driven.key, &Event::Drift { found: what });
         context
             .printer
             .line(views::driven::render_drift(change, &driven.prefix, context.printer.columns()).trim_end());

@@ -5,8 +5,9 @@ use std::sync::{Arc, Once};
 
 use async_trait::async_trait;
 use strata_engine::{PlanFile, StopSignal};
+use strata_events::Event;
 use strata_secret::SecretBytes;
-use strata_session::{Executed, Planned, Report, Reviewer, counted, interrupted};
+use strata_session::{Executed, Planned, Report, Reviewer, StackOutcome, StackResult, counted, interrupted};
 
 use crate::command_error::{CommandError, ErrorKind, exit_code, render};
 use crate::printer::Printer;
@@ -57,10 +58,10 @@ pub(crate) async fn execute(
     };
     let executed = workspace.execute(stacks, &asked, &person).await;
     let outcome = executed.and_then(|executed| {
-        let told = tell(printer, &executed, &way_on(stacks, destroy, saved.is_some()));
+        let told = report(printer, &executed, &way_on(stacks, destroy, saved.is_some()));
         told.and(executed.released)
     });
-    workspace.tell_orphans().await;
+    workspace.report_orphans().await;
     outcome?;
     if let Some(saved) = saved.filter(|saved| !saved.waiting.is_empty()) {
         let names = saved.waiting.join(" ");
@@ -85,7 +86,7 @@ struct Person<'p> {
 impl Reviewer for Person<'_> {
     fn show(&self, planned: &[Planned<'_>]) -> Result<(), CommandError> {
         show(self.workspace.context.printer, planned);
-        self.told.call_once(|| self.workspace.tell_removed(self.stacks));
+        self.told.call_once(|| self.workspace.report_removed(self.stacks));
         if self.refuses_removals { refuse_removals(planned) } else { Ok(()) }
     }
 
@@ -197,12 +198,13 @@ fn way_on(stacks: &[String], destroy: bool, saved: bool) -> String {
     format!("everything is saved; `{command}` goes on from here")
 }
 
-fn tell(printer: Printer, executed: &Executed, way_on: &str) -> Result<(), CommandError> {
-    let Executed { reports, totals, .. } = executed;
-    let done: usize = reports.iter().map(Report::done).sum();
-    let failed: usize = reports.iter().map(Report::failed).sum();
-    if reports.len() == totals.planned && reports.iter().all(Report::is_success) {
-        if done > 0 {
+fn report(printer: Printer, executed: &Executed, way_on: &str) -> Result<(), CommandError> {
+    let Executed { outcomes, totals, .. } = executed;
+    let reports = || outcomes.iter().filter_map(StackOutcome::report);
+    let done: usize = reports().map(Report::done).sum();
+    let failed: usize = reports().map(Report::failed).sum();
+    if outcomes.iter().all(StackOutcome::is_success) {
+        if done > 0 || totals.summary.moved > 0 {
             printer.line(views::plan::render_applied(&totals.summary));
         }
         return match totals.unknown {
@@ -211,10 +213,11 @@ fn tell(printer: Printer, executed: &Executed, way_on: &str) -> Result<(), Comma
                 .hint("everything else is done; apply again when what the plan names can be seen")),
         };
     }
-    let mut own = None;
-    for report in reports {
-        match report {
-            Report::Native(report) => {
+    // What ended a stack without a report. Of several each is told with its stack.
+    let mut errors: Vec<(&str, CommandError)> = Vec::new();
+    for StackOutcome { stack, result, .. } in outcomes {
+        match result {
+            StackResult::Ended(Report::Native(report)) => {
                 for failure in &report.failed {
                     let error = CommandError::from(failure.error.clone());
                     let message = format!("`{}`: {}", failure.address, error.message);
@@ -223,22 +226,42 @@ fn tell(printer: Printer, executed: &Executed, way_on: &str) -> Result<(), Comma
                 }
             }
             // It has told what was wrong; how that ended it, and what helps, is left to tell.
-            Report::Driven(applied) => own = own.or(applied.error.clone()),
+            StackResult::Ended(Report::Driven(applied)) => {
+                errors.extend(applied.error.clone().map(|error| (stack.as_str(), error)));
+            }
+            StackResult::Failed(error) => errors.push((stack, error.clone())),
+            StackResult::NeedsFailed(_) | StackResult::Stopped => {}
+        }
+    }
+    for StackOutcome { stack, key, result } in outcomes {
+        if let StackResult::NeedsFailed(needed) = result {
+            printer.event_of(key, &Event::StackLeft { because: needed });
+            printer.note(format!("{stack}: left as it is, it needs `{needed}`, which failed"));
         }
     }
     let left = totals.steps.saturating_sub(done + failed);
-    let interrupted = reports.iter().any(Report::interrupted) || reports.len() < totals.planned;
-    let mut error = match own {
-        Some(error) if error.kind != ErrorKind::Interrupted => {
-            error.detail(format!("{done} done, {failed} failed, {left} left"))
-        }
-        _ if interrupted
-            && failed == 0
-            && reports.iter().all(|report| report.is_success() || report.interrupted()) =>
-        {
+    let is_stopped = |outcome: &&StackOutcome| match &outcome.result {
+        StackResult::Stopped => true,
+        StackResult::Ended(report) => report.interrupted(),
+        StackResult::Failed(_) | StackResult::NeedsFailed(_) => false,
+    };
+    let only_stopped =
+        failed == 0 && outcomes.iter().all(|outcome| outcome.is_success() || is_stopped(&outcome));
+    let counts = format!("{done} done, {failed} failed, {left} left");
+    errors.retain(|(_, error)| error.kind != ErrorKind::Interrupted);
+    let mut error = match errors.as_slice() {
+        [] if only_stopped => {
             CommandError::new(ErrorKind::Interrupted, format!("interrupted: {done} done, {left} left"))
         }
-        _ => CommandError::failed(format!("{done} done, {failed} failed, {left} left")),
+        [] => CommandError::failed(counts),
+        [(_, error)] => error.clone().detail(counts),
+        several => {
+            for (stack, error) in several.iter().filter(|(_, error)| !error.silent) {
+                let message = format!("`{stack}`: {}", error.message);
+                printer.note(render(&CommandError { message, ..error.clone() }));
+            }
+            CommandError::failed(counts)
+        }
     };
     error.hints.push(way_on.to_owned());
     Err(error)

@@ -10,14 +10,15 @@ use crate::views;
 use crate::views::graph::TofuStack;
 use crate::workspace::Workspace;
 
-/// Prints what depends on what, for Mermaid or Graphviz
+/// Prints what depends on what, for Mermaid or Graphviz; with `--json` for programs
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// Stacks by name or path, or `layer:NAME`; all stacks without one
     #[arg(value_name = "STACK")]
     stacks: Vec<String>,
-    #[arg(long, value_enum, default_value_t = Format::Mermaid)]
-    format: Format,
+    /// The language of the drawing; Mermaid without it
+    #[arg(long, value_enum, conflicts_with = "json")]
+    format: Option<Format>,
 }
 
 #[derive(Clone, Copy, clap::ValueEnum)]
@@ -28,22 +29,23 @@ enum Format {
 
 pub(crate) fn run(context: &Context, args: &Args) -> CommandResult {
     let workspace = Workspace::load(context)?;
-    let mut graphs = Vec::new();
-    for name in workspace.names(&args.stacks)? {
-        let graph = workspace.blueprint(&name)?.graph;
-        graphs.push(views::graph::Drawn { description: workspace.description(&name)?, stack: name, graph });
+    let (mut graphs, mut driven) = (Vec::new(), Vec::new());
+    for stack in workspace.select(&args.stacks)? {
+        let (name, description) = (stack.name.clone(), stack.description().map(str::to_owned));
+        let graph = workspace.blueprint_of(stack)?.graph;
+        let folder = matches!(stack.model, Model::Tofu(_)).then(|| stack.folder.clone());
+        let layer = strata_session::layer(stack);
+        let event = views::graph::event(layer, description.as_deref(), &graph, folder.as_deref());
+        context.printer.event_of(&strata_session::key(stack), &event);
+        if let Some(folder) = folder {
+            driven.push(TofuStack { stack: name.clone(), description: description.clone(), folder });
+        }
+        graphs.push(views::graph::Drawn { stack: name, description, graph });
     }
-    let selected = workspace.select(&args.stacks)?;
-    let driven = selected.iter().filter(|stack| matches!(stack.model, Model::Tofu(_)));
-    let driven = driven.map(|stack| TofuStack {
-        stack: stack.name.clone(),
-        description: stack.description().map(str::to_owned),
-        folder: stack.folder.clone(),
-    });
-    let driven: Vec<TofuStack> = driven.collect();
     let text = match args.format {
-        Format::Mermaid => views::graph::mermaid(&graphs, &driven),
-        Format::Dot => views::graph::dot(&graphs, &driven),
+        _ if context.printer.is_json() => return Ok(ExitCode::SUCCESS),
+        None | Some(Format::Mermaid) => views::graph::mermaid(&graphs, &driven),
+        Some(Format::Dot) => views::graph::dot(&graphs, &driven),
     };
     context.printer.raw(&text);
     Ok(ExitCode::SUCCESS)

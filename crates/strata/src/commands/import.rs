@@ -5,7 +5,7 @@ mod state;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use serde_json::json;
+use strata_events::Event;
 use strata_import::{Imported, Note, STANDS_IN};
 use strata_secrets::vault;
 use strata_source::world::Disk;
@@ -74,7 +74,7 @@ fn from_folder(context: &Context, args: &Args, folder: &Path) -> Result<(), Comm
     };
     let imported = strata_import::import(&disk, &random_hex(5), Some(&open));
     if imported.found.is_empty() {
-        tell(context, &imported.notes);
+        report(context, &imported.notes);
         return Err(CommandError::failed(format!("nothing in `{}` is known to Strata", folder.display()))
             .hint("see `strata import --help` for what can be read"));
     }
@@ -82,14 +82,13 @@ fn from_folder(context: &Context, args: &Args, folder: &Path) -> Result<(), Comm
         write(&into, &from, &imported)?;
     }
     for path in imported.files.keys() {
-        context.printer.event(&json!({"event": "file", "path": path}));
+        context.printer.event(&Event::file(path, None));
         context.printer.line(format!("{} {path}", paint(style::CREATE, "+")));
     }
-    tell(context, &imported.notes);
+    report(context, &imported.notes);
     let what = imported.found.join(", ");
-    context.printer.event(&json!({
-        "event": "imported", "found": imported.found, "files": imported.files.len(), "notes": imported.notes.len(),
-    }));
+    let (files, notes) = (imported.files.len(), imported.notes.len());
+    context.printer.event(&Event::Imported { found: &imported.found, files, notes });
     context.printer.line(format!(
         "{} {what}: {} files, {} notes",
         paint(style::CREATE, "imported:"),
@@ -107,16 +106,15 @@ fn from_folder(context: &Context, args: &Args, folder: &Path) -> Result<(), Comm
     Ok(())
 }
 
-fn tell(context: &Context, notes: &[Note]) {
+fn report(context: &Context, notes: &[Note]) {
     for note in notes {
         let place = note.place.as_ref().map(|place| format!("{}:{}", place.file, place.line));
-        context.printer.event(&json!({
-            "event": "note",
-            "place": place,
-            "file": note.place.as_ref().map(|place| &*place.file),
-            "line": note.place.as_ref().map(|place| place.line),
-            "message": note.message,
-        }));
+        context.printer.event(&Event::Note {
+            message: &note.message,
+            address: None,
+            file: note.place.as_ref().map(|place| &*place.file),
+            line: note.place.as_ref().map(|place| place.line),
+        });
         let place = place.map(|place| format!("{place}: ")).unwrap_or_default();
         context.printer.note(format!("{} {place}{}", paint(style::WARNING, "note:"), note.message));
     }

@@ -28,15 +28,15 @@ pub(crate) struct Args {
 const FINGERPRINT: &str =
     "E7:BB:A5:1F:3F:2C:00:66:6A:1F:E1:89:AD:BC:D8:F0:EE:A1:D0:31:49:00:1E:31:B7:08:7B:50:79:7C:04:36";
 
-/// What an example is told of the datacenter that it is for.
-pub(crate) struct Place {
+/// What an example needs to know of the datacenter that it is for.
+pub(crate) struct ExampleTarget {
     endpoint: String,
     token: String,
     fingerprint: String,
     gateway: String,
 }
 
-impl Place {
+impl ExampleTarget {
     #[cfg(feature = "sim")]
     pub(crate) fn of(sim: &strata_sim::Sim) -> Self {
         Self {
@@ -64,7 +64,8 @@ pub(crate) fn run(context: &Context, args: &Args) -> CommandResult {
         None => args.folder.clone(),
     };
     let name = args.example.as_deref().unwrap_or("empty");
-    write_example(name, &folder, &Place::default_world())?;
+    write_example(name, &folder, &ExampleTarget::default_world())?;
+    context.printer.event(&strata_events::Event::Initialized { folder: &folder, example: name });
     context.printer.line(format!("made a repository in `{}`", folder.display()));
     if args.example.is_some() {
         context.printer.line("next: `strata sim` in another terminal, then `strata plan` here");
@@ -74,13 +75,16 @@ pub(crate) fn run(context: &Context, args: &Args) -> CommandResult {
         );
     }
     context.printer.line(
+        "keep a copy of `age.key` outside of this folder: git ignores it, and nobody can read the secrets without it",
+    );
+    context.printer.line(
         "in git: `git config core.hooksPath .githooks` looks for secrets in the clear before each commit",
     );
     Ok(ExitCode::SUCCESS)
 }
 
 /// Writes the files of an example. Refuses to touch a folder that is a repository already.
-pub(crate) fn write_example(name: &str, folder: &Path, place: &Place) -> Result<(), CommandError> {
+pub(crate) fn write_example(name: &str, folder: &Path, place: &ExampleTarget) -> Result<(), CommandError> {
     let example = Example::named(name).ok_or_else(|| {
         CommandError::failed(format!("there is no example `{name}`"))
             .hint(format!("there are: {}", examples::names().join(", ")))
@@ -148,7 +152,7 @@ mod tests {
 
     #[test]
     fn the_examples_fit_to_the_simulator() {
-        let place = Place::default_world();
+        let place = ExampleTarget::default_world();
         assert_eq!(place.endpoint, format!("https://127.0.0.1:{}", strata_sim::DEFAULT_PORT));
         assert_eq!(place.gateway, format!("http://127.0.0.1:{}", strata_sim::DEFAULT_GATEWAY_PORT));
         assert_eq!(place.token, strata_sim::DEMO_TOKEN);

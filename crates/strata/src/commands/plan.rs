@@ -49,18 +49,18 @@ pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
     };
     let planned = workspace.plan(&args.stacks, &planning).await?;
     show(context.printer, &planned);
-    workspace.tell_removed(&args.stacks);
+    workspace.report_removed(&args.stacks);
     if !args.destroy && planned.iter().any(|one| one.removes_stack()) {
         context.printer.note(
             "`strata apply` asks before it removes a stack; with `--yes` it needs `--allow-removed-stacks` too",
         );
     }
-    workspace.tell_orphans().await;
+    workspace.report_orphans().await;
     let blocked = planned.iter().any(Planned::is_blocked);
     if let Some(path) = &args.output
         && !blocked
     {
-        save(context, path, &workspace.plan_file(&planned, args.destroy).await?)?;
+        save(context, path, &workspace.plan_file(&planned, args.destroy, &args.stacks).await?)?;
     }
     if blocked {
         return Err(CommandError::silent(ErrorKind::Refused));
@@ -75,6 +75,7 @@ fn save(context: &Context, path: &Path, file: &PlanFile) -> Result<(), CommandEr
     // It tells what there is and how it is reached: only for its owner, whatever was there before.
     strata_secrets::replace_private(path, &json)
         .map_err(|error| CommandError::failed(format!("cannot write `{}`: {error}", path.display())))?;
+    context.printer.event(&strata_events::Event::Saved { file: path, waiting: &file.waiting });
     context.printer.line(format!("saved; `strata apply {}` runs exactly this", path.display()));
     if !file.waiting.is_empty() {
         let names = file.waiting.join("`, `");

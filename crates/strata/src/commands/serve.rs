@@ -127,7 +127,7 @@ async fn serve(context: &Context, args: &ServerArgs, settings: Settings) -> Comm
     };
     let server = Server::start(options).await.map_err(not_started)?;
     let url = format!("{scheme}://{}", server.address());
-    printer.event(&serde_json::json!({"event": "ready", "url": url}));
+    printer.event(&strata_events::Event::Ready { url: &url });
     printer.line(format!("listening on {url}, states in {place}"));
     let mut terminate = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())
         .map_err(|error| CommandError::failed(error.to_string()))?;

@@ -18,7 +18,7 @@ use crate::context::Context;
 /// `strata init` fit to it.
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// `default` (three hypervisors) or `single` (one, as it is after an installation)
+    /// `default` (three hypervisors), `single` (one, as it is after an installation) or `lived-in` (three with sixty guests that people made by hand)
     #[arg(long, default_value = "default")]
     world: WorldKind,
     /// A further token `user@realm!name=uuid` with all privileges of its user
@@ -78,7 +78,12 @@ pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
         CommandError::failed(format!("cannot start the simulator: {error}"))
             .hint(format!("is one running on port {} already? `--port 0` takes a free one", args.port))
     })?;
-    context.printer.raw(&format!("{}\n", sim.ready_line()));
+    if context.printer.is_json() {
+        let sim = serde_json::from_str(&sim.ready_line()).unwrap_or_default();
+        context.printer.event(&strata_events::Event::SimReady { sim });
+    } else {
+        context.printer.raw(&format!("{}\n", sim.ready_line()));
+    }
     let mut terminate = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())
         .map_err(|error| CommandError::failed(error.to_string()))?;
     tokio::select! {

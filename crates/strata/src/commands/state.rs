@@ -1,11 +1,11 @@
 //! `strata state`.
 
+mod address;
 mod diff;
 mod history;
 mod list;
 mod migrate;
 mod mv;
-mod place;
 mod pull;
 mod push;
 mod recover;
@@ -18,7 +18,7 @@ use clap::Subcommand;
 use super::CommandResult;
 use crate::context::Context;
 
-/// Looks into the state, and mends it
+/// Looks into the state, and repairs it
 #[derive(clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]

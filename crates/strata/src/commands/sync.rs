@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use serde_json::json;
+use strata_events::Event;
 use strata_session::generated::{FileStatus as Status, compare, is_inside};
 use strata_tofu::Files;
 
@@ -50,7 +50,7 @@ pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
     let found = compare(workspace.root(), &files, args.stacks.is_empty())
         .map_err(|(path, error)| CommandError::failed(format!("cannot read `{path}`: {error}")))?;
     for gap in &files.gaps {
-        context.printer.event(&json!({"event": "gap", "what": gap.what, "reason": gap.reason}));
+        context.printer.event(&Event::Gap { what: &gap.what, reason: &gap.reason });
         context.printer.note(format!(
             "{} {}: {}",
             paint(style::WARNING, "not rendered:"),
@@ -77,7 +77,7 @@ fn begin(context: &Context, workspace: &Workspace<'_>) -> Result<(), CommandErro
             std::fs::create_dir_all(folder).map_err(failed)?;
         }
         strata_secrets::replace(&place, text.as_bytes()).map_err(failed)?;
-        context.printer.event(&json!({"event": "file", "path": path, "status": "begun"}));
+        context.printer.event(&Event::file(path.display(), Some("begun")));
         context.printer.line(format!(
             "{} {}: begun, and yours from now on",
             paint(style::CREATE, "+"),
@@ -90,7 +90,7 @@ fn begin(context: &Context, workspace: &Workspace<'_>) -> Result<(), CommandErro
 fn check(context: &Context, found: &[(String, Status)]) -> CommandResult {
     let mut bad = 0;
     for (path, status) in found {
-        context.printer.event(&json!({"event": "file", "path": path, "status": word(*status)}));
+        context.printer.event(&Event::file(path, Some(word(*status))));
         match status {
             Status::Current => {}
             Status::Kept => context.printer.note(format!("{path}: {}", word(*status))),
@@ -153,11 +153,9 @@ fn write(
                 context.printer.line(format!("{} {path}", paint(style::CREATE, "+")));
             }
         }
-        context.printer.event(&json!({"event": "file", "path": path, "status": word(*status)}));
+        context.printer.event(&Event::file(path, Some(word(*status))));
     }
-    context
-        .printer
-        .event(&json!({"event": "synced", "written": written, "removed": removed, "refused": refused}));
+    context.printer.event(&Event::Synced { written, removed, refused });
     if refused > 0 {
         context.printer.note(render(
             &CommandError::refused(match refused {

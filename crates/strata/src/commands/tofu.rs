@@ -128,13 +128,13 @@ pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
         Verb::State(_) if context.printer.is_json() => session.told(&["state", "list"], &more).await,
         Verb::State(_) => session.plain("state", &["list"], &more, true).await,
         Verb::ForceUnlock(_) if more.is_empty() => {
-            Err(CommandError::failed("there is no lock to take away: name its id").hint(format!(
-                "a run that is locked out tells it; then `strata tofu force-unlock {} -- ID`",
+            Err(CommandError::usage("there is no lock to take away: name its id").hint(format!(
+                "a run that is locked out prints it; then `strata tofu force-unlock {} -- ID`",
                 stack.name
             )))
         }
         Verb::ForceUnlock(_) => session.plain("force-unlock", &["-force"], &more, true).await,
-        Verb::Run(_) if more.is_empty() => Err(CommandError::failed("there is no command to run")
+        Verb::Run(_) if more.is_empty() => Err(CommandError::usage("there is no command to run")
             .hint("name it after `--`: `strata tofu run STACK -- show`")),
         Verb::Run(_) => session.any(&more).await,
     }

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use serde_json::json;
+use strata_events::Event;
 use strata_state::{Holder, Lease, LockOwner, Store, StoreError, has_open_work};
 
 use super::CommandResult;
@@ -14,7 +14,7 @@ use crate::workspace::Workspace;
 /// Takes the lock of a stack away from a run that is gone
 ///
 /// A run is gone if it ran on this machine and its process has ended, or if its lease has lapsed: then the lock is taken away at once.
-/// From any other run it is taken only if its id is given, or with `--force`. One that lives notices the loss before its next write
+/// From any other run it is taken only if its id is given, or with `--force`. One that still runs finds out before its next write
 /// and stops. What it had begun may still arrive: the lock is kept from others until that cannot be any more.
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -32,6 +32,7 @@ pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
     let key = workspace.state_key(&args.stack)?;
     let store = workspace.store()?;
     let Some(holder) = store.holder(&key).await? else {
+        context.printer.event_of(&key, &Event::Unlocked { key: &key, holder: None });
         context.printer.line(format!("`{key}` is not locked"));
         return Ok(ExitCode::SUCCESS);
     };
@@ -49,6 +50,7 @@ pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
     if !wait.is_zero() && has_open_work(store.as_ref(), &key).await {
         wait_out(&workspace, store.as_ref(), &key, &holder, wait).await?;
     }
+    context.printer.event_of(&key, &Event::Unlocked { key: &key, holder: Some(holder.to_string()) });
     context.printer.line(format!("unlocked `{key}`; it was held by {holder}"));
     Ok(ExitCode::SUCCESS)
 }
@@ -66,7 +68,8 @@ async fn wait_out(
     let seconds = wait.as_secs().max(1);
     let lock = store.lock(key, owner).await.map_err(|error| overtaken(error, former, seconds))?;
     let printer = workspace.context.printer;
-    printer.event(&json!({"event": "waiting-out", "key": key, "seconds": seconds}));
+    let waiting = strata_engine::Event::WaitingOut { key: key.to_owned(), seconds };
+    printer.event_of(key, &Event::Run(Box::new(waiting)));
     printer.note(format!(
         "`{key}` was taken from {former}, which may live: a request of it may still arrive, so nobody gets the lock for {seconds} s"
     ));

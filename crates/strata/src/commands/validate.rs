@@ -8,7 +8,7 @@ use crate::context::Context;
 use crate::style::{self, paint};
 use crate::workspace::{Workspace, show};
 
-/// Checks every file of the repository and every environment, without asking anything remote
+/// Checks every file of the repository and every environment, without a key and without asking anything remote
 #[derive(clap::Args)]
 pub(crate) struct Args {}
 
@@ -21,10 +21,10 @@ pub(crate) fn run(context: &Context, _args: &Args) -> CommandResult {
     }
     let (mut stacks, mut objects) = (0, 0);
     for stack in workspace.repository().effective() {
-        objects += workspace.blueprint_of(stack)?.graph.len();
+        objects += workspace.blueprint_by_names(stack)?.graph.len();
         stacks += 1;
     }
-    context.printer.event(&serde_json::json!({"event": "valid", "stacks": stacks, "objects": objects}));
+    context.printer.event(&strata_events::Event::Valid { stacks, objects });
     let what = format!("{stacks} stacks with {objects} objects");
     context.printer.line(format!("{} {what}", paint(style::CREATE, "valid:")));
     Ok(ExitCode::SUCCESS)

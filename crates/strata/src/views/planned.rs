@@ -1,7 +1,7 @@
 //! The plans of a list of stacks, whoever makes them, with one summary under them.
 
-use serde_json::json;
 use strata_engine::Summary;
+use strata_events::Event;
 use strata_resource::Layer;
 use strata_session::{Planned, Wait};
 
@@ -9,24 +9,29 @@ use crate::printer::Printer;
 use crate::style::{self, paint};
 use crate::views;
 
-fn tell(planned: &Planned<'_>, printer: Printer) {
+fn print(planned: &Planned<'_>, printer: Printer) {
+    let key = planned.key();
     match planned {
         Planned::Native(_, plan) => {
+            // What leaves a stack is told where it goes.
+            for one in plan.moves.iter().filter(|one| one.to_key.is_none()) {
+                printer.event_of(&key, &Event::planned_move(one));
+            }
             for step in &plan.steps {
-                printer.event(&views::plan::PlannedStep::new(step));
+                printer.event_of(&key, &Event::planned(step));
             }
             for problem in plan.unknown.iter().chain(&plan.problems) {
-                printer.event(&json!({"event": "problem", "problem": problem}));
+                printer.event_of(&key, &Event::Problem { problem });
             }
         }
         Planned::Driven(tofu) => {
             for change in &tofu.plan.changes.resources {
-                printer.event(&views::driven::planned(change, &tofu.driven.prefix));
+                printer.event_of(&key, &Event::planned_by_tofu(change, &tofu.driven.prefix));
             }
         }
-        Planned::Deferred { stack, waits, .. } => {
+        Planned::Deferred { waits, .. } => {
             let (Wait::Output(needs) | Wait::Stack(needs)) = waits;
-            printer.event(&json!({"event": "deferred", "stack": stack.name, "needs": needs}));
+            printer.event_of(&key, &Event::Deferred { needs });
         }
     }
 }
@@ -66,7 +71,7 @@ pub(crate) fn show(printer: Printer, planned: &[Planned<'_>]) {
     let mut radius: Vec<(Layer, usize, usize)> = Vec::new();
     for one in planned {
         let summary = one.summary();
-        tell(one, printer);
+        print(one, printer);
         let text = render(one, printer);
         if !text.is_empty() {
             printer.line(format!(
@@ -87,9 +92,9 @@ pub(crate) fn show(printer: Printer, planned: &[Planned<'_>]) {
         }
         total += summary;
     }
-    printer.event(&json!({"event": "summary", "summary": total}));
+    printer.event(&Event::Summary { summary: total });
     if planned.iter().any(Planned::is_blocked) {
-        printer.line(paint(style::ERROR, "refused: nothing is done until the above is settled"));
+        printer.line(paint(style::ERROR, "refused: nothing is done until the above is resolved"));
     } else if total.changes() == 0 && planned.iter().any(|one| one.unknown() > 0) {
         printer.line(format!(
             "{} {} unchanged",

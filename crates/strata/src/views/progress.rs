@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io::IsTerminal;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, Once, PoisonError};
 use std::time::{Duration, Instant};
 
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
@@ -15,13 +15,24 @@ use crate::style::{self, paint};
 /// Where nobody sees a bar, what a step has been at for this long is told, once.
 const QUIET: Duration = Duration::from_secs(5);
 
-pub(crate) struct Progress {
+/// The display of a run. Its stacks share it.
+pub(crate) struct Display {
     printer: Printer,
     live: Option<MultiProgress>,
     running: Arc<Mutex<Steps>>,
+    /// That the run stops was said.
+    stopping: Once,
 }
 
-type Steps = BTreeMap<usize, Running>;
+/// The part of the display that is about one stack.
+pub(crate) struct Progress {
+    display: Arc<Display>,
+    /// The key of the stack whose steps they are.
+    key: String,
+}
+
+/// By the key of their stack, and their place in its plan.
+type Steps = BTreeMap<(String, usize), Running>;
 
 struct Running {
     since: Instant,
@@ -45,7 +56,7 @@ impl Running {
 }
 
 /// Tells of steps that wait, as long as there is somebody whose steps they are.
-fn tell_waits(printer: Printer, running: &Arc<Mutex<Steps>>) {
+fn report_waits(printer: Printer, running: &Arc<Mutex<Steps>>) {
     let running = Arc::downgrade(running);
     std::thread::spawn(move || {
         while let Some(steps) = running.upgrade() {
@@ -62,14 +73,18 @@ fn tell_waits(printer: Printer, running: &Arc<Mutex<Steps>>) {
     });
 }
 
-impl Progress {
+impl Display {
     pub(crate) fn new(printer: Printer) -> Self {
         let live = (std::io::stderr().is_terminal() && !printer.is_json()).then(MultiProgress::new);
         let running = Arc::default();
         if live.is_none() && !printer.is_json() {
-            tell_waits(printer, &running);
+            report_waits(printer, &running);
         }
-        Self { printer, live, running }
+        Self { printer, live, running, stopping: Once::new() }
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Steps> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn say(&self, text: String) {
@@ -80,11 +95,25 @@ impl Progress {
             None => self.printer.note(text),
         }
     }
+}
+
+impl Progress {
+    pub(crate) fn new(display: &Arc<Display>, key: &str) -> Self {
+        Self { display: Arc::clone(display), key: key.to_owned() }
+    }
+
+    fn say(&self, text: String) {
+        self.display.say(text);
+    }
+
+    fn step(&self, step: usize) -> (String, usize) {
+        (self.key.clone(), step)
+    }
 
     fn begin(&self, step: usize, address: &Address, action: StepAction) {
         let name = &address.to_string();
         let doing = verb(address.kind(), action).0;
-        let bar = self.live.as_ref().map(|live| {
+        let bar = self.display.live.as_ref().map(|live| {
             let bar = live.add(ProgressBar::new_spinner());
             let template = "  {spinner:.cyan} {prefix}  {wide_msg:.dim} {elapsed:.dim}";
             bar.set_style(
@@ -101,12 +130,12 @@ impl Progress {
         let now = Instant::now();
         let (name, doing) = (name.to_owned(), String::new());
         let running = Running { since: now, name, doing, changed: now, told: false, bar };
-        self.lock().insert(step, running);
+        self.display.lock().insert(self.step(step), running);
     }
 
     fn doing(&self, step: usize, name: &str, doing: &str) {
-        let mut running = self.lock();
-        let Some(entry) = running.get_mut(&step) else {
+        let mut running = self.display.lock();
+        let Some(entry) = running.get_mut(&self.step(step)) else {
             drop(running);
             return self.say(format!("  {name}: {doing}"));
         };
@@ -114,26 +143,22 @@ impl Progress {
             return;
         }
         doing.clone_into(&mut entry.doing);
-        (entry.changed, entry.told) = (Instant::now(), self.printer.is_verbose());
+        (entry.changed, entry.told) = (Instant::now(), self.display.printer.is_verbose());
         match &entry.bar {
             Some(bar) => bar.set_message(doing.to_owned()),
             None => {
                 drop(running);
-                self.printer.detail(format!("  {name}: {doing}"));
+                self.display.printer.detail(format!("  {name}: {doing}"));
             }
         }
     }
 
     fn end(&self, step: usize) -> String {
-        let Some(running) = self.lock().remove(&step) else { return String::new() };
+        let Some(running) = self.display.lock().remove(&self.step(step)) else { return String::new() };
         if let Some(bar) = running.bar {
             bar.finish_and_clear();
         }
         format!("{:.1} s", running.since.elapsed().as_secs_f64())
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, Steps> {
-        self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -151,8 +176,9 @@ fn verb(kind: Kind, action: StepAction) -> (&'static str, &'static str) {
 
 impl EventSink for Progress {
     fn emit(&self, event: Event) {
-        if self.printer.is_json() {
-            return self.printer.event(&event);
+        if self.display.printer.is_json() {
+            let event = strata_events::Event::Run(Box::new(event));
+            return self.display.printer.event_of(&self.key, &event);
         }
         match event {
             Event::WaitingOut { key, seconds } => self.say(format!(
@@ -164,7 +190,7 @@ impl EventSink for Progress {
                 "  {} {}: an interrupted run began to {} it, looking what came of that",
                 paint(style::WARNING, "!"),
                 entry.address,
-                entry.action.as_str()
+                entry.doing()
             )),
             Event::RecoveryDone { resolved } => {
                 let what = match resolved.resolution {
@@ -205,10 +231,14 @@ impl EventSink for Progress {
                     paint(style::WARNING, "-")
                 ));
             }
-            Event::Stopping { running } => self.say(format!(
-                "{} {running} running: what is being written is finished, nothing is waited for; interrupt again to stop now",
-                paint(style::WARNING, "stopping:")
-            )),
+            // Every stack that runs says it; the user stopped one run.
+            Event::Stopping { .. } => self.display.stopping.call_once(|| {
+                let running = self.display.lock().len();
+                self.say(format!(
+                    "{} {running} running: what is being written is finished, nothing is waited for; interrupt again to stop now",
+                    paint(style::WARNING, "stopping:")
+                ));
+            }),
             Event::RefreshStarted { .. }
             | Event::RefreshDone { .. }
             | Event::ApplyStarted { .. }

@@ -1,6 +1,7 @@
 //! What OpenTofu says with `-json`, in Strata's words.
 
-use serde_json::{Value as Json, json};
+use serde_json::Value as Json;
+use strata_events::Event;
 use strata_secret::Redactor;
 use strata_tofu::changes::Action;
 use strata_tofu::{Diagnosis, Message};
@@ -10,6 +11,8 @@ use crate::style::{self, paint};
 
 pub(crate) struct View {
     printer: Printer,
+    /// The key of the stack.
+    key: String,
     redactor: Redactor,
     changes: u64,
     /// Lines of a plan: they come in the order of the graph's walk, which is another each time.
@@ -20,14 +23,14 @@ pub(crate) struct View {
 }
 
 impl View {
-    pub(crate) fn new(printer: Printer, redactor: &Redactor) -> Self {
-        let redactor = redactor.clone();
-        Self { printer, redactor, changes: 0, planned: Vec::new(), applying: false, found: Vec::new() }
+    pub(crate) fn new(printer: Printer, key: &str, redactor: &Redactor) -> Self {
+        let (key, redactor) = (key.to_owned(), redactor.clone());
+        Self { printer, key, redactor, changes: 0, planned: Vec::new(), applying: false, found: Vec::new() }
     }
 
     /// The same for the apply of a plan that was shown before.
-    pub(crate) fn of_apply(printer: Printer, redactor: &Redactor) -> Self {
-        Self { applying: true, ..Self::new(printer, redactor) }
+    pub(crate) fn of_apply(printer: Printer, key: &str, redactor: &Redactor) -> Self {
+        Self { applying: true, ..Self::new(printer, key, redactor) }
     }
 
     /// How many resources a plan changes.
@@ -51,7 +54,7 @@ impl View {
         if self.printer.is_json()
             && let Ok(clean) = serde_json::from_str::<Json>(&self.redactor.redact(&event.to_string()))
         {
-            self.printer.event(&json!({"event": "tofu", "tofu": clean}));
+            self.printer.event_of(&self.key, &Event::Tofu { tofu: clean });
         }
         match Message::of(event) {
             // An apply says again what its plan has shown.

@@ -258,7 +258,7 @@ fn what_cannot_be_read_is_refused_with_what_helps() {
     refused("{\"version\": 4, \"serial\": 1, \"resources\": []}", "nothing that Strata could take over");
     assert!(!repo.file("strata.yaml").exists());
     strata.run(&["import", "--state", "missing.tfstate"]).code(1);
-    strata.run(&["import"]).code(2);
+    strata.run(&["import"]).code(64);
 }
 
 #[test]

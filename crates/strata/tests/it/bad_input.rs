@@ -105,6 +105,16 @@ fn an_endpoint_that_is_down() {
 }
 
 #[test]
+fn an_endpoint_without_tls() {
+    let world = World::instant(ONE);
+    world.repo.edit("strata.yaml", "https://", "http://");
+    let told = world.strata().run(&["plan"]).code(1).stderr;
+    assert!(told.contains("must be https: Proxmox serves its API over TLS alone"), "{told}");
+    assert!(told.contains("--> strata.yaml:5"), "{told}");
+    assert!(told.contains("hint: write `https://127.0.0.1:"), "{told}");
+}
+
+#[test]
 fn a_privilege_that_is_missing() {
     let world = World::instant(ONE);
     as_root(
@@ -172,7 +182,7 @@ fn a_hypervisor_that_is_down() {
     world.sim.control().fault(&down);
     let output = world.strata().run(&["plan", "--detailed-exitcode"]).code(2);
     insta::assert_snapshot!(output.stdout, @"
-    web (standalone, test/web)
+    web (workloads, test/web)
       ? web/vm/app: the hypervisor `pve1` is unreachable: what is on it cannot be seen
           --> stacks/web/stack.yaml:5
           hint: bring `pve1` back into its cluster, then plan again; what is elsewhere is planned all the same
@@ -189,12 +199,12 @@ fn a_number_that_a_stranger_has() {
     let before = world.export();
     let output = world.strata().run(&["apply", "--yes"]).code(3);
     insta::assert_snapshot!(output.all(), @"
-    web (standalone, test/web)
-      ✗ web/vm/app: VM 9100 `stranger` on `pve1`: it carries no mark of ours
+    web (workloads, test/web)
+      ✗ web/vm/app: VM 9100 `stranger` on `pve1`: it carries no ownership mark of this repository
           --> stacks/web/stack.yaml:5
-          hint: Strata never touches what is not its own: give the resource another identity, or remove the stranger by hand
+          hint: Strata never touches what is not its own: give the resource another identity, or remove the unmanaged object by hand
 
-    refused: nothing is done until the above is settled
+    refused: nothing is done until the above is resolved
     ");
     assert_eq!(world.export(), before);
 }
@@ -256,7 +266,7 @@ fn an_unknown_key() {
     7 |     memroy: 1024
       |     ^^^^^^
       |
-      = note: allowed here: vmId, count, name, node, pool, tags, notes, protect, protection, onboot, startup, started, firewall, onChange, timeouts, dependsOn and 30 more
+      = note: allowed here: vmId, count, use, ip, name, node, pool, tags, notes, protect, protection, onboot, startup, started, firewall, onChange and 33 more
       = hint: did you mean `memory`?
     1 error
     ");
@@ -444,7 +454,7 @@ fn yaml_that_cannot_be_read_hides_nothing_of_other_files() {
     7 |     memroy: 1024
       |     ^^^^^^
       |
-      = note: allowed here: vmId, count, name, node, pool, tags, notes, protect, protection, onboot, startup, started, firewall, onChange, timeouts, dependsOn and 30 more
+      = note: allowed here: vmId, count, use, ip, name, node, pool, tags, notes, protect, protection, onboot, startup, started, firewall, onChange and 33 more
       = hint: did you mean `memory`?
     error[syntax]: a `:` cannot stand here
      --> stacks/web/stack.yaml:8:9

@@ -84,8 +84,8 @@ fn machines_are_taken_and_given_back_and_datasets_with_anything_in_them_stay() {
     let plan = run(&["plan", "--destroy"]).stdout;
     for words in [
         "Talos v1.13.9 on 198.51.100.11, reset: its configuration and its data are wiped",
-        "etcd, begun once, goes with its machines",
-        "let go: the image factory keeps it",
+        "etcd, bootstrapped once, goes with its machines",
+        "removed from state: the image factory keeps it",
         "dataset tank/k8s/db, deleted, as it is empty",
     ] {
         assert!(plan.contains(words), "no `{words}` in:\n{plan}");

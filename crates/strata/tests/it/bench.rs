@@ -45,6 +45,54 @@ fn usage(child: &mut std::process::Child) -> (f64, u64) {
     }
 }
 
+/// A plan that finds nothing to do: seconds, and what it asked for.
+fn measured(sim: &TestSim, strata: &Strata) -> (f64, f64, u64) {
+    sim.control().reset_requests();
+    let begun = Instant::now();
+    let mut child = strata.spawn(&["plan", "--detailed-exitcode"]);
+    let (cpu, peak) = usage(&mut child);
+    let wall = begun.elapsed().as_secs_f64();
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    (wall, cpu, peak)
+}
+
+#[test]
+#[ignore = "a measurement: just bench"]
+fn bench_plan_of_many_stacks() {
+    println!(
+        "{:>7} {:>7} {:>9} {:>9} {:>9} {:>9}",
+        "stacks", "guests", "requests", "wall s", "cpu s", "peak MB"
+    );
+    let mut alone = None;
+    for stacks in [1, 200_u32] {
+        let sim = TestSim::with(SimOptions { pace: Pace::INSTANT, ..SimOptions::default() });
+        let repo = Repo::on(&sim);
+        let guests = 2000 / stacks;
+        for number in 0..stacks {
+            let text = format!(
+                "metadata: {{name: s{number}, environment: test}}\nproxmox: {{target: pve, nodes: [pve1, pve2, pve3], storage: tank}}\n\
+                 vms:\n  s{number}-g: {{count: {guests}, vmId: {}, memory: 64, disk: 1, started: false, network: [vmbr0]}}\n",
+                10_000 + number * guests
+            );
+            repo.write(&format!("stacks/s{number}/stack.yaml"), &text);
+        }
+        let strata = Strata::new(BINARY, &repo);
+        strata.run(&["apply", "--yes", "--parallelism", "8"]).ok();
+        let (wall, cpu, peak) = measured(&sim, &strata);
+        let requests = sim.requests();
+        assert!(requests <= 2000 + 20, "{requests}");
+        println!(
+            "{stacks:>7} {:>7} {requests:>9} {wall:>9.2} {cpu:>9.2} {:>9.1}",
+            2000,
+            peak as f64 / 1024.0
+        );
+        match alone {
+            None => alone = Some(wall),
+            Some(alone) => println!("{:.2} times the time of one stack", wall / alone),
+        }
+    }
+}
+
 #[test]
 #[ignore = "a measurement: just bench"]
 fn bench_plan_without_changes() {
@@ -58,12 +106,7 @@ fn bench_plan_without_changes() {
         repo.write("stacks/many/stack.yaml", &stack(guests));
         let strata = Strata::new(BINARY, &repo);
         strata.run(&["apply", "--yes", "--parallelism", "8"]).ok();
-        sim.control().reset_requests();
-        let begun = Instant::now();
-        let mut child = strata.spawn(&["plan", "--detailed-exitcode"]);
-        let (cpu, peak) = usage(&mut child);
-        let wall = begun.elapsed().as_secs_f64();
-        assert_eq!(child.wait().unwrap().code(), Some(0));
+        let (wall, cpu, peak) = measured(&sim, &strata);
         let per_guest = wall * 1000.0 / f64::from(guests);
         println!(
             "{guests:>7} {:>9} {wall:>9.2} {cpu:>9.2} {:>9.1} {per_guest:>14.3}",

@@ -87,7 +87,7 @@ fn they_are_planned_applied_and_destroyed_in_their_layers() {
         "+ web/vm/web",
         "of-web",
         "3 to create",
-        "platforms: 1 in 1 stack; standalone: 2 in 2 stacks",
+        "platforms: 1 in 1 stack; workloads: 2 in 2 stacks",
     ] {
         assert!(shown.stdout.contains(line), "{line}: {}", shown.all());
     }

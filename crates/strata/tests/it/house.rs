@@ -2,6 +2,7 @@
 
 mod cells;
 mod map;
+mod words;
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -68,6 +69,7 @@ fn nothing_below_the_providers_names_a_kind_or_a_field_of_one() {
         "strata-state/src",
         "strata-session/src",
         "strata/src/views",
+        "strata-views/src",
     ];
     for folder in folders {
         for path in rust_files(&crates().join(folder)) {

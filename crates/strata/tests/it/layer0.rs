@@ -60,13 +60,13 @@ pub(crate) const FILE: &str = "hypervisors/dc.yaml";
 const PASSWORD: &str = "correct-horse-battery";
 const PBS: &str = "MARKER-9c1d-pbs";
 
-struct Datacenter {
-    sim: TestSim,
-    repo: Repo,
+pub(crate) struct Datacenter {
+    pub(crate) sim: TestSim,
+    pub(crate) repo: Repo,
 }
 
 impl Datacenter {
-    fn new(source: &str) -> Self {
+    pub(crate) fn new(source: &str) -> Self {
         let sim = TestSim::start();
         let repo = Repo::on(&sim);
         repo.write("sim-token", ROOT_TOKEN);
@@ -85,7 +85,7 @@ impl Datacenter {
     }
 
     /// Every live object; the order in which storages were made means nothing.
-    fn export(&self) -> Value {
+    pub(crate) fn export(&self) -> Value {
         let mut export = self.sim.export();
         let storages = export["storages"].as_array_mut().unwrap();
         storages.sort_by_key(|storage| storage["storage"].to_string());
@@ -96,7 +96,7 @@ impl Datacenter {
         without_settings(self.export())
     }
 
-    fn strata(&self) -> Strata {
+    pub(crate) fn strata(&self) -> Strata {
         Strata::new(BINARY, &self.repo).env("ANN_PASSWORD", PASSWORD).env("PBS_PASSWORD", PBS)
     }
 
@@ -422,7 +422,7 @@ fn what_others_made_stays_as_it_is() {
     );
     let refused = dc.strata().run(&["apply", "--yes"]).code(3).all();
     assert!(
-        refused.contains("its mark names `other/group/ops`") && !refused.contains("role `Ops`"),
+        refused.contains("its ownership mark names `other/group/ops`") && !refused.contains("role `Ops`"),
         "{refused}"
     );
     dc.change("PUT", "/access/groups/ops", json!({"groupid": "ops", "comment": "by hand"}));
@@ -539,7 +539,7 @@ fn a_storage_does_not_take_keys_and_permissions_of_others_along() {
     dc.strata().run(&["plan", "--detailed-exitcode"]).code(0);
     let before = dc.export();
     let source = dc.repo.read(FILE);
-    // Made anew, or taken away. What Proxmox cannot change is a replacement.
+    // Recreated, or taken away. What Proxmox cannot change is a replacement.
     dc.repo.edit(FILE, "server: 192.0.2.30", "server: 192.0.2.40");
     dc.repo.edit(FILE, "server: 192.0.2.31", "server: 192.0.2.41");
     for arguments in [["apply", "--yes"], ["destroy", "--yes"]] {
@@ -826,7 +826,7 @@ fn a_token_is_made_anew_where_its_value_is_wanted_later() {
     assert!(applied.contains("nobody gets to know its value"), "{applied}");
     dc.repo.edit(FILE, "{comment: for the pipeline}", "{comment: for the pipeline, secret: ci_token}");
     let plan = dc.strata().run(&["plan"]).ok().all();
-    assert!(plan.contains("it is made anew"), "{plan}");
+    assert!(plan.contains("it is recreated"), "{plan}");
     dc.apply();
     dc.assert_settled();
     dc.assert_token_works();
@@ -873,12 +873,12 @@ fn the_access_that_a_run_works_with_is_not_taken_from_it() {
         assert!(refused.contains(harm), "{harm}:\n{refused}");
     }
     for (from, to, harm) in [
-        ("secret: ci_token", "secret: new_name", "make it anew"),
+        ("secret: ci_token", "secret: new_name", "recreate it"),
         ("secret: ci_token", "secret: ci_token, expire: 1999999999", "set when it expires"),
         ("privilegeSeparation: false, secret: ci_token", "secret: ci_token", "what its user may"),
         ("{groups: [admins]}", "{groups: [admins], enabled: false}", "disable the user"),
-        ("keeper@pve: {groups: [admins]}", "keeper@pve: {}", "take out of `admins` the user"),
-        ("[Sys.Audit, VM.Audit]", "[VM.Audit]", "take `Sys.Audit` out of the role `Watch`"),
+        ("keeper@pve: {groups: [admins]}", "keeper@pve: {}", "remove from `admins` the user"),
+        ("[Sys.Audit, VM.Audit]", "[VM.Audit]", "remove `Sys.Audit` from the role `Watch`"),
         ("user: keeper@pve}", "user: keeper@pve, propagate: false}", "change what it has"),
     ] {
         dc.repo.edit(FILE, from, to);
@@ -909,7 +909,10 @@ fn a_token_of_somebody_else_is_not_made_anew() {
     dc.change("POST", "/access/users/ann@pve/token/ci", json!({"comment": "hers"}));
     let before = dc.export();
     let refused = dc.strata().run(&["apply", "--yes"]).code(3).all();
-    assert!(refused.contains("`ann@pve!ci` anew, which is there and not ours"), "{refused}");
+    assert!(
+        refused.contains("would recreate the token `ann@pve!ci`, which is there and not ours"),
+        "{refused}"
+    );
     assert_same(&dc.export(), &before, "nothing is touched");
     // Taken over with the value that it has, it is ours.
     dc.repo.edit(FILE, ", secret: ci_token", "");

@@ -1,6 +1,7 @@
 //! The program as a user runs it, on a simulated datacenter.
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
+mod adopt;
 mod arrival;
 mod bad_input;
 mod bare_metal;
@@ -12,9 +13,11 @@ mod collect;
 mod dead_runner;
 mod driven;
 mod earlier_versions;
+mod environments;
 mod examples;
 mod faults;
 mod findings;
+mod fleet;
 /// The one that the stores are tried on.
 #[path = "../../../strata-state/tests/it/gitlab_server.rs"]
 #[allow(dead_code)]
@@ -24,11 +27,15 @@ mod honest;
 mod house;
 mod imported;
 mod interrupts;
+mod inventory;
+mod json;
 mod kill;
 mod layer0;
 mod leak;
 mod least_privilege;
+mod moved;
 mod places;
+mod recovered;
 mod reference;
 mod secrets;
 mod sent;

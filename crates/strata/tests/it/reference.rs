@@ -143,3 +143,14 @@ fn the_table_of_ownership_is_current() {
     let (_, after) = rest.split_once(END).expect("the table ends");
     assert_current(&path, &format!("{before}{BEGIN}{table}{END}{after}"));
 }
+
+/// The table of events in docs/json.md.
+#[test]
+fn the_table_of_events_is_current() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/json.md");
+    let text = std::fs::read_to_string(&path).unwrap();
+    let (before, rest) = text.split_once("<!-- events -->").unwrap();
+    let (_, after) = rest.split_once("<!-- /events -->").unwrap();
+    let table = strata_events::schemas::events_table();
+    assert_current(&path, &format!("{before}<!-- events -->\n{table}<!-- /events -->{after}"));
+}

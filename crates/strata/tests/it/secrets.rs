@@ -241,7 +241,9 @@ fn names_are_listed_and_commands_get_values() {
     let list = safe.run(&["secrets", "list"]).ok();
     assert_eq!(list.stdout, "db.pass  secrets.sops.yaml\n");
     let json = safe.run(&["--json", "secrets", "list"]).ok();
-    assert_eq!(json.stdout, "{\"name\":\"db.pass\",\"file\":\"secrets.sops.yaml\"}\n");
+    let line: serde_json::Value = serde_json::from_str(&json.stdout).unwrap();
+    assert_eq!((&line["event"], &line["name"]), (&"secret".into(), &"db.pass".into()));
+    assert_eq!(line["file"], "secrets.sops.yaml");
     let all = safe.run(&["secrets", "exec", "--", "sh", "-c", "echo $DB_PASS; exit 9"]).code(9);
     assert_eq!(all.stdout, format!("{MARKER}\n"));
     let named = ["secrets", "exec", "--name", "P=db.pass", "--", "sh", "-c", "echo $P-$DB_PASS"];

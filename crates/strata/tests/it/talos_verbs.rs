@@ -57,7 +57,7 @@ impl Lab {
         self.sim.control().call("GET", "/_sim/talos", None)
     }
 
-    /// The newest copy of etcd; a change of a control plane makes one.
+    /// The newest etcd snapshot; a change of a control plane makes one.
     fn snapshot(&self) -> String {
         let folder = std::fs::read_dir(self.repo.file(".strata/snapshots")).unwrap();
         let mut copies: Vec<_> = folder.map(|entry| entry.unwrap().path()).collect();
@@ -65,7 +65,7 @@ impl Lab {
         copies.pop().unwrap().display().to_string()
     }
 
-    /// A change that disturbs control planes, so that there is a copy of etcd.
+    /// A change that disturbs control planes, so that there is an etcd snapshot.
     fn copy(&self) {
         let patch = "patches: [{machine: {sysctls: {net.core.somaxconn: \"1024\"}}}]";
         self.repo.edit(CLUSTER, "  kubernetes: {", &format!("  {patch}\n  kubernetes: {{"));
@@ -106,6 +106,10 @@ fn health_files_and_reset() {
     assert_eq!(lab.mode("homelab.kubeconfig"), 0o600);
     let text = lab.repo.read("homelab.kubeconfig");
     assert!(text.contains("server: https://192.0.2.40:6443") && text.contains("admin@homelab"), "{text}");
+    let settings = lab.repo.read("strata.yaml");
+    let proxy =
+        settings.lines().find_map(|line| line.strip_prefix("proxy: ")).map(|proxy| proxy.trim_matches('"'));
+    assert_eq!(text.lines().find_map(|line| line.trim().strip_prefix("proxy-url: ")), proxy, "{text}");
     let printed = lab.strata(&["talos", "kubeconfig", "homelab", "--out", "-"]).ok();
     assert!(printed.stdout.starts_with("apiVersion: v1") && printed.stdout.contains("client-key-data"));
     lab.strata(&["talos", "config", "homelab", "--out", "files"]).ok();
@@ -114,7 +118,7 @@ fn health_files_and_reset() {
     }
     assert!(lab.repo.read("files/homelab-worker-1.yaml").contains("type: worker"));
     assert!(lab.repo.read("files/talosconfig").contains("192.0.2.43"));
-    let clash = lab.strata(&["talos", "config", "homelab", "--name", "x"]).code(2);
+    let clash = lab.strata(&["talos", "config", "homelab", "--name", "x"]).code(64);
     assert!(clash.stderr.contains("cannot be used with"), "{}", clash.all());
 
     lab.strata(&["talos", "reset", "homelab", "homelab-cp-2"]).code(3);
@@ -165,9 +169,9 @@ fn the_only_control_plane_is_never_reset_and_comes_back_from_a_copy() {
     lost(&lab);
     lab.repo.write("damaged", "-----BEGIN AGE ENCRYPTED FILE-----\nnonsense");
     lab.strata(&["talos", "restore", "homelab", "--snapshot", "damaged", "--yes"]).code(1);
-    lab.repo.write("short", "not a copy of etcd at all, and without its checksum");
+    lab.repo.write("short", "not an etcd snapshot at all, and without its checksum");
     let short = lab.strata(&["talos", "restore", "homelab", "--snapshot", "short", "--yes"]).code(1);
-    assert!(short.stderr.contains("no whole copy of etcd"), "{}", short.all());
+    assert!(short.stderr.contains("not a complete etcd snapshot"), "{}", short.all());
     lab.strata(&["talos", "restore", "homelab", "--snapshot", &copy, "--yes"]).ok();
     lab.settled();
 }

@@ -117,7 +117,7 @@ fn who_waits_says_for_whom_and_for_how_long() {
         );
         assert!(late.stderr.contains("is locked by tester@"), "{}", late.all());
         for wrong in ["soon", "-1s", "3w"] {
-            strata(&repo).run(&["apply", "--yes", "--lock-timeout", wrong]).code(2);
+            strata(&repo).run(&["apply", "--yes", "--lock-timeout", wrong]).code(64);
         }
         let mut patient = start(&repo, &["state", "rm", "web/vm/rescue", "--lock-timeout", "2m", "--json"]);
         let mut lines = BufReader::new(patient.stdout.take().unwrap()).lines();

@@ -153,7 +153,8 @@ fn what_others_do_to_volumes_in_between_survives() {
 
 #[test]
 fn what_others_do_to_a_datacenter_in_between_survives() {
-    act_every(&datacenter::WINDOWS, 37, 3);
+    // Later requests are made at the same time, so that a number does not name the same window in each run: `just fault-test` tries them all.
+    act_every(&datacenter::WINDOWS, 37, 1);
 }
 
 #[test]

@@ -102,6 +102,15 @@ fn special(record: &str, key: &str) -> Vec<Json> {
         ("TofuInputs", "inputs") => vec![json!({})],
         ("Settings" | "Environment", "mirrors") => vec![json!({"https://x.example": "https://m.example"})],
         ("Settings", "repository") => vec![json!("demo5678")],
+        (_, "use") => vec![json!(["p"])],
+        (_, "moved") => vec![json!([{"from": "web/vm/old", "to": "web/vm/a"}])],
+        ("Stack" | "Cluster" | "Settings" | "Environment", "profiles") => vec![json!({"p": {"memory": 900}})],
+        ("Offsets", "vmId") => vec![json!(1), json!(50)],
+        // The gateway alone: the addresses of the environment are its own.
+        ("Offsets", "addresses") => vec![json!({"100.64.0.1/32": "100.64.0.2/32"})],
+        ("Offsets", "vlans") => vec![json!({"7": 8})],
+        ("Offsets", "bridges") => vec![json!({"vmbr0": "vmbr7"})],
+        ("Environment", "include") => vec![json!(["stacks"])],
         ("CloudInit", "allowSecretOnStorage") => vec![json!(false)],
         _ => Vec::new(),
     }

@@ -56,7 +56,13 @@ pub(super) fn files() -> Vec<File> {
             "stacks/tiny/stack.yaml",
             &["tiny"],
             Stack::shape(),
-            json!({"metadata": {"name": "tiny"}, "proxmox": {"target": "pve", "node": "pve1"}, "vms": {"z": {"vmId": 9800, "disk": 1, "iso": {"url": "https://x.example/z.iso"}}}}),
+            json!({"metadata": {"name": "tiny"}, "proxmox": {"target": "pve", "node": "pve1"}, "vms": {"z": {"vmId": 9800, "use": ["p"], "disk": 1, "iso": {"url": "https://x.example/z.iso"}, "network": [{"bridge": "vmbr0", "vlan": 7}]}}}),
+        ),
+        file(
+            "stacks/more/stack.yaml",
+            &["more"],
+            Stack::shape(),
+            json!({"metadata": {"name": "more"}, "proxmox": {"target": "pve"}}),
         ),
         file(
             "strata.yaml",
@@ -71,11 +77,12 @@ pub(super) fn files() -> Vec<File> {
                     "nas-2": {"truenas": {"endpoint": "https://192.0.2.13", "apiKey": {"env": "TOKEN"}}},
                 },
                 "secrets": [{"sops": "some.sops.yaml"}],
+                "profiles": {"p": {"memory": 700}},
             }),
         ),
         file(
             "environments/stage.yaml",
-            &["stage", "tiny", "mini", "dc"],
+            &["stage", "tiny", "more", "mini", "dc"],
             Environment::shape(),
             json!({
                 "stacks": {"tiny": {"vms": {"z": {"vmId": 9900, "name": "stage-z"}}}},
@@ -99,12 +106,13 @@ fn machines() -> Json {
             "t2": {"vmId": 9001, "image": "i"},
         },
         "vms": {
-            "a": {"vmId": 9100, "disk": 4, "network": [{"bridge": "vmbr0", "ip": "192.0.2.10/24", "ip6": "2001:db8::10/64"}], "cloudInit": {"user": "u"}},
+            "a": {"vmId": 9100, "use": ["p"], "disk": 4, "network": [{"bridge": "vmbr0", "ip": "192.0.2.10/24", "ip6": "2001:db8::10/64"}], "cloudInit": {"user": "u"}},
             "c": {"vmId": 9101, "template": "t", "network": [{"bridge": "vmbr0"}]},
             "d": {"vmId": 9102, "disk": 4, "cloudInit": {"userData": {"secret": "x"}, "allowSecretOnStorage": true}},
             "e": {"vmId": 9110, "count": 2, "disk": 4},
+            "f": {"disk": 4, "each": {"k": {"vmId": 9140}}},
         },
-        "containers": {"b": {"vmId": 9200, "image": {"url": "https://x.example/b.tar.zst"}, "disk": {"size": 4}, "network": [{"bridge": "vmbr0", "ip": "192.0.2.11/24", "ip6": "2001:db8::11/64"}]}},
+        "containers": {"g": {"image": "local:vztmpl/a.tar.zst", "disk": {"size": 4}, "each": {"k": {"vmId": 9240}}}, "b": {"vmId": 9200, "image": {"url": "https://x.example/b.tar.zst"}, "disk": {"size": 4}, "network": [{"bridge": "vmbr0", "ip": "192.0.2.11/24", "ip6": "2001:db8::11/64"}]}},
         "outputs": {"o": "vms.a.address"},
     })
 }
@@ -118,7 +126,7 @@ fn cluster() -> Json {
             "network": {"cidr": "192.0.2.0/24", "gateway": "192.0.2.1", "bridge": "vmbr0"},
             "topology": {
                 "controlPlane": {"count": 1, "addresses": "192.0.2.41-192.0.2.49"},
-                "workers": {"count": 1, "addresses": "192.0.2.51-192.0.2.59"},
+                "workers": {"count": 1, "use": ["p"], "addresses": "192.0.2.51-192.0.2.59"},
                 "pools": [{"name": "gpu", "count": 1, "addresses": "192.0.2.61-192.0.2.69"}],
             },
         },
@@ -309,12 +317,13 @@ fn draw(
     let lineage = Lineage::derive(id, &stack.name);
     let target = repository.target(stack).map(|(name, _)| name);
     let own = stack.own_endpoint().map(|endpoint| endpoint.value.as_str());
-    let (shared, templates) = (repository.shared_storages(), BTreeMap::new());
+    let (shared, templates, origins) = (repository.shared_storages(), BTreeMap::new(), BTreeMap::new());
     let site = Site {
         repository: id,
         environment: (!stack.is_default_environment).then_some(stack.environment.as_str()),
         stack: &stack.name,
         lineage: &lineage,
+        origins: &origins,
         default_target: target.or(own),
         shared_storages: &shared,
         foreign_templates: &templates,

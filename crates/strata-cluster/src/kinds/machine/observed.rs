@@ -20,8 +20,8 @@ pub(super) async fn observe(look: &Look<'_>, wanted: &Wanted<'_>) -> Result<Sigh
     Ok(match look.contacts.get(name) {
         None => Sighting::Absent,
         Some(Contact::Maintenance) => Sighting::Absent,
-        Some(Contact::Stranger(who)) => Sighting::Stranger(who.clone()),
-        Some(Contact::Silent(why)) => Sighting::Silent(why.clone()),
+        Some(Contact::Unmanaged(who)) => Sighting::Unmanaged(who.clone()),
+        Some(Contact::Unreachable(why)) => Sighting::Unreachable(why.clone()),
         Some(Contact::Running(running)) => {
             let media = media(cluster, wanted).await?;
             let reboot_due = cordoned && is_reboot_due(cluster, name).await?;
@@ -37,7 +37,7 @@ pub(super) async fn observe(look: &Look<'_>, wanted: &Wanted<'_>) -> Result<Sigh
     })
 }
 
-/// Whether a control plane was taken out of etcd and stopped its own: a reset that was killed in between leaves it so. It joins again
+/// Whether a control plane was removed from etcd and stopped its own: a reset that was killed in between leaves it so. It joins again
 /// when it reboots, and never by itself.
 async fn left_etcd(
     cluster: &Cluster,
@@ -134,7 +134,7 @@ fn observed_machine(
     let mut foreign = BTreeSet::new();
     for (document, tree) in &config {
         let trees: Vec<&Value> = mine.iter().filter_map(|config| config.get(document)).collect();
-        strangers(&format!("{document}: "), tree, &trees, &mut foreign);
+        unmanaged_paths(&format!("{document}: "), tree, &trees, &mut foreign);
     }
     put("foreign", Value::List(foreign.into_iter().map(Value::Text).collect()));
     put("config", Value::Map(config));
@@ -178,7 +178,7 @@ fn under_hidden_names(cluster: &Cluster, wanted: &Wanted<'_>, live: Spec, mine: 
 }
 
 /// Paths of a live tree that none of ours has.
-fn strangers(path: &str, live: &Value, mine: &[&Value], found: &mut BTreeSet<String>) {
+fn unmanaged_paths(path: &str, live: &Value, mine: &[&Value], found: &mut BTreeSet<String>) {
     if mine.is_empty() {
         found.insert(path.trim_end_matches(['.', ' ', ':']).to_owned());
         return;
@@ -193,7 +193,7 @@ fn strangers(path: &str, live: &Value, mine: &[&Value], found: &mut BTreeSet<Str
                 found.insert(own);
             }
         } else if value.as_map().is_some() {
-            strangers(&format!("{own}."), value, &below, found);
+            unmanaged_paths(&format!("{own}."), value, &below, found);
         }
     }
 }

@@ -31,7 +31,7 @@ fn a_former_object_that_another_address_asks_for_stays() {
 #[test]
 fn what_is_protected_and_silent_is_not_removed() {
     let mut table = Table::new();
-    table.knows("machine/n-1", json!({"machine": "n-1"}), &[]).sees("machine/n-1", silent());
+    table.knows("machine/n-1", json!({"machine": "n-1"}), &[]).sees("machine/n-1", unreachable());
     table.known("machine/n-1").protect = true;
     assert_eq!(problems(&table.plan()), [(ProblemKind::Protected, "n-1")]);
     table.known("machine/n-1").protect = false;

@@ -12,7 +12,7 @@ fn leaving(etcd: impl Fn(&mut Table)) -> Vec<(String, Vec<String>)> {
     for (name, role) in [("cp-1", "controlplane"), ("cp-2", "controlplane"), ("w-1", "worker")] {
         let spec = json!({"machine": name, "role": role});
         table.knows(&format!("machine/{name}"), spec.clone(), &[]);
-        let sighting = if name == "cp-2" { silent() } else { seen(spec) };
+        let sighting = if name == "cp-2" { unreachable() } else { seen(spec) };
         table.sees(&format!("machine/{name}"), sighting);
     }
     let plan = table.plan();

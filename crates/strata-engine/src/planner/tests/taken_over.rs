@@ -40,7 +40,7 @@ fn pool(wanted: Json, recorded: Option<Json>, live: Json) -> Plan {
     table.plan()
 }
 
-/// `adopt` takes over what nobody has marked; what carries our mark was ours before.
+/// `adopt` takes over what carries no ownership mark; what carries our mark was ours before.
 #[test]
 fn what_is_taken_over_is_told_from_what_is_ours() {
     let wanted = json!({"pool": "lab", "comment": "new", "adopt": true});
@@ -48,7 +48,7 @@ fn what_is_taken_over_is_told_from_what_is_ours() {
     let reason = "it is there already and is taken over: `adopt` says so";
     assert_eq!(step(&taken, StepAction::Update, "pool/lab").reasons, [reason]);
     let marked = pool(wanted.clone(), None, json!({"pool": "lab", "comment": "old", "mark": "m"}));
-    let reason = "it is there and ours by its mark, but not in the state";
+    let reason = "it is there and ours by its ownership mark, but not in the state";
     assert_eq!(step(&marked, StepAction::Update, "pool/lab").reasons, [reason]);
     let mut table = Table::new();
     table.wants("vm/web", json!({"vmid": 1, "notes": "b"}), &[]).sees("vm/web", seen(json!({"vmid": 1})));
@@ -80,7 +80,7 @@ fn what_cannot_be_made_alike_is_not_taken_over() {
         table.plan()
     };
     let refused = storage(true, false);
-    assert_eq!(problems(&refused), [(ProblemKind::Stranger, "nas")]);
+    assert_eq!(problems(&refused), [(ProblemKind::Unmanaged, "nas")]);
     assert!(refused.problems[0].message.contains("`type`"), "{}", refused.problems[0].message);
     assert!(refused.steps.is_empty());
     let replaced = ["create storage/nas", "delete storage/nas"];

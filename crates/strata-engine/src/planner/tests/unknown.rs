@@ -66,7 +66,7 @@ fn what_is_silent_above_what_cannot_be_seen_is_left() {
     table.sees("vm/cp-1", hidden());
     let machine = json!({"machine": "cp-1", "role": "controlplane"});
     table.wants("machine/cp-1", machine.clone(), &["vm/cp-1"]).knows("machine/cp-1", machine, &["vm/cp-1"]);
-    table.sees("machine/cp-1", silent());
+    table.sees("machine/cp-1", unreachable());
     let plan = table.plan();
     assert!(plan.problems.is_empty() && plan.steps.is_empty(), "{:?}", plan.problems);
     let message = "it does not answer; it needs `s/vm/cp-1`, which cannot be seen";

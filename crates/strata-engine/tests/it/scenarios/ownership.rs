@@ -10,7 +10,7 @@ use crate::world::{Fault, Source, lineage};
 #[tokio::test(start_paused = true)]
 async fn a_stranger_is_never_touched() {
     let mut story = Story::new();
-    story.world.pve.stranger(100, json!({"vmid": 100, "name": "theirs", "power": "running"}));
+    story.world.pve.unmanaged(100, json!({"vmid": 100, "name": "theirs", "power": "running"}));
     let before = story.world.pve.export();
     let source = Source::default().vm("web", 100, json!({})).vm("log", 101, json!({}));
     story.when("somebody else's guest has the VMID").try_apply(&source).await;
@@ -33,7 +33,7 @@ async fn a_stranger_that_took_over_is_left_alone() {
     let source = Source::default().vm("web", 100, json!({})).vm("log", 101, json!({}));
     story.when("two guests").apply(&source).await;
     story.world.pve.remove_guest(100);
-    story.world.pve.stranger(100, json!({"vmid": 100, "name": "theirs"}));
+    story.world.pve.unmanaged(100, json!({"vmid": 100, "name": "theirs"}));
     story.when("one is replaced by somebody else's").drift(&source).await.try_apply(&source).await;
     story.when("destroy leaves it").apply(&Source::default()).await;
     assert_eq!(story.world.pve.export()["guests"]["100"]["name"], "theirs");
@@ -186,10 +186,10 @@ async fn a_lost_state_is_found_again_by_the_marks() {
     plan:
       0 = record s/image/debian
       1 ~ s/vm/db (restart)
-          because it is there and ours by its mark, but not in the state
+          because it is there and ours by its ownership mark, but not in the state
           cloudinit.password: {"$unknown":true} → (secret)
       2 ~ s/vm/web (restart)
-          because it is there and ours by its mark, but not in the state
+          because it is there and ours by its ownership mark, but not in the state
           cpu.cores: 1 → 2
       0 create, 2 update, 0 replace, 0 delete, 1 unchanged
     "###);
@@ -252,7 +252,7 @@ async fn two_guests_of_one_address_become_one() {
     let source = |vmid: u32| Source::default().vm("web", vmid, json!({}));
     story.when("a guest").apply(&source(100)).await;
     let mark = format!("strata: {} s/vm/web vmid=200", lineage());
-    story.world.pve.stranger(
+    story.world.pve.unmanaged(
         200,
         json!({"vmid": 200, "node": "pve1", "name": "web", "cpu": {"cores": 2}, "power": "running", "mark": mark}),
     );
@@ -291,7 +291,7 @@ async fn a_former_guest_outlives_its_successor() {
     story
         .world
         .pve
-        .stranger(200, json!({"vmid": 200, "node": "pve1", "name": "web", "arch": "x86_64", "mark": mark}));
+        .unmanaged(200, json!({"vmid": 200, "node": "pve1", "name": "web", "arch": "x86_64", "mark": mark}));
     story.world.pve.script(|call| if call.what == "delete guest 100" { Fault::Before } else { Fault::None });
     assert!(!story.world.apply(&source(200)).await.succeeded());
     story.world.pve.take_written();

@@ -140,7 +140,7 @@ impl Remote {
     }
 
     /// Somebody else makes a guest.
-    pub(crate) fn stranger(&self, vmid: i64, fields: Json) {
+    pub(crate) fn unmanaged(&self, vmid: i64, fields: Json) {
         let fields = serde_json::from_value(fields).unwrap();
         let uuid = format!("stranger-{vmid}");
         self.inner().guests.insert(vmid, Guest { fields, uuid, task: None, pending: BTreeSet::new() });

@@ -94,7 +94,7 @@ pub(crate) fn describe_drift(drift: &[Drift]) -> String {
             DriftKind::Gone => text.push_str(&format!("gone {address}\n")),
             DriftKind::Taken { by } => text.push_str(&format!("taken {address}: {by}\n")),
             DriftKind::Busy { what } => text.push_str(&format!("busy {address}: {what}\n")),
-            DriftKind::Silent { what } => text.push_str(&format!("silent {address}: {what}\n")),
+            DriftKind::Unreachable { what } => text.push_str(&format!("unreachable {address}: {what}\n")),
             DriftKind::Unknown { what, .. } => text.push_str(&format!("unknown {address}: {what}\n")),
             DriftKind::Unfinished => text.push_str(&format!("unfinished {address}\n")),
         }

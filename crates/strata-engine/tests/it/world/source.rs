@@ -1,7 +1,7 @@
 //! A small source: resources written down in a line each.
 
 use serde_json::{Value as Json, json};
-use strata_engine::StackView;
+use strata_engine::{Sealing, StackView};
 use strata_resource::{
     Address, Kind, Lineage, Mark, Resource, ResourceGraph, RestartPolicy, Secret, Spec, Stage, Value,
 };
@@ -169,7 +169,7 @@ impl Source {
             graph.insert(resource.clone()).unwrap();
         }
         let mut stack = StackView { graph, ..StackView::empty(KEY.to_owned(), lineage()) };
-        stack.seal(&DigestKey::from_bytes(&[7; 32]).unwrap());
+        stack.seal(&Sealing::new(DigestKey::from_bytes(&[7; 32])));
         stack
     }
 }

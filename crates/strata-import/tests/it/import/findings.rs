@@ -109,7 +109,7 @@ fn e1_other_machines_of_layers_keep_their_layer() {
     );
     has(
         &imported.files["stacks/legacy/stack.yaml"],
-        &["layer: standalone", "unbound:", "vmId: 732", "swap: 128", "cpuUnits: 300", "192.0.2.31/24"],
+        &["layer: workloads", "unbound:", "vmId: 732", "swap: 128", "cpuUnits: 300", "192.0.2.31/24"],
     );
 }
 

@@ -175,7 +175,7 @@ fn code_that_never_ends_is_given_up() {
         .file("infra/m/main.tf", "module \"again\" {\n  source = \"../m\"\n}\n");
     let imported = import(&world, "fixture1", None);
     repository(&imported);
-    assert!(has_note(&imported, "infra/main.tf:9", "`local.c`, which only running the code would tell"));
+    assert!(has_note(&imported, "infra/main.tf:9", "`local.c`, which only running the code would show"));
     assert!(has_note(&imported, "infra/m/main.tf:1", "`again`"));
 }
 

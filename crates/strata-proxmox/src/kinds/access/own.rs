@@ -170,7 +170,7 @@ mod tests {
         let token = json!({"token": OWN, "expire": 5});
         for (action, field, says) in [
             (delete, "", "delete it"),
-            (update, "secret", "make it anew"),
+            (update, "secret", "recreate it"),
             (update, "expire", "expires"),
             (update, "privsep", "what its user may"),
         ] {
@@ -190,7 +190,7 @@ mod tests {
             let wanted = json!({"role": role, "privileges": ["a"]});
             assert!(told(delete, "dc/role/x", wanted.clone(), "").is_some(), "{role}");
             let message = told(update, "dc/role/x", wanted, "privileges");
-            assert!(message.is_some_and(|text| text.contains("take `b` out")), "{role}");
+            assert!(message.is_some_and(|text| text.contains("remove `b` from")), "{role}");
         }
         assert!(told(delete, "dc/group/x", json!({"group": "admins"}), "").is_some());
     }

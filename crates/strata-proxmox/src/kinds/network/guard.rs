@@ -103,7 +103,7 @@ fn loses_dhcp(operation: &Operation, host: &Host) -> Vec<Finding> {
                     "`{name}` gets its address by DHCP, which Proxmox does not keep when it changes the interface"
                 ),
                 format!(
-                    "take `{name}` out of the source; or, with a console of the host at hand, give it a fixed `address` and `mayCutConnection: true`"
+                    "remove `{name}` from the source; or, with a console of the host at hand, give it a fixed `address` and `mayCutConnection: true`"
                 ),
             )
         };

@@ -420,7 +420,7 @@ pub(super) fn judge(wanted: &Wanted<'_>, live: Option<&LiveObject>) -> Sighting 
         let Some(live) = there.get(name) else { continue };
         let begun_here = begun.get(name).is_some_and(|begun| interface::is_just_that(begun, live));
         if !recorded.contains_key(name) && !only_configured(own) && !begun_here {
-            return Sighting::Stranger(format!(
+            return Sighting::Unmanaged(format!(
                 "the interface `{name}` of `{node}` is there already, and nothing says that it is ours"
             ));
         }

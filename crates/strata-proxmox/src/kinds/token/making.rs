@@ -1,7 +1,7 @@
 //! API tokens. Proxmox says the value of a token once, in the answer to the request that makes it: it is kept at once, or is lost.
 //!
-//! A token whose value was not kept is of no use to anybody. So whatever leaves one behind, a lost answer or a dead run, is mended by
-//! making it anew; what it was allowed to do is given to the new one. Only what the source or the state knows is: a run that dies in
+//! A token whose value was not kept is of no use to anybody. So whatever leaves one behind, a lost answer or a dead run, is fixed by
+//! recreating it; what it was allowed to do is given to the new one. Only what the source or the state knows is: a run that dies in
 //! between loses it, and the next one gives it again.
 
 use std::collections::BTreeMap;
@@ -190,7 +190,7 @@ fn keep(work: &Work<'_>, made: Made) -> Result<Outcome, ProviderError> {
             ErrorClass::Internal,
             format!("the token `{id}` was made, and its value cannot be kept as `{name}`: {reason}"),
         )
-        .hint("mend that and apply again: the token is made anew")
+        .hint("fix that and apply again: the token is recreated")
         .field("secret")
     })?;
     Ok(Outcome::default())

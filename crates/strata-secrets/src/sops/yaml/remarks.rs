@@ -15,7 +15,7 @@ use crate::yaml::scan::Event;
 const LONGEST_BLOCK: usize = 100;
 
 /// A comment and its home.
-pub(super) struct Settled {
+pub(super) struct AttachedComment {
     pub(super) span: Range<usize>,
     /// The document it is in.
     pub(super) document: usize,
@@ -73,12 +73,12 @@ struct Surroundings<'l> {
     closed: HashMap<usize, BoxId>,
 }
 
-pub(super) fn settle(
+pub(super) fn attach(
     text: &str,
     events: &[Event],
     remarks: &[Range<usize>],
     layout: &Layout,
-) -> Vec<Settled> {
+) -> Vec<AttachedComment> {
     let place = |(index, event): (usize, &Event)| {
         let span = match event {
             Event::Scalar(scalar) => {
@@ -96,11 +96,11 @@ pub(super) fn settle(
     opened.sort_unstable();
     let closed = flow().map(|(id, container)| (container.closed, id)).collect();
     let surroundings = Surroundings { text, layout, scalars, opened, closed };
-    (0..remarks.len()).filter_map(|index| surroundings.settle(remarks, index)).collect()
+    (0..remarks.len()).filter_map(|index| surroundings.attach(remarks, index)).collect()
 }
 
 impl Surroundings<'_> {
-    fn settle(&self, remarks: &[Range<usize>], index: usize) -> Option<Settled> {
+    fn attach(&self, remarks: &[Range<usize>], index: usize) -> Option<AttachedComment> {
         let remark = &remarks[index];
         let at = remark.start;
         let document = self.document(at)?;
@@ -136,7 +136,7 @@ impl Surroundings<'_> {
         let paths: BTreeSet<String> =
             candidates.iter().map(|id| additional(&self.layout.boxes[*id].path)).collect();
         let neighbours = paths.into_iter().chain([additional::<&str>(&[])]).collect();
-        Some(Settled { span: remark.clone(), document, home, at: order, neighbours })
+        Some(AttachedComment { span: remark.clone(), document, home, at: order, neighbours })
     }
 
     /// The mappings and lists around a scalar; around the root if there is none.

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use indexmap::IndexMap;
 use serde_json::{Value, json};
 
-use super::failed;
+use super::{failed, sync};
 use crate::api::args::split_list;
 use crate::api::param::usual;
 use crate::api::permission::{on, on_any};
@@ -69,9 +69,9 @@ fn create_params() -> Vec<Param> {
         text("server1").format(format::address).max_len(256).opt(),
         text("server2").format(format::address).max_len(256).opt(),
         text("sslversion").one_of(&["tlsv1", "tlsv1_1", "tlsv1_2", "tlsv1_3"]).opt(),
-        text("sync-defaults-options").opt(),
+        text("sync-defaults-options").properties(|| &sync::DEFAULTS).opt(),
         text("sync_attributes").pattern(r"\w+=[^,]+(,\s*\w+=[^,]+)*").opt(),
-        text("tfa").max_len(128).opt(),
+        text("tfa").properties(|| &sync::FACTOR).max_len(128).opt(),
         text("user_attr").max_len(256).pattern(r"\S{2,}").opt(),
         text("user_classes").each(attribute).opt(),
         text("username-claim").opt(),
@@ -222,7 +222,11 @@ fn given(call: &Call<'_>, kind: &str, creating: bool) -> Result<Vec<(String, Str
         if !takes(kind, key) {
             return Err(format!("unexpected property '{key}'"));
         }
-        options.push((key.to_owned(), value.to_owned()));
+        let value = match key {
+            "sync-defaults-options" => sync::DEFAULTS.print(&sync::DEFAULTS.read(value)),
+            _ => value.to_owned(),
+        };
+        options.push((key.to_owned(), value));
     }
     Ok(options)
 }
@@ -273,7 +277,8 @@ fn update(call: &mut Call<'_>) -> Reply {
     call.check_digest(&digest(call.world)).map_err(|refusal: Refusal| fail(refusal.text()))?;
     let realm = call.args.must("realm").to_owned();
     let Some(domain) = call.world.access.domains.get(&realm).cloned() else {
-        return Err(fail(format!("domain '{realm}' does not exist")));
+        let source = "at /usr/share/perl5/PVE/API2/Domains.pm line 261.";
+        return Err(fail(format!("cannot lookup undefined type! {source}")));
     };
     check_connection_param(call, &domain.kind).map_err(fail)?;
     let unset = call.args.text("delete").unwrap_or_default();

@@ -63,6 +63,10 @@ fn basics(user: &User) -> Map<String, Value> {
             row.insert((*key).to_owned(), json!(value));
         }
     }
+    // A line of the file that goes on after it has an empty one.
+    if ["comment", "keys"].iter().any(|key| user.fields.contains_key(*key)) {
+        row.entry("email").or_insert(json!(""));
+    }
     row
 }
 

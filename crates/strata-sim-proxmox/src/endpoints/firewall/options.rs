@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use serde_json::{Map, Value, json};
 
-use super::{Scope, Site, digest_of};
+use super::{Scope, Site, digest_of, may_change, may_look};
 use crate::api::param::usual;
 use crate::api::{Call, Param, Properties, Reply, Route, flag, get, int, put, text, wrong};
 use crate::endpoints::section::typed;
@@ -65,6 +65,11 @@ fn settings(site: Site) -> Vec<Param> {
             level("log_level_in"),
             level("log_level_out"),
         ],
+        Site::Vnet => vec![
+            flag("enable").opt(),
+            level("log_level_forward"),
+            text("policy_forward").one_of(&["ACCEPT", "DROP"]).opt(),
+        ],
     }
 }
 
@@ -84,7 +89,9 @@ fn helpers(value: &str) -> Result<(), String> {
     const KNOWN: &[&str] = &["amanda", "ftp", "irc", "netbios-ns", "pptp", "sane", "sip", "snmp", "tftp"];
     match value.split(',').find(|helper| !KNOWN.contains(helper)) {
         Some("") => Err("extraneous commas in list\n".to_owned()),
-        Some(unknown) => Err(format!("unknown helper {unknown}\n")),
+        Some(unknown) => {
+            Err(format!("unknown helper {unknown} at /usr/share/perl5/PVE/Firewall.pm line 1221.\n"))
+        }
         None => Ok(()),
     }
 }
@@ -94,6 +101,7 @@ fn site_of(scope: &Scope) -> Site {
         Scope::Cluster => Site::Cluster,
         Scope::Node(_) => Site::Node,
         Scope::Guest(_) => Site::Vm,
+        Scope::Vnet(_) => Site::Vnet,
     }
 }
 
@@ -105,6 +113,7 @@ fn digest(firewall: &Firewall) -> String {
 }
 
 fn show(call: &mut Call<'_>) -> Reply {
+    may_look(call)?;
     let scope = Scope::of(call);
     let firewall = call.world.firewall_of(&scope);
     let params = settings(site_of(&scope));
@@ -115,6 +124,7 @@ fn show(call: &mut Call<'_>) -> Reply {
 }
 
 fn update(call: &mut Call<'_>) -> Reply {
+    may_change(call)?;
     let scope = Scope::of(call);
     let mut firewall = call.world.firewall_of(&scope);
     call.check_digest(&digest(&firewall))?;

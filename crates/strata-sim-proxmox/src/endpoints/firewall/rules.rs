@@ -2,11 +2,12 @@
 
 use serde_json::{Map, Value, json};
 
-use super::verify::Place;
-use super::{Scope, Site, digest_of, spec};
+use super::verify::RulePosition;
+use super::{Scope, Site, digest_of, may_change, may_look, spec};
 use crate::api::param::usual;
 use crate::api::{Call, Param, Refusal, Reply, Route, delete, format, get, int, no, post, put, text, wrong};
 use crate::endpoints::section::number;
+use crate::world::Firewall;
 use crate::world::firewall::Rule;
 
 const LEVELS: &[&str] = &["emerg", "alert", "crit", "err", "warning", "notice", "info", "debug", "nolog"];
@@ -101,7 +102,7 @@ fn save(call: &mut Call<'_>, rules: Vec<Rule>) {
 /// Every rule as it is shown, without its position.
 fn views(call: &Call<'_>, rules: &[Rule]) -> Vec<Map<String, Value>> {
     let scope = Scope::of(call);
-    let place = Place { world: call.world, scope: &scope, in_group: call.args.has("group") };
+    let place = RulePosition { world: call.world, scope: &scope, in_group: call.args.has("group") };
     let mut rows: Vec<Map<String, Value>> = rules
         .iter()
         .map(|rule| {
@@ -134,6 +135,7 @@ fn digest(rules: &[Rule]) -> String {
 }
 
 fn list(call: &mut Call<'_>) -> Reply {
+    may_look(call)?;
     let rules = load(call)?;
     let rows: Vec<Value> = views(call, &rules)
         .into_iter()
@@ -153,6 +155,7 @@ fn at(call: &Call<'_>, rules: &[Rule]) -> Result<usize, Refusal> {
 }
 
 fn show(call: &mut Call<'_>) -> Reply {
+    may_look(call)?;
     let rules = load(call)?;
     let at = at(call, &rules)?;
     let mut row = views(call, &rules).swap_remove(at);
@@ -166,6 +169,11 @@ fn fill(call: &Call<'_>, rule: &mut Rule) {
         match call.args.text(key) {
             None => {}
             Some("" | "-") => drop(rule.shift_remove(*key)),
+            // A rule is a line of its file.
+            Some(value) if *key == "comment" => {
+                let first = value.lines().next().unwrap_or_default();
+                drop(rule.insert((*key).to_owned(), first.to_owned()));
+            }
             Some(value) => drop(rule.insert((*key).to_owned(), value.to_owned())),
         }
     }
@@ -173,7 +181,7 @@ fn fill(call: &Call<'_>, rule: &mut Rule) {
 
 fn check(call: &Call<'_>, rule: &mut Rule) -> Result<(), Refusal> {
     let scope = Scope::of(call);
-    let place = Place { world: call.world, scope: &scope, in_group: call.args.has("group") };
+    let place = RulePosition { world: call.world, scope: &scope, in_group: call.args.has("group") };
     match place.verify(rule).problems.into_iter().next() {
         Some((param, text)) => Err(wrong(param, text)),
         None => Ok(()),
@@ -181,6 +189,7 @@ fn check(call: &Call<'_>, rule: &mut Rule) -> Result<(), Refusal> {
 }
 
 fn create(call: &mut Call<'_>) -> Reply {
+    may_change(call)?;
     let mut rules = load(call)?;
     let mut rule = Rule::new();
     fill(call, &mut rule);
@@ -192,6 +201,7 @@ fn create(call: &mut Call<'_>) -> Reply {
 }
 
 fn update(call: &mut Call<'_>) -> Reply {
+    may_change(call)?;
     let mut rules = load(call)?;
     call.check_digest(&digest(&rules))?;
     let at = at(call, &rules)?;
@@ -222,7 +232,14 @@ fn update(call: &mut Call<'_>) -> Reply {
 }
 
 fn remove(call: &mut Call<'_>) -> Reply {
+    may_change(call)?;
     let mut rules = load(call)?;
+    // A file that is gone has no list of rules at all.
+    let alone = call.world.firewall_of(&Scope::of(call)) == Firewall::default();
+    if alone && !call.args.has("group") {
+        let source = "at /usr/share/perl5/PVE/API2/Firewall/Rules.pm line 462.";
+        return Err(no(format!("Can't use an undefined value as an ARRAY reference {source}")));
+    }
     call.check_digest(&digest(&rules))?;
     let at = at(call, &rules)?;
     rules.remove(at);

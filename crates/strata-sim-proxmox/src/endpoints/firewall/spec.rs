@@ -1,5 +1,7 @@
 //! How addresses, ports and protocols are written in rules.
 
+use std::net::IpAddr;
+
 use crate::api::format::{is_ipv4, is_ipv6, only};
 
 type Checked = Result<(), String>;
@@ -31,6 +33,12 @@ pub fn ip_version(address: &str) -> Option<u8> {
     } else {
         None
     }
+}
+
+/// Addresses may lack their last parts.
+fn is_short(value: &str) -> bool {
+    let parts: Vec<&str> = value.split('.').collect();
+    (1..4).contains(&parts.len()) && parts.iter().all(|part| part.parse::<u8>().is_ok())
 }
 
 fn is_network(value: &str) -> bool {
@@ -89,10 +97,16 @@ pub fn parse_addresses(value: &str) -> Result<Option<u8>, String> {
     for part in &parts {
         let (from, to) = part.split_once('-').map_or((*part, None), |(a, b)| (a, Some(b)));
         let bad = || format!("invalid IP address: Cannot determine IP version for {part}\n");
-        if !is_network(from) || to.is_some_and(|to| ip_version(to) != ip_version(from)) {
+        let own = ip_version(from).or_else(|| is_short(from).then_some(4));
+        if !is_network(from) && !is_short(from) || to.is_some_and(|to| ip_version(to) != own) {
             return Err(bad());
         }
-        let own = ip_version(from);
+        if let Some((Ok(first), Ok(last))) = to.map(|to| (from.parse::<IpAddr>(), to.parse::<IpAddr>()))
+            && first > last
+        {
+            let text = format!("Begin address is greater than End address {first} - {last}");
+            return Err(format!("invalid IP address: {text}\n"));
+        }
         if version.is_some() && version != own {
             return Err(format!("detected mixed ipv4/ipv6 addresses in address list '{value}'\n"));
         }

@@ -7,7 +7,7 @@ use crate::world::World;
 use crate::world::firewall::Rule;
 
 /// Where a rule stands: in a firewall, or in a security group.
-pub struct Place<'p> {
+pub struct RulePosition<'p> {
     pub world: &'p World,
     pub scope: &'p Scope,
     pub in_group: bool,
@@ -20,7 +20,7 @@ pub struct Verdict {
     pub version: Option<u8>,
 }
 
-impl Place<'_> {
+impl RulePosition<'_> {
     fn environment(&self) -> &'static str {
         if self.in_group { "group" } else { self.scope.environment(self.world) }
     }
@@ -36,6 +36,12 @@ impl Place<'_> {
             }
         }
         check_protocol(rule, &mut verdict);
+        // A macro says which packets it is about.
+        if rule.contains_key("macro") && verdict.problems.is_empty() {
+            for key in ["proto", "dport", "sport"].into_iter().filter(|key| rule.contains_key(*key)) {
+                verdict.add(key, "parameter already define in macro");
+            }
+        }
         for key in ["source", "dest"] {
             self.check_address(rule, key, &mut verdict);
         }
@@ -49,6 +55,7 @@ impl Place<'_> {
         let allowed: &[&str] = match environment {
             "ct" | "vm" => &["in", "out", "group"],
             "group" => &["in", "out", "forward"],
+            "vnet" => &["forward", "group"],
             _ => &["in", "out", "forward", "group"],
         };
         if !allowed.contains(&kind) {
@@ -70,7 +77,7 @@ impl Place<'_> {
 
     fn check_iface(&self, rule: &Rule, verdict: &mut Verdict) {
         let Some(iface) = rule.get("iface") else { return };
-        if self.in_group {
+        if self.in_group || matches!(self.scope, Scope::Vnet(_)) {
             verdict.add("type", "parameter -i not allowed for this rule type");
         }
         if let Err(text) = format::iface(iface) {

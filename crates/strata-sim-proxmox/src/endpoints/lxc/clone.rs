@@ -36,7 +36,7 @@ pub fn routes() -> Vec<Route> {
     vec![post("/nodes/{node}/lxc/{vmid}/clone", perm, params, clone)]
 }
 
-struct Order {
+struct CloneRequest {
     node: String,
     vmid: u32,
     newid: u32,
@@ -79,7 +79,7 @@ fn clone(call: &mut Call<'_>) -> Reply {
     if let Some(rules) = call.world.firewall.get(&format!("guest/{vmid}")).cloned() {
         call.world.firewall.insert(format!("guest/{newid}"), rules);
     }
-    let order = Order { node: node.clone(), vmid, newid, storage, target, pool, full, mounts };
+    let order = CloneRequest { node: node.clone(), vmid, newid, storage, target, pool, full, mounts };
     let work = work(move |world, job| Ok(begin(world, job, order)));
     Ok(call.spawn(&node, "vzclone", vmid.to_string(), work).into())
 }
@@ -175,8 +175,8 @@ fn check_mount(
     Ok(())
 }
 
-fn begin(world: &mut World, job: &Job, order: Order) -> Step {
-    let Order { vmid, newid, .. } = order;
+fn begin(world: &mut World, job: &Job, order: CloneRequest) -> Step {
+    let CloneRequest { vmid, newid, .. } = order;
     job.log(world, format!("creating a clone of container {vmid} with ID {newid}"));
     let seconds: f64 = if order.full {
         order.mounts.iter().map(|m| mount::copy_seconds(world, m.volume(), &order.node)).sum()
@@ -210,7 +210,7 @@ fn unlock(world: &mut World, node: &str, vmid: u32) {
     }
 }
 
-fn copies(world: &mut World, job: &Job, order: &Order) -> Result<Vec<Mount>, String> {
+fn copies(world: &mut World, job: &Job, order: &CloneRequest) -> Result<Vec<Mount>, String> {
     let mut made: Vec<Mount> = Vec::new();
     for m in &order.mounts {
         let verb = if order.full { "full" } else { "linked" };
@@ -258,7 +258,7 @@ fn link(world: &mut World, node: &str, m: &Mount, newid: u32) -> Result<Mount, R
     Ok(new)
 }
 
-fn finish(world: &mut World, order: &Order, mounts: Vec<Mount>) {
+fn finish(world: &mut World, order: &CloneRequest, mounts: Vec<Mount>) {
     if let Some(guest) = world.guests.get_mut(&order.newid) {
         guest.config.remove("lock");
         guest.config.extend(mounts.iter().map(|m| (m.key.clone(), m.print())));

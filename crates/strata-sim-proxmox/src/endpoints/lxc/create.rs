@@ -58,7 +58,7 @@ fn params() -> Vec<Param> {
 }
 
 /// What was asked for, after every check that is made before the task.
-pub struct Order {
+pub struct CreateRequest {
     pub node: String,
     pub vmid: u32,
     pub user: String,
@@ -80,7 +80,7 @@ pub struct Order {
     replaced: Option<Guest>,
 }
 
-impl Order {
+impl CreateRequest {
     pub fn what(&self) -> String {
         let verb = if self.restore { "restore" } else { "create" };
         format!("unable to {verb} CT {}", self.vmid)
@@ -103,7 +103,7 @@ fn create(call: &mut Call<'_>) -> Reply {
     Ok(call.spawn(&node, kind, vmid.to_string(), work).into())
 }
 
-fn checked(call: &mut Call<'_>) -> Result<Order, Refusal> {
+fn checked(call: &mut Call<'_>) -> Result<CreateRequest, Refusal> {
     let (node, vmid) = (call.node(), call.vmid());
     let (restore, force) = (call.args.is_set("restore"), call.args.is_set("force"));
     let unprivileged = call.args.flag("unprivileged").or(if restore { None } else { Some(true) });
@@ -151,7 +151,7 @@ fn checked(call: &mut Call<'_>) -> Result<Order, Refusal> {
     let mounts = take_mounts(&mut set, &storage)?;
     check_mounts(call, &node, &mounts, &storage)?;
     let config = given(call, &node, vmid, set)?;
-    Ok(Order {
+    Ok(CreateRequest {
         user: call.user().to_owned(),
         is_root: call.caller.is_root(),
         node,
@@ -244,7 +244,7 @@ fn given(call: &mut Call<'_>, node: &str, vmid: u32, set: Config) -> Result<Conf
 }
 
 /// Makes the volumes. Up to here a restore has not touched the container that it replaces.
-fn begin(world: &mut World, job: &Job, mut order: Order) -> Result<Step, String> {
+fn begin(world: &mut World, job: &Job, mut order: CreateRequest) -> Result<Step, String> {
     let mut log = Vec::new();
     let prepared = if order.restore { restore::prepare(world, &mut order, &mut log) } else { Ok(()) };
     let made = prepared.and_then(|()| make_volumes(world, &mut order, &mut log));
@@ -277,7 +277,7 @@ fn begin(world: &mut World, job: &Job, mut order: Order) -> Result<Step, String>
 }
 
 /// Leaves nothing behind, except a container that was to be replaced and is still whole.
-fn give_up(world: &mut World, order: &Order, volumes: &[String], why: &str) -> String {
+fn give_up(world: &mut World, order: &CreateRequest, volumes: &[String], why: &str) -> String {
     for volid in volumes {
         world.free(volid, &order.node);
     }
@@ -291,7 +291,11 @@ fn give_up(world: &mut World, order: &Order, volumes: &[String], why: &str) -> S
 }
 
 /// Gives every mount point its volume.
-fn make_volumes(world: &mut World, order: &mut Order, log: &mut Vec<String>) -> Result<Vec<String>, Refusal> {
+fn make_volumes(
+    world: &mut World,
+    order: &mut CreateRequest,
+    log: &mut Vec<String>,
+) -> Result<Vec<String>, Refusal> {
     if order.mounts.is_empty() {
         order.mounts = vec![Mount::parse("rootfs", &format!("{}:4", order.storage))];
     }
@@ -314,7 +318,7 @@ fn make_volumes(world: &mut World, order: &mut Order, log: &mut Vec<String>) -> 
     Ok(made)
 }
 
-fn finish(world: &mut World, job: &Job, order: &Order) -> Result<Step, String> {
+fn finish(world: &mut World, job: &Job, order: &CreateRequest) -> Result<Step, String> {
     let volume = world.volume(&order.archive, &order.node).cloned();
     let Some(volume) = volume else { return Err(format!("volume '{}' does not exist", order.archive)) };
     let (storage, name) = parse_volume_id(&order.archive).unwrap_or_default();

@@ -6,7 +6,7 @@ use crate::api::permission::on;
 use crate::api::{Call, Refusal, Reply, Route, delete, flag, no};
 use crate::endpoints::guest::{check_lock, check_protection};
 use crate::endpoints::ha;
-use crate::endpoints::qemu::destroy::purge_from_jobs;
+use crate::endpoints::qemu::destroy::{check_replication, purge_from_jobs};
 use crate::task::{Job, LockKey, Step, work};
 use crate::world::guest::Pending;
 use crate::world::{GuestKind, World};
@@ -23,7 +23,7 @@ pub fn routes() -> Vec<Route> {
 }
 
 #[derive(Clone)]
-struct Order {
+struct DestroyRequest {
     node: String,
     vmid: u32,
     force: bool,
@@ -31,7 +31,7 @@ struct Order {
     unreferenced: bool,
 }
 
-fn check(world: &World, order: &Order) -> Result<(), Refusal> {
+fn check(world: &World, order: &DestroyRequest) -> Result<(), Refusal> {
     let vmid = order.vmid;
     let guest = world.guest(&order.node, vmid, GuestKind::Lxc)?;
     check_protection(guest, &format!("can't remove CT {vmid}"))?;
@@ -41,6 +41,9 @@ fn check(world: &World, order: &Order) -> Result<(), Refusal> {
             "unable to remove CT {vmid} - used in HA resources and purge parameter not set."
         )));
     }
+    if !order.purge {
+        check_replication(world, vmid)?;
+    }
     if guest.power.running && !order.force {
         return Err(no(format!("unable to destroy CT {vmid} - container is running")));
     }
@@ -48,7 +51,7 @@ fn check(world: &World, order: &Order) -> Result<(), Refusal> {
 }
 
 fn destroy(call: &mut Call<'_>) -> Reply {
-    let order = Order {
+    let order = DestroyRequest {
         node: call.node(),
         vmid: call.vmid(),
         force: call.args.is_set("force"),
@@ -75,7 +78,7 @@ fn destroy(call: &mut Call<'_>) -> Reply {
 }
 
 /// A template whose volumes are still read from cannot go.
-fn check_bases(world: &World, order: &Order) -> Result<(), Refusal> {
+fn check_bases(world: &World, order: &DestroyRequest) -> Result<(), Refusal> {
     let guest = world.guest(&order.node, order.vmid, GuestKind::Lxc)?;
     for volid in mount::volumes(&guest.config) {
         let place = world.place(&volid, &order.node);
@@ -87,8 +90,8 @@ fn check_bases(world: &World, order: &Order) -> Result<(), Refusal> {
     Ok(())
 }
 
-fn remove(world: &mut World, job: &Job, order: &Order) {
-    let Order { node, vmid, .. } = order;
+fn remove(world: &mut World, job: &Job, order: &DestroyRequest) {
+    let DestroyRequest { node, vmid, .. } = order;
     let mut doomed = Vec::new();
     if let Some(guest) = world.guests.get(vmid) {
         doomed.extend(mount::volumes(&guest.config));

@@ -49,7 +49,7 @@ fn preview(call: &mut Call<'_>) -> Reply {
 }
 
 #[derive(Clone)]
-struct Order {
+struct MigrateRequest {
     node: String,
     vmid: u32,
     target: String,
@@ -60,7 +60,7 @@ struct Order {
     user: String,
 }
 
-impl Order {
+impl MigrateRequest {
     fn storage_for<'o>(&'o self, storage: &'o str) -> &'o str {
         self.map.get(storage).or_else(|| self.map.get("")).map_or(storage, String::as_str)
     }
@@ -102,18 +102,18 @@ fn migrate(call: &mut Call<'_>) -> Reply {
         let command = Command::Migrate { target, online: false };
         return Ok(Value::String(call.world.request_ha(&node, "ct", vmid, &user, command)).into());
     }
-    let order = Order { node: node.clone(), vmid, target, online, restart, map, user };
+    let order = MigrateRequest { node: node.clone(), vmid, target, online, restart, map, user };
     Ok(call.spawn(&node, "vzmigrate", vmid.to_string(), moving(order)).into())
 }
 
-fn moving(order: Order) -> Cont {
+fn moving(order: MigrateRequest) -> Cont {
     let vmid = order.vmid;
     work(move |_, _| Ok(Step::lock(LockKey::Lxc(vmid), move |world, job| begin(world, job, order))))
 }
 
 /// A move by the agent of high availability; what runs is restarted on the other side. Gives the task.
 pub fn spawn(world: &mut World, node: &str, vmid: u32, target: &str) -> String {
-    let order = Order {
+    let order = MigrateRequest {
         node: node.to_owned(),
         vmid,
         target: target.to_owned(),
@@ -133,12 +133,12 @@ fn abort(world: &mut World, job: &Job, why: &str) -> String {
     ABORTED.to_owned()
 }
 
-fn begin(world: &mut World, job: &Job, order: Order) -> Result<Step, String> {
+fn begin(world: &mut World, job: &Job, order: MigrateRequest) -> Result<Step, String> {
     let moves = match prepare(world, &order) {
         Ok(moves) => moves,
         Err(refusal) => return Err(abort(world, job, &refusal.text())),
     };
-    let Order { node, vmid, target, .. } = order.clone();
+    let MigrateRequest { node, vmid, target, .. } = order.clone();
     let was_running = world.guest(&node, vmid, GuestKind::Lxc)?.power.running;
     if was_running {
         job.log(world, format!("shutdown CT {vmid}"));
@@ -163,7 +163,7 @@ fn begin(world: &mut World, job: &Job, order: Order) -> Result<Step, String> {
 }
 
 /// Local volumes with the storage they go to.
-fn prepare(world: &World, order: &Order) -> Result<Vec<(String, String)>, Refusal> {
+fn prepare(world: &World, order: &MigrateRequest) -> Result<Vec<(String, String)>, Refusal> {
     let guest = world.guest(&order.node, order.vmid, GuestKind::Lxc)?;
     check_lock(guest)?;
     if guest.power.running && order.online {
@@ -209,11 +209,11 @@ fn prepare(world: &World, order: &Order) -> Result<Vec<(String, String)>, Refusa
 fn finish(
     world: &mut World,
     job: &Job,
-    order: &Order,
+    order: &MigrateRequest,
     moves: Vec<(String, String)>,
     was_running: bool,
 ) -> Result<Step, String> {
-    let Order { node, vmid, target, .. } = order;
+    let MigrateRequest { node, vmid, target, .. } = order;
     let mut renamed: BTreeMap<String, String> = BTreeMap::new();
     for (volid, to) in &moves {
         match carry(world, order, volid, to) {
@@ -257,7 +257,7 @@ fn finish(
     Ok(Step::Done)
 }
 
-fn carry(world: &mut World, order: &Order, volid: &str, to: &str) -> Result<String, Refusal> {
+fn carry(world: &mut World, order: &MigrateRequest, volid: &str, to: &str) -> Result<String, Refusal> {
     let place = world.place(volid, &order.node);
     let place = place.ok_or_else(|| no(format!("volume '{volid}' does not exist")))?;
     let volume = mount::existing(world, volid, &order.node)?;

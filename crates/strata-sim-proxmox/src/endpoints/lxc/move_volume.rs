@@ -69,7 +69,7 @@ fn to_storage(call: &mut Call<'_>, storage: String) -> Reply {
             "cannot move volume '{key}', only configured volumes can be moved to another storage"
         )));
     }
-    let m = Mount::parse(&key, guest.get(&key).unwrap_or_default());
+    let m = Mount::parse(&key, guest.get(&key).ok_or_else(resize::no_mount)?);
     if drop_source && guest.snapshots.values().any(|config| mount::is_mounted(config, m.volume())) {
         return Err(no("you can't move a volume with snapshots and delete the source"));
     }

@@ -251,7 +251,19 @@ fn reboot(call: &mut Call<'_>) -> Reply {
 
 fn suspend(call: &mut Call<'_>) -> Reply {
     running_or_refuse(call, "CT")?;
-    Ok(off(call, "vzsuspend", 1.0).into())
+    let (node, vmid) = (call.node(), call.vmid());
+    let at = node.clone();
+    let work = work(move |_, _| {
+        Ok(Step::lock(LockKey::Lxc(vmid), move |world, _| {
+            check_lock(world.guest(&at, vmid, GuestKind::Lxc)?)?;
+            Ok(Step::wait(1.0, move |world, _| {
+                halt(world, &at, vmid)?;
+                world.guest_mut(&at, vmid, GuestKind::Lxc)?.power.paused = true;
+                Ok(Step::Done)
+            }))
+        }))
+    });
+    Ok(call.spawn(&node, "vzsuspend", vmid.to_string(), work).into())
 }
 
 fn resume(call: &mut Call<'_>) -> Reply {
@@ -259,6 +271,15 @@ fn resume(call: &mut Call<'_>) -> Reply {
     if is_running(call) {
         return Err(no(format!("CT {vmid} already running")));
     }
-    let work = starting(node.clone(), vmid, true);
+    let suspended = call.world.guest(&node, vmid, GuestKind::Lxc).is_ok_and(|guest| guest.power.paused);
+    let work = if suspended {
+        starting(node.clone(), vmid, true)
+    } else {
+        // There is nothing to go back to.
+        work(move |_, _| -> Result<Step, String> {
+            let command = format!("lxc-checkpoint -n {vmid} -r --foreground -D /var/lib/vz/dump");
+            Err(format!("command '{command}' failed: exit code 1"))
+        })
+    };
     Ok(call.spawn(&node, "vzresume", vmid.to_string(), work).into())
 }

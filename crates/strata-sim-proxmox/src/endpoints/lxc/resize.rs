@@ -33,7 +33,7 @@ pub fn routes() -> Vec<Route> {
 }
 
 #[derive(Clone)]
-struct Order {
+struct ResizeRequest {
     node: String,
     vmid: u32,
     disk: String,
@@ -41,14 +41,25 @@ struct Order {
     digest: Option<String>,
 }
 
+/// What is said of a mount point that is not there: its text, which is nothing, lacks everything.
+pub fn no_mount() -> Refusal {
+    let missing = "property is missing and it is not optional";
+    let errors = ["mp", "volume"].map(|key| (key.to_owned(), serde_json::json!(missing)));
+    Refusal::Error {
+        status: 500,
+        message: "format error\n".to_owned(),
+        errors: Some(errors.into_iter().collect()),
+    }
+}
+
 /// The mount point, and its size after the change.
-fn check(world: &World, order: &Order) -> Result<(Mount, u64), Refusal> {
+fn check(world: &World, order: &ResizeRequest) -> Result<(Mount, u64), Refusal> {
     let guest = world.guest(&order.node, order.vmid, GuestKind::Lxc)?;
     check_lock(guest)?;
     if order.digest.as_ref().is_some_and(|digest| *digest != guest.digest()) {
         return Err(no("detected modified configuration - file changed by other user? Try again."));
     }
-    let value = guest.get(&order.disk).unwrap_or_default();
+    let value = guest.get(&order.disk).ok_or_else(no_mount)?;
     let m = Mount::parse(&order.disk, value);
     let (storage, name) = parse_volume_id(m.volume())
         .ok_or_else(|| no(format!("unable to parse volume ID '{}'", m.volume())))?;
@@ -70,7 +81,7 @@ fn check(world: &World, order: &Order) -> Result<(Mount, u64), Refusal> {
 }
 
 fn resize(call: &mut Call<'_>) -> Reply {
-    let order = Order {
+    let order = ResizeRequest {
         node: call.node(),
         vmid: call.vmid(),
         disk: call.args.must("disk").to_owned(),
@@ -94,7 +105,7 @@ fn resize(call: &mut Call<'_>) -> Reply {
     Ok(call.spawn(&node, "resize", vmid.to_string(), work).into())
 }
 
-fn grow(world: &mut World, order: &Order) -> Result<(), Refusal> {
+fn grow(world: &mut World, order: &ResizeRequest) -> Result<(), Refusal> {
     let (mut m, new) = check(world, order)?;
     let volid = m.volume().to_owned();
     let size = mount::existing(world, &volid, &order.node)?.size;

@@ -1,6 +1,6 @@
 //! Containers from backups: what the backup says, and what was asked for instead.
 
-use super::create::Order;
+use super::create::CreateRequest;
 use super::mount::{Mount, Source};
 use super::{apply, schema};
 use crate::api::{Refusal, no};
@@ -30,7 +30,7 @@ pub fn inner(volume: &Volume) -> Config {
 }
 
 /// Takes over the mount points of the backup, unless others were given.
-pub fn prepare(world: &World, order: &mut Order, log: &mut Vec<String>) -> Result<(), Refusal> {
+pub fn prepare(world: &World, order: &mut CreateRequest, log: &mut Vec<String>) -> Result<(), Refusal> {
     log.push(format!("recovering backed-up configuration from '{}'", order.archive));
     let Some(volume) = world.volume(&order.archive, &order.node) else {
         return Err(no(format!("volume '{}' does not exist", order.archive)));
@@ -71,7 +71,7 @@ pub fn prepare(world: &World, order: &mut Order, log: &mut Vec<String>) -> Resul
 }
 
 /// Adds what the backup says and the request does not.
-pub fn merge(world: &World, order: &Order, volume: &Volume, config: &mut Config) {
+pub fn merge(world: &World, order: &CreateRequest, volume: &Volume, config: &mut Config) {
     let never = ["lock", "template", "parent", "snaptime", "digest", "unprivileged"];
     for (key, value) in inner(volume) {
         let skipped = never.contains(&key.as_str()) || schema::is_mount(&key) || schema::is_unused(&key);

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use crate::api::param::Kind;
 use crate::api::{Param, Properties, PropertyString, flag, format, int, number, text};
+use crate::world::guest::RAW;
 
 /// How many of each there may be.
 pub const MOUNTS: usize = 256;
@@ -98,6 +99,10 @@ pub fn exists(key: &str) -> bool {
 /// An option as the API shows it: whole numbers and booleans as numbers, the rest as text.
 pub fn shown(key: &str, value: &str) -> Value {
     match KINDS.get(key) {
+        None if key == RAW => {
+            let pairs = value.lines().filter_map(|line| line.split_once(": "));
+            pairs.map(|(key, value)| json!([key, value])).collect()
+        }
         Some(Kind::Int | Kind::Bool) => super::super::section::number(value),
         None if key == "snaptime" => super::super::section::number(value),
         _ => json!(value),

@@ -80,13 +80,13 @@ fn describe(config: &mut Config, description: &str) {
 }
 
 /// Which snapshot of which container.
-struct Order {
+struct SnapshotRequest {
     node: String,
     vmid: u32,
     name: String,
 }
 
-impl Order {
+impl SnapshotRequest {
     fn of(call: &Call<'_>) -> Self {
         Self { node: call.node(), vmid: call.vmid(), name: call.args.must("snapname").to_owned() }
     }
@@ -101,7 +101,7 @@ impl Order {
 }
 
 fn create(call: &mut Call<'_>) -> Reply {
-    let order = Order::of(call);
+    let order = SnapshotRequest::of(call);
     if matches!(order.name.as_str(), "current" | "vzdump") {
         return Err(no(format!("unable to use snapshot name '{}' (reserved name)", order.name)));
     }
@@ -119,8 +119,8 @@ fn create(call: &mut Call<'_>) -> Reply {
     Ok(call.spawn(&node, "vzsnapshot", vmid.to_string(), work).into())
 }
 
-fn prepare(world: &mut World, order: &Order, description: &str) -> Result<(), Refusal> {
-    let Order { node, vmid, name } = order;
+fn prepare(world: &mut World, order: &SnapshotRequest, description: &str) -> Result<(), Refusal> {
+    let SnapshotRequest { node, vmid, name } = order;
     let guest = world.guest(node, *vmid, GuestKind::Lxc)?;
     if guest.flag("template") {
         return Err(no("you can't take a snapshot if it's a template"));
@@ -144,7 +144,7 @@ fn prepare(world: &mut World, order: &Order, description: &str) -> Result<(), Re
     Ok(())
 }
 
-fn take(world: &mut World, order: &Order) -> Result<(), Refusal> {
+fn take(world: &mut World, order: &SnapshotRequest) -> Result<(), Refusal> {
     let config = world.guest(&order.node, order.vmid, GuestKind::Lxc)?.config.clone();
     order.on_volumes(world, &config, |volume, _| volume.snapshots.push(order.name.clone()));
     let guest = world.guest_mut(&order.node, order.vmid, GuestKind::Lxc)?;
@@ -157,7 +157,7 @@ fn take(world: &mut World, order: &Order) -> Result<(), Refusal> {
 }
 
 fn remove(call: &mut Call<'_>) -> Reply {
-    let order = Order::of(call);
+    let order = SnapshotRequest::of(call);
     let (node, vmid) = (order.node.clone(), order.vmid);
     let work = work(move |_, _| {
         Ok(Step::lock(LockKey::Lxc(vmid), move |world, _| {
@@ -176,7 +176,7 @@ fn remove(call: &mut Call<'_>) -> Reply {
     Ok(call.spawn(&node, "vzdelsnapshot", vmid.to_string(), work).into())
 }
 
-fn forget(world: &mut World, order: &Order) -> Result<(), Refusal> {
+fn forget(world: &mut World, order: &SnapshotRequest) -> Result<(), Refusal> {
     let guest = world.guest_mut(&order.node, order.vmid, GuestKind::Lxc)?;
     let name = &order.name;
     let snapshot = guest.snapshots.shift_remove(name).ok_or_else(|| missing(name))?;
@@ -195,7 +195,7 @@ fn forget(world: &mut World, order: &Order) -> Result<(), Refusal> {
 }
 
 fn rollback(call: &mut Call<'_>) -> Reply {
-    let order = Order::of(call);
+    let order = SnapshotRequest::of(call);
     let start = call.args.is_set("start");
     let (node, vmid) = (order.node.clone(), order.vmid);
     let work = work(move |_, _| {
@@ -222,7 +222,7 @@ fn rollback(call: &mut Call<'_>) -> Reply {
     Ok(call.spawn(&node, "vzrollback", vmid.to_string(), work).into())
 }
 
-fn restore(world: &mut World, order: &Order) -> Result<(), Refusal> {
+fn restore(world: &mut World, order: &SnapshotRequest) -> Result<(), Refusal> {
     let guest = world.guest_mut(&order.node, order.vmid, GuestKind::Lxc)?;
     let snapshot = guest.snapshots.get(&order.name).cloned().ok_or_else(|| missing(&order.name))?;
     let old = std::mem::take(&mut guest.config);

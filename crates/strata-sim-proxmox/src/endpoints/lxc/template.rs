@@ -31,9 +31,11 @@ fn template(call: &mut Call<'_>) -> Reply {
     }
     let at = node.clone();
     let work = work(move |_, _| {
-        Ok(Step::wait(1.0, move |world, _| {
-            convert(world, &at, vmid)?;
-            Ok(Step::Done)
+        Ok(Step::lock(LockKey::Lxc(vmid), move |_, _| {
+            Ok(Step::wait(1.0, move |world, _| {
+                convert(world, &at, vmid)?;
+                Ok(Step::Done)
+            }))
         }))
     });
     call.spawn(&node, "vztemplate", vmid.to_string(), work);

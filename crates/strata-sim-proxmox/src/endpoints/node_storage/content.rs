@@ -12,7 +12,7 @@ use crate::api::{
 use crate::endpoints::guest::{Named, check_volume, parse_name};
 use crate::endpoints::storage::{kinds, params};
 use crate::task::{Job, Step, work};
-use crate::world::volume::Place;
+use crate::world::volume::VolumeKey;
 use crate::world::{GuestKind, Storage, Volume, World};
 
 const CONTENT: &str = "/nodes/{node}/storage/{storage}/content";
@@ -89,7 +89,7 @@ fn row(storage: &Storage, content: &str, volid: &str, volume: &Volume) -> Map<St
     }
     match content {
         "images" | "rootdir" if storage.is_file_based() => {
-            row.insert("used".into(), json!(volume.size));
+            row.insert("used".into(), json!(volume.allocated(volid)));
             let parent = volume.parent.as_ref().map(|base| format!("../{base}"));
             row.insert("parent".into(), json!(parent));
         }
@@ -298,7 +298,7 @@ fn report(world: &mut World, job: &Job, outcome: Result<Vec<String>, String>) ->
 fn free(world: &mut World, node: &str, volid: &str) -> Result<Vec<String>, String> {
     let Some((id, name)) = parse_volume_id(volid) else { return Err("no such volume".to_owned()) };
     let storage = world.storage_on(id, node)?.clone();
-    let place: Place = world.place(volid, node).ok_or("no such volume")?;
+    let place: VolumeKey = world.place(volid, node).ok_or("no such volume")?;
     if world.clones_of(&place).next().is_some() {
         return Err(format!("base volume '{name}' is still in use by linked clones"));
     }

@@ -81,12 +81,12 @@ fn download(call: &mut Call<'_>) -> Reply {
     let wanted = call.args.owned("checksum").zip(call.args.owned("checksum-algorithm"));
     let compressed = call.args.has("compression");
     let id = target.volume.split('/').next_back().unwrap_or_default().to_owned();
-    let order = Order { node: node.clone(), storage, target, url, served, wanted, compressed };
+    let order = DownloadRequest { node: node.clone(), storage, target, url, served, wanted, compressed };
     Ok(call.spawn(&node, "download", id, work(move |world, job| order.begin(world, job))).into())
 }
 
 /// One download, as its task carries it out.
-struct Order {
+struct DownloadRequest {
     node: String,
     storage: Storage,
     target: Target,
@@ -97,7 +97,7 @@ struct Order {
     compressed: bool,
 }
 
-impl Order {
+impl DownloadRequest {
     fn begin(self, world: &mut World, job: &Job) -> Result<Step, String> {
         if self.compressed && self.target.content != "iso" {
             return Err(format!("decompression not supported for {}", self.target.content));
@@ -174,7 +174,7 @@ impl Order {
         self,
         world: &mut World,
         job: &Job,
-        place: crate::world::volume::Place,
+        place: crate::world::volume::VolumeKey,
     ) -> Result<Step, String> {
         let temporary = self.temporary(job);
         let Served::File { content, synthetic, .. } = &self.served else { return Ok(Step::Done) };

@@ -94,7 +94,8 @@ impl Choice {
             }
         }
         for mut group in groups.into_values() {
-            group.sort_by_key(|at| std::cmp::Reverse(entries[*at].ctime));
+            // Of two of the same second, the one that is listed later is the newer one.
+            group.sort_by_key(|at| std::cmp::Reverse((entries[*at].ctime, *at)));
             mark_group(&mut entries, &group, &self.keep);
         }
         Ok(entries)

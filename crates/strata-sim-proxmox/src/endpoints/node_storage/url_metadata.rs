@@ -26,8 +26,10 @@ fn query(call: &mut Call<'_>) -> Reply {
     let mut data = json!({});
     if fetch::loopback(&url).is_some() {
         let found = call.fetch(&url, true)?;
-        if let Some(why) = &found.failed {
-            return Err(no(format!("invalid server response: '500 Can't connect: {why}'")));
+        if found.failed.is_some() {
+            let (host, port) = fetch::loopback(&url).unwrap_or_default();
+            let why = format!("500 Can't connect to {host}:{port} (Connection refused)");
+            return Err(no(format!("invalid server response: '{why}'")));
         }
         if found.status != 200 {
             return Err(no(format!("invalid server response: '{} {}'", found.status, found.reason)));

@@ -25,6 +25,7 @@ pub fn routes() -> Vec<Route> {
             start_all,
         ),
         post("/nodes/{node}/stopall", Perm::Anyone, stop, stop_all),
+        post("/nodes/{node}/suspendall", Perm::Anyone, vec![usual::node(), vms(), workers()], suspend_all),
     ]
 }
 
@@ -48,7 +49,7 @@ fn position(guest: &Guest) -> u32 {
 }
 
 /// The guests meant, in the order in which they start.
-fn chosen(world: &World, node: &str, list: &str, auto_only: bool) -> Vec<u32> {
+pub fn chosen(world: &World, node: &str, list: &str, auto_only: bool) -> Vec<u32> {
     let wanted: Vec<u32> = split_list(list).filter_map(|id| id.parse().ok()).collect();
     let mut guests: Vec<&Guest> = world
         .guests
@@ -77,7 +78,7 @@ fn start_all(call: &mut Call<'_>) -> Reply {
     Ok(call.spawn(&node, "startall", "", work).into())
 }
 
-fn start_one(world: &mut World, job: &Job, node: &str, vmid: u32) -> Option<String> {
+pub fn start_one(world: &mut World, job: &Job, node: &str, vmid: u32) -> Option<String> {
     let guest = world.guests.get(&vmid)?;
     if guest.power.running {
         return None;
@@ -109,7 +110,7 @@ fn stop_all(call: &mut Call<'_>) -> Reply {
     Ok(call.spawn(&node, "stopall", "", work).into())
 }
 
-fn stop_one(
+pub fn stop_one(
     world: &mut World,
     job: &Job,
     node: &str,
@@ -132,6 +133,38 @@ fn stop_one(
     Some(world.start_task(node, name, &vmid.to_string(), &job.user, work))
 }
 
+fn suspend_all(call: &mut Call<'_>) -> Reply {
+    check(call)?;
+    let node = call.node();
+    let list = call.args.owned("vms").unwrap_or_default();
+    let at = node.clone();
+    let work = work(move |world, job| {
+        let guests = chosen(world, &at, &list, false);
+        let paused = guests.into_iter().rev().filter_map(|vmid| suspend_one(world, job, &at, vmid)).collect();
+        Ok(await_all(paused))
+    });
+    Ok(call.spawn(&node, "suspendall", "", work).into())
+}
+
+/// Only VMs can be paused.
+pub fn suspend_one(world: &mut World, job: &Job, node: &str, vmid: u32) -> Option<String> {
+    let guest = world.guests.get(&vmid).filter(|guest| guest.kind == GuestKind::Qemu)?;
+    if !guest.power.running {
+        job.log(world, format!("VM {vmid} not running, skipping suspension"));
+        return None;
+    }
+    job.log(world, format!("Suspending VM {vmid}"));
+    let node = node.to_owned();
+    let at = node.clone();
+    let pause = work(move |_, _| {
+        Ok(Step::lock(LockKey::Qemu(vmid), move |world, _| {
+            world.guest_mut(&at, vmid, GuestKind::Qemu)?.power.paused = true;
+            Ok(Step::Done)
+        }))
+    });
+    Some(world.start_task(&node, "qmpause", &vmid.to_string(), &job.user, pause))
+}
+
 /// Containers go down when they are told to.
 fn halt_container(node: String, vmid: u32) -> Cont {
     work(move |_, _| {
@@ -145,7 +178,7 @@ fn halt_container(node: String, vmid: u32) -> Cont {
 }
 
 /// Done when all of these tasks are.
-fn await_all(tasks: Vec<String>) -> Step {
+pub fn await_all(tasks: Vec<String>) -> Step {
     Step::wait(1.0, move |world, _| {
         // With no time to pass they run right after this one, which is as good as waiting.
         let instant = world.clock.second == 0.0;

@@ -2,6 +2,7 @@
 
 use std::sync::LazyLock;
 
+use indexmap::IndexMap;
 use serde_json::{Value, json};
 
 use crate::api::args::split_list;
@@ -29,10 +30,14 @@ const PROPERTIES: &[&str] = &[
 ];
 
 static ACME: LazyLock<Properties> = LazyLock::new(|| {
-    Properties::new([text("account").format(format::configid).opt(), text("domains").opt()])
+    Properties::new([text("account").format(format::configid).opt(), text("domains").each(domain_name).opt()])
 });
 static ACME_DOMAIN: LazyLock<Properties> = LazyLock::new(|| {
-    let keys = [text("domain"), text("alias").opt(), text("plugin").format(format::configid).opt()];
+    let keys = [
+        text("domain").format(domain_name),
+        text("alias").format(domain_name).opt(),
+        text("plugin").format(format::configid).opt(),
+    ];
     Properties::new(keys).default_key("domain")
 });
 static WAKE_ON_LAN: LazyLock<Properties> = LazyLock::new(|| {
@@ -43,6 +48,15 @@ static WAKE_ON_LAN: LazyLock<Properties> = LazyLock::new(|| {
     ];
     Properties::new(keys).default_key("mac")
 });
+
+/// A name that a certificate can be for.
+fn domain_name(value: &str) -> Result<(), String> {
+    let name = value.strip_prefix("*.").unwrap_or(value);
+    let label =
+        |part: &str| part.starts_with(|c: char| c.is_ascii_alphanumeric()) && format::only(part, "-_");
+    let ok = name.contains('.') && name.split('.').all(label);
+    if ok { Ok(()) } else { Err("value does not look like a valid ACME domain\n".to_owned()) }
+}
 
 pub fn routes() -> Vec<Route> {
     let with = |extra: Vec<Param>| [vec![usual::node()], extra].concat();
@@ -147,15 +161,46 @@ fn config(call: &mut Call<'_>) -> Reply {
     for (key, value) in node.config.iter().filter(|(key, _)| only.is_none_or(|only| only == *key)) {
         let shown = match key.as_str() {
             "description" => json!(format!("{}\n", value.trim_end_matches('\n'))),
-            "ballooning-target" | "startall-onboot-delay" => json!(value.parse::<i64>().unwrap_or_default()),
             _ => json!(value),
         };
         data.insert(key.clone(), shown);
     }
     if !node.config.is_empty() {
+        if only.is_none() {
+            data.entry("description").or_insert(json!(""));
+        }
         data.insert("digest".into(), json!(sha1_hex(&config_text(node))));
     }
     Ok(Value::Object(data).into())
+}
+
+/// Domains of a certificate are named once, and proved by a plugin that is there.
+fn check_domains(call: &Call<'_>, config: &IndexMap<String, String>) -> Result<(), Refusal> {
+    let mut seen: IndexMap<String, String> = IndexMap::new();
+    let listed = config.get("acme").map_or("", String::as_str);
+    for domain in ACME.read(listed).get("domains").unwrap_or_default().split(';').filter(|d| !d.is_empty()) {
+        if seen.insert(domain.to_owned(), "acme".to_owned()).is_some() {
+            return Err(no(format!(
+                "duplicate domain '{domain}' in ACME config properties 'acme' and 'acme'"
+            )));
+        }
+    }
+    for n in 0..6 {
+        let key = format!("acmedomain{n}");
+        let Some(value) = config.get(&key) else { continue };
+        let entry = ACME_DOMAIN.read(value);
+        let domain = entry.get("domain").unwrap_or_default();
+        if let Some(other) = seen.get(domain) {
+            let text = format!("duplicate domain '{domain}' in ACME config properties '{key}' and '{other}'");
+            return Err(no(text));
+        }
+        let plugin = entry.get("plugin").unwrap_or("standalone");
+        if plugin != "standalone" && call.world.cluster.section("acme/plugins", plugin).is_none() {
+            return Err(no(format!("plugin '{plugin}' for domain '{domain}' not found!")));
+        }
+        seen.insert(domain.to_owned(), key);
+    }
+    Ok(())
 }
 
 fn set_config(call: &mut Call<'_>) -> Reply {
@@ -168,16 +213,18 @@ fn set_config(call: &mut Call<'_>) -> Reply {
         .map(|(key, value)| (key.to_owned(), value.to_owned()))
         .collect();
     let delete = call.args.owned("delete").unwrap_or_default();
-    let node = node_mut(call)?;
+    let mut config = node(call).config.clone();
     for key in split_list(&delete) {
-        node.config.shift_remove(key);
+        config.shift_remove(key);
     }
     for (key, value) in set {
         if value.is_empty() {
-            node.config.shift_remove(&key);
+            config.shift_remove(&key);
         } else {
-            node.config.insert(key, value);
+            config.insert(key, value);
         }
     }
+    check_domains(call, &config)?;
+    node_mut(call)?.config = config;
     Ok(().into())
 }

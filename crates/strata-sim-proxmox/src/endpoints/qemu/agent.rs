@@ -5,26 +5,13 @@ use serde_json::{Value, json};
 use super::{hotplug, net, schema};
 use crate::api::param::usual;
 use crate::api::permission::on_any;
-use crate::api::{Call, Perm, Refusal, Reply, Route, get, no, post};
+use crate::api::{Call, Refusal, Reply, Route, get, no, post};
 use crate::world::{Guest, GuestKind};
 
 pub fn routes() -> Vec<Route> {
     let own = || vec![usual::node(), usual::vmid()];
     let audit = || on_any("/vms/{vmid}", &["VM.GuestAgent.Audit", "VM.GuestAgent.Unrestricted"]);
     vec![
-        get("/nodes/{node}/qemu/{vmid}/agent", Perm::Anyone, own(), |_| {
-            crate::endpoints::index::listing(
-                "name",
-                &[
-                    "ping",
-                    "network-get-interfaces",
-                    "get-osinfo",
-                    "get-host-name",
-                    "get-time",
-                    "get-timezone",
-                ],
-            )
-        }),
         post("/nodes/{node}/qemu/{vmid}/agent/ping", audit(), own(), |call| answer(call, |_, _| json!({}))),
         get("/nodes/{node}/qemu/{vmid}/agent/network-get-interfaces", audit(), own(), |call| {
             answer(call, |_, guest| interfaces(guest))
@@ -50,7 +37,7 @@ pub fn routes() -> Vec<Route> {
 }
 
 /// The agent's answer, if there is an agent to ask.
-fn answer(call: &mut Call<'_>, say: fn(&Call<'_>, &Guest) -> Value) -> Reply {
+pub fn answer(call: &mut Call<'_>, say: fn(&Call<'_>, &Guest) -> Value) -> Reply {
     let guest = call.world.guest(call.args.must("node"), call.vmid(), GuestKind::Qemu)?;
     check(call, guest)?;
     Ok(json!({ "result": say(call, guest) }).into())

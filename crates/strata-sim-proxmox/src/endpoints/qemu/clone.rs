@@ -41,7 +41,7 @@ pub fn routes() -> Vec<Route> {
 
 /// What was asked for.
 #[derive(Debug, Clone)]
-struct Order {
+struct CloneRequest {
     node: String,
     vmid: u32,
     newid: u32,
@@ -65,7 +65,7 @@ struct Parts {
 
 fn clone(call: &mut Call<'_>) -> Reply {
     let node = call.node();
-    let order = Order {
+    let order = CloneRequest {
         node: node.clone(),
         vmid: call.vmid(),
         newid: call.args.int("newid").and_then(|id| u32::try_from(id).ok()).unwrap_or_default(),
@@ -103,7 +103,7 @@ fn clone(call: &mut Call<'_>) -> Reply {
     Ok(call.spawn(&node, "qmclone", vmid.to_string(), work).into())
 }
 
-fn check_storage(world: &World, order: &Order) -> Result<(), Refusal> {
+fn check_storage(world: &World, order: &CloneRequest) -> Result<(), Refusal> {
     let Some(id) = &order.storage else { return Ok(()) };
     let storage = world.storage_on(id, &order.node)?;
     if !storage.holds("images") {
@@ -119,7 +119,7 @@ fn check_storage(world: &World, order: &Order) -> Result<(), Refusal> {
 }
 
 /// Takes the source apart, with the checks that are made before the task and again in it.
-fn parts(world: &World, order: &Order) -> Result<Parts, Refusal> {
+fn parts(world: &World, order: &CloneRequest) -> Result<Parts, Refusal> {
     let guest = super::power::find(world, &order.node, order.vmid)?;
     check_lock(guest)?;
     let source = match &order.snapshot {
@@ -140,7 +140,8 @@ fn parts(world: &World, order: &Order) -> Result<Parts, Refusal> {
     {
         return Err(no(format!("can't clone VM to node '{target}' (VM uses local storage)")));
     }
-    if world.guests.contains_key(&order.newid) {
+    // A container of that number is noticed when the file is put in place.
+    if world.guests.get(&order.newid).is_some_and(|guest| guest.kind == GuestKind::Qemu) {
         return Err(no(format!("unable to create VM {}: config file already exists", order.newid)));
     }
     let mut config = Config::new();
@@ -183,7 +184,7 @@ fn is_shared(world: &World, config: &Config) -> bool {
     })
 }
 
-fn check_access(call: &Call<'_>, order: &Order, parts: &Parts) -> Result<(), Refusal> {
+fn check_access(call: &Call<'_>, order: &CloneRequest, parts: &Parts) -> Result<(), Refusal> {
     for drive in drive::drives(&parts.source).filter(|d| !d.is_cdrom()) {
         let own = parse_volume_id(drive.file()).map(|(storage, _)| storage.to_owned());
         if let Some(storage) = order.storage.clone().or(own) {
@@ -202,9 +203,13 @@ fn check_access(call: &Call<'_>, order: &Order, parts: &Parts) -> Result<(), Ref
 }
 
 /// The target exists from here on, but shows nothing but its lock.
-fn begin(world: &mut World, job: &Job, order: Order) -> Result<Step, String> {
+fn begin(world: &mut World, job: &Job, order: CloneRequest) -> Result<Step, String> {
     let parts = parts(world, &order)?;
     let newid = order.newid;
+    if world.guests.contains_key(&newid) {
+        let file = format!("/etc/pve/nodes/{}/qemu-server/{newid}.conf", order.node);
+        return Err(format!("close (rename) atomic file '{file}' failed: File exists"));
+    }
     job.log(world, format!("creating a clone of VM {} with ID {newid}", order.vmid));
     let mut guest = Guest::new(newid, &order.node, GuestKind::Qemu, &order.user, world.now_ms());
     guest.config.insert("description".into(), " qmclone temporary file".into());
@@ -225,7 +230,7 @@ fn begin(world: &mut World, job: &Job, order: Order) -> Result<Step, String> {
     .or_undo(move |world| world.forget_guest(newid)))
 }
 
-fn finish(world: &mut World, job: &Job, order: &Order, parts: Parts) -> Result<Step, String> {
+fn finish(world: &mut World, job: &Job, order: &CloneRequest, parts: Parts) -> Result<Step, String> {
     let Parts { mut config, drives, source } = parts;
     let newid = order.newid.to_string();
     let target = Target {

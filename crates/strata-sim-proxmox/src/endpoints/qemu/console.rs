@@ -74,7 +74,7 @@ fn vncproxy(call: &mut Call<'_>) -> Reply {
 fn monitor(call: &mut Call<'_>) -> Reply {
     let guest = call.world.guest(call.args.must("node"), call.vmid(), GuestKind::Qemu)?;
     if !guest.power.running {
-        return Err(no(format!("VM {} not running", guest.vmid)));
+        return Ok(format!("ERROR: VM {} not running\n", guest.vmid).into());
     }
     let text = match call.args.must("command") {
         "info version" => format!("{}\r\n", cpu::QEMU_VERSION),

@@ -8,7 +8,7 @@ use crate::endpoints::guest::{check_lock, check_protection};
 use crate::endpoints::ha;
 use crate::task::{Job, LockKey, Step, work};
 use crate::world::guest::{Config, Pending};
-use crate::world::{GuestKind, World};
+use crate::world::{GuestKind, World, replication};
 
 pub fn routes() -> Vec<Route> {
     let params = vec![
@@ -29,10 +29,23 @@ fn check(world: &World, node: &str, vmid: u32, purge: bool) -> Result<(), Refusa
             "unable to remove VM {vmid} - used in HA resources and purge parameter not set."
         )));
     }
+    if !purge {
+        check_replication(world, vmid)?;
+    }
     if guest.power.running {
         return Err(no(format!("VM {vmid} is running - destroy failed")));
     }
     Ok(())
+}
+
+/// A guest that is copied elsewhere stays, unless its jobs go as well.
+pub fn check_replication(world: &World, vmid: u32) -> Result<(), Refusal> {
+    match world.replication_of(vmid) {
+        Some(id) => Err(no(format!(
+            "There is a replication job '{id}' for guest '{vmid}' - Please remove that first."
+        ))),
+        None => Ok(()),
+    }
 }
 
 fn destroy(call: &mut Call<'_>) -> Reply {
@@ -129,9 +142,11 @@ fn remove(world: &mut World, job: &Job, node: &str, vmid: u32, purge: bool, unre
     if warnings > 0 { Step::Warned(warnings) } else { Step::Done }
 }
 
-/// Removes a guest from backup jobs. A job that was about nothing else goes.
+/// Removes a guest from backup jobs, and its replication. A job that was about nothing else goes.
 pub fn purge_from_jobs(world: &mut World, vmid: u32) {
     let id = vmid.to_string();
+    let own = format!("{vmid}-");
+    world.cluster.file_mut(replication::FILE).retain(|job, _| !job.starts_with(&own));
     world.cluster.file_mut("backup").retain(|_, job| {
         let named = job.props.contains_key("vmid");
         for key in ["vmid", "exclude"] {

@@ -38,7 +38,7 @@ const UNPLUG_SECONDS: u64 = 23;
 /// How long the proxy in front of the API waits for an answer.
 const PROXY_SECONDS: u64 = 30;
 
-/// Whether someone inside reacts to ACPI and lets go of devices.
+/// Whether someone inside reacts to ACPI and releases devices.
 pub fn has_system(world: &World, guest: &Guest) -> bool {
     drive::drives(&guest.config).any(|drive| {
         let volume = drive.volid().and_then(|volid| world.volume(volid, &guest.node));
@@ -84,7 +84,7 @@ fn replace_drive(world: &mut World, node: &str, vmid: u32, key: &str, new: Optio
         return;
     }
     if old.is_cloudinit() {
-        // Made anew whenever it is needed, so it goes.
+        // Recreated whenever it is needed, so it goes.
         let volid = old.file().to_owned();
         if new.is_none() {
             world.free(&volid, node);
@@ -214,7 +214,7 @@ impl Plug<'_> {
         self.features.iter().any(|f| f == feature)
     }
 
-    /// A device is gone only when the guest lets go of it.
+    /// A device is gone only when the guest releases it.
     fn unplug(&self, key: &str) -> Done {
         let alone = !key.starts_with("scsi") || self.guest.get("scsihw") == Some("virtio-scsi-single");
         if self.system || !alone {

@@ -155,7 +155,7 @@ impl StorageMap {
 }
 
 #[derive(Clone)]
-struct Order {
+struct MigrateRequest {
     node: String,
     vmid: u32,
     target: String,
@@ -209,7 +209,7 @@ fn migrate(call: &mut Call<'_>) -> Reply {
         let command = Command::Migrate { target, online: true };
         return Ok(Value::String(call.world.request_ha(&node, "vm", vmid, &user, command)).into());
     }
-    let order = Order {
+    let order = MigrateRequest {
         node: node.clone(),
         vmid,
         target,
@@ -222,14 +222,14 @@ fn migrate(call: &mut Call<'_>) -> Reply {
     Ok(call.spawn(&node, "qmigrate", vmid.to_string(), work).into())
 }
 
-fn moving(order: Order) -> Cont {
+fn moving(order: MigrateRequest) -> Cont {
     let vmid = order.vmid;
     work(move |_, _| Ok(Step::lock(LockKey::Qemu(vmid), move |world, job| run::begin(world, job, order))))
 }
 
 /// A move by the agent of high availability, with everything that is local. Gives the task.
 pub fn spawn(world: &mut World, node: &str, vmid: u32, target: &str, online: bool) -> String {
-    let order = Order {
+    let order = MigrateRequest {
         node: node.to_owned(),
         vmid,
         target: target.to_owned(),

@@ -126,6 +126,10 @@ impl Move {
         if self.delete {
             job.log(world, format!("removing source volume '{old}' after successful copy"));
             world.free(&old, &self.node);
+        } else if old.contains("-cloudinit") {
+            // It is made anew wherever it is needed.
+            job.log(world, format!("found unused cloudinit disk '{old}', removing it"));
+            world.free(&old, &self.node);
         } else if let Some(key) = hotplug::add_unused(guest, &old) {
             job.log(world, format!("adding source volume '{old}' as '{key}' to config"));
         }

@@ -97,11 +97,21 @@ pub fn check_keys<'k>(
             }
         } else if key == "vmstate" {
             need(&["VM.Config.Disk", "VM.PowerMgmt"])?;
+        } else if let Some(refusal) = missing_script(call, key) {
+            return Err(refusal);
         } else {
             return Err(no(format!("only root can set '{key}' config")));
         }
     }
     Ok(())
+}
+
+/// Of a VM that is there, a script is looked for before anybody is asked whether it may be set.
+fn missing_script(call: &Call<'_>, key: &str) -> Option<Refusal> {
+    let volid = call.args.text(key).filter(|_| key == "hookscript")?;
+    call.world.guests.get(&call.vmid())?;
+    let found = call.world.volume(volid, call.args.must("node")).is_some();
+    (!found).then(|| wrong(key, format!("script '{volid}' does not exist\n")))
 }
 
 /// The privileges for devices whose value decides.

@@ -21,7 +21,7 @@ pub fn routes() -> Vec<Route> {
     vec![put("/nodes/{node}/qemu/{vmid}/resize", on("/vms/{vmid}", &["VM.Config.Disk"]), params, resize)]
 }
 
-struct Order {
+struct ResizeRequest {
     node: String,
     vmid: u32,
     disk: String,
@@ -32,7 +32,7 @@ struct Order {
 }
 
 fn resize(call: &mut Call<'_>) -> Reply {
-    let order = Order {
+    let order = ResizeRequest {
         node: call.node(),
         vmid: call.vmid(),
         disk: call.args.must("disk").to_owned(),
@@ -56,8 +56,8 @@ fn resize(call: &mut Call<'_>) -> Reply {
     Ok(call.spawn(&node, "resize", vmid.to_string(), work).into())
 }
 
-fn grow(world: &mut World, job: &Job, order: &Order) -> Result<(), Refusal> {
-    let Order { node, vmid, disk, .. } = order;
+fn grow(world: &mut World, job: &Job, order: &ResizeRequest) -> Result<(), Refusal> {
+    let ResizeRequest { node, vmid, disk, .. } = order;
     let guest = world.guest(node, *vmid, GuestKind::Qemu)?;
     if order.digest.as_ref().is_some_and(|digest| *digest != guest.digest()) {
         return Err(no("checksum mismatch (file change by other user?)"));
@@ -114,7 +114,7 @@ fn grow(world: &mut World, job: &Job, order: &Order) -> Result<(), Refusal> {
     if !running {
         job.log(world, "Image resized.");
     }
-    world.volumes.edit(&place, |volume| volume.size = new);
+    world.volumes.edit(&place, |volume| volume.grow(new, running));
     drive.set_size(new);
     world.guest_mut(node, *vmid, GuestKind::Qemu)?.config.insert(disk.clone(), drive.print());
     Ok(())

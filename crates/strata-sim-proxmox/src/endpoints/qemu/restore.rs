@@ -13,7 +13,7 @@ use crate::world::guest::Config;
 use crate::world::{Guest, GuestKind, Volume, World};
 
 /// What was asked for.
-struct Order {
+struct RestoreRequest {
     node: String,
     vmid: u32,
     archive: String,
@@ -32,7 +32,7 @@ pub fn restore(call: &mut Call<'_>, archive: String, options: Config) -> Reply {
     if let Some(slot) = options.keys().find(|key| drive::is_slot(key)) {
         return Err(wrong(slot, "option conflicts with option 'archive'"));
     }
-    let order = Order {
+    let order = RestoreRequest {
         node: call.node(),
         vmid: call.vmid(),
         archive,
@@ -68,7 +68,7 @@ pub fn restore(call: &mut Call<'_>, archive: String, options: Config) -> Reply {
 }
 
 /// Takes the VMID: a new one, or with force the VM that has it.
-fn claim(world: &mut World, order: &Order) -> Result<(), Refusal> {
+fn claim(world: &mut World, order: &RestoreRequest) -> Result<(), Refusal> {
     let vmid = order.vmid;
     if !order.force || !world.guests.contains_key(&vmid) {
         check_unused(world, vmid)?;
@@ -85,7 +85,7 @@ fn claim(world: &mut World, order: &Order) -> Result<(), Refusal> {
     Ok(())
 }
 
-fn extract(world: &mut World, job: &Job, order: &Order) -> Result<(), Refusal> {
+fn extract(world: &mut World, job: &Job, order: &RestoreRequest) -> Result<(), Refusal> {
     let (node, vmid) = (order.node.as_str(), order.vmid);
     let id = vmid.to_string();
     let Some(archive) = world.volume(&order.archive, node) else {
@@ -157,7 +157,12 @@ fn remove_old_disks(world: &mut World, node: &str, vmid: u32) {
     }
 }
 
-fn restore_disk(world: &mut World, order: &Order, drive: &Drive, bootable: bool) -> Result<String, Refusal> {
+fn restore_disk(
+    world: &mut World,
+    order: &RestoreRequest,
+    drive: &Drive,
+    bootable: bool,
+) -> Result<String, Refusal> {
     let (original, name) = parse_volume_id(drive.file()).unwrap_or_default();
     let storage_id = order.storage.as_deref().unwrap_or(original).to_owned();
     let storage = world.storage_on(&storage_id, &order.node)?.clone();

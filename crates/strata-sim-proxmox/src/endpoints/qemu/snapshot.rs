@@ -127,13 +127,13 @@ pub fn is_possible(world: &World, config: &Config) -> bool {
     })
 }
 
-struct Order {
+struct SnapshotRequest {
     node: String,
     vmid: u32,
     name: String,
 }
 
-impl Order {
+impl SnapshotRequest {
     fn of(call: &Call<'_>) -> Self {
         Self { node: call.node(), vmid: call.vmid(), name: call.args.must("snapname").to_owned() }
     }
@@ -149,7 +149,7 @@ impl Order {
 }
 
 fn create(call: &mut Call<'_>) -> Reply {
-    let order = Order::of(call);
+    let order = SnapshotRequest::of(call);
     if order.name == "current" || order.name.eq_ignore_ascii_case("pending") {
         return Err(no(format!("unable to use snapshot name '{}' (reserved name)", order.name)));
     }
@@ -170,11 +170,11 @@ fn create(call: &mut Call<'_>) -> Reply {
 
 fn prepare(
     world: &mut World,
-    order: &Order,
+    order: &SnapshotRequest,
     description: Option<String>,
     vmstate: bool,
 ) -> Result<(), Refusal> {
-    let Order { node, vmid, name } = order;
+    let SnapshotRequest { node, vmid, name } = order;
     let guest = world.guest(node, *vmid, GuestKind::Qemu)?;
     if guest.flag("template") {
         return Err(no("you can't take a snapshot if it's a template"));
@@ -208,7 +208,7 @@ fn prepare(
     Ok(())
 }
 
-fn take(world: &mut World, job: &Job, order: &Order) -> Result<(), Refusal> {
+fn take(world: &mut World, job: &Job, order: &SnapshotRequest) -> Result<(), Refusal> {
     let guest = world.guest(&order.node, order.vmid, GuestKind::Qemu)?;
     let config = guest.config.clone();
     for drive in drive::drives(&config).filter(|d| !d.is_cdrom()) {
@@ -225,7 +225,7 @@ fn take(world: &mut World, job: &Job, order: &Order) -> Result<(), Refusal> {
 }
 
 fn remove(call: &mut Call<'_>) -> Reply {
-    let order = Order::of(call);
+    let order = SnapshotRequest::of(call);
     let (node, vmid) = (order.node.clone(), order.vmid);
     let work = work(move |_, _| {
         Ok(Step::lock(LockKey::Qemu(vmid), move |world, _| {
@@ -244,7 +244,7 @@ fn remove(call: &mut Call<'_>) -> Reply {
     Ok(call.spawn(&node, "qmdelsnapshot", vmid.to_string(), work).into())
 }
 
-fn forget(world: &mut World, order: &Order) -> Result<(), Refusal> {
+fn forget(world: &mut World, order: &SnapshotRequest) -> Result<(), Refusal> {
     let guest = world.guest_mut(&order.node, order.vmid, GuestKind::Qemu)?;
     let name = &order.name;
     let snapshot = guest.snapshots.shift_remove(name).ok_or_else(|| missing(name))?;
@@ -263,7 +263,7 @@ fn forget(world: &mut World, order: &Order) -> Result<(), Refusal> {
 }
 
 fn rollback(call: &mut Call<'_>) -> Reply {
-    let order = Order::of(call);
+    let order = SnapshotRequest::of(call);
     let start = call.args.is_set("start");
     if start {
         call.check_vm(order.vmid, None, &["VM.PowerMgmt"])?;
@@ -293,7 +293,7 @@ fn rollback(call: &mut Call<'_>) -> Reply {
     Ok(call.spawn(&node, "qmrollback", vmid.to_string(), work).into())
 }
 
-fn restore(world: &mut World, order: &Order) -> Result<(), Refusal> {
+fn restore(world: &mut World, order: &SnapshotRequest) -> Result<(), Refusal> {
     let guest = world.guest_mut(&order.node, order.vmid, GuestKind::Qemu)?;
     let snapshot = guest.snapshots.get(&order.name).cloned().ok_or_else(|| missing(&order.name))?;
     let old = std::mem::take(&mut guest.config);

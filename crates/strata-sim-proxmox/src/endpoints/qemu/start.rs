@@ -6,7 +6,7 @@ use crate::api::format::parse_volume_id;
 use crate::api::{Refusal, no};
 use crate::endpoints::guest::check_lock;
 use crate::task::Job;
-use crate::world::guest::Power;
+use crate::world::guest::{Config, Power};
 use crate::world::{GuestKind, World};
 
 /// What is checked as soon as the VM's lock is held.
@@ -36,13 +36,7 @@ pub fn start(world: &mut World, job: &Job, node: &str, vmid: u32) -> Result<(), 
     if guest.lock() == Some("suspended") {
         guest.config.remove("lock");
     }
-    let machine = schema::parse_machine(guest.get("machine").unwrap_or_default());
-    let newest = super::cpu::MACHINES[0];
-    let machine = match machine.get("type") {
-        None | Some("pc") => format!("pc-i440fx-{newest}+pve0"),
-        Some("q35") => format!("pc-q35-{newest}+pve0"),
-        Some(exact) => exact.to_owned(),
-    };
+    let machine = running_machine(&guest.config);
     guest.starts += 1;
     guest.power = Power { running: true, paused: false, since: now, machine, pid };
     let has_cloudinit = drive::drives(&guest.config).any(|d| d.is_cloudinit());
@@ -50,6 +44,17 @@ pub fn start(world: &mut World, job: &Job, node: &str, vmid: u32) -> Result<(), 
         job.log(world, "generating cloud-init ISO");
     }
     Ok(())
+}
+
+/// The machine that a VM with this configuration is started with, as the monitor reports it.
+pub fn running_machine(config: &Config) -> String {
+    let machine = schema::parse_machine(config.get("machine").map_or("", String::as_str));
+    let newest = super::cpu::MACHINES[0];
+    match machine.get("type") {
+        None | Some("pc") => format!("pc-i440fx-{newest}+pve0"),
+        Some("q35") => format!("pc-q35-{newest}+pve0"),
+        Some(exact) => exact.to_owned(),
+    }
 }
 
 /// A machine of a version that this QEMU does not have.

@@ -95,8 +95,10 @@ fn lock(call: &mut Call<'_>) -> Reply {
     check_lock(call, WHAT)?;
     let files = &call.world.cluster.files;
     let empty = Default::default();
+    // Fabrics do not count.
     let pending = PARTS
         .iter()
+        .filter(|part| **part != "fabrics")
         .any(|part| files.get(&file(part)).unwrap_or(&empty) != files.get(&running(part)).unwrap_or(&empty));
     if pending && !call.args.is_set("allow-pending") {
         return Err(section::failed(WHAT)(die_at("configuration has pending changes", "", 100)));

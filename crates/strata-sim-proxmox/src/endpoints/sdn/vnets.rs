@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{check_lock, digest, file, lock_token, objects, views};
+use super::{check_lock, die_at, digest, file, ids, lock_token, objects, views};
 use crate::api::param::usual;
 use crate::api::permission::on;
 use crate::api::{
@@ -19,19 +19,15 @@ pub fn routes() -> Vec<Route> {
     vec![
         get("/cluster/sdn/vnets", Perm::Anyone, views(), list),
         post("/cluster/sdn/vnets", on("/sdn/zones/{zone}", &["SDN.Allocate"]), create_params, create),
-        get(one, Perm::Anyone, [vec![vnet()], views()].concat(), show),
+        get(one, Perm::Anyone, [vec![ids::vnet()], views()].concat(), show),
         put(one, Perm::Anyone, [fields(), edit].concat(), update),
-        delete(one, Perm::Anyone, vec![vnet(), lock_token()], remove),
+        delete(one, Perm::Anyone, vec![ids::vnet(), lock_token()], remove),
     ]
-}
-
-pub fn vnet() -> Param {
-    text("vnet").min_len(2).max_len(8).pattern("[a-zA-Z][a-zA-Z0-9]*[a-zA-Z0-9]")
 }
 
 fn fields() -> Vec<Param> {
     vec![
-        vnet(),
+        ids::vnet(),
         text("alias").max_len(256).pattern(r"[()\-_.\w\d\s]{0,256}").opt(),
         flag("isolate-ports").opt(),
         int("tag").min(1.0).max(16_777_215.0).opt(),
@@ -81,23 +77,48 @@ fn show(call: &mut Call<'_>) -> Reply {
 fn check_tag(call: &Call<'_>, id: &str, section: &Section) -> Result<(), Refusal> {
     let zone_id = section.props.get("zone").map_or("", String::as_str);
     let Some(zone) = call.world.cluster.section(&file("zones"), zone_id) else {
-        return Err(no(format!("unknown zone '{zone_id}'")));
+        return Err(die_at("cannot lookup undefined type!", "/Vnets", 326));
     };
     let tag = section.props.get("tag").and_then(|tag| tag.parse::<u32>().ok());
+    let name = file("vnets");
+    let others = || call.world.cluster.file(&name).filter(|(other, _)| *other != id);
+    let tag_of = |vnet: &Section| vnet.props.get("tag").and_then(|tag| tag.parse::<u32>().ok());
+    let here = |vnet: &Section| vnet.props.get("zone").is_some_and(|z| z == zone_id);
     match (zone.kind.as_str(), tag) {
         ("simple", Some(_)) => Err(wrong("tag", "vlan tag is not allowed on simple zone")),
         ("vlan", None) => Err(wrong("tag", "missing vlan tag")),
         ("vlan", Some(tag)) if tag > 4096 => Err(wrong("tag", "vlan tag max value is 4096")),
+        ("vlan", Some(tag)) => match others().find(|(_, v)| here(v) && tag_of(v) == Some(tag)) {
+            Some((other, _)) => Err(wrong("tag", format!("tag {tag} already exist in vnet {other}"))),
+            None => Ok(()),
+        },
+        ("qinq", Some(tag)) if tag > 4096 => Err(wrong("tag", "VLAN tag maximal value is 4096")),
+        ("qinq", tag) => match (others().find(|(_, v)| here(v) && tag_of(v) == tag), tag) {
+            (Some((other, _)), Some(tag)) => {
+                Err(wrong("tag", format!("tag {tag} already exist in zone {zone_id} vnet {other}")))
+            }
+            (Some((other, _)), None) => {
+                Err(wrong("tag", format!("tag-less vnet already exists in zone {zone_id} vnet {other}")))
+            }
+            (None, _) => Ok(()),
+        },
         ("vxlan" | "evpn", None) => Err(wrong("tag", "missing vxlan tag")),
-        (_, Some(tag)) => {
-            let text = tag.to_string();
-            let other = call.world.cluster.file(&file("vnets")).find(|(other, v)| {
-                *other != id
-                    && v.props.get("zone").is_some_and(|z| z == zone_id)
-                    && v.props.get("tag") == Some(&text)
-            });
-            match other {
-                Some((other, _)) => Err(wrong("tag", format!("tag {tag} already exist in vnet {other}"))),
+        (kind @ ("vxlan" | "evpn"), Some(tag)) => {
+            if kind == "evpn" && section.props.get("vlanaware").is_some_and(|v| v == "1") {
+                return Err(wrong("vlan-aware", "vlan-aware option can't be enabled with evpn"));
+            }
+            // Such tags are unique in the whole datacenter.
+            let tunnelled = |vnet: &Section| {
+                let zone =
+                    vnet.props.get("zone").and_then(|id| call.world.cluster.section(&file("zones"), id));
+                zone.is_some_and(|zone| matches!(zone.kind.as_str(), "vxlan" | "evpn"))
+            };
+            match others().find(|(_, v)| tunnelled(v) && tag_of(v) == Some(tag)) {
+                Some((other, v)) => {
+                    let zone = v.props.get("zone").map_or("", String::as_str);
+                    let text = format!("vxlan tag {tag} already exist in vnet {other} in zone {zone} ");
+                    Err(wrong("tag", text))
+                }
                 None => Ok(()),
             }
         }
@@ -141,11 +162,11 @@ fn update(call: &mut Call<'_>) -> Reply {
     OPTIONS.remove(&mut section.props, &set, &call.args.list("delete")).map_err(&fail)?;
     section.props.extend(set);
     if section.props.get("zone") != zone.as_ref() && has_subnets(call, &id) {
-        return Err(wrong("zone", "can't change zone if subnets exist"));
+        return Err(fail(wrong("zone", "can't change zone if subnets exist")));
     }
     check_tag(call, &id, &section).map_err(&fail)?;
     if section.props.get("vlanaware").is_some_and(|v| v == "1") && has_subnets(call, &id) {
-        return Err(wrong("vlanaware", "vlanaware vnet is not compatible with subnets"));
+        return Err(fail(wrong("vlanaware", "vlanaware vnet is not compatible with subnets")));
     }
     call.world.cluster.file_mut(&file("vnets")).insert(id, section);
     Ok(().into())
@@ -157,7 +178,7 @@ fn remove(call: &mut Call<'_>) -> Reply {
     let id = call.args.must("vnet").to_owned();
     check_lock(call, WHAT)?;
     if has_subnets(call, &id) {
-        return Err(wrong("vnet", "Can't delete vnet if subnets exists"));
+        return Err(section::failed(WHAT)(wrong("vnet", "Can't delete vnet if subnets exists")));
     }
     call.world.cluster.file_mut(&file("vnets")).shift_remove(&id);
     Ok(().into())

@@ -2,11 +2,12 @@
 
 use serde_json::{Value, json};
 
-use super::{check_lock, die_at, digest, file, lock_token, objects, views};
+use super::{check_lock, die_at, digest, file, ids, ipams, lock_token, objects, views};
 use crate::api::param::usual;
 use crate::api::permission::on;
 use crate::api::{
     Call, Param, Perm, Refusal, Reply, Route, delete, flag, format, get, int, no, post, put, text, wrong,
+    wrong_many,
 };
 use crate::endpoints::section::{self, Options, Props};
 use crate::world::cluster::Section;
@@ -22,20 +23,15 @@ pub fn routes() -> Vec<Route> {
     vec![
         get("/cluster/sdn/zones", Perm::Anyone, [views(), vec![kind().opt()]].concat(), list),
         post("/cluster/sdn/zones", on("/sdn/zones", &["SDN.Allocate"]), create_params, create),
-        get(one, own(), [vec![zone()], views()].concat(), show),
+        get(one, own(), [vec![ids::zone()], views()].concat(), show),
         put(one, own(), [fields(), edit].concat(), update),
-        delete(one, own(), vec![zone(), lock_token()], remove),
-        get("/nodes/{node}/sdn/zones", Perm::Anyone, vec![usual::node()], node_status),
+        delete(one, own(), vec![ids::zone(), lock_token()], remove),
     ]
-}
-
-fn zone() -> Param {
-    text("zone").min_len(2).max_len(8).pattern("[a-zA-Z][a-zA-Z0-9]*[a-zA-Z0-9]")
 }
 
 fn fields() -> Vec<Param> {
     vec![
-        zone(),
+        ids::zone(),
         flag("advertise-subnets").opt(),
         text("bridge").opt(),
         flag("bridge-disable-mac-learning").opt(),
@@ -48,14 +44,14 @@ fn fields() -> Vec<Param> {
         text("exitnodes").each(format::node).opt(),
         flag("exitnodes-local-routing").opt(),
         text("exitnodes-primary").format(format::node).opt(),
-        text("fabric").opt(),
+        ids::fabric("fabric").opt(),
         text("ipam").opt(),
         text("mac").format(format::mac).opt(),
         int("mtu").opt(),
         text("nodes").each(format::node).opt(),
         text("peers").each(format::ip).opt(),
         text("reversedns").opt(),
-        text("rt-import").opt(),
+        text("rt-import").each(route_target).opt(),
         int("tag").min(0.0).opt(),
         text("vlan-protocol").one_of(&["802.1q", "802.1ad"]).opt(),
         int("vrf-vxlan").min(1.0).max(16_777_215.0).opt(),
@@ -158,25 +154,66 @@ fn show(call: &mut Call<'_>) -> Reply {
     Ok(Value::Object(row).into())
 }
 
-fn check_references(props: &Props) -> Result<(), Refusal> {
-    if let Some(dns) = props.get("dns") {
-        return Err(wrong("dns", format!("{dns} don't exist")));
+fn route_target(value: &str) -> Result<(), String> {
+    let ok = value.split_once(':').is_some_and(|(asn, id)| {
+        let fits = |part: &str| part.bytes().all(|b| b.is_ascii_digit()) && part.parse::<u32>().is_ok();
+        fits(asn) && fits(id)
+    });
+    if ok { Ok(()) } else { Err("value does not look like a valid bgp route-target\n".to_owned()) }
+}
+
+/// What a zone names must be there.
+fn check_references(call: &Call<'_>, set: &Props) -> Result<(), Refusal> {
+    let unknown = |dns: &&String| call.world.cluster.section(&file("dns"), dns).is_none();
+    for key in ["dns", "reversedns"] {
+        if let Some(dns) = set.get(key).filter(unknown) {
+            return Err(wrong(key, format!("{dns} don't exist")));
+        }
     }
-    if props.contains_key("dnszone") {
+    if set.contains_key("dnszone") && !set.contains_key("dns") {
         return Err(wrong("dnszone", "missing dns server"));
     }
-    match props.get("ipam") {
-        Some(ipam) if ipam != "pve" => Err(wrong("ipam", format!("{ipam} not existing"))),
-        _ => {
-            if let Some(controller) = props.get("controller") {
-                return Err(die_at(
-                    &format!("controller {controller} don't exist"),
-                    "/Zones/EvpnPlugin",
-                    354,
-                ));
+    match set.get("ipam") {
+        Some(ipam) if !ipams::exists(call.world, ipam) => Err(wrong("ipam", format!("{ipam} not existing"))),
+        _ => Ok(()),
+    }
+}
+
+/// What a type of zone asks of the whole.
+fn check_kind(call: &Call<'_>, id: &str, zone: &mut Section) -> Result<(), Refusal> {
+    let get = |key: &str| zone.props.get(key).map_or("", String::as_str);
+    match zone.kind.as_str() {
+        "vxlan" if get("peers").is_empty() == get("fabric").is_empty() => {
+            let text = "must have exactly one of peers / fabric defined";
+            let both = ["peers", "fabric"].map(|key| (key.to_owned(), json!(text)));
+            Err(wrong_many(both.into_iter().collect()))
+        }
+        "evpn" => {
+            let name = get("controller");
+            match call.world.cluster.section(&file("controllers"), name) {
+                None => {
+                    let text = format!("controller {name} don't exist");
+                    return Err(die_at(&text, "/Zones/EvpnPlugin", 354));
+                }
+                Some(found) if found.kind != "evpn" => {
+                    let text = format!("{name} is not a evpn controller type");
+                    return Err(die_at(&text, "/Zones/EvpnPlugin", 357));
+                }
+                Some(_) => {}
             }
+            let vni = get("vrf-vxlan");
+            let name = file("zones");
+            let mut others = call.world.cluster.file(&name).filter(|(other, _)| *other != id);
+            if let Some((other, _)) = others.find(|(_, z)| z.props.get("vrf-vxlan").is_some_and(|v| v == vni))
+            {
+                let text = format!("vrf-vxlan {vni} is already declared in {other}");
+                return Err(die_at(&text, "/Zones/EvpnPlugin", 368));
+            }
+            let mac = call.world.mac(&["sdn-zone", id]);
+            zone.props.entry("mac".to_owned()).or_insert(mac);
             Ok(())
         }
+        _ => Ok(()),
     }
 }
 
@@ -189,8 +226,11 @@ fn create(call: &mut Call<'_>) -> Reply {
     if call.world.cluster.section(&file("zones"), &id).is_some() {
         return Err(no(format!("{WHAT}: sdn zone object ID '{id}' already defined")));
     }
-    check_references(&props).map_err(section::failed(WHAT))?;
-    call.world.cluster.file_mut(&file("zones")).insert(id, Section { kind, props });
+    let fail = section::failed(WHAT);
+    check_references(call, &props).map_err(&fail)?;
+    let mut section = Section { kind, props };
+    check_kind(call, &id, &mut section).map_err(&fail)?;
+    call.world.cluster.file_mut(&file("zones")).insert(id, section);
     Ok(().into())
 }
 
@@ -212,9 +252,10 @@ fn update(call: &mut Call<'_>) -> Reply {
     let has_subnet =
         call.world.cluster.file(&file("subnets")).any(|(own, _)| own.split('-').next() == Some(&id));
     if section.props.get("ipam") != before.as_ref() && has_subnet {
-        return Err(wrong("ipam", "can't change ipam if a subnet is already defined in this zone"));
+        return Err(fail(wrong("ipam", "can't change ipam if a subnet is already defined in this zone")));
     }
-    check_references(&set).map_err(&fail)?;
+    check_references(call, &set).map_err(&fail)?;
+    check_kind(call, &id, &mut section).map_err(&fail)?;
     call.world.cluster.file_mut(&file("zones")).insert(id, section);
     Ok(().into())
 }
@@ -233,18 +274,4 @@ fn remove(call: &mut Call<'_>) -> Reply {
     }
     call.world.cluster.file_mut(&file("zones")).shift_remove(&id);
     Ok(().into())
-}
-
-fn node_status(call: &mut Call<'_>) -> Reply {
-    let node = call.node();
-    let privs = &["SDN.Audit", "SDN.Use"];
-    let rows: Vec<Value> = call
-        .world
-        .cluster
-        .file(&super::running("zones"))
-        .filter(|(id, _)| call.check_any(&format!("/sdn/zones/{id}"), privs).is_ok())
-        .filter(|(_, s)| s.props.get("nodes").is_none_or(|nodes| nodes.split(',').any(|n| n == node)))
-        .map(|(id, _)| json!({ "zone": id, "status": "available" }))
-        .collect();
-    Ok(Value::Array(rows).into())
 }

@@ -115,6 +115,7 @@ pub fn retention() -> &'static Properties {
             int("keep-monthly").min(0.0).opt(),
             int("keep-yearly").min(0.0).opt(),
         ])
+        .loose()
         .validated(|values| {
             if values.is_set("keep-all") && keeps_some(values) {
                 return Err("keep-all cannot be set together with other options.\n".to_owned());
@@ -133,7 +134,7 @@ pub fn keeps_some(values: &PropertyString) -> bool {
 fn bandwidth() -> &'static Properties {
     static SCHEMA: LazyLock<Properties> = LazyLock::new(|| {
         let kinds = ["clone", "default", "migration", "move", "restore"];
-        Properties::new(kinds.map(|kind| number(kind).min(0.0).opt()))
+        Properties::new(kinds.map(|kind| number(kind).min(0.0).opt())).loose()
     });
     &SCHEMA
 }
@@ -187,9 +188,13 @@ fn mount_options(value: &str) -> Checked {
 }
 
 fn folder(value: &str) -> Checked {
-    let ok = value.split_once('=').is_some_and(|(kind, path)| {
-        content(kind).is_ok()
-            && !path.is_empty()
+    if let Some((kind, _)) = value.split_once('=')
+        && content(kind).is_err()
+    {
+        return Err(format!("invalid content type '{kind}'\n"));
+    }
+    let ok = value.split_once('=').is_some_and(|(_, path)| {
+        !path.is_empty()
             && !path.contains("..")
             && !path.ends_with('.')
             && path.len() < 1023

@@ -5,8 +5,8 @@ use tokio::sync::Mutex;
 
 use super::envelope::{Content, Envelope, KeptVersion, bytes_of};
 use super::{ForeignServer, LockInfo};
+use crate::http::addresses::segments;
 use crate::http::lock_info::marked_id;
-use crate::http::place::segments;
 use crate::http::wire::Call;
 use crate::store::Replaces;
 use crate::{JournalRecord, LockOwner, LockedState, StateDocument, StoreError};

@@ -8,7 +8,7 @@ use http::Method;
 use strata_net::Response;
 
 use super::{Refusal, StrataServer};
-use crate::http::place::segments;
+use crate::http::addresses::segments;
 use crate::http::wire::Call;
 use crate::lease::{Heartbeat, Held, Renewal};
 use crate::store::Replaces;
@@ -20,7 +20,7 @@ pub(super) struct StrataLock {
     owner: LockOwner,
     held: Arc<Held>,
     heart: Heartbeat,
-    unsettled: Duration,
+    late_request_window: Duration,
 }
 
 impl StrataLock {
@@ -29,7 +29,7 @@ impl StrataLock {
         key: &str,
         owner: LockOwner,
         sent: Duration,
-        unsettled: Duration,
+        late_request_window: Duration,
     ) -> Self {
         let held = Held::since(key, &server.lease, sent);
         let (asked, place) = (server.clone(), server.at("leases", key));
@@ -44,7 +44,7 @@ impl StrataLock {
                 }
             }
         });
-        Self { server, key: key.to_owned(), owner, held, heart, unsettled }
+        Self { server, key: key.to_owned(), owner, held, heart, late_request_window }
     }
 
     /// Sends a request that the server takes only from the holder of the lock.
@@ -102,8 +102,8 @@ impl LockedState for StrataLock {
         self.held.check()
     }
 
-    fn unsettled(&self) -> Duration {
-        self.unsettled
+    fn late_request_window(&self) -> Duration {
+        self.late_request_window
     }
 
     fn write_timeout(&self) -> Option<Duration> {

@@ -4,10 +4,10 @@ use std::io::Read;
 use std::path::Path;
 use std::process::ExitCode;
 
-use serde_json::json;
 use strata_engine::Adoption;
-use strata_import::arrival::{Arrival, Connection, Repository, StateNote, write_repository};
-use strata_providers::{KeptBundle, Promised};
+use strata_events::Event;
+use strata_import::tofu_state::{BuiltObjects, Connection, Repository, StateNote, write_repository};
+use strata_providers::{ExpectedObjects, KeptBundle};
 use strata_secret::{SecretBytes, SecretString};
 use strata_secrets::{OsRandom, sops};
 use strata_session::{Purpose, StackSession, StateAccess};
@@ -22,18 +22,18 @@ use crate::workspace::{Workspace, find_root};
 
 pub(super) async fn run(context: &Context, args: &Args, path: &Path) -> CommandResult {
     let state = read(context, path)?;
-    let arrival = Arrival::of(&state);
-    if arrival.is_empty() {
-        tell(context, &arrival.notes);
+    let built = BuiltObjects::of(&state);
+    if built.is_empty() {
+        report(context, &built.notes);
         return Err(CommandError::failed("the state has nothing that Strata could take over")
             .hint("resources of bpg/proxmox and of siderolabs/talos are"));
     }
-    let mut notes = arrival.notes.clone();
+    let mut notes = built.notes.clone();
     if find_root(&context.start()).is_err() {
-        let (repository, ready) = begin(context, args, &state, &arrival)?;
+        let (repository, ready) = begin(context, args, &state, &built)?;
         notes = repository.notes;
         if !ready || args.dry_run {
-            tell(context, &notes);
+            report(context, &notes);
             context.printer.line(if args.dry_run {
                 "nothing was written"
             } else {
@@ -42,7 +42,7 @@ pub(super) async fn run(context: &Context, args: &Args, path: &Path) -> CommandR
             return Ok(ExitCode::SUCCESS);
         }
     }
-    take_over(context, args, &arrival, notes).await
+    take_over(context, args, &built, notes).await
 }
 
 fn read(context: &Context, path: &Path) -> Result<TofuState, CommandError> {
@@ -64,7 +64,7 @@ fn begin(
     context: &Context,
     args: &Args,
     state: &TofuState,
-    arrival: &Arrival,
+    built: &BuiltObjects,
 ) -> Result<(Repository, bool), CommandError> {
     let into = std::path::absolute(context.start()).unwrap_or_else(|_| context.start());
     let variable = |name: &str| context.environment.get(name).filter(|value| !value.is_empty()).cloned();
@@ -73,14 +73,14 @@ fn begin(
         insecure: variable("PROXMOX_VE_INSECURE").is_some_and(|value| value == "true" || value == "1"),
         token: variable("PROXMOX_VE_API_TOKEN").map(SecretString::new),
     };
-    let ready = !arrival.is_on_proxmox() || (connection.endpoint.is_some() && connection.token.is_some());
+    let ready = !built.is_on_proxmox() || (connection.endpoint.is_some() && connection.token.is_some());
     let stack = args.stack.clone().unwrap_or_else(|| "imported".to_owned());
-    let repository = write_repository(state, arrival, &connection, &random_hex(5), &stack);
+    let repository = write_repository(state, built, &connection, &random_hex(5), &stack);
     if !args.dry_run {
         write(context, &into, &repository)?;
     }
     for path in repository.files.keys().chain(repository.sealed.keys()) {
-        context.printer.event(&json!({"event": "file", "path": path}));
+        context.printer.event(&Event::file(path, None));
         context.printer.line(format!("{} {path}", paint(style::CREATE, "+")));
     }
     Ok((repository, ready))
@@ -150,12 +150,12 @@ fn write(context: &Context, into: &Path, repository: &Repository) -> Result<(), 
 async fn take_over(
     context: &Context,
     args: &Args,
-    arrival: &Arrival,
+    built: &BuiltObjects,
     mut notes: Vec<StateNote>,
 ) -> CommandResult {
     let mut workspace = Workspace::load(context)?;
     let only: Vec<String> = args.stack.iter().cloned().collect();
-    let matched = workspace.takeover().matched(arrival, &only)?;
+    let matched = workspace.takeover().matched(built, &only)?;
     // What was told when the repository was written is not told again.
     let told: Vec<String> = notes.iter().map(|note| note.address.clone()).collect();
     notes.extend(matched.notes.into_iter().filter(|note| !told.contains(&note.address)));
@@ -164,7 +164,8 @@ async fn take_over(
         let (path, kept) = workspace.takeover().keep_bundle(stack, &cluster.secrets, write).await?;
         if kept == KeptBundle::Written {
             let path = path.display().to_string();
-            context.printer.event(&json!({"event": "file", "path": path, "from": cluster.address}));
+            let from_there = Some(cluster.address.as_str());
+            context.printer.event(&Event::File { path: path.clone(), status: None, from: from_there });
             context.printer.line(format!(
                 "{} {path}, encrypted  {}",
                 paint(style::CREATE, "+"),
@@ -178,7 +179,7 @@ async fn take_over(
         notes.extend(kept.notes);
         for path in kept.files {
             reload = write;
-            context.printer.event(&json!({"event": "file", "path": path}));
+            context.printer.event(&Event::file(&path, None));
             context.printer.line(format!(
                 "{} {path}  {}",
                 paint(style::CREATE, "+"),
@@ -196,15 +197,15 @@ async fn take_over(
         let mut sessions = workspace.open_native(&names, &Purpose::LOOK, access).await?;
         let mut outcome = Ok(());
         for session in &mut sessions {
-            let Some((_, promised)) = matched.stacks.iter().find(|(name, _)| *name == session.name) else {
+            let Some((_, expected)) = matched.stacks.iter().find(|(name, _)| *name == session.name) else {
                 continue;
             };
-            let mut promised = promised.clone();
+            let mut expected = expected.clone();
             for (cluster, _) in matched.clusters.iter().filter(|(_, stack)| *stack == session.name) {
-                promised.add_machines(&session.view().graph, cluster);
+                expected.add_machines(&session.view().graph, cluster);
             }
-            notes.extend(promised.add_documents(&session.view().graph));
-            outcome = record(context, session, &promised, &mut done, &mut notes).await;
+            notes.extend(expected.add_documents(&session.view().graph));
+            outcome = record(context, session, &expected, &mut done, &mut notes).await;
             if outcome.is_err() {
                 break;
             }
@@ -214,7 +215,7 @@ async fn take_over(
         }
         outcome?;
     }
-    tell(context, &notes);
+    report(context, &notes);
     done.summary(context, args.dry_run)
 }
 
@@ -222,13 +223,13 @@ async fn take_over(
 async fn record(
     context: &Context,
     session: &mut StackSession,
-    promised: &Promised,
+    expected: &ExpectedObjects,
     done: &mut Done,
     notes: &mut Vec<StateNote>,
 ) -> Result<(), CommandError> {
-    let adoption = session.survey(&promised.proofs).await?;
+    let adoption = session.survey(&expected.proofs).await?;
     let recorded = session.record(&adoption).await?;
-    done.tell(context, &adoption, promised, notes);
+    done.report(context, &adoption, expected, notes);
     if recorded {
         let plan = session.plan().await?;
         done.left += plan.summary().changes() + plan.problems.len();
@@ -250,24 +251,24 @@ struct Done {
 }
 
 impl Done {
-    fn tell(
+    fn report(
         &mut self,
         context: &Context,
         adoption: &Adoption,
-        promised: &Promised,
+        expected: &ExpectedObjects,
         notes: &mut Vec<StateNote>,
     ) {
         self.taken += adoption.records.len();
         self.known += adoption.known.len();
         self.refused += adoption.refused.len();
         for address in adoption.records.keys() {
-            let there = promised.from.get(address);
-            context.printer.event(&json!({"event": "taken-over", "address": address, "from": there}));
+            let there = expected.from.get(address);
+            context.printer.event(&Event::TakenOver { address, from: there.map(String::as_str) });
             let there = there.map(|there| format!("  {}", from(there))).unwrap_or_default();
             context.printer.line(format!("{} {address}{there}", paint(style::CREATE, "=")));
         }
         for (address, reason) in &adoption.refused {
-            let there = promised.from.get(address).cloned().unwrap_or_else(|| address.to_string());
+            let there = expected.from.get(address).cloned().unwrap_or_else(|| address.to_string());
             notes.push(StateNote {
                 address: there,
                 message: format!("not taken over as `{address}`: {reason}"),
@@ -275,7 +276,7 @@ impl Done {
         }
         for (address, changes) in &adoption.differences {
             let fields: Vec<String> = changes.iter().map(|change| format!("`{}`", change.path)).collect();
-            let there = promised.from.get(address).cloned().unwrap_or_else(|| address.to_string());
+            let there = expected.from.get(address).cloned().unwrap_or_else(|| address.to_string());
             let message = format!("`{address}` differs from the source in {}", fields.join(", "));
             notes.push(StateNote { address: there, message });
         }
@@ -283,9 +284,7 @@ impl Done {
 
     fn summary(&self, context: &Context, dry_run: bool) -> CommandResult {
         let Self { taken, known, refused, left } = *self;
-        context.printer.event(&json!({
-            "event": "taken-over-all", "taken": taken, "known": known, "refused": refused, "left": left, "dry_run": dry_run,
-        }));
+        context.printer.event(&Event::TakenOverAll { taken, known, refused, left, dry_run });
         let what = format!("{taken} taken over, {known} known before, {refused} left alone");
         let plan = match (dry_run, left) {
             (true, _) => "nothing was written".to_owned(),
@@ -297,9 +296,10 @@ impl Done {
     }
 }
 
-fn tell(context: &Context, notes: &[StateNote]) {
+fn report(context: &Context, notes: &[StateNote]) {
     for note in notes {
-        context.printer.event(&json!({"event": "note", "address": note.address, "message": note.message}));
+        let (message, address) = (note.message.as_str(), Some(note.address.as_str()));
+        context.printer.event(&Event::Note { message, address, file: None, line: None });
         context.printer.note(format!(
             "{} {}: {}",
             paint(style::WARNING, "note:"),

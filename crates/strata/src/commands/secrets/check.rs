@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use serde_json::json;
+use strata_events::Event;
 use strata_secret::Redactor;
 use strata_secrets::sops::CreationRules;
 use strata_secrets::{Finding, SecretStore, Tracked, check_file, creation};
@@ -35,8 +35,7 @@ pub(super) fn run(keys: &Keys<'_>, _args: &Args) -> CommandResult {
     let mut tell = |file: &Path, found: Vec<Finding>, where_: &str| {
         for finding in found {
             count += 1;
-            printer
-                .event(&json!({"event": "plaintext-secret", "file": file, "message": finding.to_string()}));
+            printer.event(&Event::PlaintextSecret { file, message: finding.to_string() });
             printer.line(format!("{}: {finding}{where_}", file.display()));
         }
     };

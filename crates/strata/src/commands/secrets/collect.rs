@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use jiff::Timestamp;
-use serde_json::json;
+use strata_events::Event;
 use strata_secret::SecretString;
 use strata_secrets::sops::{self, Format, SopsFile, plain_yaml};
 use strata_secrets::{Access, OsRandom, Tracking, tracking};
@@ -49,7 +49,8 @@ pub(super) fn run(keys: &Keys<'_>, args: &Args) -> CommandResult {
     };
     let names: Vec<&str> = found.values.iter().map(|(name, _)| *name).collect();
     let printer = keys.context.printer;
-    printer.event(&json!({"event": "collected", "file": shown, "changed": sealed.is_some(), "names": names}));
+    let changed = sealed.is_some();
+    printer.event(&Event::Collected { file: shown, changed, names: names.clone() });
     match sealed {
         Some(sealed) => {
             replace(&path, &sealed)?;

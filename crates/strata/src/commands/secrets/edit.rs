@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::{ExitCode, ExitStatus};
 use std::time::Duration;
 
-use serde_json::json;
+use strata_events::Event;
 use strata_secret::SecretBytes;
 use strata_secrets::{Access, MemoryFile, MemoryFileError, Opened, OsRandom, check_syntax};
 use tokio::process::{Child, Command};
@@ -51,7 +51,7 @@ pub(super) async fn run(keys: &Keys<'_>, args: &Args) -> CommandResult {
     };
     drop(file);
     let printer = keys.context.printer;
-    printer.event(&json!({"event": "edited", "file": subject.path, "changed": sealed.is_some()}));
+    printer.event(&Event::Edited { file: &subject.path, changed: sealed.is_some() });
     match sealed {
         Some(sealed) => {
             subject.check_untouched()?;

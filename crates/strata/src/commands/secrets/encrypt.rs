@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use jiff::Timestamp;
-use serde_json::json;
+use strata_events::Event;
 use strata_secret::SecretBytes;
 use strata_secrets::sops::{self, Format};
 use strata_secrets::{OsRandom, Sealed, creation, vault};
@@ -98,7 +98,7 @@ pub(super) fn run(keys: &Keys<'_>, args: &Args) -> CommandResult {
         encrypt_values(keys, args, &path, &content)?
     };
     replace(&path, &sealed)?;
-    keys.context.printer.event(&json!({"event": "encrypted", "file": path}));
+    keys.context.printer.event(&Event::Encrypted { file: &path });
     keys.context.printer.line(format!("encrypted `{}`", args.file.display()));
     Ok(ExitCode::SUCCESS)
 }

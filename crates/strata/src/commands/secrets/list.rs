@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use serde_json::json;
+use strata_events::Event;
 use strata_secrets::{Sealed, SecretName, SecretStore, Source};
 
 use super::{Keys, failed, read, sealed};
@@ -64,7 +64,7 @@ fn list_file(keys: &Keys<'_>, file: &Path) -> CommandResult {
 }
 
 fn show(context: &Context, secret: &SecretName, with_file: bool) {
-    context.printer.event(&json!({"name": secret.name, "file": secret.file}));
+    context.printer.event(&Event::Secret { name: &secret.name, file: &secret.file });
     let file = if with_file { format!("  {}", paint(style::FAINT, &secret.file)) } else { String::new() };
     context.printer.line(format!("{}{file}", secret.name));
 }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use jiff::Timestamp;
-use serde_json::json;
+use strata_events::Event;
 use strata_secrets::sops::{ForeignKeys, OpenFile};
 use strata_secrets::vault::{self, VaultPassword};
 use strata_secrets::{Access, Opened, OsRandom, Sealed, creation, inline_id};
@@ -63,12 +63,12 @@ pub(super) async fn run(keys: &Keys<'_>, args: &Args) -> CommandResult {
     let printer = keys.context.printer;
     for (path, bytes) in ready {
         replace(&path, &bytes)?;
-        printer.event(&json!({"event": "rotated", "file": path}));
+        printer.event(&Event::Rotated { file: &path });
         printer.line(format!("rotated `{}`", path.display()));
     }
     if let Some(workspace) = digests {
         let path = workspace.renew_digest_key().await?;
-        printer.event(&json!({"event": "rotated", "file": path}));
+        printer.event(&Event::Rotated { file: &path });
         printer.line("renewed the key of the digests: every secret counts as changed once");
     }
     Ok(ExitCode::SUCCESS)

@@ -7,6 +7,8 @@ use strata_server::access::AccessFile;
 use strata_server::storage::embedded::{EmbeddedStorage, FILE};
 
 use super::settings::Settings;
+use strata_events::Event;
+
 use crate::command_error::CommandError;
 use crate::commands::CommandResult;
 use crate::context::Context;
@@ -43,7 +45,7 @@ pub(super) async fn back_up(context: &Context, settings: &Settings, args: &Backu
     let count = count.map_err(|error| failed(&error))?;
     let users = AccessFile::load(&AccessFile::path(&settings.data)).map_err(|error| failed(&error))?;
     users.save(&AccessFile::path(&folder)).map_err(|error| failed(&error))?;
-    context.printer.event(&serde_json::json!({"event": "backup", "states": count}));
+    context.printer.event(&Event::Backup { states: count });
     context.printer.line(format!("{} in `{}`", counted(count), folder.display()));
     Ok(ExitCode::SUCCESS)
 }
@@ -59,7 +61,7 @@ pub(super) async fn restore(context: &Context, settings: &Settings, args: &Resto
     if saved.is_file() && !here.exists() {
         AccessFile::load(&saved).and_then(|users| users.save(&here)).map_err(|error| failed(&error))?;
     }
-    context.printer.event(&serde_json::json!({"event": "restore", "states": count}));
+    context.printer.event(&Event::Restore { states: count });
     context.printer.line(format!("{} restored", counted(count)));
     Ok(ExitCode::SUCCESS)
 }

@@ -11,12 +11,14 @@ use strata_server::access::{
 };
 
 use super::settings::Settings;
+use strata_events::Event;
+
 use crate::command_error::CommandError;
 use crate::commands::CommandResult;
 use crate::context::Context;
 use crate::prompt::TerminalPrompt;
 
-/// Adds, changes, removes and lists users; a running server notices
+/// Adds, changes, removes and lists users; a running server follows
 #[derive(clap::Args)]
 pub(super) struct UserArgs {
     #[command(subcommand)]
@@ -120,6 +122,11 @@ fn change(
 }
 
 pub(super) fn run_user(context: &Context, settings: &Settings, args: &UserArgs) -> CommandResult {
+    let changed = match &args.verb {
+        UserVerb::List => return list(context, settings).map(|()| ExitCode::SUCCESS),
+        UserVerb::Add { name, .. } | UserVerb::Allow { name, .. } => name,
+        UserVerb::Password { name } | UserVerb::Remove { name } => name,
+    };
     match &args.verb {
         UserVerb::Add { name, rules, password } => {
             let rules = rules.rules();
@@ -140,8 +147,9 @@ pub(super) fn run_user(context: &Context, settings: &Settings, args: &UserArgs) 
             change(settings, |file| file.set_password(name, hash))?;
         }
         UserVerb::Remove { name } => change(settings, |file| file.remove_user(name))?,
-        UserVerb::List => list(context, settings)?,
+        UserVerb::List => {}
     }
+    context.printer.event(&Event::UsersChanged { user: changed });
     Ok(ExitCode::SUCCESS)
 }
 
@@ -153,17 +161,20 @@ pub(super) fn run_token(context: &Context, settings: &Settings, args: &TokenArgs
             let expires = days.map(|days| now + i64::from(days) * 24 * 3600);
             let token = Token { name: name.clone(), sha256: token_digest(&text), expires };
             change(settings, |file| file.add_token(user, token))?;
-            context.printer.event(&serde_json::json!({"event": "token", "user": user, "token": text}));
+            context.printer.event(&Event::Token { user, token: &text });
             context.printer.line(text);
         }
-        TokenVerb::Remove { user, name } => change(settings, |file| file.remove_token(user, name))?,
+        TokenVerb::Remove { user, name } => {
+            change(settings, |file| file.remove_token(user, name))?;
+            context.printer.event(&Event::UsersChanged { user });
+        }
     }
     Ok(ExitCode::SUCCESS)
 }
 
 pub(super) fn hash(context: &Context) -> CommandResult {
     let hash = ask_hash()?;
-    context.printer.event(&serde_json::json!({"event": "hash", "hash": hash}));
+    context.printer.event(&Event::Hash { hash: &hash });
     context.printer.line(hash);
     Ok(ExitCode::SUCCESS)
 }
@@ -177,9 +188,12 @@ fn list(context: &Context, settings: &Settings) -> Result<(), CommandError> {
         });
         let rules: Vec<String> = rules.collect();
         let tokens: Vec<&str> = user.tokens.iter().map(|token| token.name.as_str()).collect();
-        context.printer.event(&serde_json::json!({
-            "event": "user", "name": user.name, "rules": rules, "tokens": tokens, "password": user.password.is_some(),
-        }));
+        context.printer.event(&Event::User {
+            name: &user.name,
+            rules: rules.clone(),
+            tokens: tokens.clone(),
+            password: user.password.is_some(),
+        });
         let password = if user.password.is_some() { ", a password" } else { "" };
         let tokens = if tokens.is_empty() { String::new() } else { format!(", tokens {}", tokens.join(" ")) };
         context.printer.line(format!("{}: {}{password}{tokens}", user.name, rules.join(" ")));

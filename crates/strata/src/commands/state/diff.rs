@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 use std::process::ExitCode;
 
-use serde_json::json;
+use strata_events::Event;
 use strata_resource::{Address, FieldChange, FieldPath, Spec, Value};
 use strata_state::{StateDocument, StateResource};
 
-use super::place::tell_where;
+use super::address::print_where;
 use crate::command_error::CommandError;
 use crate::commands::CommandResult;
 use crate::context::Context;
@@ -31,7 +31,7 @@ pub(crate) struct Args {
 
 pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
     let workspace = Workspace::load_with_removed(context, std::slice::from_ref(&args.stack)).await?;
-    tell_where(&workspace, &args.stack, "list")?;
+    print_where(&workspace, &args.stack, "list")?;
     let (store, key) = (workspace.store()?, workspace.state_key(&args.stack)?);
     let newest = match args.to {
         Some(serial) => store.read_version(&key, serial).await?,
@@ -48,9 +48,9 @@ pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
     let older = store.read_version(&key, from).await?;
     let differences = compare(&older, &newest);
     for (address, difference) in &differences {
-        context.printer.event(
-            &json!({"address": address, "difference": difference.name(), "fields": difference.fields()}),
-        );
+        let (name, fields) = (difference.name(), difference.fields());
+        let event = Event::Difference { address, difference: name, fields, from, to: newest.serial };
+        context.printer.event_of(&key, &event);
         show(context, address, difference);
     }
     let counted = match differences.len() {

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use super::place::tell_where;
+use super::address::print_where;
 use crate::commands::CommandResult;
 use crate::context::Context;
 use crate::workspace::Workspace;
@@ -16,9 +16,10 @@ pub(crate) struct Args {
 
 pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
     let workspace = Workspace::load_with_removed(context, std::slice::from_ref(&args.stack)).await?;
-    tell_where(&workspace, &args.stack, "list")?;
-    for version in workspace.store()?.history(&workspace.state_key(&args.stack)?).await? {
-        context.printer.event(&version);
+    print_where(&workspace, &args.stack, "list")?;
+    let key = workspace.state_key(&args.stack)?;
+    for version in workspace.store()?.history(&key).await? {
+        context.printer.event_of(&key, &strata_events::Event::StateVersion { kept: &version });
         context.printer.line(format!("{:>6}  {}  {} bytes", version.serial, version.written, version.bytes));
     }
     Ok(ExitCode::SUCCESS)

@@ -2,9 +2,9 @@
 
 use std::process::ExitCode;
 
-use serde_json::json;
+use strata_events::Event;
 
-use super::place;
+use super::address;
 use crate::command_error::{CommandError, render};
 use crate::commands::CommandResult;
 use crate::context::Context;
@@ -33,9 +33,7 @@ pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
         }
         let state = workspace.read_state(&name).await?;
         for (address, resource) in &state.document.resources {
-            context
-                .printer
-                .event(&json!({"address": address, "spec": resource.spec, "facts": resource.facts}));
+            context.printer.event_of(&state.document.key, &Event::Resource { address, resource });
             let what = views::plan::describe(address, &resource.spec);
             let partial = if resource.partial { ", unfinished" } else { "" };
             context.printer.line(format!("{address}  {}", paint(style::FAINT, format!("{what}{partial}"))));
@@ -45,13 +43,11 @@ pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
 }
 
 async fn of_tofu(context: &Context, workspace: &Workspace<'_>, stack: &str) -> Result<(), CommandError> {
-    let Some(driven) = place::open(workspace, stack).await? else { return Ok(()) };
+    let Some(driven) = address::open(workspace, stack).await? else { return Ok(()) };
     for held in driven.held().await? {
         let address = format!("{}{}", driven.prefix, held.address);
         let (id, tainted) = (held.id.as_deref().unwrap_or_default(), held.tainted);
-        context.printer.event(
-            &json!({"address": address, "type": held.kind, "tainted": tainted, "values": held.values}),
-        );
+        context.printer.event_of(&driven.key, &Event::tofu_resource(&held, &driven.prefix));
         let unfinished = if tainted { "unfinished" } else { "" };
         let what: Vec<&str> = [id, unfinished].into_iter().filter(|word| !word.is_empty()).collect();
         context.printer.line(format!("{address}  {}", paint(style::FAINT, what.join(", "))).trim_end());

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use serde_json::json;
+use strata_events::Event;
 use strata_source::settings::state::State;
 use strata_state::{Copied, CopiedHistory, StoreError, copy_state};
 
@@ -15,8 +15,8 @@ use crate::workspace::{Workspace, show};
 ///
 /// Both stores are locked while a state is copied, and what was written is read back. A state with work that an interrupted apply left
 /// open is not moved: `strata apply` first finishes it. The old store is left as it is; put the new settings into strata.yaml when
-/// this command has ended well. Older versions go along, with their serials, as far as the new store keeps them; what stays behind is
-/// told.
+/// this command has succeeded. Older versions go along, with their serials, as far as the new store keeps them; what stays behind is
+/// named.
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// The new settings: what will stand at `state:` in strata.yaml, such as `{backend: s3, bucket: states}`, or a file with it
@@ -50,7 +50,7 @@ pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
         match copy_state(old.as_ref(), new.as_ref(), key, !args.without_history, &owner).await {
             Ok(Copied::Yes(serial, history)) => {
                 moved += 1;
-                tell(context, key, serial, &history);
+                report(context, key, serial, &history);
             }
             Ok(Copied::Already) => context.printer.line(format!("`{key}` is there already")),
             Ok(Copied::Nothing) => {}
@@ -69,11 +69,10 @@ pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
     Ok(ExitCode::SUCCESS)
 }
 
-fn tell(context: &Context, key: &str, serial: u64, history: &CopiedHistory) {
+fn report(context: &Context, key: &str, serial: u64, history: &CopiedHistory) {
     let CopiedHistory { copied, left, unreadable } = history;
-    context.printer.event(&json!({
-        "event": "migrated", "key": key, "serial": serial, "olderVersions": copied, "leftBehind": left + unreadable.len(),
-    }));
+    let (older_versions, left_behind) = (*copied, left + unreadable.len());
+    context.printer.event_of(key, &Event::Migrated { key, serial, older_versions, left_behind });
     let versions = |count: usize| format!("{count} older version{}", if count == 1 { "" } else { "s" });
     let with = if *copied > 0 { format!(", with {}", versions(*copied)) } else { String::new() };
     context.printer.line(format!("copied `{key}`, serial {serial}{with}"));

@@ -2,57 +2,32 @@
 
 use std::process::ExitCode;
 
-use super::place::Place;
-use super::show::no_such;
-use crate::command_error::CommandError;
+use strata_resource::Address;
+
+use super::address::StateAddress;
 use crate::commands::CommandResult;
 use crate::context::Context;
 use crate::workspace::Workspace;
 
-/// Gives a resource another address within its stack, without touching the object
+/// Gives a resource another address, in its stack or in another one, without touching the object
 ///
-/// The mark in a guest's notes names the old address; the next apply writes the new one.
+/// The ownership mark in a guest's notes names the old address; the next apply writes the new one. Between stacks both states are locked,
+/// and the object is in one of them wherever this ends.
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// The address it has
-    from: Place,
+    from: StateAddress,
     /// The address it gets
-    to: Place,
+    to: StateAddress,
 }
 
 pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
-    let (from, to) = (args.from.own()?, args.to.own()?);
-    if from.stack() != to.stack() || from.environment() != to.environment() || from.kind() != to.kind() {
-        return Err(CommandError::refused("a resource moves only within its stack and kind"));
-    }
-    let workspace = Workspace::load_with_removed(context, &[from.stack().to_owned()]).await?;
-    let mut locked = workspace.lock(from.stack(), "state mv").await?;
-    let known = &locked.state().resources;
-    let problem = if !known.contains_key(from) {
-        Some(no_such(from))
-    } else if known.contains_key(to) {
-        Some(CommandError::refused(format!("the state has a `{to}` already")))
-    } else {
-        None
-    };
-    let outcome = match problem {
-        Some(problem) => Err(problem),
-        None => locked
-            .edit(|document| {
-                if let Some(resource) = document.resources.remove(from) {
-                    document.resources.insert(to.clone(), resource);
-                }
-                for resource in document.resources.values_mut() {
-                    if resource.depends_on.remove(from) {
-                        resource.depends_on.insert(to.clone());
-                    }
-                }
-            })
-            .await
-            .map_err(CommandError::from),
-    };
-    locked.release().await?;
-    outcome?;
+    let (from, to): (&Address, &Address) = (args.from.own()?, args.to.own()?);
+    let stacks = [from.stack().to_owned(), to.stack().to_owned()];
+    let workspace = Workspace::load_with_removed(context, &stacks).await?;
+    workspace.move_record(from, to).await?;
+    let key = workspace.state_key(to.stack())?;
+    context.printer.event_of(&key, &strata_events::Event::Moved { from, to });
     context.printer.line(format!("moved `{from}` to `{to}`"));
     Ok(ExitCode::SUCCESS)
 }

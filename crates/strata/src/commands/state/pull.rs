@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use super::place::tell_where;
+use super::address::print_where;
 use crate::command_error::CommandError;
 use crate::commands::CommandResult;
 use crate::context::Context;
@@ -20,11 +20,16 @@ pub(crate) struct Args {
 
 pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
     let workspace = Workspace::load_with_removed(context, std::slice::from_ref(&args.stack)).await?;
-    tell_where(&workspace, &args.stack, "pull")?;
+    print_where(&workspace, &args.stack, "pull")?;
     let document = match args.serial {
         Some(serial) => workspace.store()?.read_version(&workspace.state_key(&args.stack)?, serial).await?,
         None => workspace.read_state(&args.stack).await?.document,
     };
+    if context.printer.is_json() {
+        let event = strata_events::Event::State { document: &document };
+        context.printer.event_of(&document.key, &event);
+        return Ok(ExitCode::SUCCESS);
+    }
     let json =
         serde_json::to_string_pretty(&document).map_err(|error| CommandError::failed(error.to_string()))?;
     context.printer.raw(&format!("{json}\n"));

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use strata_state::{FORMAT, StateDocument};
 
-use super::place::tell_where;
+use super::address::print_where;
 use crate::command_error::CommandError;
 use crate::commands::CommandResult;
 use crate::context::Context;
@@ -25,7 +25,7 @@ pub(crate) struct Args {
 
 pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
     let workspace = Workspace::load_with_removed(context, std::slice::from_ref(&args.stack)).await?;
-    tell_where(&workspace, &args.stack, "push")?;
+    print_where(&workspace, &args.stack, "push")?;
     let name = args.file.display();
     let bytes = std::fs::read(&args.file)
         .map_err(|error| CommandError::failed(format!("cannot read `{name}`: {error}")))?;
@@ -61,6 +61,8 @@ pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
     };
     locked.release().await?;
     outcome?;
+    let key = workspace.state_key(&args.stack)?;
+    context.printer.event_of(&key, &strata_events::Event::Pushed { file: &args.file });
     context.printer.line(format!("pushed `{name}`"));
     Ok(ExitCode::SUCCESS)
 }

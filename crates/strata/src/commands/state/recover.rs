@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use serde_json::json;
+use strata_events::Event;
 
 use crate::commands::CommandResult;
 use crate::context::Context;
@@ -11,6 +11,7 @@ use crate::workspace::Workspace;
 /// Records guests that carry the ownership mark of a stack and that its state does not know
 ///
 /// Nothing is changed on the target. The next plan compares them with the source: what the source asks for is kept, the rest is removed.
+/// `strata recover` does more: it looks for everything that the source asks for, and removes nothing.
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// The stack
@@ -22,10 +23,9 @@ pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
     workspace.connect_everything().await?;
     let recovered = workspace.recover(&args.stack).await?;
     for orphan in &recovered {
-        context
-            .printer
-            .event(&json!({"event": "recovered", "address": orphan.address, "vmid": orphan.guest.vmid}));
-        context.printer.line(format!("recorded `{}`: {}", orphan.address, orphan.guest.described));
+        let vmid = orphan.guest.as_ref().map(|guest| guest.vmid.into()).unwrap_or_default();
+        context.printer.event_of(&orphan.key, &Event::Recovered { address: orphan.name(), vmid });
+        context.printer.line(format!("recorded `{}`: {}", orphan.name(), orphan.described));
     }
     if recovered.is_empty() {
         context

@@ -2,11 +2,11 @@
 
 use std::process::ExitCode;
 
-use serde_json::json;
+use strata_events::Event;
 use strata_resource::Value;
 use strata_state::{StateDocument, StoreError};
 
-use super::place::tell_where;
+use super::address::print_where;
 use crate::command_error::CommandError;
 use crate::commands::CommandResult;
 use crate::context::Context;
@@ -25,7 +25,7 @@ pub(crate) struct Args {
 
 pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
     let workspace = Workspace::load_with_removed(context, std::slice::from_ref(&args.stack)).await?;
-    tell_where(&workspace, &args.stack, "list")?;
+    print_where(&workspace, &args.stack, "list")?;
     let (store, key) = (workspace.store()?, workspace.state_key(&args.stack)?);
     let lock = store.lock(&key, workspace.surroundings().lock_owner("state rollback")).await?;
     let outcome = async {
@@ -57,9 +57,7 @@ pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
     let (to, former, dropped) = outcome?;
     let printer = context.printer;
     let addresses: Vec<String> = dropped.iter().map(|(address, _)| address.clone()).collect();
-    printer.event(&json!({
-        "event": "rolled-back", "key": key, "to": to, "serial": former + 1, "dropped": addresses,
-    }));
+    printer.event_of(&key, &Event::RolledBack { key: &key, to, serial: former + 1, dropped: addresses });
     printer.line(format!("`{key}` is back at serial {to}, as serial {}", former + 1));
     if !dropped.is_empty() {
         let names: Vec<String> =
@@ -73,9 +71,9 @@ pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
             names.concat()
         ));
         printer.note(format!(
-            "hint: `strata plan` shows what the source still wants of them; remove the others by hand, or take this back with `strata state \
-             rollback {} {former}`",
-            args.stack
+            "hint: `strata recover {stack}` records what the source still asks for, `strata drift --orphans` lists the rest; `strata state rollback \
+             {stack} {former}` takes this back",
+            stack = args.stack
         ));
     }
     Ok(ExitCode::SUCCESS)

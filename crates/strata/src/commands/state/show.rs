@@ -2,7 +2,9 @@
 
 use std::process::ExitCode;
 
-use super::place::{self, BETWEEN, Place};
+use strata_events::Event;
+
+use super::address::{self, BETWEEN, StateAddress};
 use crate::command_error::CommandError;
 use crate::commands::CommandResult;
 use crate::context::Context;
@@ -12,23 +14,27 @@ use crate::workspace::Workspace;
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// The address, such as `web/vm/web-1`, or `cloud/tofu/aws_instance.web` of a stack that OpenTofu makes
-    address: Place,
+    address: StateAddress,
 }
 
 pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
     let stack = match &args.address {
-        Place::Own(address) => address.stack(),
-        Place::Tofu { stack, .. } => stack,
+        StateAddress::Own(address) => address.stack(),
+        StateAddress::Tofu { stack, .. } => stack,
     };
     let workspace = Workspace::load_with_removed(context, &[stack.to_owned()]).await?;
     let json = match &args.address {
-        Place::Own(address) => {
+        StateAddress::Own(address) => {
             let state = workspace.read_state(address.stack()).await?;
             let resource = state.document.resources.get(address).ok_or_else(|| no_such(address))?;
+            if context.printer.is_json() {
+                context.printer.event_of(&state.document.key, &Event::Resource { address, resource });
+                return Ok(ExitCode::SUCCESS);
+            }
             serde_json::to_string_pretty(resource)
         }
-        Place::Tofu { environment, stack, address } => {
-            let driven = place::open(&workspace, stack).await?.ok_or_else(|| {
+        StateAddress::Tofu { environment, stack, address } => {
+            let driven = address::open(&workspace, stack).await?.ok_or_else(|| {
                 CommandError::failed(format!("`{stack}` is not made by OpenTofu"))
                     .hint("`strata state list` shows what its state has")
             })?;
@@ -36,7 +42,12 @@ pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
             let whole = format!("{}{stack}{BETWEEN}{address}", environment.collect::<String>());
             let held = driven.held().await?;
             let found = held.iter().find(|held| format!("{}{}", driven.prefix, held.address) == whole);
-            serde_json::to_string_pretty(found.ok_or_else(|| no_such(&whole))?)
+            let found = found.ok_or_else(|| no_such(&whole))?;
+            if context.printer.is_json() {
+                context.printer.event_of(&driven.key, &Event::tofu_resource(found, &driven.prefix));
+                return Ok(ExitCode::SUCCESS);
+            }
+            serde_json::to_string_pretty(found)
         }
     }
     .map_err(|error| CommandError::failed(error.to_string()))?;

@@ -4,7 +4,6 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use serde_json::json;
 use strata_secret::SecretString;
 use strata_secrets::OsRandom;
 use strata_talos::{Contract, GenConfigArgs, PatchSource, gen_config};
@@ -17,7 +16,7 @@ use crate::workspace::Workspace;
 
 /// Makes machine configurations and a talosconfig
 ///
-/// Of a cluster of the repository, one file for each node, as it is told by an apply. Without STACK, and without a repository,
+/// Of a cluster of the repository, one file for each node, as an apply sends it. Without STACK, and without a repository,
 /// controlplane.yaml, worker.yaml and talosconfig from a secrets bundle, as `talosctl gen config` makes them. The files hold secrets and are
 /// readable only by you.
 #[derive(clap::Args)]
@@ -80,7 +79,7 @@ pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
     }
 }
 
-/// What the nodes of a cluster are told, and the way to them.
+/// The configurations of the nodes of a cluster, and the way to them.
 async fn of_stack(context: &Context, stack: &str, out: &Path) -> CommandResult {
     let workspace = Workspace::load(context)?;
     let drawn = workspace.clusters().drawn(stack).await?;
@@ -99,7 +98,7 @@ async fn of_stack(context: &Context, stack: &str, out: &Path) -> CommandResult {
 
 fn put(context: &Context, path: &Path, content: &SecretString) -> Result<(), CommandError> {
     write(path, content)?;
-    context.printer.event(&json!({"event": "made", "file": path}));
+    context.printer.event(&strata_events::Event::Made { file: path });
     context.printer.line(format!("made `{}`", path.display()));
     Ok(())
 }

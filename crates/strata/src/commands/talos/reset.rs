@@ -3,11 +3,11 @@
 use std::process::ExitCode;
 
 use async_trait::async_trait;
-use serde_json::json;
 use strata_blueprint::kinds;
 use strata_cluster::kinds::machine::WIPED;
 use strata_cluster::{AfterReset, Cluster};
 use strata_engine::{ErrorClass, LockedRun, OperationContext, ProviderError};
+use strata_events::Event;
 use strata_resource::Address;
 use strata_talos_client::Wipe;
 
@@ -21,7 +21,7 @@ use crate::workspace::Workspace;
 /// Takes a node out of its cluster and wipes it; refuses what etcd cannot bear to lose
 ///
 /// The node is drained, leaves etcd, its Node is deleted, and what `--wipe` says is wiped. It stays in the source: the next apply
-/// brings it back. To remove a node for good, take it out of the source and apply. A node with `protect: true` is never reset.
+/// brings it back. To remove a node for good, remove it from the source and apply. A node with `protect: true` is never reset.
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// The cluster
@@ -68,7 +68,7 @@ pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
     let released = locked.release().await;
     let after = outcome?;
     released?;
-    tell(context.printer, args, after);
+    report(context.printer, &workspace.state_key(&args.stack)?, args, after);
     Ok(ExitCode::SUCCESS)
 }
 
@@ -108,11 +108,11 @@ fn wipe(parts: &[Part]) -> Result<Wipe, CommandError> {
     }
     match parts {
         [_] => Ok(Wipe::SystemDisk),
-        _ => Err(CommandError::failed("`disk` is everything: it is given alone")),
+        _ => Err(CommandError::usage("`disk` is everything: it is given alone")),
     }
 }
 
-fn tell(printer: Printer, args: &Args, after: AfterReset) {
+fn report(printer: Printer, key: &str, args: &Args, after: AfterReset) {
     let (node, stack) = (&args.node, &args.stack);
     let (state, next) = match after {
         AfterReset::Maintenance => (
@@ -120,18 +120,18 @@ fn tell(printer: Printer, args: &Args, after: AfterReset) {
             format!("`{node}` waits for a configuration: `strata apply {stack}` makes it a node again"),
         ),
         AfterReset::Running => ("running", format!("`{node}` kept its configuration, and has joined again")),
-        AfterReset::Silent => (
-            "silent",
+        AfterReset::Unreachable => (
+            "unreachable",
             format!(
                 "`{node}` has nothing left to boot from: `strata apply {stack}` replaces its VM; a machine of metal has to boot an ISO"
             ),
         ),
     };
-    printer.event(&json!({"event": "reset", "node": node, "state": state}));
+    printer.event_of(key, &Event::Reset { node, state });
     printer.line(next);
 }
 
-/// What the node goes through is told as it happens; nothing is done once the lock is gone.
+/// What the node goes through is shown as it happens; nothing is done once the lock is gone.
 struct Attended<'a> {
     printer: Printer,
     node: &'a str,

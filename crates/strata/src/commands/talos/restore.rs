@@ -13,7 +13,7 @@ use crate::workspace::Workspace;
 /// Brings a cluster back whose etcd is lost, from a snapshot of it
 ///
 /// Machines that are gone are made again, etcd begins from the snapshot on the first control plane, and the others join it. It is an
-/// apply whose etcd does not begin empty: the plan is shown first. Refuses while etcd runs, and a snapshot of another cluster.
+/// apply whose etcd does not start empty: the plan is shown first. Refuses while etcd runs, and a snapshot of another cluster.
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// The cluster
@@ -66,6 +66,7 @@ pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
         allow_removed: false,
     };
     execute(&workspace, std::slice::from_ref(&args.stack), job).await?;
+    context.printer.event_of(&workspace.state_key(&args.stack)?, &strata_events::Event::Restored);
     context.printer.line(format!("etcd is back; `strata talos health {}` shows every node", args.stack));
     Ok(ExitCode::SUCCESS)
 }

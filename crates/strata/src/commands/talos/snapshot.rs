@@ -3,8 +3,8 @@
 use std::process::ExitCode;
 
 use async_trait::async_trait;
-use serde_json::json;
 use strata_engine::{OperationContext, ProviderError};
+use strata_events::Event;
 
 use crate::commands::CommandResult;
 use crate::context::Context;
@@ -28,20 +28,21 @@ pub(crate) struct Args {
 pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
     let workspace = Workspace::load(context)?;
     let cluster = workspace.clusters().connect(&args.stack).await?;
-    let told = Told { printer: context.printer };
+    let told = SnapshotContext { printer: context.printer };
     for place in strata_cluster::take_snapshot(&cluster, args.node.as_deref(), &told).await? {
-        context.printer.event(&json!({"event": "snapshot", "file": place.trim_matches('`')}));
+        let file = place.trim_matches('`');
+        context.printer.event_of(&workspace.state_key(&args.stack)?, &Event::Snapshot { file });
         context.printer.line(format!("etcd was saved to {place}"));
     }
     Ok(ExitCode::SUCCESS)
 }
 
-struct Told {
+struct SnapshotContext {
     printer: Printer,
 }
 
 #[async_trait]
-impl OperationContext for Told {
+impl OperationContext for SnapshotContext {
     fn before_write(&self) -> Result<(), ProviderError> {
         Ok(())
     }

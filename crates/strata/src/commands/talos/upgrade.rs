@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use serde_json::json;
 use strata_cluster::ClusterHealth;
 use strata_diagnostics::Span;
+use strata_events::{Asked as AskedVersions, Event, NodeVersions};
 use strata_talos::{
     CompatibilityError, Contract, Version, check_kubernetes_upgrade, check_pair, check_talos_upgrade,
 };
@@ -51,7 +51,8 @@ pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
     let cluster = workspace.clusters().connect(&args.stack).await?;
     let health = strata_cluster::health(&cluster).await;
     if args.to.is_none() && args.kubernetes.is_none() {
-        show(context.printer, &talos, &kubernetes, &health);
+        let key = workspace.state_key(&args.stack)?;
+        show(context.printer, &key, &talos, &kubernetes, &health);
         return Ok(ExitCode::SUCCESS);
     }
     let to = args.to.as_deref().map(parse).transpose()?;
@@ -222,18 +223,16 @@ async fn applied(context: &Context, args: &Args) -> Result<(), CommandError> {
     execute(&workspace, std::slice::from_ref(&args.stack), job).await
 }
 
-fn show(printer: Printer, talos: &Asked, kubernetes: &Asked, health: &ClusterHealth) {
-    let nodes: Vec<_> = health
-        .nodes
-        .iter()
-        .map(|node| json!({"name": node.name, "talos": node.version, "kubelet": node.kubelet}))
-        .collect();
-    printer.event(&json!({
-        "event": "versions",
-        "asked": {"talos": talos.version.to_string(), "kubernetes": kubernetes.version.to_string()},
-        "kubernetes": health.kubernetes,
-        "nodes": nodes,
-    }));
+fn show(printer: Printer, key: &str, talos: &Asked, kubernetes: &Asked, health: &ClusterHealth) {
+    let nodes = health.nodes.iter().map(|node| NodeVersions {
+        name: &node.name,
+        talos: node.version.as_deref(),
+        kubelet: node.kubelet.as_deref(),
+    });
+    let asked =
+        AskedVersions { talos: talos.version.to_string(), kubernetes: kubernetes.version.to_string() };
+    let running = health.kubernetes.as_deref();
+    printer.event_of(key, &Event::Versions { asked, kubernetes: running, nodes: nodes.collect() });
     printer.line(format!("asked for: Talos {}, Kubernetes {}", talos.version, kubernetes.version));
     let width = health.nodes.iter().map(|node| node.name.chars().count()).max().unwrap_or(0);
     for node in &health.nodes {

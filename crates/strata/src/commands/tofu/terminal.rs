@@ -5,8 +5,9 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
 
-use serde_json::{Value as Json, json};
+use serde_json::Value as Json;
 use strata_engine::StopSignal;
+use strata_events::Event;
 use strata_secret::Redactor;
 use strata_session::tofu::{Ended, TofuSession};
 use strata_tofu::Diagnosis;
@@ -71,13 +72,13 @@ impl Terminal<'_> {
         let output = self.session.output(&arguments).await?;
         let noted = String::from_utf8_lossy(&output.stderr).trim().to_owned();
         self.session.judge(&Ended { status: output.status, interrupted: false, noted }, &[])?;
-        let printer = self.printer;
+        let (printer, key) = (self.printer, self.session.key());
         match strata_tofu::asked_for(&output.stdout) {
-            Ok(outputs) => printer.event(&outputs),
+            Ok(outputs) => printer.event_of(key, &Event::TofuOutputs { outputs }),
             Err(_) => {
                 for address in String::from_utf8_lossy(&output.stdout).lines().filter(|line| !line.is_empty())
                 {
-                    printer.event(&json!({"address": address}));
+                    printer.event_of(key, &Event::TofuAddress { address });
                 }
             }
         }
@@ -117,7 +118,7 @@ impl Terminal<'_> {
             arguments.push("-destroy");
         }
         arguments.extend(more);
-        let mut view = View::new(self.printer, self.redactor());
+        let mut view = View::new(self.printer, self.session.key(), self.redactor());
         let outcome = self.stream(&arguments, true, None, &mut view).await;
         let outcome = match outcome {
             Ok(()) if !destroy => self.session.keep_code(&code),
@@ -140,7 +141,7 @@ impl Terminal<'_> {
     pub(super) async fn apply_saved(&self, destroy: bool) -> CommandResult {
         let plan = self.session.plan_for(destroy).display().to_string();
         let stop = stop_on_interrupt();
-        let mut view = View::of_apply(self.printer, self.redactor());
+        let mut view = View::of_apply(self.printer, self.session.key(), self.redactor());
         let arguments = ["apply", "-input=false", "-json", plan.as_str()];
         let outcome = self.stream(&arguments, false, Some(&stop), &mut view).await;
         // What was begun cannot be applied again, however it ended.
@@ -158,7 +159,7 @@ impl Terminal<'_> {
         let found: Vec<Diagnosis> = all.iter().map(|one| Diagnosis::of(one)).collect();
         for (json, one) in all.iter().zip(&found) {
             if let Ok(clean) = serde_json::from_str::<Json>(&self.redactor().redact(&json.to_string())) {
-                printer.event(&json!({"event": "diagnostic", "diagnostic": clean}));
+                printer.event_of(self.session.key(), &Event::TofuDiagnostic { diagnostic: clean });
             }
             printer.note(self.redactor().redact(&diagnosis(one)));
         }

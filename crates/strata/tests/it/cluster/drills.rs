@@ -40,7 +40,7 @@ fn a_node_that_cannot_be_reached_is_a_problem_and_then_none() {
         let refused = lab.run(&["apply", "--yes"]).code(3);
         assert!(refused.all().contains(&format!("lab/machine/{name}")), "{}", refused.all());
         assert!(refused.all().contains("cannot be reached"), "{}", refused.all());
-        assert!(refused.all().contains("bring it back, or take it out of the source"), "{}", refused.all());
+        assert!(refused.all().contains("bring it back, or remove it from the source"), "{}", refused.all());
         assert_same(&lab.machines(), &before, name);
         lab.change(&json!({"cut-off": {"machine": name, "cut_off": false}}));
         lab.apply();

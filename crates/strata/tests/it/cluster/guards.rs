@@ -117,7 +117,10 @@ fn nobody_leaves_while_another_is_away() {
     refused(
         &lab,
         &Shape::new(3, 0),
-        &["would be taken out while etcd's member on `lab-cp-1` is not well", "bring it back first"],
+        &[
+            "would be removed from the cluster while etcd's member on `lab-cp-1` is unhealthy",
+            "bring it back first",
+        ],
     );
     // Brought back first, then smaller.
     lab.becomes(&Shape::new(5, 0));

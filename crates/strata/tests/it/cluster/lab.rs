@@ -312,7 +312,7 @@ impl Lab {
         let counters = talos["counters"].as_object().unwrap();
         let own = &counters[&keys().cluster_id];
         assert_eq!(counters.len(), 1, "{what}: one cluster, not {talos:#}");
-        assert_eq!(own["bootstraps"], 1, "{what}: etcd is begun once: {talos:#}");
+        assert_eq!(own["bootstraps"], 1, "{what}: etcd is bootstrapped once: {talos:#}");
         assert!(
             own["most_down"].as_u64() <= Some(1),
             "{what}: two control planes were down at once: {talos:#}"

@@ -77,7 +77,7 @@ fn a_clusters_keys_are_in_no_output_and_no_file() {
     search(&lab, &[]);
     run(&["--json", "apply", "--yes"]).ok();
     run(&["-v", "plan", "--detailed-exitcode"]).ok();
-    // A change with a secret in it, and one that makes a copy of etcd.
+    // A change with a secret in it, and one that makes an etcd snapshot.
     let mut changed = shape.clone();
     changed.patches.push("machine: {sysctls: {net.ipv4.ip_forward: \"1\"}}".to_owned());
     lab.source(&changed);
@@ -92,7 +92,7 @@ fn a_clusters_keys_are_in_no_output_and_no_file() {
     }
     run(&["drift"]).ok();
     let copies = std::fs::read_dir(lab.repo.file(".strata/snapshots")).unwrap().count();
-    assert!(copies > 0, "a copy of etcd was made before the control plane was changed");
+    assert!(copies > 0, "an etcd snapshot was made before the control plane was changed");
     run(&["-v", "destroy", "--yes"]).ok();
     search(&lab, &outputs);
 }

@@ -65,9 +65,9 @@ fn one_interrupt_ends_the_wait_for_health() {
     let mut changed = shape.clone();
     changed.patches = vec!["machine: {nodeLabels: {rack: a}}".to_owned()];
     lab.source(&changed);
-    // The worker takes its configuration and is not well after it.
+    // The worker takes its configuration and is unhealthy after it.
     lab.sim.control().change(&json!({"kubernetes": {"cni": false}}));
-    interrupted(&lab, "to be well");
+    interrupted(&lab, "to be healthy");
     lab.sim.control().change(&json!({"kubernetes": {"cni": null}}));
     lab.apply();
     lab.assert_is(&changed, "after the interrupt");

@@ -4,4 +4,4 @@ mod detached;
 mod orphans;
 mod removed_stack;
 mod replaced;
-mod told;
+mod reported;

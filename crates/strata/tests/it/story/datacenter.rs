@@ -35,11 +35,11 @@ pub(crate) fn stories() -> Vec<Story> {
     };
     let (all, whole) = (Some(DATACENTER), || Source::text(DATACENTER));
     vec![
-        story("a datacenter made, then partly taken out", None, whole(), Source::Text(fewer())),
+        story("a datacenter made, then partly removed", None, whole(), Source::Text(fewer())),
         story("a datacenter changed, then put back", all, Source::Text(changed()), whole()),
         story("a datacenter destroyed, then made again", all, Source::Destroyed, whole()),
         story("a datacenter made, then removed", None, whole(), Source::Removed),
-        story("a datacenter partly taken out, then kept", all, Source::Text(fewer()), whole()),
+        story("a datacenter partly removed, then kept", all, Source::Text(fewer()), whole()),
         story("a datacenter changed, then destroyed", all, Source::Text(changed()), Source::Destroyed),
     ]
 }

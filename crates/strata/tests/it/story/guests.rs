@@ -37,7 +37,7 @@ pub(crate) fn changes() -> Vec<Story> {
         &[("size: 20}, scsi1: {storage: tank, size: 5}}", "size: 24}, scsi1: {storage: tank, size: 6}}")],
     );
     vec![
-        story("made, then partly taken out", None, Source::text(STACK), Source::Text(fewer())),
+        story("made, then partly removed", None, Source::text(STACK), Source::Text(fewer())),
         story("made, then destroyed", None, Source::text(STACK), Source::Destroyed),
         story("changed, then put back", Some(STACK), Source::Text(more), Source::Text(back)),
     ]
@@ -48,9 +48,9 @@ pub(crate) fn removals() -> Vec<Story> {
     let whole = || Source::text(STACK);
     vec![
         story("destroyed, then made again", Some(STACK), Source::Destroyed, whole()),
-        story("partly taken out, then kept", Some(STACK), Source::Text(fewer()), whole()),
+        story("partly removed, then kept", Some(STACK), Source::Text(fewer()), whole()),
         story("destroyed, then removed", Some(STACK), Source::Destroyed, Source::Removed),
-        story("partly taken out, then destroyed", Some(STACK), Source::Text(fewer()), Source::Destroyed),
+        story("partly removed, then destroyed", Some(STACK), Source::Text(fewer()), Source::Destroyed),
         story("removed, then back again", Some(STACK), Source::Removed, whole()),
     ]
 }

@@ -108,7 +108,7 @@ impl FakeProvider {
                 Some(fields) if volid.contains(wanted.lineage.short()) => {
                     Sighting::Ours(inner.observed_volume(fields))
                 }
-                Some(_) => Sighting::Stranger(format!("volume `{volid}` is not ours")),
+                Some(_) => Sighting::Unmanaged(format!("volume `{volid}` is not ours")),
             };
         }
         let vmid = vmid_of(wanted.spec);
@@ -120,7 +120,7 @@ impl FakeProvider {
             return Sighting::Ours(inner.observed_guest(guest));
         }
         let name = guest.fields.get("name").and_then(Value::as_text).unwrap_or("?");
-        Sighting::Stranger(format!("guest {vmid} `{name}` is not ours"))
+        Sighting::Unmanaged(format!("guest {vmid} `{name}` is not ours"))
     }
 }
 
@@ -164,7 +164,11 @@ impl Provider for FakeProvider {
         Ok(Outcome { facts: observed.map(|observed| observed.facts).unwrap_or_default() })
     }
 
-    async fn settle(&self, entry: &OpenEntry, _context: &dyn OperationContext) -> Result<(), ProviderError> {
+    async fn wait_for_tasks(
+        &self,
+        entry: &OpenEntry,
+        _context: &dyn OperationContext,
+    ) -> Result<(), ProviderError> {
         self.look("wait for its tasks", |inner| {
             let keeps = inner.keeps_tasks;
             if let Some(guest) = inner.guests.get_mut(&vmid_of(&entry.identity)).filter(|_| !keeps) {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::super::drive::{self, Drive};
 use super::super::{net, schema};
-use super::{Order, local_resources, volumes};
+use super::{MigrateRequest, local_resources, volumes};
 use crate::api::format::parse_volume_id;
 use crate::api::{Refusal, no};
 use crate::endpoints::guest::{check_lock, parse_name};
@@ -13,8 +13,8 @@ use crate::world::{GuestKind, World};
 
 const ABORTED: &str = "migration aborted";
 
-pub fn begin(world: &mut World, job: &Job, order: Order) -> Result<Step, String> {
-    let Order { node, vmid, target, .. } = order.clone();
+pub fn begin(world: &mut World, job: &Job, order: MigrateRequest) -> Result<Step, String> {
+    let MigrateRequest { node, vmid, target, .. } = order.clone();
     let prepared = prepare(world, &order);
     let moves = match prepared {
         Ok(moves) => moves,
@@ -43,7 +43,7 @@ pub fn begin(world: &mut World, job: &Job, order: Order) -> Result<Step, String>
 }
 
 /// Local volumes with the storage they go to, or everything that speaks against it.
-fn prepare(world: &World, order: &Order) -> Result<Vec<(String, String)>, Vec<String>> {
+fn prepare(world: &World, order: &MigrateRequest) -> Result<Vec<(String, String)>, Vec<String>> {
     let guest = world.guest(&order.node, order.vmid, GuestKind::Qemu).map_err(|e| vec![e.text()])?;
     check_lock(guest).map_err(|e| vec![e.text()])?;
     let resources = local_resources(guest);
@@ -92,8 +92,13 @@ fn prepare(world: &World, order: &Order) -> Result<Vec<(String, String)>, Vec<St
     Err(lines)
 }
 
-fn finish(world: &mut World, job: &Job, order: &Order, moves: Vec<(String, String)>) -> Result<Step, String> {
-    let Order { node, vmid, target, .. } = order;
+fn finish(
+    world: &mut World,
+    job: &Job,
+    order: &MigrateRequest,
+    moves: Vec<(String, String)>,
+) -> Result<Step, String> {
+    let MigrateRequest { node, vmid, target, .. } = order;
     let mut renamed: BTreeMap<String, String> = BTreeMap::new();
     for (volid, to) in &moves {
         match move_volume(world, volid, to, order) {
@@ -146,7 +151,7 @@ fn bridges_there(world: &World, node: &str, vmid: u32, target: &str) -> bool {
         .all(|bridge| world.nodes.get(target).is_some_and(|n| n.has_bridge(&bridge)))
 }
 
-fn move_volume(world: &mut World, volid: &str, to: &str, order: &Order) -> Result<String, Refusal> {
+fn move_volume(world: &mut World, volid: &str, to: &str, order: &MigrateRequest) -> Result<String, Refusal> {
     let place =
         world.place(volid, &order.node).ok_or_else(|| no(format!("volume '{volid}' does not exist")))?;
     let Some(mut volume) = world.volumes.get(&place).cloned() else {

@@ -60,6 +60,9 @@ fn delete_options(
             log.push(format!("cannot delete '{key}' - not set in current configuration!"));
             continue;
         };
+        if drive::is_slot(key) {
+            check_protection(guest, &format!("can't remove drive '{key}'"))?;
+        }
         modified.insert(key.clone());
         guest.pending.remove(key);
         let mut order = boot::order(guest.get("boot"));
@@ -74,11 +77,10 @@ fn delete_options(
         } else if key == "tags" {
             guest.config.remove(key);
         } else {
-            if drive::is_slot(key) {
-                check_protection(guest, &format!("can't remove drive '{key}'"))?;
-                if let Some(drive) = pending.and_then(|p| Drive::parse(key, &p)) {
-                    hotplug::keep_unused(guest, &drive);
-                }
+            if drive::is_slot(key)
+                && let Some(drive) = pending.and_then(|p| Drive::parse(key, &p))
+            {
+                hotplug::keep_unused(guest, &drive);
             }
             guest.pending.insert(key.clone(), Pending::Delete { force: change.force });
         }

@@ -63,7 +63,7 @@ fn a7_a_replacement_says_what_goes_and_keeps_the_backups() {
     world.assert_settled();
     // A destroy takes it out of everything, and says so.
     let plan = world.strata().run(&["plan", "--destroy"]).ok();
-    for said in ["taken out of backup job `nightly`", "scsi1 100 GiB on tank", "leaves pool `production`"] {
+    for said in ["removed from backup job `nightly`", "scsi1 100 GiB on tank", "leaves pool `production`"] {
         assert!(plan.all().contains(said), "`{said}` is missing in {}", plan.all());
     }
 }

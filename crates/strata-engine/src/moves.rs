@@ -1,0 +1,224 @@
+//! Objects that get another address, in their state or in another one. A move itself changes nothing remote: the record goes, and what its
+//! address shows up in (the ownership mark, perhaps the name) is brought up to date by the plan as any other field.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use strata_resource::{Address, Lineage};
+use strata_state::{
+    Action, Destination, Effect, JournalRecord, MadeAs, OpenEntry, StateDocument, StateResource, replay,
+};
+
+use crate::object_key::ObjectKey;
+use crate::run::{EngineError, LockedRun};
+
+/// One object that gets another address, as the state of a stack sees it.
+#[derive(Debug, Clone)]
+pub enum Move {
+    Within {
+        from: Address,
+        to: Address,
+    },
+    /// From another state, with the record as this one will have it.
+    Arrival {
+        from: Address,
+        from_key: String,
+        to: Address,
+        record: Box<StateResource>,
+    },
+    /// To another state.
+    Departure {
+        from: Address,
+        to: Address,
+        to_key: String,
+    },
+}
+
+/// The same as a plan shows it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PlannedMove {
+    pub from: Address,
+    pub to: Address,
+    /// The state that it comes from, where that is another one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from_key: Option<String>,
+    /// The state that it goes to, likewise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub to_key: Option<String>,
+}
+
+impl Move {
+    pub fn planned(&self) -> PlannedMove {
+        let (from, to, from_key, to_key) = match self {
+            Self::Within { from, to } => (from, to, None, None),
+            Self::Arrival { from, from_key, to, .. } => (from, to, Some(from_key.clone()), None),
+            Self::Departure { from, to, to_key } => (from, to, None, Some(to_key.clone())),
+        };
+        PlannedMove { from: from.clone(), to: to.clone(), from_key, to_key }
+    }
+
+    /// What the document says when it is done. Done twice it is the same.
+    pub fn apply_to(&self, document: &mut StateDocument) {
+        match self {
+            Self::Within { from, to } => {
+                let lineage = document.lineage.clone();
+                if let Some(mut record) = document.resources.remove(from) {
+                    keep_origin(&mut record, from, &lineage, None);
+                    document.resources.entry(to.clone()).or_insert(record);
+                }
+                for record in document.resources.values_mut() {
+                    if record.depends_on.remove(from) {
+                        record.depends_on.insert(to.clone());
+                    }
+                }
+            }
+            Self::Arrival { to, record, .. } => {
+                document.resources.entry(to.clone()).or_insert_with(|| (**record).clone());
+            }
+            Self::Departure { from, .. } => {
+                document.resources.remove(from);
+                for record in document.resources.values_mut() {
+                    record.depends_on.remove(from);
+                }
+            }
+        }
+    }
+}
+
+/// Notes where an object was made, the first time it is moved.
+pub fn keep_origin(
+    record: &mut StateResource,
+    address: &Address,
+    lineage: &Lineage,
+    digest_key: Option<String>,
+) {
+    let (address, lineage) = (address.clone(), lineage.clone());
+    record.made_as.get_or_insert_with(|| Box::new(MadeAs { address, lineage, digest_key }));
+}
+
+/// Whether two records are about one object.
+pub fn is_same_object(address: &Address, one: &StateResource, other: &StateResource) -> bool {
+    ObjectKey::of_record(address.kind(), one) == ObjectKey::of_record(address.kind(), other)
+}
+
+/// Whether two records would be about one object if the lineage in their names were the same.
+pub fn is_same_but_for_lineage(
+    address: &Address,
+    (one, lineage): (&StateResource, &Lineage),
+    (target, spec, other): (&str, &strata_resource::Spec, &Lineage),
+) -> bool {
+    let key = ObjectKey::of_record(address.kind(), one);
+    key.renamed(lineage.short(), other.short()) == ObjectKey::of(address.kind(), target, spec)
+}
+
+impl LockedRun {
+    /// Gives objects other addresses within this state.
+    pub async fn rename(&mut self, moves: &[Move]) -> Result<(), EngineError> {
+        let within: Vec<&Move> = moves.iter().filter(|one| matches!(one, Move::Within { .. })).collect();
+        if within.iter().all(|one| !self.state.document.resources.contains_key(&one.planned().from)) {
+            return Ok(());
+        }
+        self.edit(|document| within.iter().for_each(|one| one.apply_to(document))).await
+    }
+
+    /// Gives objects to another state that is locked too. Wherever this ends, an object is in one of the states, and an entry of the
+    /// journal says of which one it is to leave: first that is written, then the state that gets it, then the one that it leaves.
+    pub async fn hand_over(&mut self, to: &mut Self, arrivals: &[Move]) -> Result<(), EngineError> {
+        if let Some(entry) = to.state.open.first() {
+            return Err(EngineError::Open { address: entry.address.to_string() });
+        }
+        let key = to.state.document.key.clone();
+        let entries = self.begin_departures(&key, arrivals).await?;
+        let missing = |one: &&Move| !to.state.document.resources.contains_key(&one.planned().to);
+        let new: Vec<&Move> = arrivals.iter().filter(missing).collect();
+        if !new.is_empty() {
+            to.edit(|document| new.iter().for_each(|one| one.apply_to(document))).await?;
+        }
+        self.end_departures(entries).await
+    }
+
+    async fn begin_departures(
+        &mut self,
+        key: &str,
+        arrivals: &[Move],
+    ) -> Result<Vec<OpenEntry>, EngineError> {
+        if let Some(entry) = self.state.open.first() {
+            return Err(EngineError::Open { address: entry.address.to_string() });
+        }
+        let mut entries = Vec::new();
+        for PlannedMove { from, to, .. } in arrivals.iter().map(Move::planned) {
+            let Some(record) = self.state.document.resources.get(&from) else { continue };
+            self.state.last_id += 1;
+            entries.push(OpenEntry {
+                id: self.state.last_id,
+                action: Action::Update,
+                target: record.target.clone(),
+                identity: from.kind().table().identity_of(&record.spec),
+                spec_digest: String::new(),
+                becomes: None,
+                begun: self.run.clock.now(),
+                tasks: Vec::new(),
+                to: Some(Box::new(Destination { key: key.to_owned(), address: to })),
+                address: from,
+            });
+        }
+        self.state.unfolded |= !entries.is_empty();
+        self.state.open.extend(entries.iter().cloned());
+        self.append(entries.iter().cloned().map(JournalRecord::Begin).collect()).await?;
+        Ok(entries)
+    }
+
+    async fn end_departures(&mut self, entries: Vec<OpenEntry>) -> Result<(), EngineError> {
+        let end = |entry: &OpenEntry| JournalRecord::End {
+            id: entry.id,
+            address: entry.address.clone(),
+            effect: Effect::Remove,
+        };
+        self.append(entries.iter().map(end).collect()).await?;
+        for entry in entries {
+            self.state.open.retain(|open| open.id != entry.id);
+            let to = entry.address.clone();
+            // Whatever needed it here cannot name it any more.
+            Move::Departure { from: entry.address, to, to_key: String::new() }
+                .apply_to(&mut self.state.document);
+        }
+        let before = self.state.document.serial;
+        self.save().await?;
+        self.edits += self.state.document.serial - before;
+        Ok(())
+    }
+
+    async fn append(&mut self, mut records: Vec<JournalRecord>) -> Result<(), EngineError> {
+        if records.is_empty() {
+            return Ok(());
+        }
+        self.tally.seal(&mut records);
+        let written = self.lock.append_journal(&records).await;
+        if written.is_err() {
+            self.tally.doubt();
+        }
+        Ok(written?)
+    }
+
+    /// Whether the object of a move that was interrupted is in another state by now. Only whoever holds this lock moves it out of here, so
+    /// what the others say of it does not change meanwhile. It may have been moved on from where it was to go.
+    pub(crate) async fn has_arrived(&self, entry: &OpenEntry) -> Result<bool, EngineError> {
+        let store = &self.run.store;
+        let object = ObjectKey::of_entry(entry);
+        let first = entry.to.iter().map(|to| to.key.clone());
+        let mut keys: Vec<String> = first.chain(store.keys().await?).collect();
+        keys.retain(|key| *key != self.state.document.key);
+        for key in keys {
+            let Ok(journal) = store.read_journal(&key).await else { continue };
+            let Ok(Some(document)) = store.read(&key).await else { continue };
+            let document = replay(document, journal).document;
+            let mut known = document.resources.iter();
+            if known.any(|(address, record)| ObjectKey::of_record(address.kind(), record) == object) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}
+
+#[cfg(test)]
+mod tests;

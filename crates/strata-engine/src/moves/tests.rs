@@ -1,0 +1,129 @@
+//! What moves make of a document, and what the planner makes of that.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value as Json, json};
+use strata_resource::{Lineage, Resource, ResourceGraph, RestartPolicy, Spec, Stage};
+
+use super::*;
+use crate::plan::StepAction;
+use crate::planner::PlanRequest;
+use crate::test_kinds::address;
+use crate::{Live, Observed, Sighting};
+
+fn spec(json: Json) -> Spec {
+    serde_json::from_value(json).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn record(json: Json, needs: &[&str]) -> StateResource {
+    let record = json!({"target": "t", "spec": json, "stage": "compute", "depends_on": needs});
+    serde_json::from_value(record).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn document(key: &str, known: &[(&str, Json, &[&str])]) -> StateDocument {
+    let mut document = StateDocument::new(Lineage::derive("r", key), key);
+    for (at, json, needs) in known {
+        document.resources.insert(address(at), record(json.clone(), needs));
+    }
+    document
+}
+
+#[test]
+fn a_renamed_object_keeps_where_it_was_made_and_others_follow() {
+    let known: &[(&str, Json, &[&str])] =
+        &[("s/vm/a", json!({"vmid": 1}), &[]), ("s/vm/web", json!({"vmid": 2}), &["s/vm/a"])];
+    let mut state = document("dev/s", known);
+    let rename = |from: &str, to: &str| Move::Within { from: address(from), to: address(to) };
+    for _ in 0..2 {
+        rename("s/vm/a", "s/vm/b").apply_to(&mut state);
+    }
+    rename("s/vm/b", "s/vm/c").apply_to(&mut state);
+    assert!(
+        !state.resources.contains_key(&address("s/vm/a"))
+            && !state.resources.contains_key(&address("s/vm/b"))
+    );
+    let made =
+        state.resources[&address("s/vm/c")].made_as.clone().unwrap_or_else(|| panic!("it is forgotten"));
+    assert_eq!((made.address, made.lineage), (address("s/vm/a"), state.lineage.clone()));
+    assert!(state.resources[&address("s/vm/web")].depends_on.contains(&address("s/vm/c")));
+}
+
+#[test]
+fn what_leaves_one_state_is_in_the_other_and_once() {
+    let mut from = document("dev/s", &[("s/vm/a", json!({"vmid": 1}), &[])]);
+    let mut to = document("dev/d", &[]);
+    let mut moved = from.resources[&address("s/vm/a")].clone();
+    keep_origin(&mut moved, &address("s/vm/a"), &from.lineage, None);
+    let (old, new) = (address("s/vm/a"), address("d/vm/a"));
+    let (from_key, record) = ("dev/s".to_owned(), Box::new(moved));
+    let arrival = Move::Arrival { from: old.clone(), from_key, to: new.clone(), record };
+    let departure = Move::Departure { from: old, to: new.clone(), to_key: "dev/d".to_owned() };
+    for _ in 0..2 {
+        arrival.apply_to(&mut to);
+        departure.apply_to(&mut from);
+    }
+    assert!(from.resources.is_empty());
+    assert_eq!(to.resources.keys().collect::<Vec<_>>(), [&new]);
+    assert_eq!(to.resources[&new].made_as.as_ref().map(|made| &made.lineage), Some(&from.lineage));
+}
+
+#[test]
+fn names_that_hold_the_lineage_are_compared_without_it() {
+    let (own, other) = (Lineage::derive("r", "dev/s"), Lineage::derive("r", "dev/d"));
+    let volume = |lineage: &Lineage, what: &str| json!({"volume": format!("local:iso/strata-{}-{what}.iso", lineage.short()), "storage": "local", "node": "n", "shared": false});
+    let known = record(volume(&own, "rescue"), &[]);
+    let at = address("s/image/x");
+    let same = |what: &str| {
+        let wanted = spec(volume(&other, what));
+        is_same_but_for_lineage(&at, (&known, &own), ("t", &wanted, &other))
+    };
+    assert!(same("rescue") && !same("debian"));
+}
+
+/// A move alone is a change; the mark that it calls for is an update in place, and nothing is made or deleted.
+#[test]
+fn a_moved_object_is_changed_in_place() {
+    let (key, lineage) = ("dev/s", Lineage::derive("r", "dev/s"));
+    let before = json!({"vmid": 1, "node": "n", "name": "a", "mark": "old"});
+    let mut state = document(key, &[("s/vm/a", before.clone(), &[])]);
+    let moves = [Move::Within { from: address("s/vm/a"), to: address("s/vm/b") }];
+    moves.iter().for_each(|one| one.apply_to(&mut state));
+    let mut graph = ResourceGraph::default();
+    let wanted = Resource {
+        address: address("s/vm/b"),
+        target: "t".to_owned(),
+        spec: spec(json!({"vmid": 1, "node": "n", "name": "b", "mark": "new"})),
+        depends_on: Default::default(),
+        stage: Stage::Compute,
+        protect: true,
+        on_change: RestartPolicy::default(),
+        limits: Vec::new(),
+        origin: None,
+    };
+    graph.insert(wanted).unwrap_or_else(|error| panic!("{error}"));
+    let observed = Observed {
+        spec: spec(before),
+        facts: Spec::new(),
+        digest: "d".to_owned(),
+        pending: Vec::new(),
+        running: None,
+        evidence: Default::default(),
+    };
+    let mut live = Live::default();
+    live.current.insert(address("s/vm/b"), Sighting::Ours(observed));
+    let made = state.resources[&address("s/vm/b")].made_as.as_deref().cloned();
+    let origins: BTreeMap<_, _> = made.map(|made| (address("s/vm/b"), made)).into_iter().collect();
+    let request =
+        PlanRequest { moves: &moves, origins: &origins, ..PlanRequest::of(&graph, &state, &lineage, &live) };
+    let plan = request.plan();
+    assert_eq!(plan.steps.iter().map(|step| step.action).collect::<Vec<_>>(), [StepAction::Update]);
+    let fields: Vec<String> = plan.steps[0].changes.iter().map(|change| change.path.to_string()).collect();
+    assert_eq!(fields, ["mark", "name"]);
+    assert!(plan.problems.is_empty() && plan.has_changes() && plan.summary().moved == 1);
+    let kept = plan.steps[0].becomes.as_ref().and_then(|becomes| becomes.made_as.as_ref());
+    assert_eq!(kept.map(|made| &made.address), Some(&address("s/vm/a")));
+    // A run that is about something else moves it, and leaves the rest.
+    let nothing = std::collections::BTreeSet::new();
+    let elsewhere = PlanRequest { selected: Some(&nothing), ..request }.plan();
+    assert!(elsewhere.steps.is_empty() && elsewhere.has_changes());
+}

@@ -1,0 +1,193 @@
+//! Many stacks in one run: what they share, what they wait for, and what a failure of one leaves to the others.
+
+use serde_json::json;
+use strata_sim::{Pace, SimOptions};
+use strata_testkit::{Repo, Strata, TestSim};
+
+use crate::world::BINARY;
+
+struct Fleet {
+    sim: TestSim,
+    repo: Repo,
+}
+
+impl Fleet {
+    fn new() -> Self {
+        let sim = TestSim::with(SimOptions { pace: Pace::INSTANT, ..SimOptions::default() });
+        let repo = Repo::on(&sim);
+        Self { sim, repo }
+    }
+
+    /// A stack of so many guests from a VMID on, on all nodes.
+    fn stack(&self, name: &str, needs: &str, first: u32, guests: u32) {
+        self.stack_on("[pve1, pve2, pve3]", name, needs, first, guests);
+    }
+
+    fn stack_on(&self, nodes: &str, name: &str, needs: &str, first: u32, guests: u32) {
+        self.repo.write(
+            &format!("stacks/{name}/stack.yaml"),
+            &format!(
+                "metadata: {{name: {name}, environment: test, dependsOn: [{needs}]}}\n\
+                 proxmox: {{target: pve, nodes: {nodes}, storage: tank}}\n\
+                 vms:\n  {name}-g: {{count: {guests}, vmId: {first}, memory: 64, disk: 1, started: false, network: [vmbr0]}}\n"
+            ),
+        );
+    }
+
+    fn strata(&self) -> Strata {
+        Strata::new(BINARY, &self.repo)
+    }
+
+    /// The VMIDs that are there, of those that the tests use.
+    fn guests(&self) -> Vec<u64> {
+        let export = self.sim.export();
+        let guests = export["guests"].as_array().unwrap();
+        let mut found: Vec<u64> = guests.iter().map(|guest| guest["vmid"].as_u64().unwrap()).collect();
+        found.retain(|vmid| *vmid >= 5000);
+        found.sort_unstable();
+        found
+    }
+}
+
+#[test]
+fn a_plan_of_many_stacks_lists_each_target_once() {
+    let fleet = Fleet::new();
+    for stack in 0..20 {
+        fleet.stack(&format!("s{stack:02}"), "", 5000 + stack * 10, 3);
+    }
+    fleet.strata().run(&["apply", "--yes"]).ok();
+    assert_eq!(fleet.guests().len(), 60);
+    fleet.sim.control().reset_requests();
+    fleet.strata().run(&["plan", "--detailed-exitcode"]).code(0);
+    let requests = fleet.sim.requests();
+    assert!(requests <= 60 + 20, "{requests} requests: one read for each guest, and a handful");
+}
+
+#[test]
+fn plans_are_shown_in_the_same_order_however_fast_each_was_made() {
+    let fleet = Fleet::new();
+    for stack in (0..6).rev() {
+        fleet.stack(&format!("s{stack}"), "", 5000 + stack * 10, 2);
+    }
+    let first = fleet.strata().run(&["plan"]).ok().stdout;
+    let headers: Vec<&str> = first
+        .lines()
+        .filter(|line| line.starts_with('s'))
+        .filter_map(|line| line.split(' ').next())
+        .collect();
+    assert_eq!(headers, ["s0", "s1", "s2", "s3", "s4", "s5"]);
+    assert_eq!(fleet.strata().run(&["plan"]).ok().stdout, first);
+}
+
+#[test]
+fn a_failure_stops_what_needs_it_and_nothing_else() {
+    let fleet = Fleet::new();
+    fleet.stack_on("[pve1]", "a-broken", "", 5000, 1);
+    fleet.stack_on("[pve2]", "b-needs", "a-broken", 5010, 1);
+    fleet.stack_on("[pve2]", "c-needs-that", "b-needs", 5020, 1);
+    for (place, name) in ["d-other", "e-other", "f-other"].into_iter().enumerate() {
+        fleet.stack_on("[pve2, pve3]", name, "", 5030 + u32::try_from(place).unwrap() * 10, 2);
+    }
+    let refused = json!({
+        "kind": "refuse", "method": "POST", "path": "*/nodes/pve1/qemu", "count": 0, "status": 500, "text": "something broke",
+    });
+    fleet.sim.control().fault(&refused);
+    let output = fleet.strata().run(&["apply", "--yes"]).code(1);
+    assert_eq!(fleet.guests(), [5030, 5031, 5040, 5041, 5050, 5051], "{}", output.all());
+    let told = output.all();
+    assert!(told.contains("b-needs: left as it is, it needs `a-broken`, which failed"), "{told}");
+    assert!(told.contains("c-needs-that: left as it is, it needs `a-broken`, which failed"), "{told}");
+    assert!(told.contains("6 done, 1 failed, 2 left"), "{told}");
+    assert!(told.contains("`strata apply` goes on from here"), "{told}");
+
+    fleet.sim.control().clear_faults();
+    fleet.strata().run(&["apply", "--yes"]).ok();
+    assert_eq!(fleet.guests().len(), 9);
+    fleet.strata().run(&["plan", "--detailed-exitcode"]).code(0);
+}
+
+#[test]
+fn stacks_that_do_not_need_each_other_run_at_the_same_time() {
+    let fleet = Fleet::new();
+    fleet.stack_on("[pve1]", "a", "", 5000, 1);
+    fleet.stack_on("[pve2]", "b", "", 5010, 1);
+    fleet.stack_on("[pve3]", "c", "a", 5020, 1);
+    // The first create is held: the other stack goes on meanwhile, and what needs the first one waits.
+    let control = fleet.sim.control();
+    let held = control.fault(&json!({"kind": "hold-before", "method": "POST", "path": "*/nodes/pve1/qemu"}));
+    let mut child = fleet.strata().spawn(&["apply", "--yes"]);
+    assert!(control.wait_fault(held, 60.0));
+    while !fleet.guests().contains(&5010) {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    assert_eq!(fleet.guests(), [5010]);
+    control.release(held);
+    assert!(child.wait().unwrap().success());
+    assert_eq!(fleet.guests(), [5000, 5010, 5020]);
+}
+
+#[test]
+fn a_destroy_takes_down_what_stands_on_something_first() {
+    let fleet = Fleet::new();
+    fleet.stack("base", "", 5000, 1);
+    fleet.stack("web", "base", 5010, 1);
+    fleet.strata().run(&["apply", "--yes"]).ok();
+    let control = fleet.sim.control();
+    control.fault(&json!({
+        "kind": "refuse", "method": "DELETE", "path": "*/qemu/5010", "count": 0, "status": 500, "text": "something broke",
+    }));
+    let output = fleet.strata().run(&["destroy", "--yes"]).code(1);
+    assert!(output.all().contains("base: left as it is, it needs `web`, which failed"), "{}", output.all());
+    assert_eq!(fleet.guests(), [5000, 5010]);
+    control.clear_faults();
+    fleet.strata().run(&["destroy", "--yes"]).ok();
+    assert_eq!(fleet.guests(), [] as [u64; 0]);
+}
+
+#[test]
+fn killed_in_the_middle_of_several_stacks_all_of_them_are_finished() {
+    let fleet = Fleet::new();
+    for stack in 0..4 {
+        fleet.stack(&format!("s{stack}"), "", 5000 + stack * 10, 2);
+    }
+    let control = fleet.sim.control();
+    for nth in [2, 4, 7] {
+        let held =
+            control.fault(&json!({"kind": "hold-after", "method": "POST", "path": "*/qemu", "nth": nth}));
+        let mut child = fleet.strata().spawn(&["apply", "--yes"]);
+        assert!(control.wait_fault(held, 60.0));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        control.clear_faults();
+        fleet.strata().run(&["apply", "--yes"]).ok();
+        assert_eq!(fleet.guests().len(), 8);
+        fleet.strata().run(&["plan", "--detailed-exitcode"]).code(0);
+        fleet.strata().run(&["destroy", "--yes"]).ok();
+    }
+}
+
+#[test]
+fn doctor_asks_targets_that_no_stack_is_on() {
+    let fleet = Fleet::new();
+    fleet.strata().run(&["doctor"]).ok();
+    let told = fleet.strata().run(&["doctor", "--role"]).code(1).all();
+    assert!(told.contains("no stack asks anything of a Proxmox"), "{told}");
+    fleet.repo.edit("strata.yaml", &fleet.sim.endpoint(), "https://127.0.0.1:9");
+    let told = fleet.strata().run(&["doctor"]).code(1).all();
+    assert!(told.contains("cannot connect to `127.0.0.1:9`"), "{told}");
+}
+#[test]
+fn a_repository_is_valid_without_its_key() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("infra");
+    Strata::at(BINARY, folder.path()).run(&["init", "--example", "homelab", path.to_str().unwrap()]).ok();
+    std::fs::remove_file(path.join("age.key")).unwrap();
+    let strata = Strata::at(BINARY, &path);
+    strata.run(&["validate"]).ok();
+    // Names are still looked for.
+    let stack = "metadata: {name: extra}\nproxmox: {node: pve1}\nvms: {x: {vmId: 5000, cloudInit: {user: u, password: {secret: no.such.name}}}}\n";
+    std::fs::create_dir_all(path.join("stacks/extra")).unwrap();
+    std::fs::write(path.join("stacks/extra/stack.yaml"), stack).unwrap();
+    let told = strata.run(&["validate"]).code(1).all();
+    assert!(told.contains("no.such.name"), "{told}");
+}

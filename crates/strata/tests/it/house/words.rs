@@ -1,0 +1,236 @@
+//! Words that are gone stay gone: in what the binary can print, in the help of every command, in documents and examples.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use super::{crates, rust_files};
+use crate::world::BINARY;
+
+/// What must not come back, and what is said instead.
+const GONE: [(&str, &str); 58] = [
+    ("let go", "removed from state, or released"),
+    ("lets go", "releases"),
+    ("letting go", "removing from state"),
+    ("taken out", "removed"),
+    ("take out", "remove"),
+    ("takes out", "removes"),
+    ("anew", "recreated, or again"),
+    ("etcd is begun", "etcd is bootstrapped"),
+    ("begin etcd", "bootstrap etcd"),
+    ("copy of etcd", "etcd snapshot"),
+    ("copies of etcd", "etcd snapshots"),
+    ("told", "configured, shown, reported"),
+    ("tell", "configure, show, report"),
+    ("tells", "configures, shows, reports"),
+    ("telling", "configuring, showing, reporting"),
+    ("is well", "is healthy"),
+    ("are well", "are healthy"),
+    ("be well", "be healthy"),
+    ("being well", "being healthy"),
+    ("not well", "unhealthy"),
+    ("well again", "healthy again"),
+    ("unwell", "unhealthy"),
+    ("mend", "fix"),
+    ("mends", "fixes"),
+    ("mended", "fixed"),
+    ("stranger", "unmanaged"),
+    ("strangers", "unmanaged"),
+    ("silent", "unreachable"),
+    ("silently", "without a message"),
+    ("silence", "unreachable"),
+    ("its turn", "the rollout slot, or the order of stacks"),
+    ("their turn", "the rollout slot, or the order of stacks"),
+    ("a turn", "a rollout slot"),
+    ("the turn", "the rollout slot"),
+    ("objection", "precondition"),
+    ("objections", "preconditions"),
+    ("promise", "guarantee, or planned effect"),
+    ("promises", "guarantees, or planned effects"),
+    ("promised", "guaranteed, or expected"),
+    ("notices", "remarks; a program finds out"),
+    ("believe", "verify, trust"),
+    ("believes", "verifies, trusts"),
+    ("believed", "verified, trusted"),
+    ("standalone", "workloads"),
+    ("pass over", "bypass, ignore"),
+    ("passes over", "bypasses, ignores"),
+    ("passed over", "bypassed, ignored"),
+    ("who are you", "authentication required"),
+    ("settle", "wait, resolve"),
+    ("settles", "waits, resolves"),
+    ("settled", "resolved"),
+    ("sparing", "a name that says of what"),
+    ("farewell", "a name that says of what"),
+    ("carries no mark", "carries no ownership mark"),
+    ("no mark of ours", "no ownership mark of this repository"),
+    ("its mark", "its ownership mark"),
+    ("their marks", "their ownership marks"),
+    ("arriving from opentofu", "importing from OpenTofu"),
+];
+
+/// Where one of them may stand, and why.
+const ALLOWED: [(&str, &str, &str); 9] = [
+    ("strata-engine/src/plan.rs", "stranger", "saved plans of earlier versions"),
+    ("strata-engine/src/plan.rs", "silent", "saved plans of earlier versions"),
+    ("strata-resource/src/graph.rs", "standalone", "what earlier versions stored"),
+    ("strata-source/src/stack.rs", "standalone", "a former word that sources may still have"),
+    ("CHANGELOG.md", "stranger", "names the former word"),
+    ("CHANGELOG.md", "silent", "names the former word"),
+    ("CHANGELOG.md", "standalone", "names the former word"),
+    ("strata-sim/README.md", "standalone", "a field of the simulator's control interface"),
+    ("docs/ownership.md", "its mark", "the page defines `mark` as the ownership mark"),
+];
+
+/// Lower case words with one space between them and around: what stands in `{}` is a value, and no word.
+fn words(text: &str) -> String {
+    let (mut found, mut depth) = (String::from(" "), 0_usize);
+    for letter in text.chars() {
+        depth += usize::from(letter == '{');
+        if letter == '}' {
+            depth = depth.saturating_sub(1);
+        } else if depth == 0 && (letter.is_alphanumeric() || letter == '_' || letter == '-') {
+            found.extend(letter.to_lowercase());
+        } else if !found.ends_with(' ') {
+            found.push(' ');
+        }
+    }
+    if !found.ends_with(' ') {
+        found.push(' ');
+    }
+    found
+}
+
+/// The string literals of a file's product code, with the lines that they begin on.
+fn literals(text: &str) -> Vec<(usize, String)> {
+    let text = text.split("#[cfg(test)]").next().unwrap_or_default();
+    let bytes: Vec<char> = text.chars().collect();
+    let (mut at, mut line, mut found) = (0, 1, Vec::new());
+    let ahead = |at: usize, text: &str| text.chars().enumerate().all(|(n, c)| bytes.get(at + n) == Some(&c));
+    while at < bytes.len() {
+        if ahead(at, "//") {
+            while at < bytes.len() && bytes[at] != '\n' {
+                at += 1;
+            }
+        } else if ahead(at, "'\"'") || ahead(at, "'\\\"'") {
+            at += if bytes[at + 1] == '"' { 3 } else { 4 };
+        } else if bytes[at] == 'r' && (ahead(at + 1, "\"") || ahead(at + 1, "#\"")) {
+            let hashed = bytes[at + 1] == '#';
+            let end = if hashed { "\"#" } else { "\"" };
+            at += if hashed { 3 } else { 2 };
+            let (mut inner, begun) = (String::new(), line);
+            while at < bytes.len() && !ahead(at, end) {
+                line += usize::from(bytes[at] == '\n');
+                inner.push(bytes[at]);
+                at += 1;
+            }
+            at += end.len();
+            found.push((begun, inner));
+        } else if bytes[at] == '"' {
+            let (mut inner, begun) = (String::new(), line);
+            at += 1;
+            while at < bytes.len() && bytes[at] != '"' {
+                if bytes[at] == '\\' {
+                    // An escape is a gap, also the one that joins two lines.
+                    at += 1;
+                    inner.push(' ');
+                } else {
+                    inner.push(bytes[at]);
+                }
+                line += usize::from(bytes.get(at) == Some(&'\n'));
+                at += 1;
+            }
+            at += 1;
+            found.push((begun, inner));
+        } else {
+            line += usize::from(bytes[at] == '\n');
+            at += 1;
+        }
+    }
+    found
+}
+
+/// Of a text, the words that are gone: for each the place and what to say instead.
+fn gone(file: &str, line: usize, text: &str, found: &mut Vec<String>) {
+    let words = words(text);
+    for (phrase, instead) in GONE {
+        let allowed = ALLOWED.iter().any(|(of, word, _)| file.ends_with(of) && *word == phrase);
+        if !allowed && words.contains(&format!(" {phrase} ")) {
+            found.push(format!("{file}:{line}: `{phrase}` is said as: {instead}"));
+        }
+    }
+}
+
+fn texts(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            texts(&path, found);
+        } else if path.extension().is_some_and(|end| end == "md" || end == "yaml") {
+            found.push(path);
+        }
+    }
+}
+
+/// The help of a command, and of those below it.
+fn help(path: &[String], found: &mut Vec<String>) {
+    let output = Command::new(BINARY).args(path).arg("--help").output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    gone(&format!("strata {} --help", path.join(" ")), 0, &text, found);
+    let below = text.split("\nCommands:\n").nth(1).unwrap_or_default();
+    for line in below.lines().take_while(|line| line.starts_with("  ")) {
+        let name = line[2..].split(' ').next().unwrap_or_default();
+        if !name.is_empty() && name != "help" {
+            help(&[path, &[name.to_owned()]].concat(), found);
+        }
+    }
+}
+
+#[test]
+fn literals_are_found_and_comments_are_not() {
+    let text = "// \"a\"\nlet x = \"b \\\" c\"; '\"'; r#\"d \"e\" f\"#\n\"g\" #[cfg(test)] \"h\"";
+    let found: Vec<String> = literals(text).into_iter().map(|(_, text)| text).collect();
+    assert_eq!(found, ["b   c", "d \"e\" f", "g"]);
+    let mut seen = Vec::new();
+    gone("a.rs", 1, "VM {told} is TOLD `is_told`", &mut seen);
+    assert_eq!(seen, ["a.rs:1: `told` is said as: configured, shown, reported"]);
+}
+
+#[test]
+fn words_that_are_gone_are_not_printed() {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(crates()).unwrap() {
+        let owner = entry.unwrap().path();
+        let name = owner.file_name().unwrap().to_string_lossy().into_owned();
+        if name.starts_with("strata-sim") || name == "strata-testkit" {
+            continue;
+        }
+        for path in rust_files(&owner.join("src")) {
+            let file = path.strip_prefix(crates()).unwrap().to_string_lossy().into_owned();
+            for (line, text) in literals(&fs::read_to_string(&path).unwrap()) {
+                gone(&file, line, &text, &mut found);
+            }
+        }
+    }
+    help(&[], &mut found);
+    assert!(found.is_empty(), "{}", found.join("\n"));
+}
+
+#[test]
+fn words_that_are_gone_are_not_documented() {
+    let root = crates().parent().unwrap().to_owned();
+    let mut files: Vec<PathBuf> = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md"]
+        .map(|name| root.join(name))
+        .into();
+    texts(&root.join("docs"), &mut files);
+    texts(&root.join("examples"), &mut files);
+    let mut found = Vec::new();
+    for path in files {
+        let file = path.strip_prefix(&root).unwrap().to_string_lossy().into_owned();
+        let text = fs::read_to_string(&path).unwrap();
+        for (index, line) in text.lines().enumerate() {
+            gone(&file, index + 1, line, &mut found);
+        }
+    }
+    assert!(found.is_empty(), "{}", found.join("\n"));
+}
