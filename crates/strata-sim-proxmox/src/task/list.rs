@@ -149,6 +149,11 @@ impl Tasks {
         }
     }
 
+    /// How many have ended so far.
+    pub fn count_ended(&self) -> u64 {
+        self.ended
+    }
+
     /// Notes how a task ended, and frees its locks.
     pub fn finish(&mut self, id: u64, mut exit: String, now: i64) {
         self.locks.retain(|_, holder| *holder != id);

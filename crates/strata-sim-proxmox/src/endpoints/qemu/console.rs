@@ -9,7 +9,7 @@ use crate::api::param::usual;
 use crate::api::permission::on;
 use crate::api::{Call, Reply, Route, flag, get, no, post, put, text};
 use crate::task::{Step, work};
-use crate::world::GuestKind;
+use crate::world::{GuestKind, World};
 use strata_sim_core::cert;
 
 pub fn routes() -> Vec<Route> {
@@ -54,13 +54,25 @@ pub fn routes() -> Vec<Route> {
     ]
 }
 
+/// How many other tasks end on a server within the ten seconds for which a console waits, and how long it waits at most where none does. Tasks of the
+/// simulator go at its pace and requests at the client's own, so seconds alone do not tell what comes after what.
+const CONSOLE_TASKS: u64 = 8;
+const CONSOLE_MS: i64 = 3000;
+
+/// The end of a console to which nobody connects.
+fn connection_timed_out(world: &mut World, until: i64, ended: u64) -> Result<Step, String> {
+    if world.clock.second > 0.0 && world.now_ms() < until && world.tasks.count_ended() < ended {
+        return Ok(Step::wait(1.0, move |world, _| connection_timed_out(world, until, ended)));
+    }
+    Err("connection timed out".to_owned())
+}
+
 fn vncproxy(call: &mut Call<'_>) -> Reply {
     let (node, vmid) = (call.node(), call.vmid());
     call.world.guest(&node, vmid, GuestKind::Qemu)?;
-    // Nobody can connect, so it waits in vain; but clients are real, so it waits a while of their time too.
-    let scale = call.world.clock.second;
-    let seconds = if scale > 0.0 { (1.4 / scale).max(10.0) } else { 10.0 };
-    let waiting = work(move |_, _| Ok(Step::wait(seconds, |_, _| Err("connection timed out".to_owned()))));
+    let (until, ended) = (call.world.now_ms() + CONSOLE_MS, call.world.tasks.count_ended() + CONSOLE_TASKS);
+    let waiting =
+        work(move |_, _| Ok(Step::wait(10.0, move |world, _| connection_timed_out(world, until, ended))));
     let upid = call.spawn(&node, "vncproxy", vmid.to_string(), waiting);
     let stamp = format!("{:08X}", call.world.now());
     let signature = STANDARD.encode(call.world.derive(&["vnc", &stamp, call.user()]).repeat(8));

@@ -11,34 +11,43 @@ fn is_id(value: &str, extra: &str) -> bool {
         && only(value, extra)
 }
 
-fn check(what: &str, value: &str, extra: &str, most: usize) -> Result<(), String> {
-    if !is_id(value, extra) {
-        return Err(format!("{what} ID '{value}' contains illegal characters\n"));
+fn letters(what: &str, value: &str, extra: &str) -> Result<(), String> {
+    if is_id(value, extra) {
+        Ok(())
+    } else {
+        Err(format!("{what} ID '{value}' contains illegal characters\n"))
     }
-    if value.len() > most {
-        return Err(format!("{what} ID '{value}' can't be more length than {most} characters\n"));
-    }
-    Ok(())
 }
 
 pub fn zone() -> Param {
-    text("zone").min_len(2).max_len(8).format(|value| check("zone", value, "", 8))
+    text("zone").min_len(2).max_len(8).format(|value| letters("zone", value, ""))
+}
+
+/// Below a node the length is part of the format, as was recorded there; the datacenter's own calls have it as a limit.
+pub fn zone_of_node() -> Param {
+    text("zone").min_len(2).max_len(8).format(|value| {
+        letters("zone", value, "")?;
+        if value.len() > 8 {
+            return Err(format!("zone ID '{value}' can't be more length than 8 characters\n"));
+        }
+        Ok(())
+    })
 }
 
 pub fn vnet() -> Param {
-    text("vnet").min_len(2).max_len(8).format(|value| check("vnet", value, "", 8))
+    text("vnet").min_len(2).max_len(8).format(|value| letters("vnet", value, ""))
 }
 
 pub fn controller() -> Param {
-    text("controller").min_len(2).max_len(64).format(|value| check("controller", value, "-_", 64))
+    text("controller").min_len(2).max_len(64).format(|value| letters("controller", value, "-_"))
 }
 
 pub fn ipam() -> Param {
-    text("ipam").min_len(2).format(|value| check("ipam", value, "", usize::MAX))
+    text("ipam").min_len(2).format(|value| letters("ipam", value, ""))
 }
 
 pub fn dns() -> Param {
-    text("dns").min_len(2).format(|value| check("dns", value, "", usize::MAX))
+    text("dns").min_len(2).format(|value| letters("dns", value, ""))
 }
 
 /// A fabric's name makes the name of a network device, so it is short.

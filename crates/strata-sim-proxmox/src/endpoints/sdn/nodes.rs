@@ -13,7 +13,7 @@ use crate::world::cluster::Section;
 pub fn routes() -> Vec<Route> {
     let zone = || on("/sdn/zones/{zone}", &["SDN.Audit"]);
     let fabric = || on("/sdn/fabrics/{fabric}", &["SDN.Audit"]);
-    let in_zone = || vec![usual::node(), ids::zone()];
+    let in_zone = || vec![usual::node(), ids::zone_of_node()];
     // These two take any name.
     let any_zone = || vec![usual::node(), text("zone")];
     let in_vnet = || vec![usual::node(), ids::vnet()];
