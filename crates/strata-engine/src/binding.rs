@@ -115,21 +115,29 @@ impl PlanFile {
         Self { format: FORMAT, strata, commit, environment, destroy, selection, stacks, driven, waiting }
     }
 
+    /// Reads a file that this very version could have written. What another version saved is told apart from what somebody edited.
     pub fn parse(bytes: &[u8]) -> Result<Self, String> {
+        let raw: serde_json::Value = serde_json::from_slice(bytes).map_err(not_a_plan)?;
+        let version = raw["strata"].as_str().unwrap_or("unknown");
+        if let Some(format) = raw["format"].as_u64().filter(|format| *format != u64::from(FORMAT)) {
+            return Err(format!(
+                "Strata {version} saved it in format {format}, and this one knows {FORMAT}; plan again"
+            ));
+        }
+        if let Some(stack) = edited(&raw) {
+            return Err(format!("the plan of `{stack}` was changed after it was made"));
+        }
+        let other = || {
+            format!("another version of Strata saved it ({version}), which plans in another way; plan again")
+        };
+        // As it was saved, and yet nothing that this version would write.
+        let whole =
+            raw["stacks"].as_array().is_some_and(|stacks| stacks.iter().all(|one| one["plan"].is_object()));
         let file: Self =
-            serde_json::from_slice(bytes).map_err(|error| format!("it is not a plan file: {error}"))?;
-        if file.format != FORMAT {
-            return Err(format!("its format is {}, this Strata knows {FORMAT}", file.format));
-        }
-        for planned in &file.stacks {
-            if plan_digest(&planned.plan) != planned.plan_digest {
-                return Err(format!("the plan of `{}` was changed after it was made", planned.stack));
-            }
-        }
-        if let Some(planned) = file.driven.iter().find(|planned| planned.own_digest() != planned.digest) {
-            return Err(format!("the plan of `{}` was changed after it was made", planned.stack));
-        }
-        Ok(file)
+            serde_json::from_slice(bytes).map_err(|error| if whole { other() } else { not_a_plan(error) })?;
+        let same_plans = file.stacks.iter().all(|planned| plan_digest(&planned.plan) == planned.plan_digest);
+        let same_driven = file.driven.iter().all(|planned| planned.own_digest() == planned.digest);
+        if same_plans && same_driven { Ok(file) } else { Err(other()) }
     }
 
     /// What selects it again: the names of all its stacks, or what was asked for.
@@ -189,6 +197,26 @@ impl PlannedStack {
         }
         if moved.is_empty() { Ok(()) } else { Err(StalePlan { stack: self.stack.clone(), moved }) }
     }
+}
+
+fn not_a_plan(error: serde_json::Error) -> String {
+    format!("it is not a plan file: {error}")
+}
+
+/// The stack whose plan is not what its digest says, whichever version wrote both.
+fn edited(file: &serde_json::Value) -> Option<String> {
+    let digest = |value: &serde_json::Value| {
+        hex::encode(Sha256::digest(serde_json::to_vec(value).unwrap_or_default()))
+    };
+    let is_edited = |planned: &&serde_json::Value| digest(&planned["plan"]) != planned["plan_digest"];
+    let is_driven_edited = |planned: &&serde_json::Value| {
+        let mut bare = (*planned).clone();
+        bare["digest"] = "".into();
+        digest(&bare) != planned["digest"]
+    };
+    let list = |name: &str| file[name].as_array().into_iter().flatten();
+    let found = list("stacks").find(is_edited).or_else(|| list("driven").find(is_driven_edited))?;
+    Some(found["stack"].as_str().unwrap_or_default().to_owned())
 }
 
 /// Equal plans have equal digests; secrets take part by their keyed digests.

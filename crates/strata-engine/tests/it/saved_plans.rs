@@ -1,6 +1,7 @@
 //! A saved plan runs as it was reviewed, or not at all.
 
 use serde_json::json;
+use sha2::{Digest, Sha256};
 use strata_engine::{Plan, PlanFile, StalePlan};
 
 use crate::world::{Fault, Source, World};
@@ -124,7 +125,10 @@ async fn a_file_that_was_changed_is_refused() {
         );
     }
     let newer = text.replacen("\"format\":1", "\"format\":2", 1);
-    assert_eq!(PlanFile::parse(newer.as_bytes()).unwrap_err(), "its format is 2, this Strata knows 1");
+    assert_eq!(
+        PlanFile::parse(newer.as_bytes()).unwrap_err(),
+        "Strata 0.1.0 saved it in format 2, and this one knows 1; plan again"
+    );
     for length in [0, 1, text.len() / 2, text.len() - 1] {
         assert!(
             PlanFile::parse(&text.as_bytes()[..length]).unwrap_err().starts_with("it is not a plan file")
@@ -137,6 +141,30 @@ async fn a_file_that_was_changed_is_refused() {
     forged.push("web", DIGEST, serde_json::from_value(plan).unwrap());
     let forged = PlanFile::parse(&serde_json::to_vec(&forged).unwrap()).unwrap();
     assert_eq!(moved(&world, &forged, &changed()).await, ["the same source now gives another plan"]);
+}
+
+/// It is as it was saved: nobody edited it. What this version would write in other words is refused all the same.
+#[tokio::test(start_paused = true)]
+async fn what_another_version_saved_is_told_as_that() {
+    let world = world().await;
+    let mut file = PlanFile::new("0.0.9", None, None, false);
+    file.push("web", DIGEST, world.plan(&changed()).await.unwrap());
+    let saved = |edit: &dyn Fn(&mut serde_json::Value)| {
+        let mut raw = serde_json::to_value(&file).unwrap();
+        edit(&mut raw["stacks"][0]["plan"]);
+        let digest = Sha256::digest(serde_json::to_vec(&raw["stacks"][0]["plan"]).unwrap());
+        raw["stacks"][0]["plan_digest"] = hex::encode(digest).into();
+        PlanFile::parse(&serde_json::to_vec_pretty(&raw).unwrap())
+    };
+    assert!(saved(&|_| {}).is_ok());
+    let told = "another version of Strata saved it (0.0.9), which plans in another way; plan again";
+    // A key that there is no more, an action of another name, a step without what it needs now.
+    assert_eq!(saved(&|plan| plan["steps"][0]["once"] = json!(true)).unwrap_err(), told);
+    assert_eq!(saved(&|plan| plan["steps"][0]["action"] = json!("renew")).unwrap_err(), told);
+    let without_target = |plan: &mut serde_json::Value| {
+        plan["steps"][0].as_object_mut().unwrap().shift_remove("target");
+    };
+    assert_eq!(saved(&without_target).unwrap_err(), told);
 }
 
 #[tokio::test(start_paused = true)]

@@ -92,7 +92,13 @@ fn a_plan_that_an_earlier_version_saved_is_refused() {
     let before = earlier.sim.export();
     let refused = earlier.strata().run(&["apply", "--yes", "web.plan"]);
     assert_ne!(refused.code, 0, "{}", refused.all());
-    assert!(refused.stderr.contains("`web.plan` cannot be applied"), "{}", refused.all());
+    assert!(
+        refused.stderr.contains("`web.plan` cannot be applied: another version of Strata saved it (0.1.0)")
+    );
+    // Whoever edits one is told that, whatever version saved it.
+    earlier.repo.edit("web.plan", "2048", "4096");
+    let edited = earlier.strata().run(&["apply", "--yes", "web.plan"]);
+    assert!(edited.stderr.contains("was changed after it was made"), "{}", edited.all());
     assert_eq!(earlier.sim.export(), before);
     earlier.strata().run(&["apply", "--yes"]).ok();
     earlier.assert_applied();
