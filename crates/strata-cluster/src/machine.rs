@@ -10,7 +10,7 @@ use strata_talos_client::{ApplyMode, MachineStage, Reset, TalosClient, TalosErro
 
 use crate::cluster::{Cluster, NodePlace};
 use crate::error::{guard, internal, kube, talos};
-use crate::evidence::planned_config;
+use crate::evidence::{MachineEvidence, planned_config};
 use crate::forecast::{differs, effect, merged_config, sends_config};
 use crate::moving;
 use crate::node::{Contact, Running, stage};
@@ -275,6 +275,7 @@ async fn configure(
     let Running { version, config: live } = *running;
     let wanted = planned_config(operation)?;
     refuse_moved(&node.name, wanted, &live)?;
+    refuse_changed(operation, wanted, &live)?;
     let reboot = effect(&version, &live, wanted);
     let client = cluster.talos(&reached.address)?;
     let minor = version.parse::<Contract>().map_err(|error| internal(error.to_string()))?;
@@ -308,6 +309,24 @@ pub(crate) fn refuse_moved(
     let message = format!("the versions of Kubernetes on `{name}` changed since the plan was made");
     Err(ProviderError { nothing_done: true, ..ProviderError::new(ErrorClass::Conflict, message) }
         .hint("plan again"))
+}
+
+/// The whole configuration is sent, and takes back whatever somebody else wrote into it since the plan was made.
+pub(crate) fn refuse_changed(
+    operation: &Operation,
+    wanted: &MachineConfig,
+    live: &MachineConfig,
+) -> Result<(), ProviderError> {
+    let seen = operation.observed.as_ref().and_then(|seen| seen.evidence.get::<MachineEvidence>());
+    let Some(seen) = seen else { return Ok(()) };
+    // An earlier step of ours may have sent it ahead.
+    if !differs(live, &seen.config) || !differs(live, wanted) {
+        return Ok(());
+    }
+    let name = operation.address.name();
+    let message = format!("somebody else changed the configuration of `{name}` since the plan was made");
+    Err(ProviderError { nothing_done: true, ..ProviderError::new(ErrorClass::Conflict, message) }
+        .hint("nothing of it was overwritten; plan again"))
 }
 
 /// The node is up again, and it is another boot than before.

@@ -138,6 +138,7 @@ impl LockedRun {
                         stop: stop.clone(),
                         operation,
                         writes: step::Writes::default(),
+                        added: Default::default(),
                         given_up: given_up.clone(),
                         document: step::document_of(&self.state.document, &step.address),
                     };

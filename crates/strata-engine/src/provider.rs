@@ -6,7 +6,7 @@
 use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use strata_resource::{Address, FieldChange, Lineage, Spec};
+use strata_resource::{Address, FieldChange, FieldPath, Lineage, Spec};
 use strata_state::{Action, OpenEntry, StateResource};
 
 use crate::{Evidence, Finding, Look, Payload, Review};
@@ -117,6 +117,9 @@ pub trait OperationContext: Send + Sync {
     fn write_refused(&self) {}
     /// Everything that this operation wrote has been taken back, and a look has proven that.
     fn writes_undone(&self) {}
+    /// A slot that a write has added, or may have: of an object whose slots belong to whoever made them. If the operation fails later, these
+    /// are recorded as ours, and no others.
+    fn adds(&self, _slot: &FieldPath) {}
     /// The question of [`Self::before_write`] where nothing is about to be written, as in a wait.
     fn may_go_on(&self) -> Result<(), ProviderError> {
         self.before_write()

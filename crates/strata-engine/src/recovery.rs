@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use strata_resource::{Address, Spec, claimed_spec};
+use strata_resource::{Address, FieldPath, Spec, claimed_spec, with_slots};
 use strata_state::{Action, DeposedObject, Effect, JournalRecord, OpenEntry, StateDocument, StateResource};
 
 use crate::events::Event;
@@ -156,7 +156,7 @@ pub(crate) fn decide(
         }
         // A machine that reboots cannot be asked. What was begun is done again from its start, which does no harm.
         (Action::Update, Sighting::Unreachable(_)) => {
-            (begun_update(entry, None, document), Resolution::Adopted)
+            (begun_update(entry, None, &|_| true, document), Resolution::Adopted)
         }
         (Action::Create | Action::Delete, Sighting::Unreachable(_)) => {
             (Effect::Unchanged, Resolution::NotDone)
@@ -165,7 +165,9 @@ pub(crate) fn decide(
             (begun_create(entry, &observed, document), Resolution::Adopted)
         }
         (Action::Update, Sighting::Ours(observed)) => {
-            (begun_update(entry, Some(&observed.facts), document), Resolution::Adopted)
+            // What was to be added and is not there was not added, or is gone again.
+            let is_there = |slot: &FieldPath| slot.value_in(&observed.spec).is_some();
+            (begun_update(entry, Some(&observed.facts), &is_there, document), Resolution::Adopted)
         }
         (Action::Delete, Sighting::Ours(_)) => (begun_delete(entry, document), Resolution::NotDone),
         (Action::Delete, Sighting::Absent) => (removed(entry, document), Resolution::Finished),
@@ -193,14 +195,27 @@ fn begun_create(entry: &OpenEntry, observed: &Observed, document: &StateDocument
 
 /// An update that may have been done in part: what it was to add is ours from now on, so that it can also be removed.
 ///
-/// `seen` are the facts of the object, where it was looked at.
-pub(crate) fn begun_update(entry: &OpenEntry, seen: Option<&Spec>, document: &StateDocument) -> Effect {
+/// `seen` are the facts of the object, where it was looked at. Where changes are staged, others make slots of the same object: only those
+/// that the state knows or that were `added` are ours.
+pub(crate) fn begun_update(
+    entry: &OpenEntry,
+    seen: Option<&Spec>,
+    added: &dyn Fn(&FieldPath) -> bool,
+    document: &StateDocument,
+) -> Effect {
     let Some(becomes) = &entry.becomes else { return Effect::Unchanged };
     let kind = entry.address.kind();
+    let mut becomes = becomes.clone();
+    if kind.table().staged {
+        let known = document.resources.get(&entry.address).map(|known| &known.spec);
+        let ours =
+            |slot: &FieldPath| known.is_some_and(|known| slot.value_in(known).is_some()) || added(slot);
+        becomes.spec = with_slots(kind.rules(), &becomes.spec, &ours);
+    }
     let Some(known) = document.resources.get(&entry.address) else {
         // Ours by its mark, by `adopt`, or, as the network of a host, by its first change: known from now on.
         let facts = seen.unwrap_or(&becomes.facts).clone();
-        let first = StateResource { partial: true, facts, ..(**becomes).clone() };
+        let first = StateResource { partial: true, facts, ..*becomes };
         return if kind.table().recorded_when_begun {
             Effect::Put(Box::new(first))
         } else {

@@ -26,7 +26,7 @@ use crate::kinds;
 pub(crate) use self::cidata::create as cidata;
 pub(crate) use self::image::{create as image, delete as delete_volume};
 pub(crate) use self::patience::Patience;
-pub(crate) use self::work::{Call, StepError, Work};
+pub(crate) use self::work::{Call, StepError, Unchanged, Work};
 
 pub(crate) async fn execute(
     client: &Client,

@@ -40,4 +40,4 @@ pub use kind::{Kind, register_kinds, registered_kinds};
 pub use path::FieldPath;
 pub use rules::{ChangeEffect, FieldRule, FieldType, KindRules, Literal, Purpose, Unit};
 pub use table::{Content, KindTable, MadeFrom, Rollout, Said, Shape, Shown, fill};
-pub use value::{Secret, Spec, Value, claimed_spec, secret_like, stored_spec};
+pub use value::{Secret, Spec, Value, claimed_spec, secret_like, stored_spec, with_slots};

@@ -5,6 +5,8 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::{Spec, Value};
+
 /// Keys from the top of a spec down to one field. Keys may contain dots, hence a list and not a text.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
@@ -37,6 +39,12 @@ impl FieldPath {
 
     pub fn last(&self) -> Option<&str> {
         self.0.last().map(String::as_str)
+    }
+
+    /// What stands there.
+    pub fn value_in<'s>(&self, spec: &'s Spec) -> Option<&'s Value> {
+        let (first, rest) = self.0.split_first()?;
+        rest.iter().try_fold(spec.get(first)?, |value, key| value.as_map()?.get(key))
     }
 
     /// Whether one of them is the other or lies below it.

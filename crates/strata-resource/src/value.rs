@@ -122,6 +122,27 @@ fn claimed_below(rules: &KindRules, path: &FieldPath, applied: &Spec, begun: &Sp
     claimed
 }
 
+/// A spec without the slots that are not `ours`; whatever is in no slot stays.
+pub fn with_slots(rules: &KindRules, spec: &Spec, ours: &dyn Fn(&FieldPath) -> bool) -> Spec {
+    fn below(rules: &KindRules, path: &FieldPath, spec: &Spec, ours: &dyn Fn(&FieldPath) -> bool) -> Spec {
+        let mut kept = Spec::new();
+        for (name, value) in spec {
+            let path = path.child(name);
+            let is_slot = rules.rule(&path).slot;
+            if is_slot && !ours(&path) {
+                continue;
+            }
+            let value = match value {
+                Value::Map(map) if !is_slot => Value::Map(below(rules, &path, map, ours)),
+                other => other.clone(),
+            };
+            kept.insert(name.clone(), value);
+        }
+        kept
+    }
+    below(rules, &FieldPath::root(), spec, ours)
+}
+
 impl Value {
     pub fn text(text: impl Into<String>) -> Self {
         Self::Text(text.into())

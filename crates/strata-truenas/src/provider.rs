@@ -94,12 +94,37 @@ impl DatasetProvider {
         }
     }
 
+    /// Directly before a write, which takes no digest: the dataset must be the one that the plan saw, and ours.
+    async fn check_unchanged(&self, operation: &Operation) -> Result<(), ProviderError> {
+        let Operation { address, spec, lineage, .. } = operation;
+        let recorded = operation.recorded.as_ref();
+        let conflict = |message: String| {
+            let mut error = ProviderError::new(ErrorClass::Conflict, message)
+                .hint("nothing of it was touched; plan again");
+            error.nothing_done = true;
+            Err(error)
+        };
+        let wanted = Wanted { address, spec, recorded, begun: None, lineage };
+        match (self.sight(&wanted).await?, &operation.observed) {
+            (Sighting::Ours(now), Some(seen)) if now.digest != seen.digest => conflict(format!(
+                "somebody else changed dataset `{}` since the plan was made",
+                name_of(spec)?
+            )),
+            (Sighting::Absent, _) if operation.action == Action::Update => {
+                conflict(format!("dataset `{}` is gone since the plan was made", name_of(spec)?))
+            }
+            (Sighting::Unmanaged(why), _) => conflict(why),
+            _ => Ok(()),
+        }
+    }
+
     async fn update(
         &self,
         operation: &Operation,
         context: &dyn OperationContext,
     ) -> Result<(), ProviderError> {
         let name = name_of(&operation.spec)?;
+        self.check_unchanged(operation).await?;
         let mut changed = properties(&operation.spec);
         let before =
             operation.recorded.as_ref().map(|recorded| properties(&recorded.spec)).unwrap_or_default();
@@ -162,6 +187,7 @@ impl Provider for DatasetProvider {
             Action::Update => self.update(operation, context).await?,
             Action::Delete => {
                 let name = name_of(&operation.spec)?;
+                self.check_unchanged(operation).await?;
                 self.client.delete_empty_dataset(&permit(context)?, &name).await.map_err(explained)?;
             }
         }
@@ -215,7 +241,12 @@ fn observed<'s>(found: &Dataset, name: &DatasetName, asked: impl Iterator<Item =
     }
     let mut hash = Sha256::new();
     hash.update(name.as_str());
-    hash.update(serde_json::Value::from(Value::Map(live.clone())).to_string());
+    // Another one under the same name does not carry ours.
+    hash.update(found.user_properties.get(MARK).map(String::as_str).unwrap_or_default());
+    // Whatever is set on it, asked about or not.
+    for (property, own) in found.properties.iter().filter(|(_, own)| own.local) {
+        hash.update(format!("\n{property}={:?}", own.raw.as_ref().or(own.value.as_ref())));
+    }
     let spec = Spec::from([
         ("dataset".to_owned(), Value::text(name.as_str())),
         ("properties".to_owned(), Value::Map(live)),

@@ -1,6 +1,8 @@
 //! What a step that ended means for the state. Pure: nothing is looked at.
 
-use strata_resource::{Spec, stored_spec};
+use std::collections::BTreeSet;
+
+use strata_resource::{FieldPath, Spec, stored_spec};
 use strata_state::{Effect, OpenEntry, StateDocument, StateResource};
 
 use crate::Outcome;
@@ -38,11 +40,12 @@ pub(super) fn recorded(step: &Step, entry: &OpenEntry, document: &StateDocument)
     }
 }
 
-/// An update failed, with something done or, for certain, with nothing.
+/// An update failed, with something done or, for certain, with nothing. `added` are the slots that it made.
 pub(super) fn failed_update(
     step: &Step,
     entry: &OpenEntry,
     nothing_done: bool,
+    added: &BTreeSet<FieldPath>,
     document: &StateDocument,
 ) -> Effect {
     let seen = step.observed.as_ref().map(|seen| &seen.facts);
@@ -52,7 +55,7 @@ pub(super) fn failed_update(
     if nothing_done && !first {
         return Effect::Unchanged;
     }
-    begun_update(entry, seen, document)
+    begun_update(entry, seen, &|slot| added.contains(slot), document)
 }
 
 #[cfg(test)]
@@ -148,6 +151,7 @@ mod tests {
     /// A refused update of what the state knows changes nothing; of what only its mark proves, it is known from now on.
     #[test]
     fn a_failed_update_is_claimed_if_anything_was_done_or_nobody_knew_the_guest() {
+        let none = BTreeSet::new();
         let becomes = json!({"vmid": 1, "networks": {"net0": {"bridge": "vmbr0"}}});
         let entry = entry(Action::Update, Some(becomes.clone()));
         let known = record(json!({"vmid": 1}));
@@ -162,16 +166,16 @@ mod tests {
         let seen = Step { observed: Some(observed), ..step("update", Some(becomes.clone())) };
         let of_known = Step { recorded: Some(known.clone()), ..seen.clone() };
         let document = state(Some(known));
-        assert!(matches!(failed_update(&of_known, &entry, true, &document), Effect::Unchanged));
-        let claimed = put(failed_update(&of_known, &entry, false, &document));
+        assert!(matches!(failed_update(&of_known, &entry, true, &none, &document), Effect::Unchanged));
+        let claimed = put(failed_update(&of_known, &entry, false, &none, &document));
         assert!(claimed.spec.contains_key("networks"), "{claimed:?}");
         // Ours by its mark alone.
         for nothing_done in [true, false] {
-            let first = put(failed_update(&seen, &entry, nothing_done, &state(None)));
+            let first = put(failed_update(&seen, &entry, nothing_done, &none, &state(None)));
             assert!(first.partial);
             assert_eq!(first.facts, spec(json!({"uuid": "live"})));
         }
         let unseen = Step { observed: None, ..seen };
-        assert!(matches!(failed_update(&unseen, &entry, true, &state(None)), Effect::Unchanged));
+        assert!(matches!(failed_update(&unseen, &entry, true, &none, &state(None)), Effect::Unchanged));
     }
 }

@@ -1,11 +1,12 @@
 //! One step: the operation at the provider, and what it means for the state.
 
-use std::sync::Arc;
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use sha2::{Digest, Sha256};
-use strata_resource::{Address, Spec, Value, stored_spec};
+use strata_resource::{Address, FieldPath, Spec, Value, stored_spec};
 use strata_state::{Action, Effect, JournalRecord, LockedState, OpenEntry, StateDocument, StoreError};
 
 use super::{GivenUp, StepEffect, effect};
@@ -62,6 +63,8 @@ pub(super) struct Worker<'a> {
     pub(super) stop: StopSignal,
     pub(super) operation: Operation,
     pub(super) writes: Writes,
+    /// The slots that these have added.
+    pub(super) added: Mutex<BTreeSet<FieldPath>>,
     pub(super) given_up: GivenUp,
     /// The state of this address alone, as it was when the step began. Steps of one address never run side by side.
     pub(super) document: StateDocument,
@@ -123,8 +126,12 @@ impl Worker<'_> {
 
     /// Looks at what a failed operation left, so that the state tells the truth. If that fails too the entry stays open.
     async fn after_failure(&self, error: &ProviderError) -> StepEffect {
-        if self.entry.action == Action::Update {
-            return Some(effect::failed_update(self.step, &self.entry, error.nothing_done, &self.document));
+        // An answer that was lost: what is staged tells who staged it, to whoever can look.
+        let in_doubt = self.entry.address.kind().table().staged && error.class == ErrorClass::Unreachable;
+        if self.entry.action == Action::Update && !(in_doubt && !error.nothing_done) {
+            let added = self.added.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            let (step, entry) = (self.step, &self.entry);
+            return Some(effect::failed_update(step, entry, error.nothing_done, &added, &self.document));
         }
         if error.nothing_done {
             return Some(Effect::Unchanged);
@@ -150,6 +157,10 @@ impl OperationContext for Worker<'_> {
 
     fn writes_undone(&self) {
         self.writes.undone();
+    }
+
+    fn adds(&self, slot: &FieldPath) {
+        self.added.lock().unwrap_or_else(PoisonError::into_inner).insert(slot.clone());
     }
 
     fn may_go_on(&self) -> Result<(), ProviderError> {

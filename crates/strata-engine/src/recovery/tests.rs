@@ -114,6 +114,33 @@ fn what_was_begun_on_a_network_leaves_it_unfinished() {
     assert!(matches!(decided(&vm, ours(json!({})), &known).0, Effect::Unchanged));
 }
 
+/// Others stage interfaces of the same host: what is not there was not added by us, and is not claimed.
+#[test]
+fn an_update_of_a_network_claims_only_interfaces_that_are_there() {
+    let network = |names: &[&str]| {
+        let interfaces: serde_json::Map<String, Json> =
+            names.iter().map(|name| ((*name).to_owned(), json!({"type": "bridge"}))).collect();
+        json!({"network": "pve1", "interfaces": interfaces})
+    };
+    let begun = entry(
+        Action::Update,
+        "s/network/pve1",
+        json!({"network": "pve1"}),
+        Some(network(&["bond0", "vmbr5", "vmbr1"])),
+    );
+    let seen = |names: &[&str]| match ours(json!({})) {
+        Sighting::Ours(observed) => Sighting::Ours(Observed { spec: spec(network(names)), ..observed }),
+        other => other,
+    };
+    let claimed = |known: &[(&str, StateResource)]| {
+        let record = put(decided(&begun, seen(&["bond0"]), &state(known)).0);
+        assert!(record.partial);
+        record.spec["interfaces"].as_map().unwrap().keys().cloned().collect::<Vec<_>>()
+    };
+    assert_eq!(claimed(&[]), ["bond0"]);
+    assert_eq!(claimed(&[("s/network/pve1", record(network(&["vmbr1"])))]), ["bond0", "vmbr1"]);
+}
+
 #[test]
 fn what_was_begun_says_whose_staged_changes_are() {
     let network = json!({"network": "pve1"});

@@ -8,7 +8,7 @@ use strata_engine::ProviderError;
 use strata_resource::{CommentMark, FieldChange, Spec, Value};
 
 use crate::client::{CallError, Client};
-use crate::execute::{Call, Work};
+use crate::execute::{Call, StepError, Unchanged, Work};
 
 /// A row of an answer.
 pub(crate) type Row = serde_json::Map<String, serde_json::Value>;
@@ -90,6 +90,11 @@ pub(crate) trait Family: Sync {
     /// All that there are, with their marks, whatever is asked for; what they are made of may be left out.
     async fn list_all(&self, client: &Client) -> Result<BTreeMap<String, LiveObject>, CallError> {
         self.list(client, &[]).await
+    }
+
+    /// Sends a call. `unchanged` is asked before it is sent again.
+    async fn send(&self, work: &Work<'_>, call: Call, unchanged: Unchanged<'_>) -> Result<(), StepError> {
+        work.run_while(call, unchanged).await
     }
 
     /// The next call for an operation; none if it is done.

@@ -1,6 +1,7 @@
 //! NoCloud ISOs: made here, uploaded, never over something that is there.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use strata_engine::{ErrorClass, Outcome, ProviderError};
 use strata_net::{Verdict, retry};
@@ -27,11 +28,7 @@ pub(crate) async fn create(work: &Work<'_>) -> Result<Outcome, ProviderError> {
         // `upload` overwrites without a word: look first.
         match present(work).await? {
             Some(size) if size == expected => return Ok(Outcome { facts: volume_facts(size) }),
-            Some(size) if lost.is_none() => {
-                let message = format!("`{volume}` is there with {size} bytes; ours would have {expected}");
-                return Err(ProviderError::new(ErrorClass::Conflict, message)
-                    .hint("it was not overwritten: somebody uploaded something under this name; delete it"));
-            }
+            Some(size) if lost.is_none() => return Err(is_taken(volume, size, iso.len())),
             // Our own upload that broke off.
             _ => {}
         }
@@ -55,6 +52,12 @@ pub(crate) async fn create(work: &Work<'_>) -> Result<Outcome, ProviderError> {
     }
 }
 
+fn is_taken(volume: &str, size: i64, expected: usize) -> ProviderError {
+    let message = format!("`{volume}` is there with {size} bytes; ours would have {expected}");
+    ProviderError::new(ErrorClass::Conflict, message)
+        .hint("it was not overwritten: somebody uploaded something under this name; delete it")
+}
+
 async fn upload(
     work: &Work<'_>,
     node: &str,
@@ -65,10 +68,18 @@ async fn upload(
 ) -> Result<(), StepError> {
     let path = format!("/nodes/{node}/storage/{storage}/upload");
     let fields = Params::new().with("content", "iso");
-    let attempt = || {
+    let tried = AtomicBool::new(false);
+    let attempt = || async {
+        // It may have taken a while: nothing that came meanwhile is overwritten.
+        if tried.swap(true, Ordering::Relaxed)
+            && let Some(size) = present(work).await.map_err(StepError::Stop)?
+        {
+            return Err(StepError::Stop(is_taken(work.text("volume").unwrap_or_default(), size, iso.len())));
+        }
         work.send(doing, async |permit| {
             work.client.upload(permit, &path, &fields, filename, iso.to_vec()).await
         })
+        .await
     };
     let not_delivered = |error: &StepError| match error {
         StepError::Refused { error, .. } if error.trouble() == Trouble::NotDelivered => Verdict::Again,

@@ -1,10 +1,13 @@
 //! Deleting a guest: only after a last look that proves it ours, and never more than its own volumes.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use futures::FutureExt;
 use http::Method;
 use strata_engine::{ErrorClass, Outcome, ProviderError};
 
 use super::power::{Insist, shut_down};
-use super::work::{Call, Work};
+use super::work::{Call, StepError, Work};
 use super::{Patience, update};
 use crate::absence;
 use crate::api::Params;
@@ -36,8 +39,20 @@ pub(super) async fn delete(work: &Work<'_>) -> Result<Outcome, ProviderError> {
         target = update::find(work).await?;
         update::check_unchanged_since(&target, &before)?;
     }
-    let guest = target.guest;
+    let (guest, seen) = (target.guest, target.config);
     let patience = Patience::Delete.of(&work.operation.spec);
+    // Whatever holds the call up or loses its answer: the guest is compared once more before it is sent again.
+    let unchanged = || {
+        let look = async {
+            match update::find(work).await {
+                Ok(now) => update::check_unchanged_since(&now, &seen),
+                Err(error) if error.class == ErrorClass::Missing => Ok(()),
+                Err(error) => Err(error),
+            }
+        };
+        look.boxed()
+    };
+    let tried = AtomicBool::new(false);
     work.ensure(
         &guest,
         &format!("delete {guest}"),
@@ -48,8 +63,11 @@ pub(super) async fn delete(work: &Work<'_>) -> Result<Outcome, ProviderError> {
                 true => Params::new(),
                 false => Params::new().with("purge", 1),
             };
+            if tried.swap(true, Ordering::Relaxed) {
+                unchanged().await.map_err(StepError::Stop)?;
+            }
             let call = work.call(Method::DELETE, guest.path(""), params, format!("delete {guest}"));
-            work.run(Call { patience, ..call }).await
+            work.run_while(Call { patience, ..call }, &unchanged).await
         },
         || is_gone(work, &guest),
     )

@@ -1,5 +1,6 @@
 //! Volumes that Proxmox downloads itself, and the deletion of volumes.
 
+use futures::FutureExt;
 use http::Method;
 use strata_engine::{ErrorClass, Outcome, ProviderError};
 use strata_resource::Value;
@@ -17,12 +18,13 @@ pub(crate) async fn create(work: &Work<'_>) -> Result<Outcome, ProviderError> {
     let filename = volume.rsplit('/').next().unwrap_or_default();
     let url = work.text("url")?;
     let patience = Patience::Download.of(&work.operation.spec);
-    let (mut last, mut sent) = (None, false);
+    let (mut last, mut downloaded) = (None, false);
     for _ in 0..ATTEMPTS {
         // Listed first: a volume with our name is complete, since it gets that name only at the end.
         if let Some(size) = present(work).await? {
-            if !sent {
-                check_download(work, size).await?;
+            // One that came while ours was refused is somebody else's, and ours made nothing.
+            if !downloaded {
+                check_download(work, size).await.inspect_err(|_| work.context.writes_undone())?;
             }
             return Ok(Outcome { facts: volume_facts(size) });
         }
@@ -40,11 +42,14 @@ pub(crate) async fn create(work: &Work<'_>) -> Result<Outcome, ProviderError> {
         let path = format!("/nodes/{node}/storage/{storage}/download-url");
         let doing = format!("download `{filename}` to `{storage}` on `{node}`");
         let call = work.call(Method::POST, path, params, doing);
-        sent = true;
         last = match work.run(Call { patience, ..call }).await {
-            Ok(()) => None,
+            Ok(()) => {
+                downloaded = true;
+                None
+            }
             Err(error @ StepError::Stop(_)) => return Err(error.into()),
             Err(error) => {
+                downloaded |= matches!(error, StepError::Lost { .. });
                 quiet_volume(work.client, node, filename).await?;
                 Some(error)
             }
@@ -102,6 +107,12 @@ pub(super) async fn present(work: &Work<'_>) -> Result<Option<i64>, ProviderErro
     }
 }
 
+fn is_another(volume: &str, size: i64) -> ProviderError {
+    let message = format!("`{volume}` is another file by now: it has {size} bytes");
+    ProviderError::new(ErrorClass::Conflict, message)
+        .hint("it was not deleted: somebody put something else under this name; plan again")
+}
+
 pub(crate) async fn delete(work: &Work<'_>) -> Result<Outcome, ProviderError> {
     let (volume, node, storage) = (work.text("volume")?, work.text("node")?, work.text("storage")?);
     let operation = work.operation;
@@ -121,11 +132,7 @@ pub(crate) async fn delete(work: &Work<'_>) -> Result<Outcome, ProviderError> {
             Ok(None) => return Ok(Outcome::default()),
             Err(error) if error.says_no_storage(storage) => return Ok(Outcome::default()),
             Err(error) => return Err(error.explain(&doing)),
-            Ok(Some(size)) if ours.is_some_and(|ours| ours != size) => {
-                let message = format!("`{volume}` is another file by now: it has {size} bytes");
-                return Err(ProviderError::new(ErrorClass::Conflict, message)
-                    .hint("it was not deleted: somebody put something else under this name; plan again"));
-            }
+            Ok(Some(size)) if ours.is_some_and(|ours| ours != size) => return Err(is_another(volume, size)),
             Ok(Some(_)) if ended => {
                 let message =
                     format!("the task that deletes `{volume}` ended without an error, and it is still there");
@@ -136,7 +143,17 @@ pub(crate) async fn delete(work: &Work<'_>) -> Result<Outcome, ProviderError> {
         }
         let path = format!("/nodes/{node}/storage/{storage}/content/{}", encode_path_part(volume));
         let call = work.call(Method::DELETE, path, Params::new(), format!("delete `{volume}`"));
-        match work.run(call).await {
+        let unchanged = || {
+            let look = async {
+                let size = find_volume(work.client, node, storage, volume).await;
+                match size.map_err(|error| error.explain(&doing))? {
+                    Some(size) if ours.is_some_and(|ours| ours != size) => Err(is_another(volume, size)),
+                    _ => Ok(()),
+                }
+            };
+            look.boxed()
+        };
+        match work.run_while(call, &unchanged).await {
             // The next look proves it.
             Ok(()) => ended = true,
             Err(error @ StepError::Lost { .. }) => {

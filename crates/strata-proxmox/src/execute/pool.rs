@@ -28,8 +28,24 @@ pub(super) async fn change(
         ),
         (None, None) => return Ok(()),
     };
+    let is_in = async || -> Result<Option<Box<str>>, ProviderError> {
+        let row = locate(work.client, guest.vmid).await;
+        let row = row.map_err(|error| error.explain(&format!("see which pool {guest} is in")))?;
+        row.map(|row| row.pool).ok_or_else(|| absence::hidden_guest_error(guest.vmid))
+    };
     let mut lost = None;
     for _ in 0..ATTEMPTS {
+        // The call takes a guest out of whatever pool it is in.
+        let now = is_in().await?;
+        if now.as_deref() == after {
+            return Ok(());
+        }
+        if now.as_deref() != before {
+            let message = format!("somebody else put {guest} into another pool since the plan was made");
+            return Err(ProviderError::new(ErrorClass::Conflict, message)
+                .field("pool")
+                .hint("it was left there; plan again"));
+        }
         let call = work.call(Method::PUT, "/pools".to_owned(), params.clone(), doing.clone());
         match work.run(call).await {
             Ok(()) => {}
@@ -37,11 +53,8 @@ pub(super) async fn change(
             Err(error @ StepError::Lost { .. }) => lost = Some(error),
             Err(error) => return Err(error.into()),
         }
-        let row = locate(work.client, guest.vmid).await;
-        let row = row.map_err(|error| error.explain(&format!("see which pool {guest} is in")))?;
-        let Some(row) = row else { return Err(absence::hidden_guest_error(guest.vmid)) };
-        let is_in = row.pool.as_deref();
-        if is_in == after || (after.is_none() && is_in != before) {
+        let now = is_in().await?;
+        if now.as_deref() == after || (after.is_none() && now.as_deref() != before) {
             return Ok(());
         }
     }

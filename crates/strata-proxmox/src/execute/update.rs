@@ -114,9 +114,8 @@ pub(super) fn check_unchanged_since(target: &Target, before: &LiveConfig) -> Res
     if target.config.digest == before.digest || keys(&target.config) == keys(before) {
         return Ok(());
     }
-    let message = format!("somebody else changed {} while it shut down", target.guest);
-    Err(ProviderError::new(ErrorClass::Conflict, message)
-        .hint("it is stopped and was not deleted; plan again"))
+    let message = format!("somebody else changed {} directly before it was to be deleted", target.guest);
+    Err(ProviderError::new(ErrorClass::Conflict, message).hint("it was not deleted; plan again"))
 }
 
 /// Does what the changes say: moves it, then its disks, its keys, its sizes, its firewall, its pool, and last its power.

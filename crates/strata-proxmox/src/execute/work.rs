@@ -1,7 +1,9 @@
 //! What every step is made of: a write, the task that it starts, and a look where the answer was lost.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use futures::future::BoxFuture;
 use http::Method;
 use serde::de::DeserializeOwned;
 use strata_engine::{ErrorClass, Operation, OperationContext, ProviderError};
@@ -33,6 +35,18 @@ pub(crate) struct Call {
     pub(crate) doing: String,
     pub(crate) patience: Duration,
 }
+
+impl Call {
+    /// Whether it would send the same once more.
+    pub(crate) fn is_same_as(&self, other: &Self) -> bool {
+        self.method == other.method
+            && self.path == other.path
+            && self.params.encode() == other.params.encode()
+    }
+}
+
+/// Whether what a call was worked out from is still so: a look, made before the call is sent again.
+pub(crate) type Unchanged<'a> = &'a (dyn Fn() -> BoxFuture<'a, Result<(), ProviderError>> + Sync);
 
 /// Why a step did not get to its end.
 #[derive(Debug, Clone)]
@@ -130,6 +144,24 @@ impl<'a> Work<'a> {
         retry(self.client.policy(), self.client.clock(), self.client.random(), attempt, held_up).await
     }
 
+    /// The same, for calls that take no digest: a lock or a connection can hold one up for long, so whatever it was worked out from is
+    /// looked at again before each further attempt.
+    pub(crate) async fn run_while(&self, call: Call, unchanged: Unchanged<'_>) -> Result<(), StepError> {
+        let sent = AtomicBool::new(false);
+        let attempt = || async {
+            if sent.swap(true, Ordering::Relaxed) {
+                unchanged().await.map_err(StepError::Stop)?;
+            }
+            let Some(task) = self.write_once(&call).await? else { return Ok(()) };
+            self.see_through(&task, &call.doing, call.patience).await
+        };
+        let verdict = |error: &StepError| match error {
+            StepError::Task(failed) if is_held_up(&failed.message) => Verdict::Again,
+            error => verdict_on_write(error),
+        };
+        retry(self.client.policy(), self.client.clock(), self.client.random(), attempt, verdict).await
+    }
+
     /// One write, once: allowed first, and counted as done unless its answer proves that nothing was. Every write goes this way.
     pub(crate) async fn send<T>(
         &self,
@@ -147,14 +179,17 @@ impl<'a> Work<'a> {
 
     /// Writes. Tried again only where nothing was done for certain: not delivered, or held up by a lock.
     pub(crate) async fn write(&self, call: &Call) -> Result<Option<String>, StepError> {
-        let Call { method, path, params, rights, .. } = call;
-        let attempt = || {
-            self.send(&call.doing, async |permit| {
-                self.client.write(permit, method.clone(), path, params, *rights).await
-            })
-        };
+        let attempt = || self.write_once(call);
         let policy = self.client.policy();
         retry(policy, self.client.clock(), self.client.random(), attempt, verdict_on_write).await
+    }
+
+    async fn write_once(&self, call: &Call) -> Result<Option<String>, StepError> {
+        let Call { method, path, params, rights, .. } = call;
+        self.send(&call.doing, async |permit| {
+            self.client.write(permit, method.clone(), path, params, *rights).await
+        })
+        .await
     }
 
     /// The same, where the answer matters.

@@ -3,7 +3,9 @@
 mod guard;
 mod host;
 mod interface;
+mod ours;
 mod staged;
+mod watched;
 
 use async_trait::async_trait;
 use strata_engine::{Finding, Operation, Outcome, ProviderError, Review, Sighting, Wanted};
@@ -69,7 +71,7 @@ impl ManagedKind for Network {
     }
 
     fn judge(&self, wanted: &Wanted<'_>, live: Option<&LiveObject>) -> Sighting {
-        host::judge(wanted, live)
+        ours::judge(wanted, live)
     }
 
     fn needs(&self, operation: &Operation, needs: &mut Needs<'_>) {
@@ -105,6 +107,6 @@ impl ManagedKind for Network {
     }
 
     async fn execute(&self, work: &Work<'_>) -> Result<Outcome, ProviderError> {
-        host::execute(work).await
+        watched::execute(work).await
     }
 }

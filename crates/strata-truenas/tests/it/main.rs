@@ -4,6 +4,7 @@
 
 mod nas;
 mod sim;
+mod windows;
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 
 use async_trait::async_trait;
+use futures::FutureExt;
 use http::Method;
 use serde::Deserialize;
 use strata_engine::{ErrorClass, Operation, Outcome, ProviderError};
@@ -118,13 +119,13 @@ pub(super) async fn execute(work: &Work<'_>) -> Result<Outcome, ProviderError> {
         Action::Create => {
             let live = converge::read(work, &Tokens).await?;
             converge::check_first(work, &Tokens, live.as_ref())?;
-            keep(work, make(work, live.is_some()).await?)
+            keep(work, make(work, live).await?)
         }
         Action::Update if is_remade(work.operation) => {
+            let entries = entries_of(work).await?;
             let live = converge::read(work, &Tokens).await?;
             converge::check_first(work, &Tokens, live.as_ref())?;
-            let entries = entries_of(work).await?;
-            let kept = keep(work, make(work, true).await?);
+            let kept = keep(work, make(work, live).await?);
             let mut granted = Ok(());
             for entry in entries {
                 granted = granted.and(grant_again(work, &entry).await);
@@ -136,21 +137,25 @@ pub(super) async fn execute(work: &Work<'_>) -> Result<Outcome, ProviderError> {
     }
 }
 
-/// Makes it; where one is there already, instead of that one.
-async fn make(work: &Work<'_>, mut there: bool) -> Result<Made, ProviderError> {
+/// Makes it; where one is there already, instead of that one. What somebody else makes under its name meanwhile is not deleted.
+async fn make(work: &Work<'_>, mut there: Option<LiveObject>) -> Result<Made, ProviderError> {
     let spec = &work.operation.spec;
     let id = spec_text(spec, "token");
     let mut last = None;
     for _ in 0..ATTEMPTS {
-        if there {
-            match work.run(delete(work)).await {
-                Ok(()) | Err(StepError::Lost { .. }) => {}
-                Err(error) if error.says("no such token") => {}
+        if let Some(live) = there.take() {
+            let unchanged = || converge::still_is(work, &Tokens, Some(&live)).boxed();
+            let deleted = match work.run_while(delete(work), &unchanged).await {
+                Ok(()) => true,
+                Err(StepError::Lost { .. }) => false,
+                Err(error) if error.says("no such token") => true,
                 Err(error) => return Err(error.into()),
-            }
-            let live = converge::read(work, &Tokens).await?;
-            there = live.is_some();
-            if there {
+            };
+            there = converge::read(work, &Tokens).await?;
+            if let Some(now) = &there {
+                if deleted || now.digest != live.digest {
+                    return Err(somebody_made(id));
+                }
                 continue;
             }
         }
@@ -159,21 +164,21 @@ async fn make(work: &Work<'_>, mut there: bool) -> Result<Made, ProviderError> {
             Ok(made) => return Ok(made),
             // It may be there, with a value that nobody knows.
             Err(error @ StepError::Lost { .. }) => {
-                there = converge::read(work, &Tokens).await?.is_some();
+                there = converge::read(work, &Tokens).await?;
+                if there.as_ref().is_some_and(|live| !converge::is_marked(work, live)) {
+                    return Err(somebody_made(id));
+                }
                 last = Some(error);
             }
             Err(error) => return Err(error.into()),
         }
     }
-    Err(last.map_or_else(
-        || {
-            ProviderError::new(
-                ErrorClass::Conflict,
-                format!("the token `{id}` is still there after it was deleted"),
-            )
-        },
-        ProviderError::from,
-    ))
+    Err(last.map_or_else(|| somebody_made(id), ProviderError::from))
+}
+
+fn somebody_made(id: &str) -> ProviderError {
+    let message = format!("the token `{id}` is there after it was deleted: somebody else may have made it");
+    ProviderError::new(ErrorClass::Conflict, message).hint("it was not touched; plan again")
 }
 
 fn keep(work: &Work<'_>, made: Made) -> Result<Outcome, ProviderError> {

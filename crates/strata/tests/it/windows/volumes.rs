@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use super::{APPLY, APPLY_PLAN, PLAN, Window, act_at, overwritten_knowingly, requests};
+use super::{APPLY, APPLY_PLAN, PLAN, Window, act_at, act_on, overwritten_knowingly, requests};
 use crate::world::{STACK, World};
 
 pub(super) const WINDOWS: [Window; 2] =
@@ -42,11 +42,22 @@ fn delete(world: &World, volume: &str) -> bool {
 
 /// A file that somebody else put there after the plan is neither taken for ours nor overwritten nor deleted.
 fn survives_downloads(k: u64) -> bool {
+    survives_until(&json!({"kind": "hold-after", "nth": k, "count": 0}))
+}
+
+/// Its request is on the way: the server refuses it, and what is there by then is not taken for ours.
+#[test]
+fn a_file_that_comes_while_ours_is_asked_for_is_not_ours() {
+    let asked = json!({"kind": "hold-before", "method": "POST", "path": "*/download-url", "count": 0});
+    assert!(survives_until(&asked));
+}
+
+fn survives_until(k: &Value) -> bool {
     let world = World::instant(STACK);
     world.strata().run(&["plan", "-o", PLAN]).ok();
     let names = names(&world);
     let theirs = RefCell::new(Vec::new());
-    let acted = act_at(&world, &APPLY_PLAN, k, &|| {
+    let acted = act_on(&world, &APPLY_PLAN, k, &|| {
         let put = names.iter().filter(|name| put(&world, name));
         *theirs.borrow_mut() = put.map(|name| (name.clone(), find(&world, name))).collect();
     });
