@@ -57,7 +57,7 @@ pub(crate) fn compare(state: &ReplayedState, live: &Live) -> Vec<Drift> {
     for (address, recorded) in &state.document.resources {
         let kind = match live.current.get(address).unwrap_or(&Sighting::Absent) {
             Sighting::Absent => DriftKind::Gone,
-            Sighting::Unmanaged(by) => DriftKind::Taken { by: by.clone() },
+            Sighting::Unmanaged(by) => DriftKind::Taken { by: by.to_string() },
             Sighting::Busy(what) => DriftKind::Busy { what: what.clone() },
             Sighting::Unreachable(what) => DriftKind::Unreachable { what: what.clone() },
             Sighting::Unknown(unseen) => {

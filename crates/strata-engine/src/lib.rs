@@ -33,6 +33,7 @@ mod capacity;
 mod drift;
 mod events;
 mod journal;
+mod known_as;
 mod look;
 mod moves;
 mod object_key;
@@ -53,13 +54,14 @@ pub use binding::{DrivenPlan, PlanFile, PlannedStack, StalePlan};
 pub use capacity::{Capacity, Limits};
 pub use drift::{Drift, DriftKind};
 pub use events::{Event, EventSink};
+pub use known_as::{Home, KnownAs};
 pub use look::Look;
 pub use moves::{Move, PlannedMove, is_same_but_for_lineage, is_same_object, keep_origin};
 pub use plan::{Plan, PlanContent, Problem, ProblemKind, Step, StepAction, Summary};
 pub use planner::{Draft, PlanRequest, draft_plan, make_plan};
 pub use provider::{
-    ErrorClass, Observed, Operation, OperationContext, Outcome, Provider, ProviderError, Sighting, Unseen,
-    Wanted,
+    ErrorClass, Observed, Operation, OperationContext, Outcome, Provider, ProviderError, Sighting, Unmanaged,
+    Unseen, Wanted,
 };
 pub use recovery::{Resolution, ResolvedEntry};
 pub use refresh::{Live, refresh};

@@ -28,7 +28,7 @@ use self::steps::same_record;
 pub(crate) use self::unknown::out_of_sight;
 use crate::object_key::ObjectKey;
 use crate::plan::{Plan, PlanContent, Problem, Step, StepAction, operations};
-use crate::{Finding, Live, Move, Observed, Operation, Sighting, Unseen};
+use crate::{Finding, KnownAs, Live, Move, Observed, Operation, Sighting, Unseen};
 
 /// All that a plan is made from.
 pub struct PlanRequest<'a> {
@@ -54,11 +54,20 @@ pub struct PlanRequest<'a> {
     pub origins: &'a BTreeMap<Address, MadeAs>,
     /// The addresses that the plan is about; all without it.
     pub selected: Option<&'a BTreeSet<Address>>,
+    /// What stands where something is wanted, and is ours under another address.
+    pub known_as: &'a BTreeMap<Address, KnownAs>,
+    /// The stack's own file.
+    pub file: &'a str,
 }
 
 impl PlanRequest<'_> {
     fn is_about(&self, address: &Address) -> bool {
         self.selected.is_none_or(|selected| selected.contains(address))
+    }
+
+    /// Whether the object of an address stands where the source wants another one.
+    fn is_wanted_elsewhere(&self, address: &Address) -> bool {
+        self.known_as.values().any(|known| known.movable && known.address == *address)
     }
 }
 
@@ -83,7 +92,8 @@ pub fn draft_plan<'a>(request: &'a PlanRequest<'a>) -> Draft<'a> {
         }
     }
     for (address, recorded) in &request.state.resources {
-        if request.graph.get(address).is_none() {
+        // What was renamed, most likely, is told where it is wanted: nobody means to destroy it.
+        if request.graph.get(address).is_none() && !request.is_wanted_elsewhere(address) {
             planner.unwanted(address, recorded);
         }
     }
@@ -506,6 +516,7 @@ impl<'a> PlanRequest<'a> {
         static NONE: BTreeMap<u64, Unseen> = BTreeMap::new();
         let (open, deferred, protected): (&[OpenEntry], _, _) = (&[], &NONE, &NOTHING);
         static MADE: BTreeMap<Address, MadeAs> = BTreeMap::new();
+        static KNOWN: BTreeMap<Address, KnownAs> = BTreeMap::new();
         let (at_work, removed_stack) = (None, None);
         let (moves, unmovable, origins): (&[Move], &[Problem], _) = (&[], &[], &MADE);
         Self {
@@ -522,6 +533,8 @@ impl<'a> PlanRequest<'a> {
             unmovable,
             origins,
             selected: None,
+            known_as: &KNOWN,
+            file: "",
         }
     }
 

@@ -27,8 +27,8 @@ pub struct Wanted<'a> {
 pub enum Sighting {
     Absent,
     Ours(Observed),
-    /// Something that has the identity and is not ours, described for people. Never touched.
-    Unmanaged(String),
+    /// Something that has the identity and is not ours. Never touched.
+    Unmanaged(Unmanaged),
     /// A task still works on it (`lock: clone`): nothing can be said yet.
     Busy(String),
     /// It does not answer, and whether it is there cannot be seen in another way.
@@ -36,6 +36,38 @@ pub enum Sighting {
     /// Nobody can say whether it is there: this login may not see it, or what would show it cannot be reached. Never created over, never
     /// forgotten.
     Unknown(Unseen),
+}
+
+/// Something that has an identity of ours and is not ours, described for people.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unmanaged {
+    /// ``VM 9110 `db` on `pve1` ``.
+    pub what: String,
+    /// Why it is not ours; empty where `what` says it.
+    pub why: String,
+    /// The lineage, whole or short, and the address that its ownership mark names, where it carries one.
+    pub mark: Option<(String, String)>,
+}
+
+impl Unmanaged {
+    pub fn new(what: impl Into<String>, why: impl Into<String>) -> Self {
+        Self { what: what.into(), why: why.into(), mark: None }
+    }
+}
+
+impl From<String> for Unmanaged {
+    fn from(what: String) -> Self {
+        Self::new(what, "")
+    }
+}
+
+impl std::fmt::Display for Unmanaged {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.why.as_str() {
+            "" => f.write_str(&self.what),
+            why => write!(f, "{}: {why}", self.what),
+        }
+    }
 }
 
 /// Why something cannot be seen, and what makes it visible.

@@ -113,7 +113,7 @@ pub(crate) async fn answers(
     answers_in(&Look::default(), provider, wanted).await
 }
 
-async fn answers_in(
+pub(crate) async fn answers_in(
     look: &Look,
     provider: &dyn Provider,
     wanted: &[Wanted<'_>],

@@ -80,9 +80,9 @@ impl Run {
             match sighting {
                 Sighting::Ours(observed) => drop(proofs.insert(address, observed.facts.clone())),
                 Sighting::Unmanaged(why) if table.mark_field().is_none() && table.is_adoptable() => {
-                    unmarked.push((resource, why.clone()));
+                    unmarked.push((resource, why.to_string()));
                 }
-                Sighting::Unmanaged(why) => drop(found.unproven.insert(address, why.clone())),
+                Sighting::Unmanaged(why) => drop(found.unproven.insert(address, why.to_string())),
                 Sighting::Absent if table.seen_by_record => drop(proofs.insert(address, Spec::new())),
                 Sighting::Absent => drop(found.missing.insert(address)),
                 Sighting::Unreachable(why) => {

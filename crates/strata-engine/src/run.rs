@@ -16,7 +16,7 @@ use crate::moves::Move;
 use crate::plan::{Plan, Problem};
 use crate::planner::{Draft, PlanRequest, draft_plan, make_plan};
 use crate::refresh::{Live, refresh};
-use crate::{Drift, Finding, Look, Operation, Provider, ProviderError, ResolvedEntry, Review, Unseen};
+use crate::{Drift, Finding, Home, Look, Operation, Provider, ProviderError, ResolvedEntry, Review, Unseen};
 
 /// The time, passed in.
 pub trait Clock: Send + Sync {
@@ -119,6 +119,8 @@ pub struct StackView {
     pub origins: BTreeMap<Address, MadeAs>,
     /// The addresses that a run is about; all without it.
     pub selected: Option<BTreeSet<Address>>,
+    /// Where it stands in its repository.
+    pub home: Option<Home>,
 }
 
 impl StackView {
@@ -134,6 +136,7 @@ impl StackView {
             unmovable: Vec::new(),
             origins: BTreeMap::new(),
             selected: None,
+            home: None,
         }
     }
 
@@ -260,6 +263,7 @@ impl Run {
         let moved = stack.after_moves(state);
         let state = &*moved;
         let live = self.look(&stack.graph, state, &stack.lineage, look).await?;
+        let known_as = self.known_elsewhere(stack, &state.document.resources, &live, look).await;
         let request = PlanRequest {
             graph: &stack.graph,
             state: &state.document,
@@ -274,6 +278,8 @@ impl Run {
             unmovable: &stack.unmovable,
             origins: &stack.origins,
             selected: stack.selected.as_ref(),
+            known_as: &known_as,
+            file: stack.home.as_ref().map_or("", |home| &home.file),
         };
         let draft = draft_plan(&request);
         let findings = self.review(&draft).await?;

@@ -71,6 +71,12 @@ impl<'a> Claim<'a> {
     }
 }
 
+/// Lineage and address of the ownership mark that a guest carries, unless that is of another one: a copy has what it was copied from.
+pub(crate) fn carried_mark(guest: &Guest, config: &LiveConfig) -> Option<(String, String)> {
+    let (mark, _) = Mark::split_from_notes(config.get("description").unwrap_or_default());
+    mark.filter(|mark| mark.vmid == guest.vmid).map(|mark| (mark.lineage, mark.address))
+}
+
 /// The fact by which a guest that somebody else built is proven: the hardware address of its first network device, or its name where it
 /// has none. It is given only while a guest is taken over, and never recorded.
 pub const TAKEN_OVER: &str = "taken_over";

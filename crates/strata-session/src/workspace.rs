@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use strata_diagnostics::{Diagnostics, SourceMap, Span};
-use strata_engine::{Limits, LockedRun, Providers, Run, StackView};
+use strata_engine::{Home, Limits, LockedRun, Providers, Run, StackView};
 use strata_resource::{Layer, Lineage};
 use strata_secret::{Redactor, SecretString};
 use strata_secrets::{Access, SecretStore};
@@ -59,6 +59,8 @@ pub struct Workspace {
     program: OnceLock<Program>,
     /// What the store has and the source does not, where somebody looked.
     removed: OnceLock<Removed>,
+    /// The states that the source speaks of, by their keys, and whether the objects of each can be moved.
+    movable: OnceLock<Arc<BTreeMap<String, bool>>>,
     /// Whoever connects holds it, so that no target is connected twice.
     connections: tokio::sync::Mutex<Connections>,
 }
@@ -101,6 +103,7 @@ impl Workspace {
             store: OnceLock::new(),
             program: OnceLock::new(),
             removed: OnceLock::new(),
+            movable: OnceLock::new(),
             connections: tokio::sync::Mutex::default(),
         };
         Ok((workspace, diagnostics))
@@ -280,7 +283,16 @@ impl Workspace {
     }
 
     pub(crate) fn empty_view(&self, stack: &EffectiveStack) -> Result<StackView, SessionError> {
-        Ok(StackView::empty(key(stack), self.lineage(stack)?))
+        let mut view = StackView::empty(key(stack), self.lineage(stack)?);
+        view.home = Some(Home {
+            repository: self.repository_id()?.to_owned(),
+            file: self.repository.sources.path(stack.file).to_owned(),
+            states: Arc::clone(self.movable.get_or_init(|| {
+                let states = self.repository.effective().map(|stack| (key(stack), stack.is_movable()));
+                Arc::new(states.collect())
+            })),
+        });
+        Ok(view)
     }
 
     pub(crate) fn run(&self, providers: Providers, stack: &EffectiveStack) -> Result<Run, SessionError> {

@@ -320,6 +320,11 @@ impl EffectiveStack {
         }
     }
 
+    /// Whether its objects can get another address: those of a cluster know each other by theirs, and OpenTofu has addresses of its own.
+    pub fn is_movable(&self) -> bool {
+        !matches!(self.model, Model::Cluster(_) | Model::Tofu(_))
+    }
+
     /// What the stack is for, in the user's words.
     pub fn description(&self) -> Option<&str> {
         self.metadata()?.description.as_deref()

@@ -63,9 +63,8 @@ impl DatasetProvider {
         };
         let marked = found.user_properties.get(MARK) == Some(&mark(wanted.lineage, wanted.address));
         if !marked && wanted.recorded.is_none() {
-            return Ok(Sighting::Unmanaged(format!(
-                "dataset `{name}` is there, and nothing says that it is ours"
-            )));
+            let why = format!("dataset `{name}` is there, and nothing says that it is ours");
+            return Ok(Sighting::Unmanaged(why.into()));
         }
         let asked = [Some(wanted.spec), wanted.recorded.map(|recorded| &recorded.spec)];
         Ok(Sighting::Ours(observed(&found, &name, asked.into_iter().flatten())))

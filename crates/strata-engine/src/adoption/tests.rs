@@ -50,7 +50,7 @@ fn surveyed() -> Adoption {
         (1, "alike", seen(json!({"vmid": 1, "notes": "wanted"}), uuid.clone())),
         (2, "differs", seen(json!({"vmid": 2, "notes": "live"}), uuid.clone())),
         (3, "gone", Sighting::Absent),
-        (4, "theirs", Sighting::Unmanaged("somebody else's".to_owned())),
+        (4, "theirs", Sighting::Unmanaged("somebody else's".to_owned().into())),
         (5, "known", seen(json!({"vmid": 5, "notes": "wanted"}), uuid.clone())),
         (6, "other", seen(json!({"vmid": 6, "notes": "wanted", "arch": "aarch64"}), uuid.clone())),
         (7, "bare", seen(json!({"vmid": 7, "notes": "live"}), json!({}))),

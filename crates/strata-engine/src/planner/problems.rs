@@ -3,14 +3,27 @@
 use strata_resource::{Address, ChangeEffect, FieldChange, Purpose, Refusal, Resource, Value};
 
 use super::Planner;
+use crate::Unmanaged;
 use crate::plan::{Problem, ProblemKind, Step, StepAction};
 
 impl Planner<'_> {
-    pub(super) fn unmanaged(&mut self, resource: &Resource, what: &str) {
+    /// Something stands where a resource is wanted. What is ours under another address was renamed, most likely.
+    pub(super) fn unmanaged(&mut self, resource: &Resource, unmanaged: &Unmanaged) {
+        if let Some(known) = self.request.known_as.get(&resource.address) {
+            let both = self.request.graph.get(&known.address).is_some();
+            self.problems.push(Problem {
+                kind: ProblemKind::Unmanaged,
+                address: resource.address.clone(),
+                message: format!("{} is `{}` of this repository", unmanaged.what, known.address),
+                hint: known.hint(&resource.address, both, self.request.file),
+                origin: resource.origin.clone(),
+            });
+            return;
+        }
         self.problems.push(Problem {
             kind: ProblemKind::Unmanaged,
             address: resource.address.clone(),
-            message: what.to_owned(),
+            message: unmanaged.to_string(),
             hint: if resource.kind().table().is_adoptable() {
                 "Strata never touches what is not its own: `adopt: true` takes over what carries no ownership mark, or give it another name"
             } else {

@@ -217,7 +217,7 @@ fn what_cannot_be_seen_or_is_at_work_is_not_decided() {
     for sighting in [Sighting::Unknown(Unseen::new("hidden", "look")), Sighting::Busy("locked".to_owned())] {
         assert!(decide(&begun, sighting, &state(&[])).is_err());
     }
-    let (effect, resolution) = decided(&begun, Sighting::Unmanaged("theirs".to_owned()), &state(&[]));
+    let (effect, resolution) = decided(&begun, Sighting::Unmanaged("theirs".to_owned().into()), &state(&[]));
     assert!(matches!(effect, Effect::Unchanged) && resolution == Resolution::LeftToStranger);
     let (effect, resolution) = decided(&begun, Sighting::Unreachable("away".to_owned()), &state(&[]));
     assert!(matches!(effect, Effect::Unchanged) && resolution == Resolution::NotDone);

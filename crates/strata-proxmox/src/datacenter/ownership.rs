@@ -3,7 +3,7 @@
 //! A mark in its comment decides where there is one. Otherwise the state does, the source where it says `adopt`, and after an
 //! interrupted create the fact that the object is exactly what was begun.
 
-use strata_engine::{Observed, Sighting, Wanted};
+use strata_engine::{Observed, Sighting, Unmanaged, Wanted};
 use strata_resource::{CommentMark, Kind, Spec, Value, diff_specs};
 use strata_state::StateResource;
 
@@ -14,7 +14,9 @@ pub(crate) fn judge(family: &dyn Family, wanted: &Wanted<'_>, live: Option<&Live
     let Some(live) = live else { return Sighting::Absent };
     if let Some(why) = dispute(wanted, live) {
         let key = family.key(wanted.spec).unwrap_or_default();
-        return Sighting::Unmanaged(format!("{} `{key}`: {why}", family.word()));
+        let what = format!("{} `{key}`", family.word());
+        let mark = live.mark.clone().map(|mark| (mark.lineage, mark.address));
+        return Sighting::Unmanaged(Unmanaged { what, why, mark });
     }
     Sighting::Ours(Observed {
         spec: live.spec.clone(),

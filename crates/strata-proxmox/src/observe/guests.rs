@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use futures::stream::{self, StreamExt, TryStreamExt};
 use sha2::{Digest, Sha256};
-use strata_engine::{Look, Observed, ProviderError, Sighting, Wanted};
+use strata_engine::{Look, Observed, ProviderError, Sighting, Unmanaged, Wanted};
 use strata_resource::{Spec, Value};
 
 use crate::absence;
@@ -14,7 +14,7 @@ use crate::client::{CallError, Client};
 use crate::codec::{GuestKind, LiveConfig, attached_now, decode, detached_now};
 use crate::firewall::LiveFirewall;
 use crate::guest::{ALL_GUESTS, Guest};
-use crate::ownership::{Claim, describe};
+use crate::ownership::{Claim, carried_mark, describe};
 use crate::snippets;
 
 /// One guest that somebody asks about and that is there.
@@ -101,8 +101,9 @@ fn match_up<'a>(
             if row.kind.as_deref().is_some_and(|is| is != kind.path()) {
                 let other = if *kind == GuestKind::Qemu { GuestKind::Lxc } else { GuestKind::Qemu };
                 let guest = Guest { kind: other, node, vmid: row.vmid };
-                let what = format!("{}: it is a {}", describe(&guest, row.name.as_deref()), other.word());
-                sightings.push((*index, Sighting::Unmanaged(what)));
+                let what = describe(&guest, row.name.as_deref());
+                let unmanaged = Unmanaged::new(what, format!("it is a {}", other.word()));
+                sightings.push((*index, Sighting::Unmanaged(unmanaged)));
                 continue;
             }
             found.push(FoundGuest {
@@ -197,7 +198,8 @@ async fn sight(
     let wanted = found.wanted;
     let claim = Claim::new(wanted.lineage, wanted.address, wanted.recorded, guest.vmid);
     if let Some(why) = claim.dispute(guest, &config) {
-        return Ok(Sighting::Unmanaged(format!("{}: {why}", describe(guest, name))));
+        let mark = carried_mark(guest, &config);
+        return Ok(Sighting::Unmanaged(Unmanaged { what: describe(guest, name), why, mark }));
     }
     let covers = Covers::of(wanted);
     let firewall = match covers.firewall {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use futures::stream::{self, StreamExt, TryStreamExt};
 use sha2::{Digest, Sha256};
-use strata_engine::{Look, Observed, ProviderError, Sighting, Unseen, Wanted};
+use strata_engine::{Look, Observed, ProviderError, Sighting, Unmanaged, Unseen, Wanted};
 use strata_resource::{FieldPath, Spec, Value};
 
 use crate::absence;
@@ -118,7 +118,10 @@ async fn prove(client: &Client, wanted: &Wanted<'_>, node: &str, row: &ContentRo
     let (volume, size) = (&row.volid, row.size.unwrap_or_default());
     match prove_download(client, wanted.spec, node, size).await {
         Ok(()) => Sighting::Ours(observed(wanted, row, size)),
-        Err(why) => Sighting::Unmanaged(format!("volume `{volume}`: {why}; remove it, and it is made again")),
+        Err(why) => {
+            let why = format!("{why}; remove it, and it is made again");
+            Sighting::Unmanaged(Unmanaged::new(format!("volume `{volume}`"), why))
+        }
     }
 }
 
@@ -223,8 +226,8 @@ fn judge<'r>(wanted: &Wanted<'_>, rows: &'r [ContentRow]) -> Judged<'r> {
     let size = row.size.unwrap_or_default();
     let known = wanted.recorded.filter(|recorded| text(&recorded.spec, "volume") == Some(volume));
     if !volume.contains(wanted.lineage.short()) && known.is_none() {
-        let why = format!("volume `{volume}`: its name does not say that it is ours");
-        return Judged::Sure(Sighting::Unmanaged(why));
+        let why = "its name does not say that it is ours";
+        return Judged::Sure(Sighting::Unmanaged(Unmanaged::new(format!("volume `{volume}`"), why)));
     }
     let expected = [wanted.spec.get("size"), known.and_then(|known| known.facts.get("size"))]
         .into_iter()
@@ -232,8 +235,8 @@ fn judge<'r>(wanted: &Wanted<'_>, rows: &'r [ContentRow]) -> Judged<'r> {
         .find_map(Value::as_int);
     let expected = expected.or_else(|| iso_size(wanted.spec));
     if let Some(expected) = expected.filter(|expected| *expected != size) {
-        let why = format!("volume `{volume}`: it has {size} bytes, ours has {expected}");
-        return Judged::Sure(Sighting::Unmanaged(why));
+        let why = format!("it has {size} bytes, ours has {expected}");
+        return Judged::Sure(Sighting::Unmanaged(Unmanaged::new(format!("volume `{volume}`"), why)));
     }
     // A name can be copied. What is behind it is known by its size, by the state, or by a create of ours that was interrupted.
     if expected.is_none() && known.is_none() && wanted.begun.is_none() {

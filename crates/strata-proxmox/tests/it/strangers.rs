@@ -8,7 +8,7 @@ use crate::world::World;
 
 fn stranger(sighting: Sighting) -> String {
     match sighting {
-        Sighting::Unmanaged(who) => who,
+        Sighting::Unmanaged(who) => who.to_string(),
         other => panic!("{other:?}"),
     }
 }

@@ -37,6 +37,7 @@ mod moved;
 mod places;
 mod recovered;
 mod reference;
+mod renamed;
 mod secrets;
 mod sent;
 mod serve;

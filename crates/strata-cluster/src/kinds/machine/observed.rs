@@ -20,7 +20,7 @@ pub(super) async fn observe(look: &Look<'_>, wanted: &Wanted<'_>) -> Result<Sigh
     Ok(match look.contacts.get(name) {
         None => Sighting::Absent,
         Some(Contact::Maintenance) => Sighting::Absent,
-        Some(Contact::Unmanaged(who)) => Sighting::Unmanaged(who.clone()),
+        Some(Contact::Unmanaged(who)) => Sighting::Unmanaged(who.clone().into()),
         Some(Contact::Unreachable(why)) => Sighting::Unreachable(why.clone()),
         Some(Contact::Running(running)) => {
             let media = media(cluster, wanted).await?;

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use strata_engine::{Observed, Sighting, Wanted};
+use strata_engine::{Observed, Sighting, Unmanaged, Wanted};
 use strata_resource::{Spec, Value};
 
 use super::host::{STAGED, interfaces, only_configured};
@@ -45,9 +45,8 @@ pub(super) fn judge(wanted: &Wanted<'_>, live: Option<&LiveObject>) -> Sighting 
     }
     for (name, own) in asked.iter().filter(|(name, _)| there.contains_key(*name)) {
         if !recorded.contains_key(name) && !only_configured(own) && !is_begun(name) {
-            return Sighting::Unmanaged(format!(
-                "the interface `{name}` of `{node}` is there already, and nothing says that it is ours"
-            ));
+            let why = "it is there already, and nothing says that it is ours";
+            return Sighting::Unmanaged(Unmanaged::new(format!("the interface `{name}` of `{node}`"), why));
         }
     }
     // What was only configured is left as it is when it leaves the source. Recovery knows no source.

@@ -108,7 +108,7 @@ impl FakeProvider {
                 Some(fields) if volid.contains(wanted.lineage.short()) => {
                     Sighting::Ours(inner.observed_volume(fields))
                 }
-                Some(_) => Sighting::Unmanaged(format!("volume `{volid}` is not ours")),
+                Some(_) => Sighting::Unmanaged(format!("volume `{volid}` is not ours").into()),
             };
         }
         let vmid = vmid_of(wanted.spec);
@@ -120,7 +120,7 @@ impl FakeProvider {
             return Sighting::Ours(inner.observed_guest(guest));
         }
         let name = guest.fields.get("name").and_then(Value::as_text).unwrap_or("?");
-        Sighting::Unmanaged(format!("guest {vmid} `{name}` is not ours"))
+        Sighting::Unmanaged(format!("guest {vmid} `{name}` is not ours").into())
     }
 }
 
