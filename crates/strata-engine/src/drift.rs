@@ -1,9 +1,11 @@
 //! Differences between what was last applied and what is live, that Strata did not make.
 
+use std::collections::BTreeSet;
+
 use schemars::JsonSchema;
 use serde::Serialize;
 use strata_resource::{Address, FieldChange, drift_between};
-use strata_state::ReplayedState;
+use strata_state::{ReplayedState, StateDocument};
 
 use crate::{Live, Sighting};
 
@@ -50,6 +52,17 @@ impl DriftKind {
             Self::Taken { .. } | Self::Busy { .. } | Self::Unreachable { .. } | Self::Unknown { .. } => false,
         }
     }
+}
+
+/// Objects with those that they depend on, by their records.
+pub(crate) fn with_needed(selected: &BTreeSet<Address>, state: &StateDocument) -> BTreeSet<Address> {
+    let mut about = selected.clone();
+    let mut next: Vec<&Address> = selected.iter().collect();
+    while let Some(address) = next.pop() {
+        let needed = state.resources.get(address).into_iter().flat_map(|record| &record.depends_on);
+        next.extend(needed.filter(|needed| about.insert((*needed).clone())));
+    }
+    about
 }
 
 pub(crate) fn compare(state: &ReplayedState, live: &Live) -> Vec<Drift> {

@@ -210,6 +210,9 @@ pub struct PlanContent {
     /// What gets another address before anything else is done.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub moves: Vec<PlannedMove>,
+    /// What a plan of everything would change, and this one is not about. Whatever becomes of it does not make a saved plan stale.
+    #[serde(skip)]
+    pub left_out: BTreeSet<Address>,
 }
 
 /// The numbers under a plan.
@@ -223,6 +226,9 @@ pub struct Summary {
     pub unchanged: usize,
     #[serde(default, skip_serializing_if = "is_none")]
     pub moved: usize,
+    /// What was not selected, and would change too.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub left_out: usize,
 }
 
 fn is_none(count: &usize) -> bool {
@@ -244,6 +250,7 @@ impl std::ops::AddAssign for Summary {
         self.restart += other.restart;
         self.unchanged += other.unchanged;
         self.moved += other.moved;
+        self.left_out += other.left_out;
     }
 }
 
@@ -286,7 +293,8 @@ impl Plan {
     }
 
     pub fn summary(&self) -> Summary {
-        let mut summary = Summary { unchanged: self.unchanged, moved: self.moved(), ..Summary::default() };
+        let (moved, left_out) = (self.moved(), self.left_out.len());
+        let mut summary = Summary { unchanged: self.unchanged, moved, left_out, ..Summary::default() };
         let ends = |step: &&Step| {
             matches!(step.action, StepAction::Delete | StepAction::Forget) && !step.replacement
         };

@@ -10,6 +10,7 @@ mod problems;
 mod removal;
 mod restart;
 mod rolling;
+mod selection;
 mod steps;
 mod unknown;
 pub(crate) mod unreachable;
@@ -61,10 +62,6 @@ pub struct PlanRequest<'a> {
 }
 
 impl PlanRequest<'_> {
-    fn is_about(&self, address: &Address) -> bool {
-        self.selected.is_none_or(|selected| selected.contains(address))
-    }
-
     /// Whether the object of an address stands where the source wants another one.
     fn is_wanted_elsewhere(&self, address: &Address) -> bool {
         self.known_as.values().any(|known| known.movable && known.address == *address)
@@ -80,6 +77,7 @@ pub struct Draft<'a> {
 /// Drafts the steps.
 pub fn draft_plan<'a>(request: &'a PlanRequest<'a>) -> Draft<'a> {
     let mut planner = Planner::new(request);
+    let mut about = request.selection();
     for (address, recorded) in &request.state.resources {
         planner.deposed(address, recorded);
     }
@@ -87,7 +85,7 @@ pub fn draft_plan<'a>(request: &'a PlanRequest<'a>) -> Draft<'a> {
         let filled = planner.filled(resource);
         let unchanged = planner.unchanged;
         planner.wanted(&filled);
-        if !request.is_about(&resource.address) {
+        if about.as_ref().is_some_and(|about| !about.contains(&resource.address)) {
             planner.unchanged = unchanged;
         }
     }
@@ -101,7 +99,11 @@ pub fn draft_plan<'a>(request: &'a PlanRequest<'a>) -> Draft<'a> {
     planner.refuse_protected_removals();
     planner.keep_deferred();
     planner.explain_removed_stack();
-    planner.keep_to_selection();
+    let left_out = match &mut about {
+        Some(about) => planner.keep_to_selection(about),
+        None => BTreeSet::new(),
+    };
+    let is_about = |address: &Address| about.as_ref().is_none_or(|about| about.contains(address));
     let Planner { steps, mut problems, unchanged, unseen, unknown, .. } = planner;
     problems.extend(request.unmovable.iter().cloned());
     let content = PlanContent {
@@ -116,14 +118,15 @@ pub fn draft_plan<'a>(request: &'a PlanRequest<'a>) -> Draft<'a> {
             .live
             .current
             .iter()
-            .filter(|(address, _)| request.is_about(address))
+            .filter(|(address, _)| is_about(address))
             .map(|(address, sighting)| (address.clone(), digest(sighting)))
             .collect(),
-        former: former_digests(request),
+        former: former_digests(request, &is_about),
         unchanged,
         unseen,
         unknown,
         moves: request.moves.iter().map(Move::planned).collect(),
+        left_out,
     };
     Draft { request, content }
 }
@@ -168,7 +171,10 @@ fn digest(sighting: &Sighting) -> Option<String> {
     }
 }
 
-fn former_digests(request: &PlanRequest<'_>) -> BTreeMap<Address, Vec<Option<String>>> {
+fn former_digests(
+    request: &PlanRequest<'_>,
+    is_about: &dyn Fn(&Address) -> bool,
+) -> BTreeMap<Address, Vec<Option<String>>> {
     let live = request.live;
     let mut digests: BTreeMap<Address, Vec<Option<String>>> = BTreeMap::new();
     for (address, sighting) in &live.former {
@@ -177,7 +183,7 @@ fn former_digests(request: &PlanRequest<'_>) -> BTreeMap<Address, Vec<Option<Str
     for (address, sightings) in &live.deposed {
         digests.entry(address.clone()).or_default().extend(sightings.iter().map(digest));
     }
-    digests.retain(|address, _| request.is_about(address));
+    digests.retain(|address, _| is_about(address));
     digests
 }
 
@@ -280,15 +286,6 @@ impl<'a> Planner<'a> {
                 }
             }
         }
-    }
-
-    /// What the plan is not about is left as it is. All is decided first: what one object becomes depends on others.
-    fn keep_to_selection(&mut self) {
-        let request = self.request;
-        self.steps.retain(|step| request.is_about(&step.address));
-        self.problems.retain(|problem| request.is_about(&problem.address));
-        self.unknown.retain(|problem| request.is_about(&problem.address));
-        self.unseen.retain(|address, _| request.is_about(address));
     }
 
     fn needs_remade(&self, resource: &Resource) -> bool {

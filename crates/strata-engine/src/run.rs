@@ -212,7 +212,12 @@ impl Run {
     ) -> Result<Vec<Drift>, EngineError> {
         let nothing = ResourceGraph::default();
         let live = self.look(&nothing, state, &stack.lineage, look).await?;
-        Ok(crate::drift::compare(state, &live))
+        let mut found = crate::drift::compare(state, &live);
+        if let Some(selected) = &stack.selected {
+            let about = crate::drift::with_needed(selected, &state.document);
+            found.retain(|drift| about.contains(&drift.address));
+        }
+        Ok(found)
     }
 
     /// Asks the providers whether this run can do what the plan says. Gives everything that stands in its way. What `earlier` plans

@@ -53,6 +53,7 @@ mod planned;
 mod planning;
 mod providers;
 pub mod secrets;
+mod selection;
 mod stack_graph;
 mod stack_session;
 mod surroundings;

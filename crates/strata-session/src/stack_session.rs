@@ -20,6 +20,7 @@ use strata_talos::SecretsBundle;
 use crate::connections::Connections;
 use crate::error::SessionError;
 use crate::providers::DrawnStack;
+use crate::selection::Pattern;
 use crate::workspace::moves::{self, StackMoves};
 use crate::workspace::{Workspace, digest_key, is_removed, layer};
 
@@ -97,6 +98,8 @@ pub struct OpenStack<'w> {
     pub(crate) purpose: Purpose,
     pub(crate) state: HeldState,
     pub(crate) moves: StackMoves,
+    /// What the run is about, where that is not all of it.
+    pub(crate) patterns: Option<Vec<Pattern>>,
 }
 
 /// A stack with the keys that its machines run with, where it has such.
@@ -129,7 +132,7 @@ impl<'w> OpenStack<'w> {
                 HeldState::Locked(Box::new(run.lock(&view, owner).await?))
             }
         };
-        Ok(Self { workspace, stack, purpose, state, moves: StackMoves::default() })
+        Ok(Self { workspace, stack, purpose, state, moves: StackMoves::default(), patterns: None })
     }
 
     pub fn name(&self) -> &str {
@@ -220,6 +223,7 @@ impl<'w> OpenStack<'w> {
         };
         self.workspace.surroundings().providers.attach(self.workspace, stack, &mut providers).await?;
         let mut outputs = BTreeMap::new();
+        let known = self.select_in(&mut view, &blueprint.graph);
         let sealing = self.workspace.sealing(key, &origins)?;
         view.origins = origins;
         if !destroy {
@@ -233,6 +237,7 @@ impl<'w> OpenStack<'w> {
             outputs,
             wrapped_key,
             cluster_id,
+            known,
         })
     }
 
@@ -252,6 +257,7 @@ impl<'w> OpenStack<'w> {
         self.workspace.surroundings().providers.attach_removed(self.stack, &mut providers);
         let mut view = self.view()?;
         view.removed = Some(self.stack.name.clone());
+        let known = self.select_in(&mut view, &ResourceGraph::default());
         Ok(Ready {
             view,
             run: self.workspace.run(providers, self.stack)?,
@@ -259,7 +265,23 @@ impl<'w> OpenStack<'w> {
             outputs: BTreeMap::new(),
             wrapped_key: None,
             cluster_id: None,
+            known,
         })
+    }
+
+    /// Finds what the run is about. Gives everything that can be called by its address, where that matters.
+    fn select_in(&self, view: &mut StackView, graph: &ResourceGraph) -> BTreeSet<Address> {
+        let Some(patterns) = self.patterns.as_ref().filter(|_| !self.moves.partner) else {
+            return BTreeSet::new();
+        };
+        let mut document = self.state.document().clone();
+        self.moves.moves.iter().for_each(|one| one.apply_to(&mut document));
+        let open = self.state.replayed().open.iter().map(|entry| &entry.address);
+        let wanted = graph.iter().map(|resource| &resource.address);
+        let known: BTreeSet<Address> = document.resources.keys().chain(open).chain(wanted).cloned().collect();
+        let is_meant = |address: &&Address| patterns.iter().any(|pattern| pattern.matches(address));
+        view.selected = Some(known.iter().filter(is_meant).cloned().collect());
+        known
     }
 
     /// A state with resources is from a time when Strata made this stack itself: OpenTofu would make everything again.
@@ -287,6 +309,8 @@ struct Ready {
     wrapped_key: Option<String>,
     /// The id of the cluster whose keys it has.
     cluster_id: Option<String>,
+    /// What can be called by its address, where the run is about a part of the stack.
+    known: BTreeSet<Address>,
 }
 
 /// A stack that can be planned and applied.
@@ -303,6 +327,11 @@ impl StackSession {
     /// What is wanted of it.
     pub fn view(&self) -> &StackView {
         &self.ready.view
+    }
+
+    /// What can be called by its address, where the run is about a part of it.
+    pub(crate) fn known(&self) -> &BTreeSet<Address> {
+        &self.ready.known
     }
 
     pub fn state(&self) -> &ReplayedState {
@@ -461,15 +490,17 @@ impl StackSession {
                 self.name
             )));
         };
-        let Ready { outputs, cluster_id, wrapped_key, .. } = &self.ready;
+        let Ready { outputs, cluster_id, wrapped_key, view, .. } = &self.ready;
         keep_digest_key(wrapped_key.as_ref(), run).await?;
         keep_cluster_id(cluster_id.as_ref(), run).await?;
         let report = run.apply(plan, options).await?;
         // With an entry open the journal would be replayed over the change.
         if report.is_success() && run.open_entries() == 0 {
             keep_digest_key(wrapped_key.as_ref(), run).await?;
+            // What a part of a stack is about says nothing of its outputs, and the keys of a cluster stay with what is left of it.
+            let in_part = view.selected.is_some() && !run.state().resources.is_empty();
             // Of a cluster that is destroyed the keys may go, too.
-            if run.state().outputs != *outputs || run.state().cluster != *cluster_id {
+            if !in_part && (run.state().outputs != *outputs || run.state().cluster != *cluster_id) {
                 run.edit(|document| {
                     document.outputs.clone_from(outputs);
                     document.cluster.clone_from(cluster_id);

@@ -6,6 +6,7 @@ mod driven;
 mod move_record;
 pub(crate) mod moves;
 mod opening;
+mod parts;
 mod reach;
 mod removed;
 mod resolve;
@@ -178,6 +179,11 @@ impl Workspace {
             self.removed_stack(&stack.name).is_none_or(|removed| removed.tofu.is_none() || !stacks.is_empty())
         });
         Ok(selected?.into_iter().chain(removed).collect())
+    }
+
+    /// Whether an argument means a part of a stack: an address, or a pattern of addresses.
+    pub fn is_part(&self, argument: &str) -> bool {
+        self.pattern(argument).is_some()
     }
 
     pub fn one(&self, stack: &str) -> Result<&EffectiveStack, SessionError> {

@@ -58,7 +58,24 @@ pub fn render(plan: &Plan, columns: usize, whole: bool) -> String {
     for problem in &plan.problems {
         text.push_str(&render_problem(problem));
     }
+    text.push_str(&render_left_out(plan, whole));
     text
+}
+
+/// What would change too, and was not selected.
+fn render_left_out(plan: &Plan, whole: bool) -> String {
+    const SHOWN: usize = 5;
+    if plan.left_out.is_empty() {
+        return String::new();
+    }
+    let shown = if whole { usize::MAX } else { SHOWN };
+    let mut names: Vec<String> = plan.left_out.iter().take(shown).map(ToString::to_string).collect();
+    let rest = plan.left_out.len() - names.len();
+    if rest > 0 {
+        names.push(format!("{rest} more (-v names them)"));
+    }
+    let what = format!("  · left out, not selected: {}", names.join(", "));
+    format!("{}\n", paint(style::FAINT, what))
 }
 
 /// `→ data/vm/database  moved from web/vm/db`, and the same from where it leaves.
@@ -342,7 +359,10 @@ pub fn render_summary(summary: &Summary) -> String {
     push(summary.restart, style::CHANGE, if summary.restart == 1 { "restart" } else { "restarts" });
     push(summary.unchanged, style::FAINT, "unchanged");
     if summary.changes() == 0 {
-        return format!("{} {} unchanged", paint(style::CREATE, "nothing to do:"), summary.unchanged);
+        parts = vec![format!("{} {} unchanged", paint(style::CREATE, "nothing to do:"), summary.unchanged)];
+    }
+    if summary.left_out > 0 {
+        parts.push(paint(style::WARNING, format!("{} left out", summary.left_out)));
     }
     parts.join(", ")
 }

@@ -26,6 +26,7 @@ fn content(live: Option<&str>, unknown: Vec<Problem>) -> PlanContent {
         unseen: Default::default(),
         unknown,
         moves: Vec::new(),
+        left_out: Default::default(),
     }
 }
 

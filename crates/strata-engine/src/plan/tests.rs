@@ -2,7 +2,7 @@ use super::*;
 
 fn summary(numbers: [usize; 6]) -> Summary {
     let [create, update, replace, delete, restart, unchanged] = numbers;
-    Summary { create, update, replace, delete, restart, unchanged, moved: 0 }
+    Summary { create, update, replace, delete, restart, unchanged, moved: 0, left_out: 0 }
 }
 
 #[test]

@@ -146,9 +146,16 @@ mod tests {
         }
 
         fn plan(&self) -> Plan {
+            self.plan_of(None)
+        }
+
+        fn plan_of(&self, selected: Option<&str>) -> Plan {
             let lineage = Lineage::derive("r", "dev/lab");
             let (graph, state, live) = (&self.graph, &self.state, &self.live);
-            let plan = PlanRequest::of(graph, state, &lineage, live).plan();
+            let selected = selected.map(|name| [address(name)].into());
+            let plan =
+                PlanRequest { selected: selected.as_ref(), ..PlanRequest::of(graph, state, &lineage, live) }
+                    .plan();
             assert_eq!(plan.lint(), Vec::<String>::new());
             plan
         }
@@ -202,6 +209,42 @@ mod tests {
         assert_eq!(needs["lab/machine/cp-2"], ["lab/machine/cp-1"]);
         assert_eq!(needs["lab/machine/cp-10"], ["lab/machine/cp-2"]);
         assert_eq!(needs["lab/machine/a-worker"], ["lab/machine/cp-10"]);
+    }
+
+    #[test]
+    fn a_selected_node_keeps_its_place_in_the_rollout() {
+        let mut cluster = Cluster::new();
+        for name in ["cp-1", "cp-2"] {
+            cluster.node(name, "controlplane", vm(name), machine(name, "controlplane", "v1"));
+        }
+        cluster.node("worker", "worker", vm("worker"), machine("worker", "worker", "v1"));
+        let cluster = cluster.bootstrapped(true);
+        let changed =
+            |plan: &Plan| -> Vec<String> { plan.steps.iter().map(|step| step.address.to_string()).collect() };
+        let second = cluster.plan_of(Some("vm/cp-2"));
+        assert_eq!(
+            changed(&second),
+            ["lab/machine/cp-1", "lab/machine/cp-2"],
+            "its VM and its machine are one"
+        );
+        assert_eq!(second.left_out, [address("machine/worker")].into());
+        assert_eq!(second.summary().left_out, 1);
+        let worker = cluster.plan_of(Some("machine/worker"));
+        assert_eq!(changed(&worker), changed(&cluster.plan()), "control planes go first, selected or not");
+        assert!(worker.left_out.is_empty());
+    }
+
+    #[test]
+    fn a_part_of_a_cluster_is_not_destroyed() {
+        let mut cluster = Cluster::new();
+        cluster.node("cp-1", "controlplane", vm("cp-1"), machine("cp-1", "controlplane", "v2"));
+        cluster.node("worker", "worker", vm("worker"), machine("worker", "worker", "v2"));
+        let mut cluster = cluster.bootstrapped(true);
+        cluster.graph = ResourceGraph::default();
+        let plan = cluster.plan_of(Some("vm/worker"));
+        assert_eq!(plan.problems[0].kind, ProblemKind::Refused);
+        assert!(plan.problems[0].hint.contains("`strata destroy lab`"), "{:?}", plan.problems);
+        assert!(cluster.plan().problems.is_empty(), "all of it is");
     }
 
     #[test]

@@ -71,6 +71,7 @@ impl DrivenPlan {
             restart: 0,
             unchanged: self.changes.unchanged,
             moved: 0,
+            left_out: 0,
         }
     }
 

@@ -3,11 +3,14 @@
 use std::collections::BTreeSet;
 
 use futures::stream::{self, StreamExt};
+use strata_resource::Address;
 use strata_source::{EffectiveStack, Model};
 
+use super::parts::Selected;
 use super::{Workspace, key, plannable, removed};
 use crate::connections::Connections;
 use crate::error::SessionError;
+use crate::selection::Pattern;
 use crate::stack_session::{OpenStack, Purpose, StackSession, StateAccess};
 
 /// How many states are read at once.
@@ -21,6 +24,20 @@ pub enum Opened<'w> {
 }
 
 impl Opened<'_> {
+    /// Whether something of it is called like this.
+    fn has(&self, pattern: &Pattern) -> bool {
+        self.known().any(|address| pattern.matches(address))
+    }
+
+    /// What can be called by its address.
+    fn known(&self) -> impl Iterator<Item = &Address> {
+        let session = match self {
+            Self::Native(session) => Some(session),
+            Self::Driven(_) => None,
+        };
+        session.into_iter().flat_map(|session| session.known())
+    }
+
     pub async fn release(self) -> Result<(), SessionError> {
         match self {
             Self::Native(session) => session.release().await,
@@ -42,14 +59,11 @@ impl Workspace {
         Ok(self.open_selected(selected, purpose, access).await?.1)
     }
 
-    /// The stacks that the arguments select and that can be planned, in the order in which they are shown.
-    pub(crate) fn selected(
-        &self,
-        stacks: &[String],
-        destroy: bool,
-    ) -> Result<Vec<&EffectiveStack>, SessionError> {
-        let mut selected = removed::in_order(self.select(stacks)?, destroy);
-        selected.retain(|stack| plannable(stack) || is_driven(stack));
+    /// What the arguments select and can be planned, in the order in which it is shown.
+    pub(crate) fn selected(&self, arguments: &[String], destroy: bool) -> Result<Selected<'_>, SessionError> {
+        let mut selected = self.select_parts(arguments)?;
+        selected.stacks = removed::in_order(selected.stacks, destroy);
+        selected.stacks.retain(|stack| plannable(stack) || is_driven(stack));
         Ok(selected)
     }
 
@@ -62,7 +76,7 @@ impl Workspace {
     ) -> Result<Vec<StackSession>, SessionError> {
         let mut selected = self.select(stacks)?;
         selected.retain(|stack| plannable(stack));
-        let (_, opened) = self.open_selected(selected, purpose, access).await?;
+        let (_, opened) = self.open_selected(Selected::whole(selected), purpose, access).await?;
         let native = |opened| match opened {
             Opened::Native(session) => Some(*session),
             Opened::Driven(_) => None,
@@ -73,10 +87,11 @@ impl Workspace {
     /// These, and those that something moves to or from: their states are needed too.
     pub(crate) async fn open_selected<'w>(
         &'w self,
-        selected: Vec<&'w EffectiveStack>,
+        selected: Selected<'w>,
         purpose: &Purpose,
         access: StateAccess<'_>,
     ) -> Result<(Vec<&'w EffectiveStack>, Vec<Opened<'w>>), SessionError> {
+        let Selected { stacks: selected, patterns, whole } = selected;
         self.refuse_removed_code(&selected)?;
         // What moves to or from another stack needs that one's state too.
         let partners = self.move_partners(&selected).await?;
@@ -86,6 +101,8 @@ impl Workspace {
         let mut open = self.open_states(&stacks, purpose, access).await?;
         for one in &mut open {
             one.moves.partner = !selected.iter().any(|other| std::ptr::eq(*other, one.stack));
+            let in_part = !patterns.is_empty() && !whole.contains(&key(one.stack));
+            one.patterns = in_part.then(|| patterns.clone());
         }
         let connected = self.connections(&native).await;
         let settled = connected.and_then(|connections| self.settle_moves(&mut open, &connections));
@@ -110,6 +127,15 @@ impl Workspace {
                     return Err(error);
                 }
             }
+        }
+        let named = |pattern: &&Pattern| opened.iter().any(|one| one.has(pattern));
+        if let Some(pattern) = patterns.iter().find(|pattern| !named(pattern)) {
+            let known = opened.iter().flat_map(Opened::known);
+            let error = pattern.unmatched(known);
+            for one in opened {
+                let _ = one.release().await;
+            }
+            return Err(error);
         }
         Ok((stacks, opened))
     }
@@ -194,7 +220,7 @@ impl Workspace {
     }
 }
 
-fn is_driven(stack: &EffectiveStack) -> bool {
+pub(super) fn is_driven(stack: &EffectiveStack) -> bool {
     matches!(stack.model, Model::Tofu(_))
 }
 

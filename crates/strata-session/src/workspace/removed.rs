@@ -104,7 +104,14 @@ impl Workspace {
         let environment = self.surroundings.environment.as_deref();
         !names.is_empty()
             && !names.iter().any(|name| name.starts_with("layer:"))
-            && self.repository.select(names, environment).is_ok()
+            && names.iter().all(|name| match self.pattern(name) {
+                // A pattern means nothing that left the source.
+                Some(pattern) => {
+                    let mut stacks = self.repository.stacks().iter();
+                    stacks.any(|entry| pattern.can_match_in(&entry.name.value))
+                }
+                None => self.repository.select(std::slice::from_ref(name), environment).is_ok(),
+            })
     }
 
     /// What was found; nothing if nobody looked.

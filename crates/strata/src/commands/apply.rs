@@ -16,8 +16,9 @@ use crate::workspace::Workspace;
 /// What an interrupted run left open is finished first. Given a file from `strata plan -o`, runs exactly that plan or nothing.
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Stacks by name or path, or `layer:NAME`; or one plan file; all stacks without one
-    #[arg(value_name = "STACK|FILE")]
+    /// Stacks by name or path, `layer:NAME`, addresses such as `web/vm/db` or patterns such as `web/vm/*`; or one plan
+    /// file; everything without one
+    #[arg(value_name = "STACK|ADDRESS|FILE")]
     stacks: Vec<String>,
     /// Does not ask
     #[arg(short, long)]
@@ -58,7 +59,10 @@ pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
             }
             execute(&workspace, &stacks, Job { destroy: file.destroy, saved: Some(&file), ..job }).await
         }
-        None if workspace.names(&args.stacks).is_err() && is_meant_as_plan(&args.stacks) => {
+        None if is_meant_as_plan(&args.stacks)
+            && workspace.names(&args.stacks).is_err()
+            && !workspace.is_part(&args.stacks[0]) =>
+        {
             let file = &args.stacks[0];
             Err(CommandError::failed(format!("there is no plan file `{file}`, and no stack of that name"))
                 .hint(format!("`strata plan -o {file}` makes one")))

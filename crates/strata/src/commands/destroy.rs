@@ -10,8 +10,9 @@ use crate::workspace::Workspace;
 /// Destroys everything of the stacks that Strata made; refuses what is protected
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Stacks by name or path, or `layer:NAME`; all stacks without one
-    #[arg(value_name = "STACK")]
+    /// Stacks by name or path, `layer:NAME`, addresses such as `web/vm/db` or patterns such as `web/vm/*`; everything
+    /// without one
+    #[arg(value_name = "STACK|ADDRESS")]
     stacks: Vec<String>,
     /// Does not ask
     #[arg(short, long)]

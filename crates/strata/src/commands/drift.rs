@@ -18,8 +18,9 @@ use crate::workspace::{KnownOutputs, Workspace};
 /// Shows what somebody else changed since the last apply; exit code 2 if anything
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Stacks by name or path, or `layer:NAME`; all stacks without one
-    #[arg(value_name = "STACK")]
+    /// Stacks by name or path, `layer:NAME`, addresses such as `web/vm/db` or patterns such as `web/vm/*`; everything
+    /// without one
+    #[arg(value_name = "STACK|ADDRESS")]
     stacks: Vec<String>,
     /// Lists what carries an ownership mark or a name of this repository and is in no state, on every target
     #[arg(long, conflicts_with = "stacks")]

@@ -15,8 +15,9 @@ use crate::workspace::Workspace;
 /// Shows what an apply would change, and changes nothing
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Stacks by name or path, or `layer:NAME`; all stacks without one
-    #[arg(value_name = "STACK")]
+    /// Stacks by name or path, `layer:NAME`, addresses such as `web/vm/db` or patterns such as `web/vm/*`; everything
+    /// without one
+    #[arg(value_name = "STACK|ADDRESS")]
     stacks: Vec<String>,
     /// Saves the plan; `strata apply FILE` runs exactly it, or refuses
     #[arg(short, long, value_name = "FILE")]

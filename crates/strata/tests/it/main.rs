@@ -39,6 +39,7 @@ mod recovered;
 mod reference;
 mod renamed;
 mod secrets;
+mod selected;
 mod sent;
 mod serve;
 mod stale_plan;
