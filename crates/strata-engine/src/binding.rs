@@ -24,6 +24,9 @@ pub struct PlanFile {
     /// What it is about, where that is not all of its stacks: stacks, addresses, patterns, as they were asked for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub selection: Vec<String>,
+    /// What is replaced because somebody asked for it: `--replace`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub replace: Vec<String>,
     pub stacks: Vec<PlannedStack>,
     /// Stacks that another program plans and applies.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -111,8 +114,18 @@ pub struct StalePlan {
 impl PlanFile {
     pub fn new(strata: &str, commit: Option<String>, environment: Option<String>, destroy: bool) -> Self {
         let strata = strata.to_owned();
-        let (selection, stacks, driven, waiting) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        Self { format: FORMAT, strata, commit, environment, destroy, selection, stacks, driven, waiting }
+        Self {
+            format: FORMAT,
+            strata,
+            commit,
+            environment,
+            destroy,
+            selection: Vec::new(),
+            replace: Vec::new(),
+            stacks: Vec::new(),
+            driven: Vec::new(),
+            waiting: Vec::new(),
+        }
     }
 
     /// Reads a file that this very version could have written. What another version saved is told apart from what somebody edited.

@@ -55,6 +55,8 @@ pub struct PlanRequest<'a> {
     pub origins: &'a BTreeMap<Address, MadeAs>,
     /// The addresses that the plan is about; all without it.
     pub selected: Option<&'a BTreeSet<Address>>,
+    /// What is replaced because somebody asked for it.
+    pub replace: &'a BTreeSet<Address>,
     /// What stands where something is wanted, and is ours under another address.
     pub known_as: &'a BTreeMap<Address, KnownAs>,
     /// The stack's own file.
@@ -345,7 +347,13 @@ impl<'a> Planner<'a> {
             return self.unlike(resource, &diff.changes);
         }
         let outdated = recorded.and_then(|recorded| self.outdated(resource, recorded));
-        if effect(ChangeEffect::Replace) || recreate || wiped || outdated.is_some() {
+        // What an interrupted run left unfinished is new already.
+        let asked = self.request.replace.contains(&resource.address)
+            && recorded.is_none_or(|recorded| !recorded.partial);
+        if asked && self.refuse_replacement(resource) {
+            return;
+        }
+        if effect(ChangeEffect::Replace) || recreate || wiped || outdated.is_some() || asked {
             if resource.protect || recorded.is_some_and(|recorded| recorded.protect) {
                 return self.protected(&resource.address, "replace", resource.origin.clone());
             }
@@ -361,8 +369,9 @@ impl<'a> Planner<'a> {
             self.replace(resource, &recorded, observed, changes);
             let wiped =
                 wiped.then(|| "its disk was wiped, and nothing is left on it to boot from".to_owned());
+            let asked = asked.then(|| "`--replace` asks for it".to_owned());
             if let Some(create) = self.steps.last_mut() {
-                create.reasons.extend(reason.into_iter().chain(wiped));
+                create.reasons.extend(reason.into_iter().chain(wiped).chain(asked));
             }
             return;
         }
@@ -530,6 +539,7 @@ impl<'a> PlanRequest<'a> {
             unmovable,
             origins,
             selected: None,
+            replace: &NOTHING,
             known_as: &KNOWN,
             file: "",
         }

@@ -119,6 +119,8 @@ pub struct StackView {
     pub origins: BTreeMap<Address, MadeAs>,
     /// The addresses that a run is about; all without it.
     pub selected: Option<BTreeSet<Address>>,
+    /// What is replaced although nothing about it asks for that.
+    pub replace: BTreeSet<Address>,
     /// Where it stands in its repository.
     pub home: Option<Home>,
 }
@@ -136,6 +138,7 @@ impl StackView {
             unmovable: Vec::new(),
             origins: BTreeMap::new(),
             selected: None,
+            replace: BTreeSet::new(),
             home: None,
         }
     }
@@ -283,6 +286,7 @@ impl Run {
             unmovable: &stack.unmovable,
             origins: &stack.origins,
             selected: stack.selected.as_ref(),
+            replace: &stack.replace,
             known_as: &known_as,
             file: stack.home.as_ref().map_or("", |home| &home.file),
         };

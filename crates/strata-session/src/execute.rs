@@ -26,6 +26,8 @@ pub struct Job<'j> {
     pub new_cluster: bool,
     /// An etcd snapshot that a lost etcd is restored from.
     pub restoring: Option<Arc<SecretBytes>>,
+    /// Addresses of what is replaced although nothing about it asks for that.
+    pub replace: Vec<String>,
     /// Exactly this plan, or nothing.
     pub saved: Option<&'j PlanFile>,
 }
@@ -159,6 +161,7 @@ impl Workspace {
             keys,
             new_cluster: job.new_cluster,
             restoring: job.restoring.clone(),
+            replace: job.replace.clone(),
         };
         let access = StateAccess::Lock(if job.destroy { "destroy" } else { "apply" });
         let planning = Planning { purpose, access, into_file: false, saved: job.saved };

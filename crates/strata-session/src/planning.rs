@@ -141,9 +141,11 @@ impl Workspace {
         planned: &[Planned<'_>],
         destroy: bool,
         asked: &[String],
+        replace: &[String],
     ) -> Result<PlanFile, SessionError> {
         let version = env!("CARGO_PKG_VERSION");
         let mut file = PlanFile::new(version, commit(self.root()), self.environment(), destroy);
+        file.replace = replace.to_vec();
         if planned.iter().any(Planned::is_selected) {
             file.selection = asked.to_vec();
         }

@@ -9,27 +9,39 @@ use crate::error::SessionError;
 
 /// An address, or a pattern of addresses: `*` stands for any text, `?` for one letter. The environment is left out, or is that of the run.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Pattern(String);
+pub(crate) struct Pattern {
+    text: String,
+    /// It is one address, whatever letters it has.
+    exact: bool,
+}
 
 impl Pattern {
     /// What an argument means, where it is no stack: `web/vm/db`, `web/vm/*`, `*/vm/db`. `below`: it begins with the name of one.
     pub(crate) fn parse(argument: &str, below: bool) -> Option<Self> {
         let is_pattern = below || argument.contains(['*', '?']) || argument.parse::<Address>().is_ok();
-        is_pattern.then(|| Self(argument.to_owned()))
+        is_pattern.then(|| Self { text: argument.to_owned(), exact: false })
+    }
+
+    /// One address, and nothing else.
+    pub(crate) fn exactly(address: &str) -> Self {
+        Self { text: address.to_owned(), exact: true }
     }
 
     pub(crate) fn as_str(&self) -> &str {
-        &self.0
+        &self.text
     }
 
     pub(crate) fn matches(&self, address: &Address) -> bool {
         let bare = format!("{}/{}/{}", address.stack(), address.kind(), address.name());
-        fits(self.0.as_bytes(), bare.as_bytes()) || fits(self.0.as_bytes(), address.to_string().as_bytes())
+        [bare, address.to_string()].iter().any(|name| match self.exact {
+            true => *name == self.text,
+            false => fits(self.text.as_bytes(), name.as_bytes()),
+        })
     }
 
     /// Whether an object of a stack can match.
     pub(crate) fn can_match_in(&self, stack: &str) -> bool {
-        let own = self.0.split_once(':').map_or(self.0.as_str(), |(_, rest)| rest);
+        let own = self.text.split_once(':').map_or(self.text.as_str(), |(_, rest)| rest);
         // The address of an object of the stack begins with its name and a `/`, and any text can follow.
         let name = format!("{stack}/");
         begins(own.as_bytes(), name.as_bytes())
@@ -39,8 +51,8 @@ impl Pattern {
     pub(crate) fn unmatched<'a>(&self, known: impl Iterator<Item = &'a Address>) -> SessionError {
         let names: BTreeSet<String> = known.map(ToString::to_string).collect();
         let error =
-            SessionError::failed(format!("nothing is called `{}`, in the source or in a state", self.0));
-        match nearest(&self.0, names.iter().map(String::as_str)) {
+            SessionError::failed(format!("nothing is called `{}`, in the source or in a state", self.text));
+        match nearest(&self.text, names.iter().map(String::as_str)) {
             Some(meant) => error.hint(format!("did you mean `{meant}`?")),
             None => error.hint("`strata state list` and `strata graph` show the addresses"),
         }
@@ -112,7 +124,11 @@ mod tests {
             ("we?/vm/x", "web", true),
             ("test:web/vm/db", "web", true),
         ] {
-            assert_eq!(Pattern(pattern.to_owned()).can_match_in(stack), expected, "{pattern} {stack}");
+            assert_eq!(
+                Pattern { text: pattern.to_owned(), exact: false }.can_match_in(stack),
+                expected,
+                "{pattern} {stack}"
+            );
         }
     }
 }

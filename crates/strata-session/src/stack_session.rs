@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use strata_blueprint::{Blueprint, cluster_target};
 use strata_engine::{
-    Adoption, ApplyOptions, ApplyReport, Drift, LockedRun, Look, Move, Plan, PlanFile, Proofs, ProviderError,
-    Providers, Retrieval, Run, StackView, claim_mark,
+    Action, Adoption, ApplyOptions, ApplyReport, Drift, LockedRun, Look, Move, Plan, PlanFile, Proofs,
+    ProviderError, Providers, Retrieval, Run, StackView, claim_mark,
 };
 use strata_resource::{Address, Layer, ResourceGraph, Value};
 use strata_secret::{DigestKey, SecretBytes};
@@ -41,11 +41,14 @@ pub struct Purpose {
     pub new_cluster: bool,
     /// An etcd snapshot that a lost etcd is restored from.
     pub restoring: Option<Arc<SecretBytes>>,
+    /// Addresses of what is replaced although nothing about it asks for that.
+    pub replace: Vec<String>,
 }
 
 impl Purpose {
     /// To look, and to change nothing, not even here.
-    pub const LOOK: Self = Self { destroy: false, keys: Keys::Draw, new_cluster: false, restoring: None };
+    pub const LOOK: Self =
+        Self { destroy: false, keys: Keys::Draw, new_cluster: false, restoring: None, replace: Vec::new() };
 }
 
 /// How the states of stacks are read.
@@ -271,16 +274,24 @@ impl<'w> OpenStack<'w> {
 
     /// Finds what the run is about. Gives everything that can be called by its address, where that matters.
     fn select_in(&self, view: &mut StackView, graph: &ResourceGraph) -> BTreeSet<Address> {
-        let Some(patterns) = self.patterns.as_ref().filter(|_| !self.moves.partner) else {
-            return BTreeSet::new();
+        let replaces = |address: &&Address| {
+            self.purpose.replace.iter().any(|asked| Pattern::exactly(asked).matches(address))
         };
+        let wanted = || graph.iter().map(|resource| &resource.address);
+        view.replace = wanted().filter(replaces).cloned().collect();
+        if self.patterns.is_none() && self.purpose.replace.is_empty() || self.moves.partner {
+            return BTreeSet::new();
+        }
         let mut document = self.state.document().clone();
         self.moves.moves.iter().for_each(|one| one.apply_to(&mut document));
         let open = self.state.replayed().open.iter().map(|entry| &entry.address);
-        let wanted = graph.iter().map(|resource| &resource.address);
-        let known: BTreeSet<Address> = document.resources.keys().chain(open).chain(wanted).cloned().collect();
-        let is_meant = |address: &&Address| patterns.iter().any(|pattern| pattern.matches(address));
-        view.selected = Some(known.iter().filter(is_meant).cloned().collect());
+        let known: BTreeSet<Address> =
+            document.resources.keys().chain(open).chain(wanted()).cloned().collect();
+        if let Some(patterns) = &self.patterns {
+            let is_meant = |address: &&Address| patterns.iter().any(|pattern| pattern.matches(address));
+            let meant = known.iter().filter(is_meant).chain(&view.replace);
+            view.selected = Some(meant.cloned().collect());
+        }
         known
     }
 
@@ -346,7 +357,12 @@ impl StackSession {
     /// Closes what an interrupted run left open; without the lock nothing.
     pub async fn recover(&mut self) -> Result<(), SessionError> {
         if let Some(locked) = self.state.locked() {
-            locked.recover().await?;
+            let resolved = locked.recover().await?;
+            // What an interrupted run was about to make is new already, if it asked for that or not.
+            let is_new = |address: &Address| {
+                resolved.iter().any(|entry| entry.address == *address && entry.action == Action::Create)
+            };
+            self.ready.view.replace.retain(|address| !is_new(address));
         }
         Ok(())
     }

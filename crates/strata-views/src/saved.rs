@@ -74,6 +74,11 @@ pub fn render(file: &PlanFile, columns: usize, verbose: bool) -> String {
         let serial = stack.position.as_ref().map(|(_, serial)| *serial);
         binding(&mut text, serial, &stack.source_digest, &stack.digest);
     }
+    for (what, names) in [("selected", &file.selection), ("replaced", &file.replace)] {
+        if !names.is_empty() {
+            let _ = writeln!(text, "{what}: {}", names.join(", "));
+        }
+    }
     let made = match &file.commit {
         Some(commit) => format!("made by Strata {} from commit {commit}", file.strata),
         None => format!("made by Strata {}", file.strata),

@@ -2,7 +2,7 @@
 
 use strata_resource::{Address, ChangeEffect, FieldChange, Purpose, Refusal, Resource, Value};
 
-use super::Planner;
+use super::{Planner, adopts};
 use crate::Unmanaged;
 use crate::plan::{Problem, ProblemKind, Step, StepAction};
 
@@ -42,6 +42,25 @@ impl Planner<'_> {
             hint: "set `protect: false`, apply that, then plan again".to_owned(),
             origin,
         });
+    }
+
+    /// What a host cannot be without, and what was there before Strata, is never deleted. Gives whether that is so.
+    pub(super) fn refuse_replacement(&mut self, resource: &Resource) -> bool {
+        let why = if resource.kind().table().always_there {
+            "a host cannot be without it"
+        } else if adopts(resource.kind(), &resource.spec) {
+            "it was there before Strata (`adopt`)"
+        } else {
+            return false;
+        };
+        self.problems.push(Problem {
+            kind: ProblemKind::Refused,
+            address: resource.address.clone(),
+            message: format!("it cannot be replaced: {why}"),
+            hint: "apply without `--replace`: what differs is corrected in place".to_owned(),
+            origin: resource.origin.clone(),
+        });
+        true
     }
 
     /// What is there already is taken over as it is or changed, and never replaced.

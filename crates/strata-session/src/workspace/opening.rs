@@ -29,6 +29,11 @@ impl Opened<'_> {
         self.known().any(|address| pattern.matches(address))
     }
 
+    /// Whether it replaces what is called like this.
+    fn replaces(&self, pattern: &Pattern) -> bool {
+        matches!(self, Self::Native(session) if session.view().replace.iter().any(|address| pattern.matches(address)))
+    }
+
     /// What can be called by its address.
     fn known(&self) -> impl Iterator<Item = &Address> {
         let session = match self {
@@ -128,8 +133,13 @@ impl Workspace {
                 }
             }
         }
-        let named = |pattern: &&Pattern| opened.iter().any(|one| one.has(pattern));
-        if let Some(pattern) = patterns.iter().find(|pattern| !named(pattern)) {
+        let named = |pattern: &Pattern| opened.iter().any(|one| one.has(pattern));
+        let replaced: Vec<Pattern> =
+            purpose.replace.iter().map(|address| Pattern::exactly(address)).collect();
+        let is_replaced = |pattern: &Pattern| opened.iter().any(|one| one.replaces(pattern));
+        let unnamed = patterns.iter().find(|pattern| !named(pattern));
+        let unmatched = unnamed.or_else(|| replaced.iter().find(|pattern| !is_replaced(pattern)));
+        if let Some(pattern) = unmatched {
             let known = opened.iter().flat_map(Opened::known);
             let error = pattern.unmatched(known);
             for one in opened {

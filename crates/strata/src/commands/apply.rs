@@ -32,6 +32,9 @@ pub(crate) struct Args {
     /// Begins another etcd, with nothing in it, where the one of a cluster is lost: all its data are gone
     #[arg(long)]
     new_cluster: bool,
+    /// Replaces the object of this address although nothing about it asks for that; once for each
+    #[arg(long, value_name = "ADDRESS")]
+    replace: Vec<String>,
 }
 
 pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
@@ -45,19 +48,29 @@ pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
         parallelism,
         new_cluster,
         restoring: None,
+        replace: args.replace.clone(),
         saved: None,
         allow_removed,
     };
     match plan_file(&args.stacks) {
         Some(path) => {
             let file = read(&path)?;
+            if !args.replace.is_empty() {
+                return Err(CommandError::usage("a saved plan says what it replaces")
+                    .hint("`strata plan --replace ADDRESS -o FILE` makes one"));
+            }
             let stacks = file.names();
             if file.environment != workspace.environment() {
                 return Err(CommandError::refused("the plan was made for another environment").hint(
                     format!("it was made with `-e {}`", file.environment.as_deref().unwrap_or("(none)")),
                 ));
             }
-            execute(&workspace, &stacks, Job { destroy: file.destroy, saved: Some(&file), ..job }).await
+            execute(
+                &workspace,
+                &stacks,
+                Job { destroy: file.destroy, replace: file.replace.clone(), saved: Some(&file), ..job },
+            )
+            .await
         }
         None if is_meant_as_plan(&args.stacks)
             && workspace.names(&args.stacks).is_err()

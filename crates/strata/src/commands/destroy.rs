@@ -31,6 +31,7 @@ pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
         parallelism: args.parallelism,
         new_cluster: false,
         restoring: None,
+        replace: Vec::new(),
         saved: None,
         // Everything is to go, whether the source still has it or not.
         allow_removed: true,

@@ -30,6 +30,8 @@ pub(crate) struct Job<'j> {
     pub(crate) new_cluster: bool,
     /// An etcd snapshot that a lost etcd is restored from.
     pub(crate) restoring: Option<Arc<SecretBytes>>,
+    /// Addresses of what is replaced although nothing about it asks for that.
+    pub(crate) replace: Vec<String>,
     /// Exactly this plan, or nothing.
     pub(crate) saved: Option<&'j PlanFile>,
     /// Agrees to the removal of stacks that left the source, where nobody is asked.
@@ -54,6 +56,7 @@ pub(crate) async fn execute(
         parallelism: job.parallelism,
         new_cluster: job.new_cluster,
         restoring: job.restoring,
+        replace: job.replace,
         saved,
     };
     let executed = workspace.execute(stacks, &asked, &person).await;

@@ -29,8 +29,11 @@ pub(crate) struct Args {
     #[arg(long)]
     destroy: bool,
     /// Compares the state with what is live, not with the source
-    #[arg(long, conflicts_with_all = ["output", "destroy"])]
+    #[arg(long, conflicts_with_all = ["output", "destroy", "replace"])]
     refresh_only: bool,
+    /// Replaces the object of this address although nothing about it asks for that; once for each
+    #[arg(long, value_name = "ADDRESS", conflicts_with = "destroy")]
+    replace: Vec<String>,
 }
 
 pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
@@ -43,7 +46,13 @@ pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
     // A saved plan must be the one that runs: then the keys that it speaks of must be there.
     let keys = if args.output.is_some() { Keys::Make } else { Keys::Draw };
     let planning = Planning {
-        purpose: Purpose { destroy: args.destroy, keys, new_cluster: false, restoring: None },
+        purpose: Purpose {
+            destroy: args.destroy,
+            keys,
+            new_cluster: false,
+            restoring: None,
+            replace: args.replace.clone(),
+        },
         access: StateAccess::Look,
         into_file: args.output.is_some(),
         saved: None,
@@ -61,7 +70,8 @@ pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
     if let Some(path) = &args.output
         && !blocked
     {
-        save(context, path, &workspace.plan_file(&planned, args.destroy, &args.stacks).await?)?;
+        let file = workspace.plan_file(&planned, args.destroy, &args.stacks, &args.replace).await?;
+        save(context, path, &file)?;
     }
     if blocked {
         return Err(CommandError::silent(ErrorKind::Refused));

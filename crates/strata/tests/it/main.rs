@@ -38,6 +38,7 @@ mod places;
 mod recovered;
 mod reference;
 mod renamed;
+mod replaced;
 mod secrets;
 mod selected;
 mod sent;

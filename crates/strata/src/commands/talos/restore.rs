@@ -62,6 +62,7 @@ pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
         parallelism: args.parallelism,
         new_cluster: false,
         restoring: Some(Arc::new(snapshot.bytes)),
+        replace: Vec::new(),
         saved: None,
         allow_removed: false,
     };

@@ -217,6 +217,7 @@ async fn applied(context: &Context, args: &Args) -> Result<(), CommandError> {
         parallelism: None,
         new_cluster: false,
         restoring: None,
+        replace: Vec::new(),
         saved: None,
         allow_removed: false,
     };
