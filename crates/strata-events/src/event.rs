@@ -88,6 +88,14 @@ pub enum Event<'e> {
     Problem { problem: &'e Problem },
     /// A stack cannot be planned before something that it needs is applied.
     Deferred { needs: &'e str },
+    /// A stack could not be planned, and is left as it is.
+    NotPlanned {
+        #[serde(skip_serializing_if = "Option::is_none")]
+        error: Option<&'e SessionError>,
+        /// The stack that failed, where that was another one.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        because: Option<&'e str>,
+    },
     /// Nothing of a stack was begun, because one that it needs failed.
     StackLeft { because: &'e str },
     /// The numbers under the plans of all stacks.

@@ -102,8 +102,8 @@ impl ProviderSet for AllProviders {
         workspace: &Workspace,
         stack: &EffectiveStack,
         connections: &mut Connections,
-    ) -> Result<(), SessionError> {
-        self.connect_targets(workspace, stack, connections).await
+    ) {
+        self.connect_targets(workspace, stack, connections).await;
     }
 
     async fn keys(

@@ -20,15 +20,19 @@ impl AllProviders {
         workspace: &Workspace,
         stack: &EffectiveStack,
         connections: &mut Connections,
-    ) -> Result<(), SessionError> {
+    ) {
         for (name, target) in workspace.repository().settings(&stack.environment).targets.iter() {
             if let Some(truenas) = &target.truenas
                 && connections.claim(name)
             {
-                let provider = nas(workspace, truenas).inspect_err(|_| connections.give_up(name))?;
-                let provider = Arc::new(DatasetProvider::new(provider));
-                self.remember_truenas(name, &provider);
-                connections.insert(name, provider);
+                match nas(workspace, truenas) {
+                    Ok(client) => {
+                        let provider = Arc::new(DatasetProvider::new(client));
+                        self.remember_truenas(name, &provider);
+                        connections.insert(name, provider);
+                    }
+                    Err(error) => connections.fail(name, error),
+                }
             }
             let Some(proxmox) = &target.proxmox else { continue };
             if !connections.claim(name) {
@@ -42,7 +46,9 @@ impl AllProviders {
                 }
                 Err(error) => Err(error),
             };
-            added.inspect_err(|_| connections.give_up(name))?;
+            if let Err(error) = added {
+                connections.fail(name, error);
+            }
         }
         // One that a cluster writes down itself.
         if let Some(name) = own_name(stack)
@@ -58,9 +64,10 @@ impl AllProviders {
                 Ok(None) => Ok(()),
                 Err(error) => Err(error),
             };
-            added.inspect_err(|_| connections.give_up(&name))?;
+            if let Err(error) = added {
+                connections.fail(&name, error);
+            }
         }
-        Ok(())
     }
 
     async fn add(

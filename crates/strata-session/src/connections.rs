@@ -5,23 +5,37 @@ use std::sync::Arc;
 
 use strata_engine::{Provider, Providers};
 
+use crate::error::SessionError;
+
 /// What is connected, and which storages of each target every node of it sees.
 #[derive(Clone, Default)]
 pub struct Connections {
     providers: Providers,
-    connected: BTreeSet<String>,
+    claimed: BTreeSet<String>,
+    /// What could not be connected, and why: it is not asked again by every stack of a run.
+    failed: BTreeMap<String, SessionError>,
     shared: BTreeMap<String, BTreeSet<String>>,
 }
 
 impl Connections {
-    /// Whether a target has to be connected; from now on it counts as connected.
+    /// Whether a target has to be connected; from now on somebody has tried.
     pub fn claim(&mut self, target: &str) -> bool {
-        self.connected.insert(target.to_owned())
+        self.claimed.insert(target.to_owned())
     }
 
-    /// A target that did not answer is asked again by whoever needs it next.
-    pub fn give_up(&mut self, target: &str) {
-        self.connected.remove(target);
+    /// A target cannot be connected: whoever needs it fails with this.
+    pub fn fail(&mut self, target: &str, error: SessionError) {
+        self.failed.insert(target.to_owned(), error);
+    }
+
+    /// Whether these are connected.
+    pub(crate) fn require<'t>(&self, mut targets: impl Iterator<Item = &'t str>) -> Result<(), SessionError> {
+        targets.find_map(|target| self.failed.get(target)).map_or(Ok(()), |error| Err(error.clone()))
+    }
+
+    /// Whether everything is connected that somebody tried to.
+    pub(crate) fn complete(&self) -> Result<(), SessionError> {
+        self.failed.values().next().map_or(Ok(()), |error| Err(error.clone()))
     }
 
     pub fn insert(&mut self, target: &str, provider: Arc<dyn Provider>) {

@@ -10,7 +10,7 @@ use strata_secret::SecretBytes;
 
 use crate::error::{ErrorKind, SessionError};
 use crate::observer::SessionEvent;
-use crate::planned::{Planned, PlannedTofu};
+use crate::planned::{Planned, PlannedTofu, Unplanned};
 use crate::planning::{Planning, Prepared};
 use crate::stack_graph::{Progress, StackGraph};
 use crate::stack_session::{HeldState, Keys, Purpose, StateAccess};
@@ -94,6 +94,8 @@ pub enum StackResult {
     Ended(Report),
     /// It ended before there was a report: its state cannot be written, its lock is lost.
     Failed(SessionError),
+    /// It could not be planned.
+    NotPlanned(SessionError),
     /// Nothing of it was begun, because a stack that it needs failed.
     NeedsFailed(String),
     /// Nothing of it was begun, because the user said stop.
@@ -140,7 +142,7 @@ impl Totals {
             totals.summary += one.summary();
             totals.steps += one.steps();
             totals.unknown += one.unknown();
-            totals.planned += usize::from(!one.is_deferred());
+            totals.planned += usize::from(!one.is_deferred() && !one.is_unplanned());
         }
         totals
     }
@@ -239,6 +241,15 @@ impl<'w> Walk<'_, 'w> {
         let mut waiting: Vec<Option<Planned<'w>>> = planned.into_iter().map(Some).collect();
         let mut progress = vec![Progress::Waiting; names.len()];
         let mut results: Vec<Option<StackResult>> = names.iter().map(|_| None).collect();
+        for (place, one) in waiting.iter().enumerate() {
+            if let Some(Planned::Unplanned { reason, .. }) = one {
+                progress[place] = Progress::Failed;
+                results[place] = Some(match reason {
+                    Unplanned::Failed(error) => StackResult::NotPlanned(error.clone()),
+                    Unplanned::Needs(other) => StackResult::NeedsFailed(other.clone()),
+                });
+            }
+        }
         let mut known = KnownOutputs::new();
         let mut running = FuturesUnordered::new();
         loop {
@@ -355,7 +366,9 @@ async fn run_one(
     match one {
         Planned::Native(session, plan) => Ok(Report::Native(session.apply(plan, options).await?)),
         Planned::Driven(tofu) => Ok(Report::Driven(apply_driven(tofu, &options.stop, destroy).await?)),
-        Planned::Deferred { stack, .. } => Err(SessionError::failed(format!("`{}` has no plan", stack.name))),
+        Planned::Deferred { stack, .. } | Planned::Unplanned { stack, .. } => {
+            Err(SessionError::failed(format!("`{}` has no plan", stack.name)))
+        }
     }
 }
 

@@ -18,7 +18,8 @@
 //! - Keys of a cluster are made under the lock. A key of the digests comes into a state under the lock.
 //! - Of a list of stacks all states are locked, in the order of their keys, before anything is drawn or recovered.
 //! - Stacks that do not depend on each other are planned and applied at the same time; all plans are made from one look, which begins when nothing
-//!   is left to recover. A failure stops what needs its stack, and nothing else.
+//!   is left to recover. A failure, while it is planned or applied, stops what needs its stack, and nothing else. A plan that was saved runs whole or
+//!   not at all, and what a guard refuses stops the run.
 //! - Whatever fails gives the locks back, and the first error is the one that is returned.
 //! - A target is connected once for a run, however many stacks use it.
 //! - No kind and no field of one is named here.
@@ -64,7 +65,7 @@ pub use connections::Connections;
 pub use error::{ErrorKind, SessionError};
 pub use execute::{Executed, Job, Report, Reviewer, StackOutcome, StackResult, Totals, interrupted};
 pub use observer::{NoObserver, Observer, SessionEvent, TofuProgress};
-pub use planned::{Planned, PlannedTofu, Wait};
+pub use planned::{Planned, PlannedTofu, Unplanned, Wait};
 pub use planning::Planning;
 pub use providers::{DrawnStack, ProviderSet};
 pub use stack_session::{HeldState, Keys, OpenStack, Purpose, StackSession, StateAccess};

@@ -12,7 +12,7 @@ pub(crate) async fn carry_out(planned: &mut [Planned<'_>]) -> Result<(), Session
         .iter_mut()
         .filter_map(|one| match one {
             Planned::Native(session, _) => Some(&mut **session),
-            Planned::Driven(_) | Planned::Deferred { .. } => None,
+            Planned::Driven(_) | Planned::Deferred { .. } | Planned::Unplanned { .. } => None,
         })
         .collect();
     for session in &mut sessions {

@@ -4,7 +4,7 @@ use strata_engine::{Plan, Summary};
 use strata_resource::Layer;
 use strata_source::EffectiveStack;
 
-use crate::error::SessionError;
+use crate::error::{ErrorKind, SessionError};
 use crate::stack_session::{HeldState, StackSession};
 use crate::tofu::{Driven, DrivenPlan};
 use crate::workspace::{KnownOutputs, key, layer};
@@ -18,6 +18,18 @@ pub enum Planned<'w> {
         state: HeldState,
         waits: Wait,
     },
+    /// It cannot be planned. Its lock is given back; the others of the run are as if it were not in it.
+    Unplanned {
+        stack: &'w EffectiveStack,
+        reason: Unplanned,
+    },
+}
+
+/// Why a stack has no plan.
+pub enum Unplanned {
+    Failed(SessionError),
+    /// This one failed, and it is needed, or something moves between the two.
+    Needs(String),
 }
 
 /// A stack of OpenTofu with its plan.
@@ -41,7 +53,7 @@ impl<'w> Planned<'w> {
         let mut inputs = stack.tofu().into_iter().flat_map(|tofu| tofu.inputs.values());
         let moving = inputs.find(|input| {
             planned.iter().filter(|one| one.name() == input.stack).any(|one| match one {
-                Self::Native(..) => false,
+                Self::Native(..) | Self::Unplanned { .. } => false,
                 Self::Driven(tofu) => {
                     let changes = tofu.plan.changes.outputs.iter().any(|output| output.name == input.output);
                     changes && !tofu.plan.outputs().contains_key(&input.output)
@@ -56,7 +68,7 @@ impl<'w> Planned<'w> {
     pub(crate) fn outputs(planned: &[Self]) -> KnownOutputs {
         let of = |one: &Self| match one {
             Self::Driven(tofu) => Some((tofu.driven.name.clone(), tofu.plan.outputs())),
-            Self::Native(..) | Self::Deferred { .. } => None,
+            Self::Native(..) | Self::Deferred { .. } | Self::Unplanned { .. } => None,
         };
         planned.iter().filter_map(of).collect()
     }
@@ -65,7 +77,7 @@ impl<'w> Planned<'w> {
         match self {
             Self::Native(session, _) => &session.name,
             Self::Driven(tofu) => &tofu.driven.name,
-            Self::Deferred { stack, .. } => &stack.name,
+            Self::Deferred { stack, .. } | Self::Unplanned { stack, .. } => &stack.name,
         }
     }
 
@@ -73,7 +85,7 @@ impl<'w> Planned<'w> {
         match self {
             Self::Native(session, _) => session.layer,
             Self::Driven(tofu) => layer(tofu.driven.stack),
-            Self::Deferred { stack, .. } => layer(stack),
+            Self::Deferred { stack, .. } | Self::Unplanned { stack, .. } => layer(stack),
         }
     }
 
@@ -81,7 +93,7 @@ impl<'w> Planned<'w> {
         match self {
             Self::Native(_, plan) => plan.key.clone(),
             Self::Driven(tofu) => tofu.driven.key.clone(),
-            Self::Deferred { stack, .. } => key(stack),
+            Self::Deferred { stack, .. } | Self::Unplanned { stack, .. } => key(stack),
         }
     }
 
@@ -89,7 +101,7 @@ impl<'w> Planned<'w> {
         match self {
             Self::Native(_, plan) => plan.summary(),
             Self::Driven(tofu) => tofu.plan.summary(),
-            Self::Deferred { .. } => Summary::default(),
+            Self::Deferred { .. } | Self::Unplanned { .. } => Summary::default(),
         }
     }
 
@@ -98,7 +110,7 @@ impl<'w> Planned<'w> {
         match self {
             Self::Native(_, plan) => plan.steps.len(),
             Self::Driven(tofu) => tofu.plan.changes.resources.len(),
-            Self::Deferred { .. } => 0,
+            Self::Deferred { .. } | Self::Unplanned { .. } => 0,
         }
     }
 
@@ -116,15 +128,39 @@ impl<'w> Planned<'w> {
         matches!(self, Self::Deferred { .. })
     }
 
+    /// Whether it keeps the whole run from being done: a guard said no.
     pub fn is_blocked(&self) -> bool {
-        matches!(self, Self::Native(_, plan) if !plan.problems.is_empty())
+        match self {
+            Self::Native(_, plan) => !plan.problems.is_empty(),
+            Self::Unplanned { reason: Unplanned::Failed(error), .. } => error.kind == ErrorKind::Refused,
+            Self::Driven(_) | Self::Deferred { .. } | Self::Unplanned { .. } => false,
+        }
+    }
+
+    pub fn is_unplanned(&self) -> bool {
+        matches!(self, Self::Unplanned { .. })
+    }
+
+    /// The error, where every stack failed with the same one: then there is nothing to show beside it.
+    pub(crate) fn only_error(planned: &[Self]) -> Option<SessionError> {
+        let mut errors: Vec<&SessionError> = Vec::new();
+        for one in planned {
+            match one {
+                Self::Unplanned { reason: Unplanned::Failed(error), .. } => errors.push(error),
+                Self::Unplanned { reason: Unplanned::Needs(_), .. } => {}
+                Self::Native(..) | Self::Driven(_) | Self::Deferred { .. } => return None,
+            }
+        }
+        let first = *errors.first()?;
+        let same = |other: &&SessionError| other.message == first.message && other.origin == first.origin;
+        errors.iter().all(same).then(|| first.clone())
     }
 
     /// What cannot be seen, and is left as it is.
     pub fn unknown(&self) -> usize {
         match self {
             Self::Native(_, plan) => plan.unknown.len(),
-            Self::Driven(..) | Self::Deferred { .. } => 0,
+            Self::Driven(..) | Self::Deferred { .. } | Self::Unplanned { .. } => 0,
         }
     }
 
@@ -138,6 +174,7 @@ impl<'w> Planned<'w> {
             Self::Native(_, plan) => plan.has_changes(),
             Self::Driven(tofu) => tofu.plan.changes.any(),
             Self::Deferred { .. } => true,
+            Self::Unplanned { .. } => false,
         }
     }
 
@@ -147,6 +184,7 @@ impl<'w> Planned<'w> {
             Self::Native(session, _) => session.release().await,
             Self::Driven(tofu) => tofu.state.release().await,
             Self::Deferred { state, .. } => state.release().await,
+            Self::Unplanned { .. } => Ok(()),
         }
     }
 }

@@ -8,11 +8,11 @@ use strata_engine::{Look, Plan, PlanFile};
 use strata_source::EffectiveStack;
 
 use crate::error::SessionError;
-use crate::planned::{Planned, PlannedTofu, Wait};
+use crate::planned::{Planned, PlannedTofu, Unplanned, Wait};
 use crate::stack_graph::StackGraph;
 use crate::stack_session::{OpenStack, Purpose, StackSession, StateAccess};
 use crate::tofu::Inputs;
-use crate::workspace::{KnownOutputs, Opened, Workspace, commit};
+use crate::workspace::{Attempt, KnownOutputs, Opened, OpenedStacks, Workspace, commit};
 
 /// How many stacks are planned at once. How many requests that makes at once is for their targets to say.
 const AT_ONCE: usize = 32;
@@ -34,7 +34,8 @@ pub(crate) struct Prepared<'w> {
 }
 
 impl Workspace {
-    /// Opens the stacks that the arguments select and plans them. What holds locks is among the result; an error has given them back.
+    /// Opens the stacks that the arguments select and plans them. What holds locks is among the result; an error has given them back. A stack that
+    /// cannot be planned is left out with what needs it; an error concerns all of them, or the only plan there would have been.
     pub async fn plan<'w>(
         &'w self,
         stacks: &[String],
@@ -50,30 +51,43 @@ impl Workspace {
         planning: &Planning<'_>,
     ) -> Result<Prepared<'w>, SessionError> {
         let selected = self.selected(stacks, planning.purpose.destroy)?;
-        let (stacks, mut opened) = self.open_selected(selected, &planning.purpose, planning.access).await?;
-        let graph = StackGraph::of(self.repository(), &stacks, planning.purpose.destroy);
-        let plans = match plan_native(&mut opened, planning.saved).await {
-            Ok(plans) => plans,
-            Err(error) => {
-                for one in opened {
-                    let _ = one.release().await;
-                }
-                return Err(error);
-            }
-        };
-        let mut rest = opened.into_iter().zip(plans).zip(stacks);
+        let OpenedStacks { stacks, mut opened, links } =
+            self.open_selected(selected, &planning.purpose, planning.access).await?;
+        let graph = StackGraph::of(self.repository(), &stacks, planning.purpose.destroy).linked(links);
+        let plans = plan_native(&mut opened, planning.saved).await;
+        let failed: Vec<bool> = opened.iter().map(Result::is_err).collect();
+        let mut causes = graph.left_out(&failed);
         let mut planned: Vec<Planned<'w>> = Vec::new();
-        while let Some(((one, plan), stack)) = rest.next() {
-            let waits = waits_for(&graph, &planned, planning);
-            if let Err(error) = self.plan_next(one, plan, stack, waits, &mut planned, planning).await {
-                for ((one, _), _) in rest {
-                    let _ = one.release().await;
+        for (place, ((one, plan), stack)) in opened.into_iter().zip(plans).zip(&stacks).enumerate() {
+            let one = match (one, causes[place]) {
+                (Ok(one), None) => {
+                    let waits = waits_for(&graph, &planned, planning);
+                    self.plan_next(one, plan, stack, waits, &planned, planning).await
                 }
-                for one in planned {
+                (Ok(one), Some(cause)) => {
                     let _ = one.release().await;
+                    let reason = Unplanned::Needs(stacks[cause].name.clone());
+                    Ok(Planned::Unplanned { stack, reason })
                 }
-                return Err(error);
+                (Err(error), _) => Err(error),
+            };
+            planned.push(one.unwrap_or_else(|error| Planned::Unplanned { stack, reason: failure(error) }));
+            if planned.last().is_some_and(Planned::is_unplanned) && causes[place].is_none() {
+                let failed: Vec<bool> =
+                    (0..causes.len()).map(|other| other == place || causes[other] == Some(other)).collect();
+                causes = graph.left_out(&failed);
             }
+        }
+        let planned = leave_out(planned, &stacks, &causes).await;
+        let error = match planning.saved {
+            Some(_) => first_failure(&planned),
+            None => Planned::only_error(&planned),
+        };
+        if let Some(error) = error {
+            for one in planned {
+                let _ = one.release().await;
+            }
+            return Err(error);
         }
         Ok(Prepared { planned, graph })
     }
@@ -85,41 +99,39 @@ impl Workspace {
         plan: Option<Plan>,
         stack: &'w EffectiveStack,
         waits: Option<Wait>,
-        planned: &mut Vec<Planned<'w>>,
+        planned: &[Planned<'w>],
         planning: &Planning<'_>,
-    ) -> Result<(), SessionError> {
+    ) -> Result<Planned<'w>, SessionError> {
         match (opened, plan) {
-            (Opened::Native(session), Some(plan)) => planned.push(match waits {
+            (Opened::Native(session), Some(plan)) => Ok(match waits {
                 Some(waits) => Planned::Deferred { stack, state: session.into_state(), waits },
                 None => Planned::Native(session, Box::new(plan)),
             }),
             (Opened::Native(session), None) => {
                 let _ = session.release().await;
-                return Err(SessionError::failed(format!("`{}` has no plan", stack.name)));
+                Err(SessionError::failed(format!("`{}` has no plan", stack.name)))
             }
             (Opened::Driven(open), _) => {
                 let first = planning.purpose.destroy || planning.saved.is_some();
                 let output = Planned::awaited_output(open.stack, planned).filter(|_| !first);
                 if let Some(waits) = output.or(waits) {
                     let OpenStack { stack, state, .. } = *open;
-                    planned.push(Planned::Deferred { stack, state, waits });
-                    return Ok(());
+                    return Ok(Planned::Deferred { stack, state, waits });
                 }
                 let known = Planned::outputs(planned);
                 match self.plan_driven(&open, &known, planning.saved).await {
                     Ok((driven, plan)) => {
                         let state = open.state;
-                        planned.push(Planned::Driven(Box::new(PlannedTofu { driven, plan, state })));
+                        Ok(Planned::Driven(Box::new(PlannedTofu { driven, plan, state })))
                     }
                     Err(error) => {
                         // The first error is the one to tell.
                         let _ = open.release().await;
-                        return Err(error);
+                        Err(error)
                     }
                 }
             }
         }
-        Ok(())
     }
 
     /// Opens the code of a stack of OpenTofu and plans it.
@@ -155,7 +167,9 @@ impl Workspace {
                     file.push(&session.name, session.source_digest(), plan.as_ref().clone());
                 }
                 Planned::Driven(tofu) => file.driven.push(tofu.driven.saved(&tofu.plan).await?),
-                Planned::Deferred { stack, .. } => file.waiting.push(stack.name.clone()),
+                Planned::Deferred { stack, .. } | Planned::Unplanned { stack, .. } => {
+                    file.waiting.push(stack.name.clone());
+                }
             }
         }
         Ok(file)
@@ -172,15 +186,61 @@ fn waits_for(graph: &StackGraph, planned: &[Planned<'_>], planning: &Planning<'_
     Some(Wait::Stack(first.name().to_owned()))
 }
 
+/// Why a stack has no plan. What was reported before is named again, in a word.
+fn failure(mut error: SessionError) -> Unplanned {
+    if error.message.is_empty() {
+        error.message = "its source has errors, which are told above".to_owned();
+    }
+    Unplanned::Failed(error)
+}
+
+fn first_failure(planned: &[Planned<'_>]) -> Option<SessionError> {
+    planned.iter().find_map(|one| match one {
+        Planned::Unplanned { reason: Unplanned::Failed(error), .. } => Some(error.clone()),
+        _ => None,
+    })
+}
+
+/// Takes the plans away again of stacks that cannot go without one that failed after them.
+async fn leave_out<'w>(
+    planned: Vec<Planned<'w>>,
+    stacks: &[&'w EffectiveStack],
+    causes: &[Option<usize>],
+) -> Vec<Planned<'w>> {
+    let mut kept = Vec::new();
+    for (place, one) in planned.into_iter().enumerate() {
+        kept.push(match causes[place] {
+            Some(cause) if !one.is_unplanned() => {
+                let _ = one.release().await;
+                let reason = Unplanned::Needs(stacks[cause].name.clone());
+                Planned::Unplanned { stack: stacks[place], reason }
+            }
+            _ => one,
+        });
+    }
+    kept
+}
+
 /// The plans of all stacks that Strata makes itself, many at once, in their order. What interrupted runs left open is resolved first, and only
-/// then looked at what there is: one look serves all plans, and nothing is written after it has begun.
-async fn plan_native(
-    opened: &mut [Opened<'_>],
-    saved: Option<&PlanFile>,
-) -> Result<Vec<Option<Plan>>, SessionError> {
+/// then looked at what there is: one look serves all plans, and nothing is written after it has begun. What fails gives its lock back and stands
+/// in the place of its stack.
+async fn plan_native(opened: &mut [Attempt<'_>], saved: Option<&PlanFile>) -> Vec<Option<Plan>> {
     if saved.is_none() {
-        let recoveries = opened.iter_mut().filter_map(native).map(StackSession::recover);
-        first_error(recoveries.collect()).await?;
+        let recoveries = opened.iter_mut().map(|one| {
+            let session = native(one);
+            async move {
+                match session {
+                    Some(session) => session.recover().await,
+                    None => Ok(()),
+                }
+            }
+        });
+        let recovered = all(recoveries.collect()).await;
+        for (one, recovered) in opened.iter_mut().zip(recovered) {
+            if let Err(error) = recovered {
+                give_up(one, error).await;
+            }
+        }
     }
     let look = Look::default();
     let plans = opened.iter_mut().map(|one| {
@@ -192,21 +252,35 @@ async fn plan_native(
             }
         }
     });
-    first_error(plans.collect()).await
+    let made = all(plans.collect()).await;
+    let mut plans = Vec::new();
+    for (one, made) in opened.iter_mut().zip(made) {
+        plans.push(match made {
+            Ok(plan) => plan,
+            Err(error) => {
+                give_up(one, error).await;
+                None
+            }
+        });
+    }
+    plans
 }
 
-fn native<'o>(opened: &'o mut Opened<'_>) -> Option<&'o mut StackSession> {
-    match opened {
-        Opened::Native(session) => Some(session),
-        Opened::Driven(_) => None,
+/// Puts an error in the place of a stack, and gives its lock back.
+async fn give_up(one: &mut Attempt<'_>, error: SessionError) {
+    if let Ok(opened) = std::mem::replace(one, Err(error)) {
+        let _ = opened.release().await;
     }
 }
 
-/// Does all of it, and gives the first error by their order: what is told must not depend on who was faster.
-async fn first_error<T, F>(work: Vec<F>) -> Result<Vec<T>, SessionError>
-where
-    F: Future<Output = Result<T, SessionError>>,
-{
-    let results: Vec<Result<T, SessionError>> = stream::iter(work).buffered(AT_ONCE).collect().await;
-    results.into_iter().collect()
+fn native<'o>(opened: &'o mut Attempt<'_>) -> Option<&'o mut StackSession> {
+    match opened {
+        Ok(Opened::Native(session)) => Some(session),
+        Ok(Opened::Driven(_)) | Err(_) => None,
+    }
+}
+
+/// Does all of it, many at once, and gives the results in their order.
+async fn all<T, F: Future<Output = T>>(work: Vec<F>) -> Vec<T> {
+    stream::iter(work).buffered(AT_ONCE).collect().await
 }

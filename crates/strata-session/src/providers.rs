@@ -22,13 +22,14 @@ pub trait ProviderSet: Send + Sync {
     /// missing. It comes before a state is read or locked.
     fn check(&self, workspace: &Workspace, stacks: &[&EffectiveStack]) -> Result<(), SessionError>;
 
-    /// Connects what the environment of the stack names and what is not connected yet.
+    /// Connects what the environment of the stack names and what nobody tried to connect yet. What cannot be connected is noted in the
+    /// connections: it concerns the stacks that need it.
     async fn connect(
         &self,
         workspace: &Workspace,
         stack: &EffectiveStack,
         connections: &mut Connections,
-    ) -> Result<(), SessionError>;
+    );
 
     /// The keys that the machines of a stack run with, where it has such. They are made only under the lock.
     async fn keys(

@@ -12,6 +12,8 @@ use crate::workspace::is_removed;
 #[derive(Default)]
 pub(crate) struct StackGraph {
     stacks: Vec<Before>,
+    /// Something moves between these two: neither goes without the other.
+    links: Vec<(usize, usize)>,
 }
 
 /// What goes before one stack.
@@ -35,7 +37,7 @@ pub(crate) enum Progress {
 impl StackGraph {
     /// `stacks` in the order of the run. For a destroy everything is turned around: what stands on something goes before it.
     pub(crate) fn of(repository: &Repository, stacks: &[&EffectiveStack], destroy: bool) -> Self {
-        let mut graph = Self { stacks: vec![Before::default(); stacks.len()] };
+        let mut graph = Self { stacks: vec![Before::default(); stacks.len()], links: Vec::new() };
         let places: BTreeMap<&str, usize> =
             stacks.iter().enumerate().map(|(place, stack)| (stack.name.as_str(), place)).collect();
         let endpoints: Vec<Option<String>> =
@@ -77,6 +79,32 @@ impl StackGraph {
             }
         }
         graph
+    }
+
+    #[must_use]
+    pub(crate) fn linked(self, links: Vec<(usize, usize)>) -> Self {
+        Self { links, ..self }
+    }
+
+    /// For each stack the one whose failure leaves it out: itself, one that it needs, or one that something moves to or from.
+    pub(crate) fn left_out(&self, failed: &[bool]) -> Vec<Option<usize>> {
+        let mut causes: Vec<Option<usize>> =
+            failed.iter().enumerate().map(|(place, failed)| failed.then_some(place)).collect();
+        loop {
+            let before = causes.clone();
+            for place in 0..causes.len() {
+                let linked = self.links.iter().filter_map(|(one, other)| match place {
+                    place if place == *one => Some(*other),
+                    place if place == *other => Some(*one),
+                    _ => None,
+                });
+                let mut others = self.stacks[place].needs.iter().copied().chain(linked);
+                causes[place] = causes[place].or_else(|| others.find_map(|other| causes[other]));
+            }
+            if causes == before {
+                return causes;
+            }
+        }
     }
 
     /// Everything that must succeed before a stack, however many stacks lie between.

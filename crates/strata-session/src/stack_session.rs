@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use strata_blueprint::{Blueprint, cluster_target};
 use strata_engine::{
-    Action, Adoption, ApplyOptions, ApplyReport, Drift, LockedRun, Look, Move, Plan, PlanFile, Proofs,
-    ProviderError, Providers, Retrieval, Run, StackView, claim_mark,
+    Action, Adoption, ApplyOptions, ApplyReport, Drift, EngineError, LockedRun, Look, Move, Plan, PlanFile,
+    Proofs, ProviderError, Providers, Retrieval, Run, StackView, claim_mark,
 };
 use strata_resource::{Address, Layer, ResourceGraph, Value};
 use strata_secret::{DigestKey, SecretBytes};
@@ -22,7 +22,7 @@ use crate::error::SessionError;
 use crate::providers::DrawnStack;
 use crate::selection::Pattern;
 use crate::workspace::moves::{self, StackMoves};
-use crate::workspace::{Workspace, digest_key, is_removed, layer};
+use crate::workspace::{Workspace, digest_key, is_removed, layer, own_name};
 
 /// Whether the keys of a new cluster are made and kept, or only drawn to see what a plan would be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -120,22 +120,29 @@ struct DrawnBlueprint {
 }
 
 impl<'w> OpenStack<'w> {
-    /// Locks and reads, or only reads.
+    /// Locks and reads, or only reads. An error within is about this state alone; any other concerns all of them: somebody holds a lock, or the
+    /// store does not answer.
     pub(crate) async fn open(
         workspace: &'w Workspace,
         stack: &'w EffectiveStack,
         purpose: Purpose,
         access: StateAccess<'_>,
-    ) -> Result<Self, SessionError> {
+    ) -> Result<Result<Self, SessionError>, SessionError> {
         let (view, run) = (workspace.empty_view(stack)?, workspace.run(Providers::default(), stack)?);
         let state = match access {
-            StateAccess::Look => HeldState::Seen(Box::new(run.read_state(&view).await?)),
+            StateAccess::Look => run.read_state(&view).await.map(|state| HeldState::Seen(Box::new(state))),
             StateAccess::Lock(operation) => {
                 let owner = workspace.surroundings().lock_owner(operation);
-                HeldState::Locked(Box::new(run.lock(&view, owner).await?))
+                run.lock(&view, owner).await.map(|run| HeldState::Locked(Box::new(run)))
             }
         };
-        Ok(Self { workspace, stack, purpose, state, moves: StackMoves::default(), patterns: None })
+        match state {
+            Ok(state) => {
+                Ok(Ok(Self { workspace, stack, purpose, state, moves: StackMoves::default(), patterns: None }))
+            }
+            Err(EngineError::Store(error)) if !error.is_of_one_state() => Err(error.into()),
+            Err(error) => Ok(Err(error.into())),
+        }
     }
 
     pub fn name(&self) -> &str {
@@ -178,10 +185,23 @@ impl<'w> OpenStack<'w> {
     }
 
     async fn prepared(&mut self) -> Result<Ready, SessionError> {
+        let connections = self.workspace.connect(&[self.stack]).await;
+        // Nothing is made for what cannot be reached.
+        let named = self.workspace.repository().target(self.stack).map(|(name, _)| name.to_owned());
+        let named = named.or_else(|| own_name(self.stack));
+        connections.require(named.as_deref().into_iter().chain(self.known_targets()))?;
         let keyed = self.keys().await?;
-        let connections = self.workspace.connections(&[self.stack]).await?;
         let drawn = self.draw(keyed, &connections)?;
+        let wanted = drawn.blueprint.graph.iter().map(|resource| resource.target.as_str());
+        connections.require(wanted)?;
         self.connect(drawn, &connections).await
+    }
+
+    /// The targets that its state has something on, or that an interrupted run worked on.
+    fn known_targets(&self) -> impl Iterator<Item = &str> {
+        let ReplayedState { document, open, .. } = self.state.replayed();
+        let known = document.resources.values().map(|record| record.target.as_str());
+        known.chain(open.iter().map(|entry| entry.target.as_str()))
     }
 
     async fn keys(&mut self) -> Result<KeyedStack, SessionError> {
@@ -255,7 +275,8 @@ impl<'w> OpenStack<'w> {
 
     /// Nothing is wanted of a stack that left the source.
     async fn connect_removed(&self) -> Result<Ready, SessionError> {
-        let connections = self.workspace.connections(&[self.stack]).await?;
+        let connections = self.workspace.connect(&[self.stack]).await;
+        connections.require(self.known_targets())?;
         let mut providers = connections.providers().clone();
         self.workspace.surroundings().providers.attach_removed(self.stack, &mut providers);
         let mut view = self.view()?;

@@ -35,6 +35,7 @@ use crate::tofu::Program;
 pub use driven::KnownOutputs;
 pub(crate) use moves::leave;
 pub use opening::Opened;
+pub(crate) use opening::{Attempt, OpenedStacks};
 pub use reach::own_name;
 use removed::Removed;
 pub use removed::{RemovedStack, counted};

@@ -142,6 +142,18 @@ impl StoreError {
         }
     }
 
+    /// Whether it is about what one state holds, and says nothing of the store that all of them are in.
+    pub fn is_of_one_state(&self) -> bool {
+        matches!(
+            self,
+            Self::Damaged { .. }
+                | Self::Newer { .. }
+                | Self::Journal { .. }
+                | Self::NoVersion { .. }
+                | Self::Sealed { .. }
+        )
+    }
+
     /// What a storage could not do.
     pub(crate) fn failure(failure: Failure) -> Self {
         let (what, reason) = match failure.reason() {

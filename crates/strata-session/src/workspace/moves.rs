@@ -127,10 +127,13 @@ impl Workspace {
                 continue;
             };
             // What was moved long ago needs nobody.
-            let store = self.store()?;
-            let known = store.read(&from).await?;
-            let pending =
-                known.is_some_and(|state| state.resources.keys().any(|address| entry.means(address)));
+            let pending = match self.store()?.read(&from).await {
+                Ok(known) => known
+                    .is_some_and(|state| state.resources.keys().any(|address| entry.means(address))),
+                // Nobody can say, and whoever opens it says why.
+                Err(error) if error.is_of_one_state() => true,
+                Err(error) => return Err(error.into()),
+            };
             let name = stack_of(subject);
             let stack = self
                 .repository()
@@ -143,15 +146,32 @@ impl Workspace {
         Ok(partners.into_values().collect())
     }
 
-    /// Finds what moves among stacks whose states are read, and gives it to each of them.
+    /// Which of these stacks something moves between, by their places. Where the state that it would leave cannot be read, nobody can say.
+    pub(super) fn move_links(
+        &self,
+        stacks: &[&EffectiveStack],
+        states: &[Option<&StateDocument>],
+    ) -> Vec<(usize, usize)> {
+        let at = |key: &str| stacks.iter().position(|stack| super::key(stack) == key);
+        let link = |entry: Entry<'_>| {
+            let (from, to) = at(&entry.left_key()).zip(at(&entry.entered_key()))?;
+            let pending = states[from]
+                .is_none_or(|state| state.resources.keys().any(|address| entry.means(address)));
+            (pending && from != to).then_some((from, to))
+        };
+        self.entries().filter_map(link).collect()
+    }
+
+    /// Finds what moves among stacks whose states are read, and gives it to each of them. Gives the key of a stack that cannot
+    /// be drawn, where there is one: it has to be left out first.
     pub(super) fn settle_moves(
         &self,
         open: &mut [OpenStack<'_>],
         connections: &Connections,
-    ) -> Result<(), SessionError> {
-        let mut wishes = self.wishes(open)?;
+    ) -> Result<Option<(String, SessionError)>, SessionError> {
+        let mut wishes = self.wishes(open);
         if wishes.is_empty() {
-            return Ok(());
+            return Ok(None);
         }
         self.assign(open, &wishes)?;
         let involved: BTreeSet<usize> = wishes.iter().flat_map(|wish| [wish.from, wish.to]).collect();
@@ -163,7 +183,10 @@ impl Workspace {
                 false => {
                     let origins = origins(one.state.replayed(), &one.moves.moves);
                     let drawn = drawn_origins(&origins);
-                    self.draw(one.stack, connections.shared_storages(), None, &drawn)?.graph
+                    match self.draw(one.stack, connections.shared_storages(), None, &drawn) {
+                        Ok(drawn) => drawn.graph,
+                        Err(error) => return Ok(Some((key(one.stack), error))),
+                    }
                 }
             };
             graphs.insert(index, graph);
@@ -171,10 +194,11 @@ impl Workspace {
         let refused = refused(open, &wishes, &graphs);
         wishes.retain(|wish| !refused.contains(&wish.old));
         wishes.extend(companions(self, open, &wishes, &graphs)?);
-        self.assign(open, &wishes)
+        self.assign(open, &wishes)?;
+        Ok(None)
     }
 
-    fn wishes(&self, open: &[OpenStack<'_>]) -> Result<Vec<Wish>, SessionError> {
+    fn wishes(&self, open: &[OpenStack<'_>]) -> Vec<Wish> {
         let at = |key: &str| open.iter().position(|one| super::key(one.stack) == key);
         let entries: Vec<Entry<'_>> = self.entries().collect();
         let named: BTreeSet<(String, &str)> =
@@ -198,7 +222,7 @@ impl Workspace {
                 wishes.push(Wish { from, to, old: old.clone(), new, origin: Some(entry.origin.clone()) });
             }
         }
-        Ok(wishes)
+        wishes
     }
 
     /// Gives each stack its side of the moves.

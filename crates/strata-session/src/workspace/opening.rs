@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use futures::stream::{self, StreamExt};
 use strata_resource::Address;
 use strata_source::{EffectiveStack, Model};
+use strata_state::StateDocument;
 
 use super::parts::Selected;
 use super::{Workspace, key, plannable, removed};
@@ -51,6 +52,51 @@ impl Opened<'_> {
     }
 }
 
+/// A stack that can be planned, or why not.
+pub(crate) type Attempt<'w> = Result<Opened<'w>, SessionError>;
+
+/// Stacks of a run, each with what came of opening it.
+pub(crate) struct OpenedStacks<'w> {
+    pub(crate) stacks: Vec<&'w EffectiveStack>,
+    pub(crate) opened: Vec<Attempt<'w>>,
+    /// Places of stacks that something moves between: where one of them fails, the other one has to wait.
+    pub(crate) links: Vec<(usize, usize)>,
+}
+
+impl<'w> OpenedStacks<'w> {
+    /// The error of a pattern that nothing is called like. What could not be opened may have it.
+    fn unmatched(&self, patterns: &[Pattern], purpose: &Purpose) -> Option<SessionError> {
+        let failed = |pattern: &Pattern| {
+            let mut stacks = self.stacks.iter().zip(&self.opened);
+            stacks.any(|(stack, one)| one.is_err() && pattern.can_match_in(&stack.name))
+        };
+        let good = || self.opened.iter().flatten();
+        let replaced: Vec<Pattern> =
+            purpose.replace.iter().map(|address| Pattern::exactly(address)).collect();
+        let named = |pattern: &Pattern| failed(pattern) || good().any(|one| one.has(pattern));
+        let is_replaced = |pattern: &Pattern| failed(pattern) || good().any(|one| one.replaces(pattern));
+        let unnamed = patterns.iter().find(|pattern| !named(pattern));
+        let unmatched = unnamed.or_else(|| replaced.iter().find(|pattern| !is_replaced(pattern)));
+        unmatched.map(|pattern| pattern.unmatched(good().flat_map(Opened::known)))
+    }
+
+    /// All of them, or the first error.
+    async fn all(self) -> Result<Vec<Opened<'w>>, SessionError> {
+        let (mut opened, mut first) = (Vec::new(), None);
+        for one in self.opened {
+            match one {
+                Ok(one) => opened.push(one),
+                Err(error) => first = first.or(Some(error)),
+            }
+        }
+        let Some(error) = first else { return Ok(opened) };
+        for one in opened {
+            let _ = one.release().await;
+        }
+        Err(error)
+    }
+}
+
 impl Workspace {
     /// The stacks that the arguments select, in the order in which they are applied or destroyed: each with its state, and ready to be
     /// planned where Strata makes it itself. All states are read, and locked, before anything else is asked.
@@ -61,7 +107,7 @@ impl Workspace {
         access: StateAccess<'_>,
     ) -> Result<Vec<Opened<'_>>, SessionError> {
         let selected = self.selected(stacks, purpose.destroy)?;
-        Ok(self.open_selected(selected, purpose, access).await?.1)
+        self.open_selected(selected, purpose, access).await?.all().await
     }
 
     /// What the arguments select and can be planned, in the order in which it is shown.
@@ -81,7 +127,7 @@ impl Workspace {
     ) -> Result<Vec<StackSession>, SessionError> {
         let mut selected = self.select(stacks)?;
         selected.retain(|stack| plannable(stack));
-        let (_, opened) = self.open_selected(Selected::whole(selected), purpose, access).await?;
+        let opened = self.open_selected(Selected::whole(selected), purpose, access).await?.all().await?;
         let native = |opened| match opened {
             Opened::Native(session) => Some(*session),
             Opened::Driven(_) => None,
@@ -89,13 +135,14 @@ impl Workspace {
         Ok(opened.into_iter().filter_map(native).collect())
     }
 
-    /// These, and those that something moves to or from: their states are needed too.
+    /// These, and those that something moves to or from: their states are needed too. What fails for one of them is told with it; an error
+    /// concerns all of them.
     pub(crate) async fn open_selected<'w>(
         &'w self,
         selected: Selected<'w>,
         purpose: &Purpose,
         access: StateAccess<'_>,
-    ) -> Result<(Vec<&'w EffectiveStack>, Vec<Opened<'w>>), SessionError> {
+    ) -> Result<OpenedStacks<'w>, SessionError> {
         let Selected { stacks: selected, patterns, whole } = selected;
         self.refuse_removed_code(&selected)?;
         // What moves to or from another stack needs that one's state too.
@@ -103,51 +150,62 @@ impl Workspace {
         let stacks: Vec<&EffectiveStack> = selected.iter().copied().chain(partners.iter().copied()).collect();
         let native: Vec<&EffectiveStack> = stacks.iter().copied().filter(|stack| !is_driven(stack)).collect();
         self.surroundings.providers.check(self, &native)?;
-        let mut open = self.open_states(&stacks, purpose, access).await?;
-        for one in &mut open {
-            one.moves.partner = !selected.iter().any(|other| std::ptr::eq(*other, one.stack));
-            let in_part = !patterns.is_empty() && !whole.contains(&key(one.stack));
-            one.patterns = in_part.then(|| patterns.clone());
-        }
-        let connected = self.connections(&native).await;
-        let settled = connected.and_then(|connections| self.settle_moves(&mut open, &connections));
-        if let Err(error) = settled {
-            release(open).await;
-            return Err(error);
-        }
-        let mut rest = open.into_iter();
-        let mut opened = Vec::new();
-        while let Some(one) = rest.next() {
-            if is_driven(one.stack()) {
-                opened.push(Opened::Driven(Box::new(one)));
-                continue;
-            }
-            match one.prepare().await {
-                Ok(session) => opened.push(Opened::Native(Box::new(session))),
-                Err(error) => {
-                    release(rest.collect()).await;
-                    for one in opened {
-                        let _ = one.release().await;
-                    }
-                    return Err(error);
+        let states = self.open_states(&stacks, purpose, access).await?;
+        let links = self.move_links(&stacks, &states.iter().map(document).collect::<Vec<_>>());
+        let connections = self.connect(&native).await;
+        let mut opened: Vec<Option<Attempt<'w>>> = stacks.iter().map(|_| None).collect();
+        let mut open: Vec<OpenStack<'w>> = Vec::new();
+        for (place, state) in states.into_iter().enumerate() {
+            match state {
+                Ok(mut one) => {
+                    one.moves.partner = place >= selected.len();
+                    let in_part = !patterns.is_empty() && !whole.contains(&key(one.stack));
+                    one.patterns = in_part.then(|| patterns.clone());
+                    open.push(one);
                 }
+                Err(error) => opened[place] = Some(Err(error)),
             }
         }
-        let named = |pattern: &Pattern| opened.iter().any(|one| one.has(pattern));
-        let replaced: Vec<Pattern> =
-            purpose.replace.iter().map(|address| Pattern::exactly(address)).collect();
-        let is_replaced = |pattern: &Pattern| opened.iter().any(|one| one.replaces(pattern));
-        let unnamed = patterns.iter().find(|pattern| !named(pattern));
-        let unmatched = unnamed.or_else(|| replaced.iter().find(|pattern| !is_replaced(pattern)));
-        if let Some(pattern) = unmatched {
-            let known = opened.iter().flat_map(Opened::known);
-            let error = pattern.unmatched(known);
-            for one in opened {
-                let _ = one.release().await;
+        let place_of = |name: &str| stacks.iter().position(|stack| key(stack) == name);
+        loop {
+            // What has no state, or cannot be drawn, takes part in no move; who moves something with it is left out, too.
+            let failed = |place: usize| opened[place].is_some();
+            let linked = links.iter().flat_map(|(from, to)| [(*from, *to), (*to, *from)]);
+            let broken = linked.filter(|(one, other)| !failed(*one) && failed(*other)).next();
+            let cannot = match broken {
+                Some((one, other)) => Some((key(stacks[one]), moves_with_failed(&stacks[other].name))),
+                None => match self.settle_moves(&mut open, &connections) {
+                    Ok(cannot) => cannot,
+                    Err(error) => {
+                        release(open).await;
+                        return Err(error);
+                    }
+                },
+            };
+            let Some((name, error)) = cannot else { break };
+            let at = open.iter().position(|one| key(one.stack) == name);
+            if let (Some(at), Some(place)) = (at, place_of(&name)) {
+                release(vec![open.remove(at)]).await;
+                opened[place] = Some(Err(error));
             }
-            return Err(error);
         }
-        Ok((stacks, opened))
+        for one in open {
+            let Some(place) = place_of(&key(one.stack)) else { continue };
+            opened[place] = Some(match is_driven(one.stack()) {
+                true => Ok(Opened::Driven(Box::new(one))),
+                false => one.prepare().await.map(|session| Opened::Native(Box::new(session))),
+            });
+        }
+        let opened = OpenedStacks { stacks, opened: opened.into_iter().flatten().collect(), links };
+        match opened.unmatched(&patterns, purpose) {
+            Some(error) => {
+                for one in opened.opened.into_iter().flatten() {
+                    let _ = one.release().await;
+                }
+                Err(error)
+            }
+            None => Ok(opened),
+        }
     }
 
     /// The states of all stacks, in their order. Locks are taken one after the other and always in the order of their keys, so that two runs
@@ -157,7 +215,7 @@ impl Workspace {
         selected: &[&'w EffectiveStack],
         purpose: &Purpose,
         access: StateAccess<'_>,
-    ) -> Result<Vec<OpenStack<'w>>, SessionError> {
+    ) -> Result<Vec<Result<OpenStack<'w>, SessionError>>, SessionError> {
         let at_once = if access == StateAccess::Look { AT_ONCE } else { 1 };
         let mut by_key: Vec<(usize, &EffectiveStack)> = selected.iter().copied().enumerate().collect();
         by_key.sort_by_key(|(_, stack)| key(stack));
@@ -172,7 +230,7 @@ impl Workspace {
                 Ok(one) => open.push(one),
                 Err(error) => {
                     drop(states);
-                    release(open.into_iter().map(|(_, one)| one).collect()).await;
+                    release(open.into_iter().filter_map(|(_, one)| one.ok()).collect()).await;
                     return Err(error);
                 }
             }
@@ -189,20 +247,20 @@ impl Workspace {
         let mut found = Vec::new();
         for stack in self.select(stacks)?.into_iter().filter(|stack| plannable(stack)) {
             let open = OpenStack::open(self, stack, Purpose::LOOK, StateAccess::Look).await;
-            found.push((stack.name.clone(), open));
+            found.push((stack.name.clone(), open.and_then(|open| open)));
         }
         Ok(found)
     }
 
-    /// Connects the targets of these stacks, as far as this run has not, and gives everything that it has connected.
-    pub async fn connections(&self, stacks: &[&EffectiveStack]) -> Result<Connections, SessionError> {
+    /// Connects the targets of these stacks, as far as this run has not tried, and gives everything that it has connected.
+    pub(crate) async fn connect(&self, stacks: &[&EffectiveStack]) -> Connections {
         let mut connections = self.connections.lock().await;
         for stack in stacks {
-            self.surroundings.providers.connect(self, stack, &mut connections).await?;
+            self.surroundings.providers.connect(self, stack, &mut connections).await;
         }
         let mut all = connections.clone();
         all.expect_shared(self.repository.shared_storages());
-        Ok(all)
+        all
     }
 
     /// Whether there is anything to connect to.
@@ -224,7 +282,7 @@ impl Workspace {
         for environment in environments {
             let nobody = strata_source::stack::Layer::Workloads;
             let stack = self.repository.removed("", &environment, false, nobody);
-            self.connections(&[&stack]).await?;
+            self.connect(&[&stack]).await.complete()?;
         }
         Ok(())
     }
@@ -232,6 +290,14 @@ impl Workspace {
 
 pub(super) fn is_driven(stack: &EffectiveStack) -> bool {
     matches!(stack.model, Model::Tofu(_))
+}
+
+fn document<'s>(state: &'s Result<OpenStack<'_>, SessionError>) -> Option<&'s StateDocument> {
+    state.as_ref().ok().map(|open| open.state.document())
+}
+
+fn moves_with_failed(other: &str) -> SessionError {
+    SessionError::failed(format!("something moves between it and `{other}`, which cannot be opened"))
 }
 
 /// Gives locks back after an error; that is the one to tell.

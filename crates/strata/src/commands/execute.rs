@@ -13,7 +13,7 @@ use crate::command_error::{CommandError, ErrorKind, exit_code, render};
 use crate::printer::Printer;
 use crate::style::{self, paint};
 use crate::views;
-use crate::views::planned::{not_seen, show};
+use crate::views::planned::{not_planned, not_seen, show};
 use crate::workspace::Workspace;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -233,24 +233,35 @@ fn report(printer: Printer, executed: &Executed, way_on: &str) -> Result<(), Com
                 errors.extend(applied.error.clone().map(|error| (stack.as_str(), error)));
             }
             StackResult::Failed(error) => errors.push((stack, error.clone())),
-            StackResult::NeedsFailed(_) | StackResult::Stopped => {}
+            StackResult::NotPlanned(_) | StackResult::NeedsFailed(_) | StackResult::Stopped => {}
         }
     }
     for StackOutcome { stack, key, result } in outcomes {
-        if let StackResult::NeedsFailed(needed) = result {
-            printer.event_of(key, &Event::StackLeft { because: needed });
-            printer.note(format!("{stack}: left as it is, it needs `{needed}`, which failed"));
+        match result {
+            StackResult::NeedsFailed(needed) => {
+                printer.event_of(key, &Event::StackLeft { because: needed });
+                printer.note(format!("{stack}: left as it is, it needs `{needed}`, which failed"));
+            }
+            StackResult::NotPlanned(error) => {
+                printer.note(format!("{stack}: left as it is, it could not be planned: {}", error.message));
+            }
+            StackResult::Ended(_) | StackResult::Failed(_) | StackResult::Stopped => {}
         }
     }
     let left = totals.steps.saturating_sub(done + failed);
     let is_stopped = |outcome: &&StackOutcome| match &outcome.result {
         StackResult::Stopped => true,
         StackResult::Ended(report) => report.interrupted(),
-        StackResult::Failed(_) | StackResult::NeedsFailed(_) => false,
+        StackResult::Failed(_) | StackResult::NotPlanned(_) | StackResult::NeedsFailed(_) => false,
     };
     let only_stopped =
         failed == 0 && outcomes.iter().all(|outcome| outcome.is_success() || is_stopped(&outcome));
-    let counts = format!("{done} done, {failed} failed, {left} left");
+    let unplanned =
+        outcomes.iter().filter(|one| matches!(one.result, StackResult::NotPlanned(_))).count();
+    let mut counts = format!("{done} done, {failed} failed, {left} left");
+    if unplanned > 0 {
+        counts = format!("{counts}; {}", not_planned(unplanned));
+    }
     errors.retain(|(_, error)| error.kind != ErrorKind::Interrupted);
     let mut error = match errors.as_slice() {
         [] if only_stopped => {

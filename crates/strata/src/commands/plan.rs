@@ -9,7 +9,7 @@ use strata_session::{Keys, Planned, Planning, Purpose, StateAccess};
 use super::{CHANGES, CommandResult};
 use crate::command_error::{CommandError, ErrorKind};
 use crate::context::Context;
-use crate::views::planned::show;
+use crate::views::planned::{not_planned, show};
 use crate::workspace::Workspace;
 
 /// Shows what an apply would change, and changes nothing
@@ -67,14 +67,26 @@ pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
     }
     workspace.report_orphans().await;
     let blocked = planned.iter().any(Planned::is_blocked);
+    let unplanned = planned.iter().filter(|one| one.is_unplanned()).count();
     if let Some(path) = &args.output
         && !blocked
+        && unplanned == 0
     {
         let file = workspace.plan_file(&planned, args.destroy, &args.stacks, &args.replace).await?;
         save(context, path, &file)?;
     }
     if blocked {
         return Err(CommandError::silent(ErrorKind::Refused));
+    }
+    if unplanned > 0 {
+        let error = CommandError::failed(not_planned(unplanned));
+        return Err(match &args.output {
+            Some(path) => error.hint(format!(
+                "nothing was saved in `{}`: name the other stacks to save their plans",
+                path.display()
+            )),
+            None => error,
+        });
     }
     // What cannot be seen may have changed.
     let changes = planned.iter().any(|one| one.has_changes() || one.is_open() || one.unknown() > 0);

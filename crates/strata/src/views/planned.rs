@@ -3,7 +3,7 @@
 use strata_engine::Summary;
 use strata_events::Event;
 use strata_resource::Layer;
-use strata_session::{Planned, Wait};
+use strata_session::{Planned, SessionError, Unplanned, Wait};
 
 use crate::printer::Printer;
 use crate::style::{self, paint};
@@ -33,6 +33,13 @@ fn print(planned: &Planned<'_>, printer: Printer) {
             let (Wait::Output(needs) | Wait::Stack(needs)) = waits;
             printer.event_of(&key, &Event::Deferred { needs });
         }
+        Planned::Unplanned { reason, .. } => {
+            let (error, because) = match reason {
+                Unplanned::Failed(error) => (Some(error), None),
+                Unplanned::Needs(other) => (None, Some(other.as_str())),
+            };
+            printer.event_of(&key, &Event::NotPlanned { error, because });
+        }
     }
 }
 
@@ -54,6 +61,34 @@ fn render(planned: &Planned<'_>, printer: Printer) -> String {
                 }
             }
         }
+        Planned::Unplanned { reason, .. } => {
+            let sign = paint(style::ERROR, "✗");
+            match reason {
+                Unplanned::Failed(error) => format!("  {sign} not planned: {}", told(error)),
+                Unplanned::Needs(other) => {
+                    format!("  {sign} not planned: it needs `{other}`, which cannot be planned\n")
+                }
+            }
+        }
+    }
+}
+
+fn told(error: &SessionError) -> String {
+    let mut text = format!("{}\n", error.message);
+    let origin = error.origin.iter().map(|origin| paint(style::FAINT, format!("--> {origin}")));
+    let details = error.details.iter().map(|detail| paint(style::FAINT, detail));
+    let hints = error.hints.iter().map(|hint| format!("{} {hint}", paint(style::HINT, "hint:")));
+    for line in origin.chain(details).chain(hints) {
+        text.push_str(&format!("    {line}\n"));
+    }
+    text
+}
+
+/// What is said of stacks that have no plan.
+pub(crate) fn not_planned(count: usize) -> String {
+    match count {
+        1 => "1 stack is not planned: it is left as it is".to_owned(),
+        _ => format!("{count} stacks are not planned: they are left as they are"),
     }
 }
 
@@ -112,6 +147,10 @@ pub(crate) fn show(printer: Printer, planned: &[Planned<'_>]) {
         ));
     } else {
         printer.line(views::plan::render_summary(&total));
+    }
+    match planned.iter().filter(|one| one.is_unplanned()).count() {
+        0 => {}
+        count => printer.line(paint(style::ERROR, not_planned(count))),
     }
     let unknown: usize = planned.iter().map(Planned::unknown).sum();
     if unknown > 0 {

@@ -107,6 +107,51 @@ fn a_failure_stops_what_needs_it_and_nothing_else() {
 }
 
 #[test]
+fn a_stack_that_cannot_be_planned_stops_what_needs_it_and_nothing_else() {
+    let fleet = Fleet::new();
+    fleet.stack("a-broken", "", 5000, 1);
+    fleet.stack("b-needs", "a-broken", 5010, 1);
+    fleet.stack("c-other", "", 5020, 2);
+    fleet.strata().run(&["apply", "--yes"]).ok();
+    // Its state cannot be read any more, and a target that only `d-far` is on does not answer.
+    let state = fleet.repo.path().join(".strata/state/test/a-broken/state.json");
+    let whole = std::fs::read(&state).unwrap();
+    std::fs::write(&state, "{").unwrap();
+    let settings = fleet.repo.read("strata.yaml");
+    let far = "  far: {proxmox: {endpoint: 'https://127.0.0.1:9', token: 'a@pve!b=c'}}\n";
+    fleet.repo.write("strata.yaml", &settings.replace("targets:\n", &format!("targets:\n{far}")));
+    fleet.repo.write(
+        "stacks/d-far/stack.yaml",
+        "metadata: {name: d-far, environment: test}\nproxmox: {target: far, node: pve1}\nvms: {x: {vmId: 6000, started: false}}\n",
+    );
+    fleet.repo.edit("stacks/c-other/stack.yaml", "count: 2", "count: 3");
+
+    let planned = fleet.strata().run(&["plan"]).code(1).all();
+    assert!(planned.contains("not planned: the state `test/a-broken` cannot be read"), "{planned}");
+    assert!(planned.contains("not planned: it needs `a-broken`, which cannot be planned"), "{planned}");
+    assert!(planned.contains("not planned: target `far`: cannot connect to `127.0.0.1:9`"), "{planned}");
+    assert!(planned.contains("c-other-g-3"), "{planned}");
+    assert!(planned.contains("3 stacks are not planned: they are left as they are"), "{planned}");
+    let saved = fleet.strata().run(&["plan", "-o", "all.plan"]).code(1).all();
+    assert!(saved.contains("nothing was saved in `all.plan`"), "{saved}");
+    assert!(!fleet.repo.path().join("all.plan").exists());
+
+    let told = fleet.strata().run(&["apply", "--yes"]).code(1).all();
+    assert_eq!(fleet.guests(), [5000, 5010, 5020, 5021, 5022], "{told}");
+    assert!(told.contains("a-broken: left as it is, it could not be planned: the state"), "{told}");
+    assert!(told.contains("b-needs: left as it is, it needs `a-broken`, which failed"), "{told}");
+    assert!(told.contains("1 done, 0 failed, 0 left; 2 stacks are not planned"), "{told}");
+    assert!(told.contains("`strata apply` goes on from here"), "{told}");
+
+    // The only stack of a run ends it, and no lock stays behind.
+    let alone = fleet.strata().run(&["apply", "--yes", "a-broken"]).code(1).all();
+    assert!(alone.contains("error: the state `test/a-broken` cannot be read"), "{alone}");
+    std::fs::write(&state, whole).unwrap();
+    std::fs::remove_dir_all(fleet.repo.path().join("stacks/d-far")).unwrap();
+    fleet.strata().run(&["plan", "--detailed-exitcode"]).code(0);
+}
+
+#[test]
 fn stacks_that_do_not_need_each_other_run_at_the_same_time() {
     let fleet = Fleet::new();
     fleet.stack_on("[pve1]", "a", "", 5000, 1);
