@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use strata_engine::{
-    Finding, Look, Operation, OperationContext, Outcome, Provider, ProviderError, Review, Sighting, Wanted,
+    Finding, Look, Obstacle, Operation, OperationContext, Outcome, Provider, ProviderError, Review, Sighting,
+    Wanted,
 };
 use strata_state::{Action, OpenEntry};
 
@@ -77,10 +78,11 @@ impl Provider for GuardedProvider {
 
     async fn preflight(
         &self,
+        look: &Look,
         operations: &[Operation],
         earlier: &[Operation],
-    ) -> Result<Vec<ProviderError>, ProviderError> {
-        self.inner.preflight(operations, earlier).await
+    ) -> Result<Vec<Obstacle>, ProviderError> {
+        self.inner.preflight(look, operations, earlier).await
     }
 
     async fn execute(

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use strata_engine::{
-    Finding, Operation, OperationContext, Outcome, Provider, ProviderError, Review, Sighting, Wanted,
+    Finding, Look, Obstacle, Operation, OperationContext, Outcome, Provider, ProviderError, Review, Sighting,
+    Wanted,
 };
 use strata_state::OpenEntry;
 
@@ -34,7 +35,12 @@ impl Provider for ClusterProvider {
     }
 
     /// Whoever has the cluster's keys may do everything.
-    async fn preflight(&self, _: &[Operation], _: &[Operation]) -> Result<Vec<ProviderError>, ProviderError> {
+    async fn preflight(
+        &self,
+        _: &Look,
+        _: &[Operation],
+        _: &[Operation],
+    ) -> Result<Vec<Obstacle>, ProviderError> {
         Ok(Vec::new())
     }
 

@@ -2,8 +2,8 @@
 
 use async_trait::async_trait;
 use strata_engine::{
-    ErrorClass, Finding, Operation, OperationContext, Outcome, Provider, ProviderError, Review, Sighting,
-    Wanted,
+    ErrorClass, Finding, Look, Obstacle, Operation, OperationContext, Outcome, Provider, ProviderError,
+    Review, Sighting, Wanted,
 };
 use strata_state::{Action, OpenEntry};
 
@@ -44,7 +44,12 @@ impl Provider for RemovedCluster {
             .collect())
     }
 
-    async fn preflight(&self, _: &[Operation], _: &[Operation]) -> Result<Vec<ProviderError>, ProviderError> {
+    async fn preflight(
+        &self,
+        _: &Look,
+        _: &[Operation],
+        _: &[Operation],
+    ) -> Result<Vec<Obstacle>, ProviderError> {
         Ok(Vec::new())
     }
 

@@ -60,14 +60,15 @@ pub use moves::{Move, PlannedMove, is_same_but_for_lineage, is_same_object, keep
 pub use plan::{Plan, PlanContent, Problem, ProblemKind, Step, StepAction, Summary};
 pub use planner::{Draft, PlanRequest, draft_plan, make_plan};
 pub use provider::{
-    ErrorClass, Observed, Operation, OperationContext, Outcome, Provider, ProviderError, Sighting, Unmanaged,
+    ErrorClass, Observed, Obstacle, Operation, OperationContext, Outcome, Provider, ProviderError, Sighting,
+    Unmanaged,
     Unseen, Wanted,
 };
 pub use recovery::{Resolution, ResolvedEntry};
 pub use refresh::{Live, refresh};
 pub use retrieval::Retrieval;
 pub use review::{Evidence, Finding, FindingKind, Payload, Review};
-pub use run::{Clock, EngineError, LockedRun, Providers, Run, Sealing, StackView};
+pub use run::{Clock, EarlierOperations, EngineError, LockedRun, Providers, Run, Sealing, StackView};
 pub use stop::StopSignal;
 pub use strata_state::{Action, OpenEntry};
 

@@ -135,6 +135,8 @@ pub enum ProblemKind {
     /// A precondition of an operation does not hold, by what its provider sees.
     #[serde(rename = "harmful")]
     Precondition,
+    /// The preflight found that it would fail: a privilege is missing, a storage is not there or too small.
+    Preflight,
     /// Whether it is there cannot be seen. It is left as it is, and the rest is planned.
     Unknown,
 }

@@ -139,6 +139,14 @@ pub struct Outcome {
     pub facts: Spec,
 }
 
+/// Why an operation would fail, known before anything is begun.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Obstacle {
+    /// The object of the operation, or of the first one where several would fail for the same reason.
+    pub address: Address,
+    pub error: ProviderError,
+}
+
 /// What a provider tells while it works.
 #[async_trait]
 pub trait OperationContext: Send + Sync {
@@ -196,12 +204,14 @@ pub trait Provider: Send + Sync {
     }
 
     /// Whether this run can do the operations: privileges, storages, bridges. Everything that is wrong, not only the first. What
-    /// `earlier` operations of other stacks make counts as there.
+    /// `earlier` operations of other stacks make counts as there, and what they take as taken. Only looks; what the login may not see is not
+    /// known, and no obstacle.
     async fn preflight(
         &self,
+        look: &Look,
         operations: &[Operation],
         earlier: &[Operation],
-    ) -> Result<Vec<ProviderError>, ProviderError>;
+    ) -> Result<Vec<Obstacle>, ProviderError>;
 
     async fn execute(
         &self,

@@ -13,10 +13,12 @@ use strata_state::{
 use crate::events::{Event, EventSink};
 use crate::journal::SharedTally;
 use crate::moves::Move;
-use crate::plan::{Plan, Problem};
+use crate::plan::{Plan, Problem, ProblemKind};
 use crate::planner::{Draft, PlanRequest, draft_plan, make_plan};
 use crate::refresh::{Live, refresh};
-use crate::{Drift, Finding, Home, Look, Operation, Provider, ProviderError, ResolvedEntry, Review, Unseen};
+use crate::{
+    Drift, Finding, Home, Look, Obstacle, Operation, Provider, ProviderError, ResolvedEntry, Review, Unseen,
+};
 
 /// The time, passed in.
 pub trait Clock: Send + Sync {
@@ -165,6 +167,10 @@ impl StackView {
     }
 }
 
+/// What the plans before one do, by target.
+#[derive(Default)]
+pub struct EarlierOperations(BTreeMap<String, Vec<Operation>>);
+
 /// What a run works with.
 #[derive(Clone)]
 pub struct Run {
@@ -223,20 +229,34 @@ impl Run {
         Ok(found)
     }
 
-    /// Asks the providers whether this run can do what the plan says. Gives everything that stands in its way. What `earlier` plans
-    /// make, those of lower layers, counts as there.
-    pub async fn preflight(&self, plan: &Plan, earlier: &[&Plan]) -> Result<Vec<ProviderError>, EngineError> {
+    /// Asks the providers whether this run can do what the plan says. Gives everything that stands in its way. What plans before it do counts as
+    /// done; the plan is then one of them.
+    pub async fn preflight(
+        &self,
+        plan: &Plan,
+        look: &Look,
+        earlier: &mut EarlierOperations,
+    ) -> Result<Vec<Problem>, EngineError> {
         let mut found = Vec::new();
+        let mut checked = Ok(());
         for (target, operations) in plan.operations() {
-            let made = earlier.iter().filter_map(|plan| plan.operations().remove(target)).flatten();
-            let made: Vec<Operation> = made.collect();
-            let checked = self.providers.get(target)?.preflight(&operations, &made).await;
-            found.extend(checked.map_err(|error| EngineError::Observe {
-                target: target.to_owned(),
-                error: Box::new(error),
-            })?);
+            let made = earlier.0.entry(target.to_owned()).or_default();
+            // A plan that is refused already has said enough.
+            if plan.problems.is_empty() && checked.is_ok() {
+                match self.providers.get(target) {
+                    Ok(provider) => match provider.preflight(look, &operations, made).await {
+                        Ok(obstacles) => found.extend(obstacles.into_iter().map(|one| refused(plan, one))),
+                        Err(error) => {
+                            let (target, error) = (target.to_owned(), Box::new(error));
+                            checked = Err(EngineError::Observe { target, error });
+                        }
+                    },
+                    Err(error) => checked = Err(error),
+                }
+            }
+            made.extend(operations);
         }
-        Ok(found)
+        checked.map(|()| found)
     }
 
     /// What the providers find about a draft, target by target.
@@ -335,6 +355,17 @@ impl Run {
             }
         }
     }
+}
+
+/// An obstacle as a problem of the plan, with the place in the source.
+fn refused(plan: &Plan, obstacle: Obstacle) -> Problem {
+    let Obstacle { address, error } = obstacle;
+    let origin = plan.steps.iter().find(|step| step.address == address).and_then(|step| step.origin.clone());
+    // Of a problem the address is shown beside what it says.
+    let own = format!("`{address}`: ");
+    let message = error.message.strip_prefix(&own).unwrap_or(&error.message).to_owned();
+    let hint = error.hint.unwrap_or_else(|| "change it in the source, or on the target".to_owned());
+    Problem { kind: ProblemKind::Preflight, address, message, hint, origin }
 }
 
 /// A field that the table of its kind does not have: nobody could say what a change of it means.

@@ -149,6 +149,11 @@ impl Client {
         self.auth.login_password().filter(|_| !self.auth.has_root_login())
     }
 
+    /// Where it is, as the source says.
+    pub(crate) fn endpoint(&self) -> &str {
+        &self.endpoint
+    }
+
     /// The addresses of the endpoint: the one in it, or those that its name stands for.
     pub(crate) async fn endpoint_ips(&self) -> Vec<String> {
         const PATIENCE: Duration = Duration::from_secs(5);

@@ -8,7 +8,7 @@ mod root;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use strata_engine::{ErrorClass, Operation, ProviderError};
+use strata_engine::{ErrorClass, Look, Obstacle, Operation, ProviderError};
 
 use self::needs::{Need, needs_of};
 pub(crate) use self::needs::{Needs, SEE_STORAGE, verb};
@@ -16,7 +16,6 @@ pub(crate) use self::permissions::Permissions;
 pub(crate) use self::places::NamedPlaces;
 pub(crate) use self::root::forbidden_keys;
 use crate::client::Client;
-use crate::datacenter::PlannedPlaces;
 use crate::kinds;
 
 /// A privilege of Proxmox, such as `VM.Allocate`.
@@ -54,13 +53,14 @@ pub fn required_role(operations: &[Operation]) -> BTreeSet<Privilege> {
 
 pub(crate) async fn preflight(
     client: &Client,
+    look: &Look,
     operations: &[Operation],
     earlier: &[Operation],
-) -> Result<Vec<ProviderError>, ProviderError> {
+) -> Result<Vec<Obstacle>, ProviderError> {
     if operations.is_empty() {
         return Ok(Vec::new());
     }
-    let permissions = Permissions::read(client).await?;
+    let permissions = Permissions::read_in(client, look).await?;
     let mut complete = operations.to_vec();
     for managed in kinds::all() {
         if operations.iter().any(|operation| operation.address.kind() == managed.table().kind()) {
@@ -71,23 +71,29 @@ pub(crate) async fn preflight(
     let mut wrong = missing_privileges(&needs, &permissions);
     for operation in operations {
         let managed = kinds::of(operation.address.kind());
-        wrong.extend(managed.into_iter().flat_map(|managed| managed.refusals(client, operation, operations)));
+        let refusals =
+            managed.into_iter().flat_map(|managed| managed.refusals(client, operation, operations));
+        wrong.extend(refusals.map(|error| Obstacle { address: operation.address.clone(), error }));
     }
     // Where a privilege is missing, what the server shows is not all there is.
     let blind = |path: &str| {
         needs.iter().any(|need| need.paths.iter().any(|own| own == path) && !permissions.meet(need))
     };
-    wrong.extend(places::check(client, operations, &PlannedPlaces::of(earlier), &blind).await?);
+    wrong.extend(places::check(client, look, operations, earlier, &blind).await?);
     Ok(wrong)
 }
 
 /// One error for each privilege, however many paths lack it.
-fn missing_privileges(needs: &[Need], permissions: &Permissions) -> Vec<ProviderError> {
+fn missing_privileges(needs: &[Need], permissions: &Permissions) -> Vec<Obstacle> {
     let mut missing: BTreeMap<&[&'static str], Vec<&Need>> = BTreeMap::new();
     for need in needs.iter().filter(|need| !permissions.meet(need)) {
         missing.entry(need.any_of).or_default().push(need);
     }
-    missing.into_iter().map(|(privileges, needs)| refusal(privileges, &needs)).collect()
+    let refusals = missing.into_iter().map(|(privileges, needs)| {
+        let error = refusal(privileges, &needs);
+        Obstacle { address: needs[0].address.clone(), error }
+    });
+    refusals.collect()
 }
 
 fn refusal(privileges: &[&str], needs: &[&Need]) -> ProviderError {

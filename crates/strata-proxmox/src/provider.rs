@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use async_trait::async_trait;
 use strata_engine::{
-    Finding, Look, Operation, OperationContext, Outcome, Provider, ProviderError, Review, Sighting, Wanted,
+    Finding, Look, Obstacle, Operation, OperationContext, Outcome, Provider, ProviderError, Review, Sighting,
+    Wanted,
 };
 use strata_state::OpenEntry;
 
@@ -96,10 +97,11 @@ impl Provider for ProxmoxProvider {
 
     async fn preflight(
         &self,
+        look: &Look,
         operations: &[Operation],
         earlier: &[Operation],
-    ) -> Result<Vec<ProviderError>, ProviderError> {
-        preflight::preflight(&self.client, operations, earlier).await
+    ) -> Result<Vec<Obstacle>, ProviderError> {
+        preflight::preflight(&self.client, look, operations, earlier).await
     }
 
     async fn execute(

@@ -5,11 +5,10 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use futures::stream::{FuturesUnordered, StreamExt};
-use strata_engine::{ApplyOptions, ApplyReport, Capacity, LockedRun, Plan, PlanFile, StopSignal};
+use strata_engine::{ApplyOptions, ApplyReport, Capacity, LockedRun, PlanFile, StopSignal};
 use strata_secret::SecretBytes;
 
 use crate::error::{ErrorKind, SessionError};
-use crate::observer::SessionEvent;
 use crate::planned::{Planned, PlannedTofu, Unplanned};
 use crate::planning::{Planning, Prepared};
 use crate::stack_graph::{Progress, StackGraph};
@@ -186,7 +185,10 @@ impl Workspace {
         reviewer: &dyn Reviewer,
     ) -> Result<Vec<StackOutcome>, SessionError> {
         reviewer.show(planned)?;
-        self.check(planned).await?;
+        // Nothing runs that cannot run to its end.
+        if planned.iter().any(Planned::is_blocked) {
+            return Err(SessionError::silent(ErrorKind::Refused));
+        }
         if planned.iter().any(Planned::has_changes) {
             reviewer.agree(planned, None).await?;
         }
@@ -198,28 +200,6 @@ impl Workspace {
         let (ended, outcomes) = walk.run(std::mem::take(planned)).await;
         *planned = ended;
         Ok(outcomes)
-    }
-
-    /// Nothing runs that cannot run to its end.
-    async fn check(&self, planned: &[Planned<'_>]) -> Result<(), SessionError> {
-        if planned.iter().any(Planned::is_blocked) {
-            return Err(SessionError::silent(ErrorKind::Refused));
-        }
-        let mut missing = Vec::new();
-        let mut earlier: Vec<&Plan> = Vec::new();
-        for one in planned {
-            if let Planned::Native(session, plan) = one {
-                missing.extend(session.preflight(plan, &earlier).await?);
-                earlier.push(plan);
-            }
-        }
-        if missing.is_empty() {
-            return Ok(());
-        }
-        for problem in missing {
-            self.surroundings().observer.session_event(SessionEvent::Preflight(&SessionError::from(problem)));
-        }
-        Err(SessionError::refused("the preflight found what would fail later; nothing was changed"))
     }
 }
 

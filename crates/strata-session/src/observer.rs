@@ -36,8 +36,6 @@ pub enum SessionEvent<'n> {
     TokenKept { token: &'n str, name: &'n str, file: &'n str },
     /// The source says that a certificate is not to be verified.
     Insecure,
-    /// What would fail later: the preflight found it, and nothing is done.
-    Preflight(&'n crate::SessionError),
     /// OpenTofu fetches providers and connects to its state.
     PreparingTofu { stack: &'n str },
     /// OpenTofu would write secrets into a plain file in this folder.

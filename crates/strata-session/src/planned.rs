@@ -131,7 +131,7 @@ impl<'w> Planned<'w> {
     /// Whether it keeps the whole run from being done: a guard said no.
     pub fn is_blocked(&self) -> bool {
         match self {
-            Self::Native(_, plan) => !plan.problems.is_empty(),
+            Self::Native(session, plan) => !plan.problems.is_empty() || !session.obstacles.is_empty(),
             Self::Unplanned { reason: Unplanned::Failed(error), .. } => error.kind == ErrorKind::Refused,
             Self::Driven(_) | Self::Deferred { .. } | Self::Unplanned { .. } => false,
         }

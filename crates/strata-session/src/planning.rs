@@ -4,7 +4,7 @@
 //! may need what the one before it gives.
 
 use futures::stream::{self, StreamExt};
-use strata_engine::{Look, Plan, PlanFile};
+use strata_engine::{EarlierOperations, Look, Plan, PlanFile};
 use strata_source::EffectiveStack;
 
 use crate::error::SessionError;
@@ -54,7 +54,8 @@ impl Workspace {
         let OpenedStacks { stacks, mut opened, links } =
             self.open_selected(selected, &planning.purpose, planning.access).await?;
         let graph = StackGraph::of(self.repository(), &stacks, planning.purpose.destroy).linked(links);
-        let plans = plan_native(&mut opened, planning.saved).await;
+        let look = Look::default();
+        let plans = plan_native(&mut opened, planning.saved, &look).await;
         let failed: Vec<bool> = opened.iter().map(Result::is_err).collect();
         let mut causes = graph.left_out(&failed);
         let mut planned: Vec<Planned<'w>> = Vec::new();
@@ -78,7 +79,11 @@ impl Workspace {
                 causes = graph.left_out(&failed);
             }
         }
-        let planned = leave_out(planned, &stacks, &causes).await;
+        let mut planned = leave_out(planned, &stacks, &causes).await;
+        let failed = preflight(&mut planned, &stacks, &look).await;
+        if failed.iter().any(|failed| *failed) {
+            planned = leave_out(planned, &stacks, &graph.left_out(&failed)).await;
+        }
         let error = match planning.saved {
             Some(_) => first_failure(&planned),
             None => Planned::only_error(&planned),
@@ -224,7 +229,7 @@ async fn leave_out<'w>(
 /// The plans of all stacks that Strata makes itself, many at once, in their order. What interrupted runs left open is resolved first, and only
 /// then looked at what there is: one look serves all plans, and nothing is written after it has begun. What fails gives its lock back and stands
 /// in the place of its stack.
-async fn plan_native(opened: &mut [Attempt<'_>], saved: Option<&PlanFile>) -> Vec<Option<Plan>> {
+async fn plan_native(opened: &mut [Attempt<'_>], saved: Option<&PlanFile>, look: &Look) -> Vec<Option<Plan>> {
     if saved.is_none() {
         let recoveries = opened.iter_mut().map(|one| {
             let session = native(one);
@@ -242,9 +247,8 @@ async fn plan_native(opened: &mut [Attempt<'_>], saved: Option<&PlanFile>) -> Ve
             }
         }
     }
-    let look = Look::default();
     let plans = opened.iter_mut().map(|one| {
-        let (session, look) = (native(one), &look);
+        let session = native(one);
         async move {
             match session {
                 Some(session) => session.plan_or_check(look, saved).await.map(Some),
@@ -264,6 +268,26 @@ async fn plan_native(opened: &mut [Attempt<'_>], saved: Option<&PlanFile>) -> Ve
         });
     }
     plans
+}
+
+/// Asks for every plan whether it can run to its end: what one stack makes is there for those after it, and what it takes is taken. A plan without
+/// anything to do asks nothing. A target that does not answer leaves its stack without a plan.
+async fn preflight<'w>(planned: &mut [Planned<'w>], stacks: &[&'w EffectiveStack], look: &Look) -> Vec<bool> {
+    let mut earlier = EarlierOperations::default();
+    let mut failed = vec![false; planned.len()];
+    for (place, one) in planned.iter_mut().enumerate() {
+        let Planned::Native(session, plan) = one else { continue };
+        match session.preflight(plan, look, &mut earlier).await {
+            Ok(found) => session.obstacles = found,
+            Err(error) => {
+                let without = Planned::Unplanned { stack: stacks[place], reason: failure(error) };
+                // The first error is the one to tell.
+                let _ = std::mem::replace(one, without).release().await;
+                failed[place] = true;
+            }
+        }
+    }
+    failed
 }
 
 /// Puts an error in the place of a stack, and gives its lock back.

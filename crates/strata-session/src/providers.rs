@@ -24,12 +24,7 @@ pub trait ProviderSet: Send + Sync {
 
     /// Connects what the environment of the stack names and what nobody tried to connect yet. What cannot be connected is noted in the
     /// connections: it concerns the stacks that need it.
-    async fn connect(
-        &self,
-        workspace: &Workspace,
-        stack: &EffectiveStack,
-        connections: &mut Connections,
-    );
+    async fn connect(&self, workspace: &Workspace, stack: &EffectiveStack, connections: &mut Connections);
 
     /// The keys that the machines of a stack run with, where it has such. They are made only under the lock.
     async fn keys(

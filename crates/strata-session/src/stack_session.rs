@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use strata_blueprint::{Blueprint, cluster_target};
 use strata_engine::{
-    Action, Adoption, ApplyOptions, ApplyReport, Drift, EngineError, LockedRun, Look, Move, Plan, PlanFile,
-    Proofs, ProviderError, Providers, Retrieval, Run, StackView, claim_mark,
+    Action, Adoption, ApplyOptions, ApplyReport, Drift, EarlierOperations, EngineError, LockedRun, Look, Move,
+    Plan, PlanFile, Problem, Proofs, Providers, Retrieval, Run, StackView, claim_mark,
 };
 use strata_resource::{Address, Layer, ResourceGraph, Value};
 use strata_secret::{DigestKey, SecretBytes};
@@ -174,7 +174,8 @@ impl<'w> OpenStack<'w> {
                     locked.connect(ready.run.providers.clone());
                 }
                 let (name, layer) = (self.stack.name.clone(), layer(self.stack));
-                Ok(StackSession { name, layer, removed: is_removed(self.stack), state, ready })
+                let (removed, obstacles) = (is_removed(self.stack), Vec::new());
+                Ok(StackSession { name, layer, removed, obstacles, state, ready })
             }
             Err(error) => {
                 // The first error is the one to tell.
@@ -351,6 +352,8 @@ pub struct StackSession {
     pub layer: Layer,
     /// It is not in the source any more.
     pub removed: bool,
+    /// What would fail of its plan, as the preflight found.
+    pub obstacles: Vec<Problem>,
     state: HeldState,
     ready: Ready,
 }
@@ -422,13 +425,14 @@ impl StackSession {
         Ok(self.ready.run.drift_seen(&self.ready.view, self.state.replayed(), look).await?)
     }
 
-    /// Everything that stands in the way of a plan. What `earlier` plans make counts as there.
+    /// Everything that stands in the way of a plan. What plans before it do counts as done.
     pub async fn preflight(
         &self,
         plan: &Plan,
-        earlier: &[&Plan],
-    ) -> Result<Vec<ProviderError>, SessionError> {
-        Ok(self.ready.run.preflight(plan, earlier).await?)
+        look: &Look,
+        earlier: &mut EarlierOperations,
+    ) -> Result<Vec<Problem>, SessionError> {
+        Ok(self.ready.run.preflight(plan, look, earlier).await?)
     }
 
     /// Looks at what could be taken over, and writes nothing.

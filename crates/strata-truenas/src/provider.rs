@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use async_trait::async_trait;
 use sha2::{Digest, Sha256};
 use strata_engine::{
-    ErrorClass, Finding, Observed, Operation, OperationContext, Outcome, Provider, ProviderError, Review,
-    Sighting, Wanted,
+    ErrorClass, Finding, Look, Observed, Obstacle, Operation, OperationContext, Outcome, Provider,
+    ProviderError, Review, Sighting, Wanted,
 };
 use strata_net::WritePermit;
 use strata_resource::{Address, Lineage, Spec, Value};
@@ -159,18 +159,18 @@ impl Provider for DatasetProvider {
 
     async fn preflight(
         &self,
+        _: &Look,
         operations: &[Operation],
         _: &[Operation],
-    ) -> Result<Vec<ProviderError>, ProviderError> {
+    ) -> Result<Vec<Obstacle>, ProviderError> {
         let mut found = Vec::new();
         for operation in operations.iter().filter(|one| one.action == Action::Create) {
             let name = name_of(&operation.spec)?;
             if !self.client.has_pool(name.pool()).await.map_err(explained)? {
                 let message = format!("there is no pool `{}` for dataset `{name}`", name.pool());
-                found.push(
-                    ProviderError::new(ErrorClass::Missing, message)
-                        .hint("make the pool on the TrueNAS first"),
-                );
+                let error = ProviderError::new(ErrorClass::Missing, message)
+                    .hint("make the pool on the TrueNAS first");
+                found.push(Obstacle { address: operation.address.clone(), error });
             }
         }
         Ok(found)

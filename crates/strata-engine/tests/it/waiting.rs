@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use strata_engine::{
-    Action, ApplyOptions, ErrorClass, Event, Finding, OpenEntry, Operation, OperationContext, Outcome,
-    ProblemKind, Provider, ProviderError, Review, Run, Sighting, StopSignal, Wanted,
+    Action, ApplyOptions, ErrorClass, Event, Finding, Look, Obstacle, OpenEntry, Operation, OperationContext,
+    Outcome, ProblemKind, Provider, ProviderError, Review, Run, Sighting, StopSignal, Wanted,
 };
 
 use crate::world::{Process, Source, World, owner};
@@ -28,7 +28,12 @@ impl Provider for Waiter {
         Ok(made.map(|one| Finding::precondition(one, "it would do harm", "leave it")).collect())
     }
 
-    async fn preflight(&self, _: &[Operation], _: &[Operation]) -> Result<Vec<ProviderError>, ProviderError> {
+    async fn preflight(
+        &self,
+        _: &Look,
+        _: &[Operation],
+        _: &[Operation],
+    ) -> Result<Vec<Obstacle>, ProviderError> {
         Ok(Vec::new())
     }
 

@@ -183,6 +183,9 @@ pub(crate) struct StorageRow {
     pub(crate) enabled: bool,
     #[serde(default, deserialize_with = "flag")]
     pub(crate) active: bool,
+    /// Every node sees the same.
+    #[serde(default, deserialize_with = "flag")]
+    pub(crate) shared: bool,
     #[serde(default, deserialize_with = "whole")]
     pub(crate) avail: Option<i64>,
     #[serde(default, deserialize_with = "whole")]

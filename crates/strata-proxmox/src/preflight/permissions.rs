@@ -1,8 +1,9 @@
 //! What we may do where, as the server tells it: for each path of the access control, the privileges that hold there.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use strata_engine::ProviderError;
+use strata_engine::{Look, ProviderError};
 
 use super::needs::Need;
 use crate::api::{Params, Scalar};
@@ -17,6 +18,13 @@ impl Permissions {
     pub(crate) async fn read(client: &Client) -> Result<Self, ProviderError> {
         let answer = client.get("/access/permissions", Params::new()).await;
         Ok(Self::new(answer.map_err(|error| error.explain("read our own permissions"))?))
+    }
+
+    /// The same as a part of a look.
+    pub(crate) async fn read_in(client: &Client, look: &Look) -> Result<Arc<Self>, ProviderError> {
+        let question = format!("{} permissions", client.endpoint());
+        let read = look.once(question, || async { Self::read(client).await.map(Arc::new) }).await;
+        read.as_ref().clone()
     }
 
     fn new(answer: BTreeMap<String, BTreeMap<String, Scalar>>) -> Self {

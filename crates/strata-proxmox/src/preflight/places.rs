@@ -2,13 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use strata_engine::{ErrorClass, Operation, ProviderError};
+use serde::de::DeserializeOwned;
+use strata_engine::{ErrorClass, Look, Obstacle, Operation, ProviderError};
 use strata_resource::{Address, Spec, Value};
 use strata_state::Action;
 
 use super::needs::bridges_in;
-use crate::api::{NetworkRow, NodeRow, Params, PoolRow, StorageRow};
-use crate::client::{CallError, Client};
+use crate::api::{ApiErrorKind, NetworkRow, NodeRow, Params, PoolRow, StorageRow};
+use crate::client::Client;
 use crate::codec::{GuestKind, storage_of};
 use crate::datacenter::PlannedPlaces;
 use crate::kinds;
@@ -33,19 +34,56 @@ pub(crate) struct NamedPlaces<'a> {
     pools: BTreeMap<&'a str, &'a Address>,
 }
 
+/// What places are compared with.
+struct Surroundings<'s> {
+    client: &'s Client,
+    look: &'s Look,
+    /// What operations before these make.
+    planned: PlannedPlaces,
+    /// What they take.
+    taken: NamedPlaces<'s>,
+    /// Whether a privilege is missing there: what the server shows is not all there is.
+    blind: &'s (dyn Fn(&str) -> bool + Sync),
+}
+
+impl Surroundings<'_> {
+    /// A listing, asked for once in a look. None where this login may not see it: then nothing is known.
+    async fn listing<R>(
+        &self,
+        path: &str,
+        query: Params,
+        doing: &str,
+    ) -> Result<Option<Vec<R>>, ProviderError>
+    where
+        R: DeserializeOwned + Clone + Send + Sync + 'static,
+    {
+        let rows = self.client.listing(self.look, path, query, |rows: Vec<R>| rows).await;
+        match rows.as_ref() {
+            Ok(rows) => Ok(Some(rows.clone())),
+            Err(error) if matches!(error.kind(), Some(ApiErrorKind::Denied { .. })) => Ok(None),
+            Err(error) => Err(error.explain(doing)),
+        }
+    }
+}
+
 pub(super) async fn check(
     client: &Client,
+    look: &Look,
     operations: &[Operation],
-    planned: &PlannedPlaces,
+    earlier: &[Operation],
     blind: &(dyn Fn(&str) -> bool + Sync),
-) -> Result<Vec<ProviderError>, ProviderError> {
+) -> Result<Vec<Obstacle>, ProviderError> {
     let places = NamedPlaces::of(operations);
     if places.nodes.is_empty() {
         return Ok(Vec::new());
     }
-    let failed = |error: CallError| error.explain("look at the cluster");
+    let (planned, taken) = (PlannedPlaces::of(earlier), NamedPlaces::of(earlier));
+    let around = Surroundings { client, look, planned, taken, blind };
+    let doing = "look at the cluster";
     let mut wrong = Vec::new();
-    let rows: Vec<NodeRow> = client.get("/nodes", Params::new()).await.map_err(failed)?;
+    let Some(rows) = around.listing::<NodeRow>("/nodes", Params::new(), doing).await? else {
+        return Ok(wrong);
+    };
     let mut online = BTreeSet::new();
     for (node, address) in &places.nodes {
         match rows.iter().find(|row| row.node == *node) {
@@ -56,7 +94,7 @@ pub(super) async fn check(
                 &names(&rows, |row| &row.node),
             )),
             Some(row) if row.status.as_deref() == Some("offline") => {
-                wrong.push(error(
+                wrong.push(obstacle(
                     ErrorClass::Unreachable,
                     address,
                     "node",
@@ -68,14 +106,17 @@ pub(super) async fn check(
             }
         }
     }
+    // What all nodes share is too small once.
+    let mut too_small = BTreeSet::new();
     for node in online {
-        wrong.extend(check_storages(client, &places, node, planned, blind).await?);
-        wrong.extend(check_bridges(client, &places, node, planned, blind).await?);
+        wrong.extend(check_storages(&around, &places, node, &mut too_small).await?);
+        wrong.extend(check_bridges(&around, &places, node).await?);
     }
-    if !places.pools.is_empty() {
-        let rows: Vec<PoolRow> = client.get("/pools", Params::new()).await.map_err(failed)?;
+    if !places.pools.is_empty()
+        && let Some(rows) = around.listing::<PoolRow>("/pools", Params::new(), doing).await?
+    {
         for (pool, address) in &places.pools {
-            let there = rows.iter().any(|row| row.poolid == *pool) || planned.has_pool(pool);
+            let there = rows.iter().any(|row| row.poolid == *pool) || around.planned.has_pool(pool);
             if !there && !blind(&format!("/pool/{pool}")) {
                 let text = format!("there is no pool `{pool}`, or we may not see it");
                 wrong.push(missing(address, "pool", text, &names(&rows, |row| &row.poolid)));
@@ -86,34 +127,45 @@ pub(super) async fn check(
 }
 
 async fn check_storages(
-    client: &Client,
+    around: &Surroundings<'_>,
     places: &NamedPlaces<'_>,
     node: &str,
-    planned: &PlannedPlaces,
-    blind: &(dyn Fn(&str) -> bool + Sync),
-) -> Result<Vec<ProviderError>, ProviderError> {
+    too_small: &mut BTreeSet<String>,
+) -> Result<Vec<Obstacle>, ProviderError> {
     let asked: Vec<_> = places.storages.iter().filter(|((on, _), _)| *on == node).collect();
-    if asked.is_empty() {
-        return Ok(Vec::new());
-    }
-    let rows: Result<Vec<StorageRow>, CallError> =
-        client.get(&format!("/nodes/{node}/storage"), Params::new()).await;
-    let rows = rows.map_err(|error| error.explain(&format!("list the storages of `{node}`")))?;
     let mut wrong = Vec::new();
+    if asked.is_empty() {
+        return Ok(wrong);
+    }
+    let (path, doing) = (format!("/nodes/{node}/storage"), format!("list the storages of `{node}`"));
+    let Some(rows) = around.listing::<StorageRow>(&path, Params::new(), &doing).await? else {
+        return Ok(wrong);
+    };
     for ((_, storage), asked) in asked {
-        if blind(&format!("/storage/{storage}")) {
+        if (around.blind)(&format!("/storage/{storage}")) {
             continue;
         }
         let Some((_, address)) = asked.contents.first_key_value() else { continue };
         let Some(row) = rows.iter().find(|row| row.storage == *storage) else {
-            if planned.has_storage(storage) {
+            if around.planned.has_storage(storage) {
                 continue;
             }
             let text = format!("there is no storage `{storage}` on `{node}`, or we may not see it");
             wrong.push(missing(address, "storage", text, &names(&rows, |row| &row.storage)));
             continue;
         };
-        wrong.extend(check_storage(row, node, asked, planned, address));
+        let found = check_storage(row, node, asked, &around.planned, address);
+        let usable = found.is_empty();
+        wrong.extend(found);
+        if usable && row.enabled && row.active && !too_small.contains(*storage) {
+            let (own, before) = (places.bytes(row, node), around.taken.bytes(row, node));
+            if let Some(full) = check_room(row, node, own, before, address) {
+                wrong.push(full);
+                if row.shared {
+                    too_small.insert((*storage).to_owned());
+                }
+            }
+        }
     }
     Ok(wrong)
 }
@@ -124,9 +176,9 @@ fn check_storage(
     asked: &Asked<'_>,
     planned: &PlannedPlaces,
     address: &Address,
-) -> Vec<ProviderError> {
+) -> Vec<Obstacle> {
     let storage = &row.storage;
-    let refuse = |address: &Address, text: String| error(ErrorClass::Missing, address, "storage", text);
+    let refuse = |address: &Address, text: String| obstacle(ErrorClass::Missing, address, "storage", text);
     if planned.has_storage(storage) && !(row.enabled && row.active) {
         // It is about to be switched on.
         return Vec::new();
@@ -141,24 +193,40 @@ fn check_storage(
     for (content, address) in &asked.contents {
         if !row.content.split(',').any(|has| has == *content) && !planned.takes(storage, content) {
             let text = format!("the storage `{storage}` on `{node}` does not take {}", spoken(content));
-            wrong.push(refuse(address, text).hint(format!(
+            let mut refused = refuse(address, text);
+            refused.error = refused.error.hint(format!(
                 "it takes {}; add `{content}` to its content, or choose another storage",
                 row.content
-            )));
+            ));
+            wrong.push(refused);
         }
     }
+    wrong
+}
+
+/// Whether what these operations take fits beside what those before them take.
+fn check_room(row: &StorageRow, node: &str, own: i64, before: i64, address: &Address) -> Option<Obstacle> {
     let (avail, total) =
         (row.avail.unwrap_or(i64::MAX), row.total.filter(|total| *total > 0).unwrap_or(i64::MAX));
     let room = if THICK.contains(&row.kind.as_str()) { avail } else { total };
-    if asked.bytes > room {
-        let text = format!(
-            "the storage `{storage}` on `{node}` has {} and {} are needed",
-            gib(room),
-            gib(asked.bytes)
-        );
-        wrong.push(refuse(address, text).hint("free space or choose another storage"));
+    let needed = own.saturating_add(before);
+    if own == 0 || needed <= room {
+        return None;
     }
-    wrong
+    let others = if before > 0 {
+        format!(", {} of them by other stacks of this run", gib(before))
+    } else {
+        String::new()
+    };
+    let text = format!(
+        "the storage `{}` on `{node}` has {} and {} are needed{others}",
+        row.storage,
+        gib(room),
+        gib(needed)
+    );
+    let mut full = obstacle(ErrorClass::Missing, address, "storage", text);
+    full.error = full.error.hint("free space or choose another storage");
+    Some(full)
 }
 
 fn gib(bytes: i64) -> String {
@@ -176,23 +244,23 @@ fn spoken(content: &str) -> &'static str {
 }
 
 async fn check_bridges(
-    client: &Client,
+    around: &Surroundings<'_>,
     places: &NamedPlaces<'_>,
     node: &str,
-    planned: &PlannedPlaces,
-    blind: &(dyn Fn(&str) -> bool + Sync),
-) -> Result<Vec<ProviderError>, ProviderError> {
+) -> Result<Vec<Obstacle>, ProviderError> {
     let asked: Vec<_> = places.bridges.iter().filter(|((on, _), _)| *on == node).collect();
     if asked.is_empty() {
         return Ok(Vec::new());
     }
     let query = Params::new().with("type", "any_bridge");
-    let rows: Result<Vec<NetworkRow>, CallError> = client.get(&format!("/nodes/{node}/network"), query).await;
-    let rows = rows.map_err(|error| error.explain(&format!("list the bridges of `{node}`")))?;
+    let (path, doing) = (format!("/nodes/{node}/network"), format!("list the bridges of `{node}`"));
+    let Some(rows) = around.listing::<NetworkRow>(&path, query, &doing).await? else {
+        return Ok(Vec::new());
+    };
     let missing_ones = asked.into_iter().filter(|((_, bridge), _)| {
         !rows.iter().any(|row| row.iface == *bridge)
-            && !planned.has_interface(node, bridge)
-            && !blind(&format!("/sdn/zones/localnetwork/{bridge}"))
+            && !around.planned.has_interface(node, bridge)
+            && !(around.blind)(&format!("/sdn/zones/localnetwork/{bridge}"))
     });
     Ok(missing_ones
         .map(|((_, bridge), address)| {
@@ -206,15 +274,18 @@ fn names<T>(rows: &[T], name: impl Fn(&T) -> &String) -> Vec<String> {
     rows.iter().map(|row| name(row).clone()).collect()
 }
 
-fn missing(address: &Address, field: &str, text: String, there: &[String]) -> ProviderError {
-    let wrong = error(ErrorClass::Missing, address, field, text);
-    if there.is_empty() { wrong } else { wrong.hint(format!("there are {}", there.join(", "))) }
+fn missing(address: &Address, field: &str, text: String, there: &[String]) -> Obstacle {
+    let mut wrong = obstacle(ErrorClass::Missing, address, field, text);
+    if !there.is_empty() {
+        wrong.error = wrong.error.hint(format!("there are {}", there.join(", ")));
+    }
+    wrong
 }
 
-fn error(class: ErrorClass, address: &Address, field: &str, text: String) -> ProviderError {
+fn obstacle(class: ErrorClass, address: &Address, field: &str, text: String) -> Obstacle {
     let mut error = ProviderError::new(class, format!("`{address}`: {text}")).field(field);
     error.nothing_done = true;
-    error
+    Obstacle { address: address.clone(), error }
 }
 
 impl<'a> NamedPlaces<'a> {
@@ -226,6 +297,13 @@ impl<'a> NamedPlaces<'a> {
             }
         }
         places
+    }
+
+    /// How much of a storage is taken: of one that all nodes share by guests of all of them.
+    fn bytes(&self, row: &StorageRow, node: &str) -> i64 {
+        let asked = self.storages.iter();
+        let own = asked.filter(|((on, storage), _)| *storage == row.storage && (row.shared || *on == node));
+        own.fold(0, |sum, (_, asked)| sum.saturating_add(asked.bytes))
     }
 
     pub(crate) fn add_node(&mut self, node: &'a str, operation: &'a Operation) {

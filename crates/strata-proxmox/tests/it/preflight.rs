@@ -1,7 +1,7 @@
 //! What is asked before anything is begun.
 
 use serde_json::json;
-use strata_engine::{Action, Operation, Provider};
+use strata_engine::{Action, Look, Operation, Provider};
 use strata_proxmox::{Login, Privilege, required_role};
 use strata_secret::SecretString;
 use strata_sim::{Pace, ROOT_PASSWORD};
@@ -21,8 +21,8 @@ fn operations(world: &World) -> Vec<Operation> {
 }
 
 async fn wrong(world: &World, operations: &[Operation]) -> Vec<String> {
-    let wrong = world.provider.preflight(operations, &[]).await.unwrap();
-    wrong.iter().map(ToString::to_string).collect()
+    let wrong = world.provider.preflight(&Look::default(), operations, &[]).await.unwrap();
+    wrong.iter().map(|obstacle| obstacle.error.to_string()).collect()
 }
 
 #[tokio::test]
@@ -51,6 +51,40 @@ async fn places_that_are_not_there_are_named_all_at_once() {
             "`web/vm/web-1`: there is no pool `nowhere`, or we may not see it",
         ]
     );
+}
+
+#[tokio::test]
+async fn what_stacks_before_it_take_is_taken_and_one_look_serves_all() {
+    let world = World::start().await;
+    let vm = |vmid: u32, storage: &str, node: &str, size: i64| {
+        let mut vm = iso_vm(2, "stopped");
+        vm["vmid"] = json!(vmid);
+        vm["node"] = json!(node);
+        vm["disks"] = json!({"scsi0": {"storage": storage, "size": size << 30}});
+        let address = format!("web/vm/v{vmid}");
+        world.operation(Action::Create, &address, world.complete(&address, vm))
+    };
+    let look = Look::default();
+    let check = async |operations: &[Operation], earlier: &[Operation]| -> Vec<String> {
+        let wrong = world.provider.preflight(&look, operations, earlier).await.unwrap();
+        wrong.iter().map(|obstacle| format!("{}: {}", obstacle.address, obstacle.error)).collect()
+    };
+    let (first, second) = ([vm(9100, "local-lvm", "pve1", 500)], [vm(9101, "local-lvm", "pve1", 500)]);
+    assert_eq!(check(&first, &[]).await, [""; 0]);
+    let asked = world.sim.requests();
+    assert_eq!(
+        check(&second, &first).await,
+        [
+            "web/vm/v9101: `web/vm/v9101`: the storage `local-lvm` on `pve1` has 800 GiB and 1000 GiB are needed, 500 GiB of them by other stacks of this run"
+        ]
+    );
+    assert_eq!(world.sim.requests(), asked, "everything was asked before");
+    assert_eq!(check(&[vm(9102, "local-lvm", "pve2", 500)], &first).await, [""; 0]);
+    // What all nodes share is one storage, and is told once.
+    let shared = [vm(9103, "tank", "pve1", 15_000), vm(9104, "tank", "pve2", 15_000)];
+    let wrong = check(&shared, &[]).await;
+    assert_eq!(wrong.len(), 1, "{wrong:?}");
+    assert!(wrong[0].contains("has 20000 GiB and 30000 GiB are needed"), "{wrong:?}");
 }
 
 #[tokio::test]
@@ -90,7 +124,7 @@ async fn a_computed_role_is_enough_and_every_privilege_of_it_is_needed() {
             .map(Privilege::as_str)
             .collect();
         let limited = limited(&world, &left, token).await;
-        let wrong = limited.preflight(&operations, &[]).await.unwrap();
+        let wrong = limited.preflight(&Look::default(), &operations, &[]).await.unwrap();
         match missing {
             None => {
                 assert_eq!(wrong, []);
@@ -99,7 +133,8 @@ async fn a_computed_role_is_enough_and_every_privilege_of_it_is_needed() {
                 }
             }
             Some(missing) => {
-                let named = wrong.iter().any(|error| error.message.contains(&format!("`{missing}`")));
+                let text = format!("`{missing}`");
+                let named = wrong.iter().any(|obstacle| obstacle.error.message.contains(&text));
                 assert!(named, "{missing}: {wrong:?}");
             }
         }

@@ -128,8 +128,9 @@ impl Workspace {
             };
             // What was moved long ago needs nobody.
             let pending = match self.store()?.read(&from).await {
-                Ok(known) => known
-                    .is_some_and(|state| state.resources.keys().any(|address| entry.means(address))),
+                Ok(known) => {
+                    known.is_some_and(|state| state.resources.keys().any(|address| entry.means(address)))
+                }
                 // Nobody can say, and whoever opens it says why.
                 Err(error) if error.is_of_one_state() => true,
                 Err(error) => return Err(error.into()),
@@ -155,8 +156,8 @@ impl Workspace {
         let at = |key: &str| stacks.iter().position(|stack| super::key(stack) == key);
         let link = |entry: Entry<'_>| {
             let (from, to) = at(&entry.left_key()).zip(at(&entry.entered_key()))?;
-            let pending = states[from]
-                .is_none_or(|state| state.resources.keys().any(|address| entry.means(address)));
+            let pending =
+                states[from].is_none_or(|state| state.resources.keys().any(|address| entry.means(address)));
             (pending && from != to).then_some((from, to))
         };
         self.entries().filter_map(link).collect()

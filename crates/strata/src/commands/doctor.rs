@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use strata_engine::Plan;
+use strata_engine::{EarlierOperations, Problem};
 
 use strata_events::Event;
 use strata_providers::{Look, required_role};
@@ -134,23 +134,19 @@ async fn check(workspace: &Workspace<'_>, stacks: &[String]) -> CommandResult {
         tell(format!("the state of `{name}`"), Some(error));
     }
     let look = strata_engine::Look::default();
-    let mut plans: Vec<Plan> = Vec::new();
+    let mut earlier = EarlierOperations::default();
     for session in &mut sessions {
         tell(format!("the state of `{}`", session.name), open_operations(workspace, session).await?);
         let missing = match session.plan_in(&look).await {
             Ok(plan) => {
+                let missing = session.preflight(&plan, &look, &mut earlier).await;
                 // What apply would refuse is said here in the same words.
-                let refused = plan.problems.iter().map(|problem| {
+                let refused = |problem: &Problem| {
                     CommandError::refused(format!("`{}`: {}", problem.address, problem.message))
                         .origin(problem.origin.clone())
                         .hint(problem.hint.clone())
-                });
-                let refused: Vec<CommandError> = refused.collect();
-                let earlier: Vec<&Plan> = plans.iter().collect();
-                let missing = session.preflight(&plan, &earlier).await;
-                plans.push(plan);
-                let missing = missing.map(|missing| missing.into_iter().map(CommandError::from));
-                missing.map(|missing| refused.into_iter().chain(missing).collect::<Vec<_>>())
+                };
+                missing.map(|missing| plan.problems.iter().chain(&missing).map(refused).collect::<Vec<_>>())
             }
             Err(error) => Err(error),
         };

@@ -256,8 +256,7 @@ fn report(printer: Printer, executed: &Executed, way_on: &str) -> Result<(), Com
     };
     let only_stopped =
         failed == 0 && outcomes.iter().all(|outcome| outcome.is_success() || is_stopped(&outcome));
-    let unplanned =
-        outcomes.iter().filter(|one| matches!(one.result, StackResult::NotPlanned(_))).count();
+    let unplanned = outcomes.iter().filter(|one| matches!(one.result, StackResult::NotPlanned(_))).count();
     let mut counts = format!("{done} done, {failed} failed, {left} left");
     if unplanned > 0 {
         counts = format!("{counts}; {}", not_planned(unplanned));

@@ -12,7 +12,7 @@ use crate::views;
 fn print(planned: &Planned<'_>, printer: Printer) {
     let key = planned.key();
     match planned {
-        Planned::Native(_, plan) => {
+        Planned::Native(session, plan) => {
             // What leaves a stack is told where it goes.
             for one in plan.moves.iter().filter(|one| one.to_key.is_none()) {
                 printer.event_of(&key, &Event::planned_move(one));
@@ -20,7 +20,7 @@ fn print(planned: &Planned<'_>, printer: Printer) {
             for step in &plan.steps {
                 printer.event_of(&key, &Event::planned(step));
             }
-            for problem in plan.unknown.iter().chain(&plan.problems) {
+            for problem in plan.unknown.iter().chain(&plan.problems).chain(&session.obstacles) {
                 printer.event_of(&key, &Event::Problem { problem });
             }
         }
@@ -45,7 +45,11 @@ fn print(planned: &Planned<'_>, printer: Printer) {
 
 fn render(planned: &Planned<'_>, printer: Printer) -> String {
     match planned {
-        Planned::Native(_, plan) => views::plan::render(plan, printer.columns(), printer.is_verbose()),
+        Planned::Native(session, plan) => {
+            let mut text = views::plan::render(plan, printer.columns(), printer.is_verbose());
+            text.extend(session.obstacles.iter().map(views::plan::render_problem));
+            text
+        }
         Planned::Driven(tofu) => {
             views::driven::render(&tofu.plan.changes, &tofu.driven.prefix, printer.columns())
         }

@@ -61,7 +61,6 @@ impl Observer for Terminal {
             SessionEvent::Insecure => {
                 printer.note("warning: `insecure: true`: the certificate of the server is not verified")
             }
-            SessionEvent::Preflight(error) => printer.note(render(error)),
             SessionEvent::PreparingTofu { stack } => {
                 printer.note(format!("preparing OpenTofu's folder of `{stack}`"));
             }

@@ -152,6 +152,37 @@ fn a_stack_that_cannot_be_planned_stops_what_needs_it_and_nothing_else() {
 }
 
 #[test]
+fn a_plan_says_what_an_apply_could_not_do() {
+    let fleet = Fleet::new();
+    fleet.stack("a-good", "", 5000, 1);
+    fleet.stack_on("[pve9]", "b-nowhere", "", 5010, 1);
+    fleet.repo.write(
+        "stacks/c-wrong/stack.yaml",
+        "metadata: {name: c-wrong, environment: test}\nproxmox: {target: pve, node: pve1, storage: tank}\nvms:\n  \
+         x: {vmId: 5020, memory: 64, disk: {size: 1, storage: local}, started: false, network: [vmbr77]}\n",
+    );
+    let planned = fleet.strata().run(&["plan"]).code(3);
+    let told = planned.all();
+    for expected in [
+        "there is no node `pve9`",
+        "--> stacks/b-nowhere/stack.yaml:4",
+        "the storage `local` on `pve1` does not take disks of VMs (`images`)",
+        "there is no bridge `vmbr77` on `pve1`, or we may not see it",
+        "--> stacks/c-wrong/stack.yaml:4",
+        "refused: nothing is done until the above is resolved",
+    ] {
+        assert!(told.contains(expected), "{expected}: {told}");
+    }
+    let saved = fleet.strata().run(&["plan", "-o", "all.plan"]).code(3);
+    assert!(!fleet.repo.path().join("all.plan").exists(), "{}", saved.all());
+    let applied = fleet.strata().run(&["apply", "--yes"]).code(3);
+    assert_eq!(applied.stdout, planned.stdout, "an apply shows the same");
+    assert_eq!(fleet.guests(), [] as [u64; 0]);
+    let lines = fleet.strata().run(&["--json", "plan"]).code(3).stdout;
+    assert!(lines.contains(r#""kind":"preflight""#), "{lines}");
+}
+
+#[test]
 fn stacks_that_do_not_need_each_other_run_at_the_same_time() {
     let fleet = Fleet::new();
     fleet.stack_on("[pve1]", "a", "", 5000, 1);

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use strata_engine::{
-    ErrorClass, Observed, OpenEntry, Operation, OperationContext, Outcome, Provider, ProviderError, Sighting,
-    Wanted,
+    ErrorClass, Look, Observed, Obstacle, OpenEntry, Operation, OperationContext, Outcome, Provider,
+    ProviderError, Sighting, Wanted,
 };
 use strata_resource::{Mark, Spec, Value};
 
@@ -148,7 +148,12 @@ impl Provider for FakeProvider {
         .await
     }
 
-    async fn preflight(&self, _: &[Operation], _: &[Operation]) -> Result<Vec<ProviderError>, ProviderError> {
+    async fn preflight(
+        &self,
+        _: &Look,
+        _: &[Operation],
+        _: &[Operation],
+    ) -> Result<Vec<Obstacle>, ProviderError> {
         Ok(Vec::new())
     }
 
