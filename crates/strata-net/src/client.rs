@@ -32,6 +32,8 @@ pub struct HttpOptions {
     pub dial: DialMap,
     /// For the connection and its handshake.
     pub connect_timeout: Duration,
+    /// The same until the first connection stands, where that is shorter: what never answered is likely not there.
+    pub first_connect_timeout: Duration,
     /// From the request's first byte to the answer's last.
     pub request_timeout: Duration,
     /// How long an unused connection is kept. Shorter than the server keeps it, so that no request meets a closing one.
@@ -57,6 +59,7 @@ impl HttpOptions {
             identity: None,
             dial: DialMap::new(),
             connect_timeout: Duration::from_secs(10),
+            first_connect_timeout: Duration::from_secs(10),
             request_timeout: Duration::from_secs(60),
             idle_timeout: Duration::from_secs(4),
             idle_connections: 16,
@@ -113,7 +116,8 @@ impl HttpClient {
             None
         };
         let authority = url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"));
-        let connector = Connector::new(endpoint.clone(), tls, options.dial, options.connect_timeout);
+        let first = options.first_connect_timeout.min(options.connect_timeout);
+        let connector = Connector::new(endpoint.clone(), tls, options.dial, options.connect_timeout, first);
         let client = Client::builder(TokioExecutor::new())
             .pool_timer(TokioTimer::new())
             .pool_idle_timeout(options.idle_timeout)
@@ -137,6 +141,11 @@ impl HttpClient {
     /// `host:port` of the endpoint.
     pub fn endpoint(&self) -> &str {
         &self.shared.endpoint
+    }
+
+    /// Whether a connection to the endpoint has stood.
+    pub fn was_reached(&self) -> bool {
+        self.connector.was_reached()
     }
 
     /// The clock of the options.

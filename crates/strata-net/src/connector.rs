@@ -3,6 +3,7 @@
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -32,6 +33,9 @@ struct Inner {
     tls: Option<(TlsConnector, ServerName<'static>)>,
     dial: DialMap,
     timeout: Duration,
+    /// The same until the first connection stands.
+    first_timeout: Duration,
+    reached: AtomicBool,
 }
 
 impl Connector {
@@ -40,9 +44,16 @@ impl Connector {
         tls: Option<(ClientConfig, ServerName<'static>)>,
         dial: DialMap,
         timeout: Duration,
+        first_timeout: Duration,
     ) -> Self {
         let tls = tls.map(|(config, name)| (TlsConnector::from(Arc::new(config)), name));
-        Self { inner: Arc::new(Inner { endpoint, tls, dial, timeout }) }
+        let reached = AtomicBool::new(false);
+        Self { inner: Arc::new(Inner { endpoint, tls, dial, timeout, first_timeout, reached }) }
+    }
+
+    /// Whether a connection has stood.
+    pub(crate) fn was_reached(&self) -> bool {
+        self.inner.reached.load(Ordering::Relaxed)
     }
 
     /// A connection that nobody else uses.
@@ -79,9 +90,13 @@ impl tower::Service<Uri> for Connector {
 
 impl Inner {
     async fn in_time(&self) -> Result<Stream, NetError> {
+        let reached = self.reached.load(Ordering::Relaxed);
+        let limit = if reached { self.timeout } else { self.first_timeout };
         let timed_out =
-            |_| NetError::ConnectTimeout { endpoint: self.endpoint.clone(), seconds: self.timeout.as_secs() };
-        tokio::time::timeout(self.timeout, self.connect()).await.map_err(timed_out)?
+            |_| NetError::ConnectTimeout { endpoint: self.endpoint.clone(), seconds: limit.as_secs() };
+        let stream = tokio::time::timeout(limit, self.connect()).await.map_err(timed_out)??;
+        self.reached.store(true, Ordering::Relaxed);
+        Ok(stream)
     }
 
     async fn connect(&self) -> Result<Stream, NetError> {

@@ -58,6 +58,11 @@ impl NetError {
         }
     }
 
+    /// Whether no connection came about.
+    pub fn is_no_connection(&self) -> bool {
+        matches!(self, Self::Connect { .. } | Self::ConnectTimeout { .. })
+    }
+
     /// Whether the same request could succeed a moment later.
     pub fn is_transient(&self) -> bool {
         matches!(

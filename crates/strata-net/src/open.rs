@@ -34,7 +34,8 @@ impl TlsDialer {
         let name = ServerName::try_from(name).map_err(|_| wrong())?;
         let place = format!("{host}:{}", url.port_or_known_default().ok_or_else(wrong)?);
         let config = client_config(trust, ServerNames::Checked, identity)?;
-        let connector = Connector::new(place.clone(), Some((config, name)), dial, connect_timeout);
+        let connector =
+            Connector::new(place.clone(), Some((config, name)), dial, connect_timeout, connect_timeout);
         Ok(Self { connector, endpoint: place })
     }
 

@@ -97,12 +97,7 @@ impl ProviderSet for AllProviders {
         targets::check(workspace, stacks)
     }
 
-    async fn connect(
-        &self,
-        workspace: &Workspace,
-        stack: &EffectiveStack,
-        connections: &mut Connections,
-    ) {
+    async fn connect(&self, workspace: &Workspace, stack: &EffectiveStack, connections: &mut Connections) {
         self.connect_targets(workspace, stack, connections).await;
     }
 

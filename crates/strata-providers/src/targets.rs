@@ -2,10 +2,11 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use strata_proxmox::{Login, ProxmoxOptions, ProxmoxProvider};
 use strata_secret::SecretString;
-use strata_session::{Connections, SessionError, Workspace, own_name};
+use strata_session::{Connections, SessionError, SessionEvent, Workspace, own_name};
 use strata_source::settings::target::{ProxmoxTarget, TruenasTarget};
 use strata_source::{EffectiveStack, Spanned, Value};
 use strata_truenas::{DatasetProvider, TrueNasClient, TrueNasOptions};
@@ -41,7 +42,7 @@ impl AllProviders {
             let endpoint = Some(workspace.origin(proxmox.endpoint.span));
             let added = match options(workspace, proxmox) {
                 Ok(options) => {
-                    let added = self.add(name, options, connections).await;
+                    let added = self.add(workspace, name, options, connections).await;
                     added.map_err(|error| error.origin(endpoint))
                 }
                 Err(error) => Err(error),
@@ -58,7 +59,7 @@ impl AllProviders {
             let added = match own_options(workspace, stack) {
                 Ok(Some(options)) => {
                     let endpoint = stack.own_endpoint().map(|endpoint| workspace.origin(endpoint.span));
-                    let added = self.add(&name, options, connections).await;
+                    let added = self.add(workspace, &name, options, connections).await;
                     added.map_err(|error| error.origin(endpoint))
                 }
                 Ok(None) => Ok(()),
@@ -72,13 +73,15 @@ impl AllProviders {
 
     async fn add(
         &self,
+        workspace: &Workspace,
         name: &str,
         options: ProxmoxOptions,
         connections: &mut Connections,
     ) -> Result<(), SessionError> {
+        let endpoint = options.endpoint.clone();
         let provider = ProxmoxProvider::connect(options)
             .map_err(|error| SessionError::failed(format!("target `{name}`: {error}")))?;
-        let shared = provider.shared_storages().await.map_err(|error| {
+        let shared = visibly(workspace, &endpoint, provider.shared_storages()).await.map_err(|error| {
             let mut own = SessionError::from(error);
             own.message = format!("target `{name}`: {}", own.message);
             own
@@ -88,6 +91,22 @@ impl AllProviders {
         self.remember(name, &provider);
         connections.insert(name, provider);
         Ok(())
+    }
+}
+
+/// Waits for the first answer of a target, and lets the observer hear that it takes a while.
+async fn visibly<T>(workspace: &Workspace, endpoint: &str, first: impl Future<Output = T>) -> T {
+    const SECOND: Duration = Duration::from_secs(1);
+    let mut first = std::pin::pin!(first);
+    let mut seconds = 0;
+    loop {
+        tokio::select! {
+            answer = &mut first => return answer,
+            () = tokio::time::sleep(SECOND) => {
+                seconds += 1;
+                workspace.surroundings().observer.session_event(SessionEvent::Connecting { endpoint, seconds });
+            }
+        }
     }
 }
 

@@ -87,6 +87,7 @@ impl Client {
             tls: options.tls,
             dial: options.dial,
             connect_timeout: options.connect_timeout,
+            first_connect_timeout: options.first_connect_timeout,
             request_timeout: options.request_timeout,
             idle_timeout: IDLE,
             idle_connections: options.parallelism,
@@ -192,7 +193,12 @@ impl Client {
                 .map(|envelope| envelope.data)
                 .map_err(|error| CallError::unreadable("GET", path, &error))
         };
-        retry(self.policy, self.clock(), &self.random, attempt, CallError::verdict_on_read).await
+        // An endpoint that never answered is likely another one, or off: whoever wrote it wants to know now.
+        let verdict = |error: &CallError| match error {
+            CallError::Net(net) if net.is_no_connection() && !self.http.was_reached() => Verdict::Final,
+            error => error.verdict_on_read(),
+        };
+        retry(self.policy, self.clock(), &self.random, attempt, verdict).await
     }
 
     /// Reads a listing as a part of a look: however many stacks need it, it is asked for once, and made into what they need once.

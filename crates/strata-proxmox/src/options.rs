@@ -28,6 +28,8 @@ pub struct ProxmoxOptions {
     pub tls: TlsTrust,
     pub dial: DialMap,
     pub connect_timeout: Duration,
+    /// For the first connection, which is tried once: what does not answer then is told at once.
+    pub first_connect_timeout: Duration,
     pub request_timeout: Duration,
     /// Where the run holds a lease that others may take over: how long a write may take that carries no digest. It arrives within that
     /// time or not at all.
@@ -54,6 +56,7 @@ impl ProxmoxOptions {
             tls: TlsTrust::System,
             dial: DialMap::new(),
             connect_timeout: Duration::from_secs(10),
+            first_connect_timeout: Duration::from_secs(3),
             request_timeout: Duration::from_secs(60),
             write_timeout: None,
             parallelism: 12,

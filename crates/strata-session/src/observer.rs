@@ -34,6 +34,8 @@ pub enum SessionEvent<'n> {
     KeysMade { file: PathBuf },
     /// A token was created on a target, and its value is kept, encrypted, under this name in this file.
     TokenKept { token: &'n str, name: &'n str, file: &'n str },
+    /// A target does not answer yet, for so many seconds.
+    Connecting { endpoint: &'n str, seconds: u64 },
     /// The source says that a certificate is not to be verified.
     Insecure,
     /// OpenTofu fetches providers and connects to its state.

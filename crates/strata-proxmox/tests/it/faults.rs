@@ -1,8 +1,12 @@
 //! Every write in turn is answered and the answer lost, or held up: the operation ends as if nothing had happened.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use serde_json::{Value as Json, json};
 use strata_engine::{Action, ErrorClass, Provider, Sighting};
-use strata_proxmox::kinds;
+use strata_proxmox::{ProxmoxOptions, ProxmoxProvider, kinds};
+use strata_secret::SecretString;
 use strata_sim::Pace;
 
 use crate::life::{VM, iso_vm};
@@ -197,4 +201,27 @@ async fn a_wrong_token_and_a_dead_endpoint_are_clear() {
     let error = nobody.observe_all(&wanted).await.unwrap_err();
     assert_eq!(error.class, ErrorClass::Unreachable);
     assert!(error.hint.is_some());
+}
+
+/// Whoever accepts connections and closes them: how often one was tried.
+#[tokio::test]
+async fn a_target_that_never_answered_is_tried_once() {
+    kinds::register();
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let endpoint = format!("https://{}", listener.local_addr().unwrap());
+    let tried = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&tried);
+    tokio::spawn(async move {
+        while let Ok((stream, _)) = listener.accept().await {
+            counted.fetch_add(1, Ordering::SeqCst);
+            drop(stream);
+        }
+    });
+    let mut options = ProxmoxOptions::new(endpoint, Arc::new(|| 0));
+    options.token = Some(SecretString::from("a@pve!b=0f8fad5b-d9cb-469f-a165-70867728950e"));
+    assert_eq!(options.first_connect_timeout.as_secs(), 3);
+    let provider = ProxmoxProvider::connect(options).unwrap();
+    let error = provider.shared_storages().await.unwrap_err();
+    assert!(error.message.contains("cannot connect to"), "{error}");
+    assert_eq!(tried.load(Ordering::SeqCst), 1);
 }

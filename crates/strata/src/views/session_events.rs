@@ -58,6 +58,9 @@ impl Observer for Terminal {
             SessionEvent::TokenKept { token, name, file } => printer.note(format!(
                 "kept the token `{token}`, encrypted, as `{name}` in `{file}`: commit that file"
             )),
+            SessionEvent::Connecting { endpoint, seconds } => {
+                printer.note(format!("connecting to {endpoint} ({seconds} s)"));
+            }
             SessionEvent::Insecure => {
                 printer.note("warning: `insecure: true`: the certificate of the server is not verified")
             }
