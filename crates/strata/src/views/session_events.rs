@@ -11,7 +11,6 @@ use strata_state::Lease;
 
 use super::driven::verb;
 use super::progress::{Display, Progress};
-use crate::command_error::render;
 use crate::printer::Printer;
 use crate::style::{self, paint};
 use crate::workspace::show;
