@@ -8,11 +8,13 @@
 
 mod cloud_init;
 mod container;
+mod defaults;
 mod device;
 mod diff;
 mod disk;
 mod fields;
 mod firewall;
+mod group;
 mod guest;
 mod network;
 mod vm;
@@ -20,24 +22,10 @@ mod vm;
 use serde_json::Value as Json;
 
 pub use container::{IMAGE_STANDS_IN, container};
+pub use defaults::StackDefaults;
 pub use diff::{DiffLine, line_diff};
+pub use group::{GroupBy, REST, guest_key};
 pub use vm::vm;
-
-/// What a stack says for all its guests: a guest need not say it again.
-#[derive(Debug, Clone, Default)]
-pub struct StackDefaults {
-    pub node: Option<String>,
-    pub pool: Option<String>,
-    /// Where disks go unless something says otherwise.
-    pub disk_storage: Option<String>,
-}
-
-impl StackDefaults {
-    /// The storage that the blueprint chooses for disks.
-    fn disks(&self) -> &str {
-        self.disk_storage.as_deref().unwrap_or("local-lvm")
-    }
-}
 
 /// A guest as it is written.
 #[derive(Debug, Clone)]

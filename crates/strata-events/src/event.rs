@@ -255,7 +255,16 @@ pub enum Event<'e> {
     },
     /// The file of an environment was written with what another one has.
     Promoted { from: &'e str, to: &'e str, file: &'e str },
-    /// An object that OpenTofu made was recorded.
+    /// A guest that `strata adopt` left as it is, and why.
+    NotAdopted {
+        vmid: u32,
+        object: &'e str,
+        /// What it would have been called.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        address: Option<&'e Address>,
+        error: &'e SessionError,
+    },
+    /// An object that OpenTofu made, or somebody by hand, was recorded.
     TakenOver { address: &'e Address, from: Option<&'e str> },
     /// What `strata import --state` or `strata adopt` did.
     TakenOverAll { taken: usize, known: usize, refused: usize, left: usize, dry_run: bool },

@@ -4,19 +4,22 @@
 //! the repository as it would be. A guest is proposed only if the plan of its YAML finds nothing to change. [`AllProviders::adopt`] then
 //! records what was proposed, under the lock, once the files are written.
 
+mod all;
 mod proposal;
+mod refusals;
+mod trial;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use strata_engine::{ApplyOptions, Proofs};
-use strata_proxmox::{LiveGuest, TAKEN_OVER};
+use strata_proxmox::TAKEN_OVER;
 use strata_resource::{Address, Value};
 use strata_session::{Purpose, SessionError, StackSession, StateAccess, Workspace};
 
 use crate::AllProviders;
 use crate::orphans::States;
-use proposal::Draft;
-pub use proposal::{FileEdit, Proposal, Proposed};
+use proposal::{Candidate, Draft, Drawn, stack_of};
+pub use proposal::{FileEdit, LeftOut, Proposal, Proposed};
 
 /// A guest that somebody wants to manage, and as what.
 #[derive(Debug, Clone)]
@@ -42,48 +45,81 @@ impl AllProviders {
     pub async fn propose(&self, workspace: &Workspace, wishes: &[Wish]) -> Result<Proposal, SessionError> {
         workspace.connect_everything().await?;
         let states = States::read(workspace).await?;
-        let mut refused: BTreeMap<Address, SessionError> = BTreeMap::new();
-        let live = self.live(workspace, wishes, &mut refused).await?;
-        loop {
-            let mut draft = Draft::new(workspace, &states);
-            for wish in wishes {
-                let Some((target, guest)) = live.get(&wish.address) else { continue };
-                if refused.contains_key(&wish.address) {
-                    continue;
-                }
-                if let Err(error) = draft.add(wish, target, guest) {
-                    refused.insert(wish.address.clone(), error);
-                }
-            }
-            let proposal = draft.finish();
-            let found = self.try_out(workspace, &proposal).await?;
-            if found.is_empty() {
-                return Ok(Proposal { refused, ..proposal });
-            }
-            refused.extend(found);
-        }
+        let (candidates, left_out) = self.live(workspace, wishes).await?;
+        self.settled(workspace, &states, &candidates, left_out).await
     }
 
-    /// The guests, by the address that they are wanted as.
+    /// Leaves out whoever does not fit until what is left does.
+    async fn settled(
+        &self,
+        workspace: &Workspace,
+        states: &States,
+        candidates: &[Candidate],
+        mut left_out: Vec<LeftOut>,
+    ) -> Result<Proposal, SessionError> {
+        let mut refused: BTreeMap<Address, SessionError> = BTreeMap::new();
+        let mut drawn = Drawn::default();
+        let proposal = loop {
+            let mut draft = Draft::new(workspace, states, &mut drawn);
+            for candidate in candidates {
+                if !refused.contains_key(&candidate.address)
+                    && let Err(error) = draft.add(candidate)
+                {
+                    refused.insert(candidate.address.clone(), error);
+                }
+            }
+            let (proposal, mut found) = draft.finish();
+            if found.is_empty() {
+                found = self.try_out(workspace, &proposal).await?;
+            }
+            if found.is_empty() {
+                break proposal;
+            }
+            refused.extend(found);
+        };
+        left_out.extend(candidates.iter().filter_map(|candidate| {
+            let error = refused.remove(&candidate.address)?;
+            let Candidate { address, guest, .. } = candidate;
+            Some(LeftOut {
+                vmid: guest.vmid,
+                described: guest.described.clone(),
+                address: Some(address.clone()),
+                error,
+            })
+        }));
+        left_out.sort_by_key(|one| one.vmid);
+        Ok(Proposal { left_out, ..proposal })
+    }
+
+    /// The guests that are wanted, and those that there are not.
     async fn live(
         &self,
         workspace: &Workspace,
         wishes: &[Wish],
-        refused: &mut BTreeMap<Address, SessionError>,
-    ) -> Result<BTreeMap<Address, (String, LiveGuest)>, SessionError> {
+    ) -> Result<(Vec<Candidate>, Vec<LeftOut>), SessionError> {
         let providers = self.proxmox();
+        let (mut candidates, mut left_out) = (Vec::new(), Vec::new());
+        let mut refuse = |wish: &Wish, error: SessionError| {
+            let address = Some(wish.address.clone());
+            left_out.push(LeftOut {
+                vmid: wish.vmid,
+                described: format!("guest {}", wish.vmid),
+                address,
+                error,
+            });
+        };
         let mut by_target: BTreeMap<String, Vec<&Wish>> = BTreeMap::new();
         for wish in wishes {
-            match proposal::target_of(workspace, wish) {
+            match target_of(workspace, wish) {
                 Ok(target) => by_target.entry(target).or_default().push(wish),
-                Err(error) => drop(refused.insert(wish.address.clone(), error)),
+                Err(error) => refuse(wish, error),
             }
         }
-        let mut live = BTreeMap::new();
         for (target, wishes) in by_target {
             let Some(provider) = providers.get(&target) else {
-                let error = SessionError::failed(format!("there is no Proxmox target `{target}`"));
-                refused.extend(wishes.iter().map(|wish| (wish.address.clone(), error.clone())));
+                for wish in wishes {
+                    refuse(wish, no_target(&target));
+                }
                 continue;
             };
             let vmids: BTreeSet<u32> = wishes.iter().map(|wish| wish.vmid).collect();
@@ -96,51 +132,21 @@ impl AllProviders {
             }
             for wish in wishes {
                 match found.get(&wish.vmid) {
-                    Some(Ok(guest)) => {
-                        live.insert(wish.address.clone(), (target.clone(), guest.clone()));
-                    }
-                    Some(Err(error)) => drop(refused.insert(wish.address.clone(), error.clone())),
+                    Some(Ok(guest)) => candidates.push(Candidate {
+                        address: wish.address.clone(),
+                        target: target.clone(),
+                        guest: guest.clone(),
+                    }),
+                    Some(Err(error)) => refuse(wish, error.clone()),
                     None => {
                         let message = format!("`{target}` has no guest with the VMID {}", wish.vmid);
                         let hint = "its login may lack the right to see it: `VM.Audit` on the guest";
-                        refused.insert(wish.address.clone(), SessionError::refused(message).hint(hint));
+                        refuse(wish, SessionError::refused(message).hint(hint));
                     }
                 }
             }
         }
-        Ok(live)
-    }
-
-    /// Draws and plans the repository as it would be. Gives what must not be adopted.
-    async fn try_out(
-        &self,
-        workspace: &Workspace,
-        proposal: &Proposal,
-    ) -> Result<BTreeMap<Address, SessionError>, SessionError> {
-        let mut refused = BTreeMap::new();
-        if proposal.adopted.is_empty() {
-            return Ok(refused);
-        }
-        let files = proposal.files.iter().map(|(path, edit)| (path.clone(), edit.after.clone()));
-        let (trial, diagnostics) = workspace.edited(files.collect())?;
-        if diagnostics.has_errors() {
-            let first = diagnostics.iter().find(|found| found.is_error());
-            let message = first.map(|found| found.message.clone()).unwrap_or_default();
-            // The last one that was written is the one that does not fit; the others are tried again without it.
-            let last = proposal.adopted.iter().rev().find(|(_, one)| one.is_written);
-            let (address, _) = last.ok_or_else(|| SessionError::failed(message.clone()))?;
-            let error = SessionError::refused(format!("its YAML would not be valid: {message}"));
-            refused.insert(address.clone(), error);
-            return Ok(refused);
-        }
-        let names = proposal.stacks();
-        let sessions = trial.open_native(&names, &Purpose::LOOK, StateAccess::Look).await?;
-        for mut session in sessions {
-            let surveyed = survey(&mut session, proposal).await;
-            session.release().await?;
-            refused.extend(surveyed?);
-        }
-        Ok(refused)
+        Ok((candidates, left_out))
     }
 
     /// Records what was proposed and puts the ownership marks on it. The files are written by now, and `workspace` was read after that.
@@ -173,33 +179,34 @@ fn proofs(session: &StackSession, proposal: &Proposal) -> Proofs {
     .collect()
 }
 
-/// What the plan of the stack says against its new guests.
-async fn survey(
-    session: &mut StackSession,
-    proposal: &Proposal,
-) -> Result<BTreeMap<Address, SessionError>, SessionError> {
-    let adoption = session.survey(&proofs(session, proposal)).await?;
-    let refused = adoption.refused.into_iter().map(|(address, reason)| {
-        let described = proposal.adopted.get(&address).map(|one| one.described.as_str()).unwrap_or_default();
-        (address, SessionError::refused(format!("{described} cannot be adopted: {reason}")))
-    });
-    let mut refused: BTreeMap<Address, SessionError> = refused.collect();
-    for (address, changes) in adoption.differences {
-        let Some(one) = proposal.adopted.get(&address) else { continue };
-        let fields: Vec<String> = changes.iter().map(|change| format!("`{}`", change.path)).collect();
-        let (message, hint) = match one.is_written {
-            true => (
-                format!("no YAML says what {} has: {} would change", one.described, fields.join(", ")),
-                "set it on the guest to what Strata can say, then adopt it again",
-            ),
-            false => (
-                format!("{} differs from the source in {}", one.described, fields.join(", ")),
-                "bring the source in line with the guest, or remove the entry: `strata adopt` then writes it",
-            ),
-        };
-        refused.insert(address, SessionError::refused(message).hint(hint));
+/// The target that a wish is about.
+fn target_of(workspace: &Workspace, wish: &Wish) -> Result<String, SessionError> {
+    let stack = stack_of(workspace, wish.address.stack());
+    let known = stack.and_then(|stack| workspace.repository().target(stack)).map(|(name, _)| name.to_owned());
+    match (&wish.target, known) {
+        (Some(asked), Some(known)) if *asked != known => Err(SessionError::refused(format!(
+            "the stack `{}` is on the target `{known}`, not on `{asked}`",
+            wish.address.stack()
+        ))),
+        (Some(asked), _) => Ok(asked.clone()),
+        (None, Some(known)) => Ok(known),
+        (None, None) => only_target(workspace),
     }
-    Ok(refused)
+}
+
+/// The one Proxmox target of the repository.
+fn only_target(workspace: &Workspace) -> Result<String, SessionError> {
+    let targets = &workspace.repository().settings.targets;
+    let mut proxmox = targets.iter().filter(|(_, target)| target.proxmox.is_some());
+    match (proxmox.next(), proxmox.next()) {
+        (Some((name, _)), None) => Ok(name.value.clone()),
+        _ => Err(SessionError::failed("which target the guests are on is not known")
+            .hint("name it with `--target`")),
+    }
+}
+
+fn no_target(target: &str) -> SessionError {
+    SessionError::failed(format!("there is no Proxmox target `{target}`"))
 }
 
 async fn record(

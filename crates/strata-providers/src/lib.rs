@@ -32,14 +32,14 @@ use strata_source::stack::Layer;
 use strata_talos::SecretsBundle;
 use strata_truenas::DatasetProvider;
 
-pub use adopt::{Adopted, FileEdit, Proposal, Proposed, Wish};
+pub use adopt::{Adopted, FileEdit, LeftOut, Proposal, Proposed, Wish};
 pub use cluster::{Clusters, DrawnCluster};
 pub use infrastructure::missing_infrastructure;
 pub use inventory::inventory;
 pub use orphans::{Look, Orphan, Orphans};
 pub use role::required_role;
 pub use snapshots::ReadSnapshot;
-pub use strata_adopt::{DiffLine, line_diff};
+pub use strata_adopt::{DiffLine, GroupBy, line_diff};
 pub use takeover::{ExpectedObjects, KeptBundle, KeptConfigs, Matched, Takeover};
 
 use cluster::Connecting;

@@ -6,6 +6,7 @@ use crate::api::{GuestRow, GuestStatus, Params, Scalar};
 use crate::client::{CallError, Client};
 use crate::codec::{GuestKind, LiveConfig};
 use crate::firewall::LiveFirewall;
+use crate::ownership::hardware_address;
 
 /// A guest at a place.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -60,24 +61,23 @@ impl Guest {
         Ok(LiveFirewall::new(options, rules))
     }
 
-    /// What proves that a guest is the one that the state knows: the uuid of a VM, the MAC of a container's first network.
-    pub(crate) fn proof(&self, config: &LiveConfig) -> Option<String> {
-        let (key, part) = match self.kind {
-            GuestKind::Qemu => ("smbios1", "uuid="),
-            GuestKind::Lxc => ("net0", "hwaddr="),
-        };
-        let text = config.get(key)?.split(',').find_map(|text| text.strip_prefix(part))?;
-        Some(text.to_owned())
-    }
-
-    /// The fact in which the proof is kept.
-    pub(crate) fn proof_fact(&self) -> &'static str {
-        match self.kind {
-            GuestKind::Qemu => "uuid",
-            GuestKind::Lxc => "hwaddr",
+    /// What proves that a guest is the one that the state knows: the uuid of a VM; of a
+    /// container, and of a VM that was made before there were any, the hardware address of its first network device.
+    pub(crate) fn proof(&self, config: &LiveConfig) -> Option<(&'static str, String)> {
+        let smbios = config.get("smbios1").filter(|_| self.kind == GuestKind::Qemu);
+        let uuid = smbios.and_then(|smbios| smbios.split(',').find_map(|part| part.strip_prefix("uuid=")));
+        let address = || config.get("net0").and_then(hardware_address);
+        match uuid {
+            Some(uuid) => Some((UUID, uuid.to_owned())),
+            None => Some((HARDWARE_ADDRESS, address()?.to_owned())),
         }
     }
 }
+
+/// The facts in which proofs are kept.
+pub(crate) const PROOF_FACTS: &[&str] = &[UUID, HARDWARE_ADDRESS];
+const UUID: &str = "uuid";
+const HARDWARE_ADDRESS: &str = "hwaddr";
 
 impl fmt::Display for Guest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -46,6 +46,12 @@ const OF_PROXMOX: &[&str] = &[
     "vmstate",
 ];
 
+/// Keys of old versions: whatever write comes first puts others in their place.
+const RENAMED: &[(&str, &str)] = &[("smp", "sockets"), ("cdrom", "ide2")];
+
+/// The raw settings of a container.
+const RAW: &str = "lxc";
+
 /// The guests with these VMIDs, or all of them. One that cannot be read is an error of its own.
 pub(crate) async fn live_guests(
     client: &Client,
@@ -84,6 +90,11 @@ async fn read(client: &Client, row: GuestRow) -> Result<LiveGuest, (u32, Provide
         notes.push(format!("the volume `{volume}` is attached to nothing (`{key}`): it stays as it is"));
         beyond.keys.remove(&key);
     }
+    if let Some(raw) = config.get(RAW).filter(|_| beyond.keys.remove(RAW)) {
+        let keys: BTreeSet<&str> = raw.lines().filter_map(|line| Some(line.split_once(':')?.0)).collect();
+        let keys: Vec<String> = keys.iter().map(|key| format!("`{key}`")).collect();
+        notes.push(format!("no API sets its raw settings ({}): they stay as they are", keys.join(", ")));
+    }
     // Every container has it, and this is the one that a new one gets.
     if kind == GuestKind::Lxc && config.get("arch") == Some("amd64") {
         beyond.keys.remove("arch");
@@ -94,9 +105,18 @@ async fn read(client: &Client, row: GuestRow) -> Result<LiveGuest, (u32, Provide
     if config.get("parent").is_some() {
         notes.push("it has snapshots: they stay as they are".to_owned());
     }
+    for (old, new) in RENAMED.iter().filter(|(old, _)| beyond.keys.remove(*old)) {
+        notes.push(format!("Proxmox renames its old key `{old}` to `{new}` when it is next changed"));
+    }
     let options: BTreeSet<&str> = beyond.keys.iter().map(String::as_str).collect();
     let decoded = decode(kind, &config, &options);
     let mut spec = decoded.spec;
+    if let Some(sockets) = config.get("smp").filter(|_| config.get("sockets").is_none())
+        && let (Ok(sockets), Value::Map(cpu)) =
+            (sockets.parse(), spec.entry("cpu".to_owned()).or_insert_with(|| Value::Map(Spec::new())))
+    {
+        cpu.insert("sockets".to_owned(), Value::Int(sockets));
+    }
     let mark = Mark::split_from_notes(config.get("description").unwrap_or_default()).0;
     spec.insert("vmid".to_owned(), Value::Int(row.vmid.into()));
     spec.insert("node".to_owned(), Value::text(guest.node.as_str()));

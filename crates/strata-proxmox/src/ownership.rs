@@ -4,7 +4,7 @@ use strata_resource::{Address, Lineage, Mark, Spec, Value};
 use strata_state::StateResource;
 
 use crate::codec::{GuestKind, LiveConfig};
-use crate::guest::Guest;
+use crate::guest::{Guest, PROOF_FACTS};
 
 /// Who we would be if the guest were ours.
 #[derive(Debug, Clone, Copy)]
@@ -35,13 +35,14 @@ impl<'a> Claim<'a> {
 
     /// Why the guest is not ours; none if it is.
     pub(crate) fn dispute(&self, guest: &Guest, config: &LiveConfig) -> Option<String> {
-        let known = self.facts.and_then(|facts| facts.get(guest.proof_fact())).and_then(Value::as_text);
+        let recorded = |fact: &str| self.facts?.get(fact)?.as_text();
         let live = guest.proof(config);
-        if let (Some(known), Some(live)) = (known, &live)
-            && known.eq_ignore_ascii_case(live)
+        if let Some((fact, live)) = &live
+            && recorded(fact).is_some_and(|known| known.eq_ignore_ascii_case(live))
         {
             return None;
         }
+        let known = PROOF_FACTS.iter().find(|fact| recorded(fact).is_some());
         let (mark, _) = Mark::split_from_notes(config.get("description").unwrap_or_default());
         let Some(mark) = mark else {
             if let Some(expected) =
@@ -50,10 +51,11 @@ impl<'a> Claim<'a> {
                 return taken_over(expected, guest, config);
             }
             return Some(match known {
-                Some(_) => format!(
-                    "it carries no ownership mark, and its {} is not the one that the state knows",
-                    guest.proof_fact()
-                ),
+                Some(fact) => {
+                    format!(
+                        "it carries no ownership mark, and its {fact} is not the one that the state knows"
+                    )
+                }
                 None => "it carries no ownership mark of this repository".to_owned(),
             });
         };
@@ -100,7 +102,7 @@ pub(crate) fn taken_over_proof<'c>(guest: &Guest, config: &'c LiveConfig) -> &'c
 }
 
 /// The one part of a network device that looks like `BC:24:11:…`.
-fn hardware_address(device: &str) -> Option<&str> {
+pub(crate) fn hardware_address(device: &str) -> Option<&str> {
     device
         .split(',')
         .filter_map(|part| Some(part.split_once('=')?.1))
@@ -144,6 +146,19 @@ mod tests {
         );
         let net = ("net0", "name=eth0,bridge=vmbr0,hwaddr=BC:24:11:00:00:01,type=veth");
         assert_eq!(dispute(GuestKind::Lxc, Some(("hwaddr", "BC:24:11:00:00:01")), &[net]), None);
+    }
+
+    /// VMs of old versions have no uuid.
+    #[test]
+    fn a_vm_without_a_uuid_is_known_by_its_first_network_device() {
+        let (net, known) = (("net0", "e1000=52:54:00:1A:0C:01,bridge=vmbr0"), "52:54:00:1a:0c:01");
+        assert_eq!(dispute(GuestKind::Qemu, Some(("hwaddr", known)), &[net]), None);
+        let other = ("net0", "e1000=52:54:00:1A:0C:02,bridge=vmbr0");
+        let taken = dispute(GuestKind::Qemu, Some(("hwaddr", known)), &[other]).unwrap();
+        assert!(taken.contains("its hwaddr is not the one"), "{taken}");
+        // Where there is one, it decides.
+        assert!(dispute(GuestKind::Qemu, Some(("uuid", "x")), &[net]).is_some());
+        assert!(dispute(GuestKind::Qemu, Some(("hwaddr", known)), &[net, ("smbios1", "uuid=x")]).is_some());
     }
 
     /// An address of the internet protocol can be just as long, and one of six parts just as many.

@@ -13,7 +13,7 @@ use std::fmt;
 
 use serde_json::{Map, Value as Json};
 
-use layout::Layout;
+use layout::{Kind, Layout};
 
 /// One step on the way to a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -117,6 +117,33 @@ pub fn insert(text: &str, path: &[Step], value: &Json) -> Result<String, EditErr
     checked(edited, &wanted, path)
 }
 
+/// The text with several new keys in the mapping at a path, which is made where it is not there.
+pub fn insert_all(text: &str, path: &[Step], entries: &Map<String, Json>) -> Result<String, EditError> {
+    let layout = Layout::read(text)?;
+    let mut wanted = layout.value();
+    let below = |key: &String| path.iter().cloned().chain([Step::Key(key.clone())]).collect::<Vec<Step>>();
+    let place = reach(&mut wanted, path)?;
+    if place.is_null() {
+        *place = Json::Object(Map::new());
+    }
+    let map = place.as_object_mut().ok_or_else(|| EditError::NotAMapping(EditPath::of(path)))?;
+    let is_empty = map.is_empty();
+    for (key, value) in entries {
+        if map.insert(key.clone(), value.clone()).is_some() {
+            return Err(EditError::Exists(EditPath::of(&below(key))));
+        }
+    }
+    let all = Json::Object(entries.clone());
+    let edited = match layout.find(path)? {
+        Some(found) if is_empty => splice::replace(&layout, &found, path, &all, 2)?,
+        None => splice::insert(&layout, path, &all, 1)?,
+        Some(_) => {
+            entries.iter().try_fold(text.to_owned(), |text, (key, value)| put(&text, &below(key), value))?
+        }
+    };
+    checked(edited, &wanted, path)
+}
+
 /// The text without a value. Comments above it stay; one at the end of its line, and those inside it, go with it.
 pub fn remove(text: &str, path: &[Step]) -> Result<String, EditError> {
     let missing = || EditError::Missing(EditPath::of(path));
@@ -137,6 +164,30 @@ pub fn remove(text: &str, path: &[Step]) -> Result<String, EditError> {
 /// What a text says, as JSON. A file with nothing in it is `null`.
 pub fn value_of(text: &str) -> Result<Json, EditError> {
     Ok(Layout::read(text)?.value())
+}
+
+/// The way to what stands at a byte of a text: as far down as keys and items lead.
+pub fn path_at(text: &str, byte: usize) -> Result<Vec<Step>, EditError> {
+    let layout = Layout::read(text)?;
+    let mut path = Vec::new();
+    let mut here = layout.root.as_ref();
+    while let Some(node) = here {
+        let keys = layout.own_entries(node).into_iter().map(|(key, value)| {
+            (key.at.start, Step::Key(key.text.clone()), (value.at.start >= key.at.end).then_some(value))
+        });
+        let items = match &node.kind {
+            Kind::List(items) => items.as_slice(),
+            _ => &[],
+        };
+        let items =
+            items.iter().enumerate().map(|(index, item)| (item.at.start, Step::Index(index), Some(item)));
+        let Some((_, step, below)) = keys.chain(items).take_while(|(start, ..)| *start <= byte).last() else {
+            break;
+        };
+        path.push(step);
+        here = below;
+    }
+    Ok(path)
 }
 
 /// The place of a path, with what is missing made on the way.
@@ -171,7 +222,7 @@ fn reach<'j>(value: &'j mut Json, path: &[Step]) -> Result<&'j mut Json, EditErr
 fn put(text: &str, path: &[Step], value: &Json) -> Result<String, EditError> {
     let layout = Layout::read(text)?;
     let Some(found) = layout.find(path)? else {
-        return splice::insert(&layout, path, value);
+        return splice::insert(&layout, path, value, 0);
     };
     let old = found.node.value();
     if old == *value {

@@ -7,7 +7,9 @@ use std::sync::Arc;
 use strata_diagnostics::{Color, Diagnostic, SourceMap};
 use strata_engine::ApplyOptions;
 use strata_events::Event;
-use strata_providers::{Adopted, AllProviders, Clusters, Look, Orphan, Orphans, Proposal, Takeover, Wish};
+use strata_providers::{
+    Adopted, AllProviders, Clusters, GroupBy, Look, Orphan, Orphans, Proposal, Takeover, Wish,
+};
 pub(crate) use strata_session::{KnownOutputs, find_root};
 
 use crate::command_error::{CommandError, ErrorKind, render};
@@ -82,6 +84,16 @@ impl<'c> Workspace<'c> {
     /// What adopting guests would write; nothing is written.
     pub(crate) async fn propose(&self, wishes: &[Wish]) -> Result<Proposal, CommandError> {
         self.providers.propose(&self.session, wishes).await
+    }
+
+    /// The same, for every guest of a target.
+    pub(crate) async fn propose_all(
+        &self,
+        target: Option<&str>,
+        by: GroupBy,
+        marks: bool,
+    ) -> Result<Proposal, CommandError> {
+        self.providers.propose_all(&self.session, target, by, marks).await
     }
 
     /// Records and marks what was proposed, once its files are written.

@@ -1,9 +1,9 @@
-//! The files of a repository with new guests in them, and what speaks against a guest before anything is drawn.
+//! What an adoption would write: the files of a repository with new guests in them.
 
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value as Json};
-use strata_adopt::StackDefaults;
+use strata_adopt::{StackDefaults, Written};
 use strata_blueprint::{kinds, vmid_of};
 use strata_proxmox::LiveGuest;
 use strata_resource::Address;
@@ -13,8 +13,8 @@ use strata_source::stack::{Stack, StackProxmox};
 use strata_yaml::Key;
 use strata_yaml::edit::{self, Step};
 
-use super::Wish;
-use crate::orphans::{States, vmid};
+use super::refusals::{refuse_condition, refuse_mark, refuse_state, section};
+use crate::orphans::States;
 
 /// A file as it is and as it would be. One that is not there yet is empty.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,13 +36,29 @@ pub struct Proposed {
     pub(super) proof: String,
 }
 
+/// One guest that cannot be adopted.
+#[derive(Debug, Clone)]
+pub struct LeftOut {
+    pub vmid: u32,
+    /// As far as it is known what it is.
+    pub described: String,
+    /// What it would have been called.
+    pub address: Option<Address>,
+    pub error: SessionError,
+}
+
 /// What would be written.
 #[derive(Debug, Default)]
 pub struct Proposal {
     /// By path from the root of the repository.
     pub files: BTreeMap<String, FileEdit>,
     pub adopted: BTreeMap<Address, Proposed>,
-    pub refused: BTreeMap<Address, SessionError>,
+    /// In the order of their VMIDs.
+    pub left_out: Vec<LeftOut>,
+    /// Guests of the target that are managed already.
+    pub managed: usize,
+    /// Whose the new entries are, by file, section and key.
+    pub(super) entries: BTreeMap<(String, String, String), Address>,
 }
 
 impl Proposal {
@@ -54,53 +70,57 @@ impl Proposal {
     }
 }
 
-fn stack_of<'w>(workspace: &'w Workspace, address: &Address) -> Option<&'w EffectiveStack> {
-    workspace.repository().stack(address.stack(), workspace.surroundings().environment.as_deref())
+/// A guest that was read, and as what it is wanted.
+pub(super) struct Candidate {
+    pub(super) address: Address,
+    pub(super) target: String,
+    pub(super) guest: LiveGuest,
 }
 
-/// The target that a wish is about.
-pub(super) fn target_of(workspace: &Workspace, wish: &Wish) -> Result<String, SessionError> {
-    let stack = stack_of(workspace, &wish.address);
-    let known = stack.and_then(|stack| workspace.repository().target(stack)).map(|(name, _)| name.to_owned());
-    match (&wish.target, known) {
-        (Some(asked), Some(known)) if *asked != known => Err(SessionError::refused(format!(
-            "the stack `{}` is on the target `{known}`, not on `{asked}`",
-            wish.address.stack()
-        ))),
-        (Some(asked), _) => Ok(asked.clone()),
-        (None, Some(known)) => Ok(known),
-        (None, None) => {
-            let targets = &workspace.repository().settings.targets;
-            let mut proxmox = targets.iter().filter(|(_, target)| target.proxmox.is_some());
-            match (proxmox.next(), proxmox.next()) {
-                (Some((name, _)), None) => Ok(name.value.clone()),
-                _ => Err(SessionError::failed("which target the guest is on is not known")
-                    .hint("name it with `--target`")),
-            }
+/// The stack of an address in the environment of this run.
+pub(super) fn stack_of<'w>(workspace: &'w Workspace, name: &str) -> Option<&'w EffectiveStack> {
+    workspace.repository().stack(name, workspace.surroundings().environment.as_deref())
+}
+
+/// The guests that the source has, stack by stack.
+#[derive(Default)]
+pub(super) struct Drawn(BTreeMap<String, BTreeMap<Address, u32>>);
+
+impl Drawn {
+    pub(super) fn guests(
+        &mut self,
+        workspace: &Workspace,
+        stack: &EffectiveStack,
+    ) -> Result<&BTreeMap<Address, u32>, SessionError> {
+        if !self.0.contains_key(&stack.name) {
+            let blueprint = workspace.blueprint_without_secrets(stack)?;
+            let guests = blueprint.graph.iter();
+            let guests = guests.filter_map(|resource| Some((resource.address.clone(), vmid_of(resource)?)));
+            self.0.insert(stack.name.clone(), guests.collect());
         }
+        Ok(self.0.entry(stack.name.clone()).or_default())
     }
 }
 
-/// Files while guests are put into them.
+/// Guests while they are gathered, and then the files with them.
 pub(super) struct Draft<'w> {
     workspace: &'w Workspace,
     states: &'w States,
-    proposal: Proposal,
+    drawn: &'w mut Drawn,
+    adopted: BTreeMap<Address, Proposed>,
+    /// By the path of the file.
+    new: BTreeMap<String, Vec<(&'w Candidate, Key)>>,
 }
 
 impl<'w> Draft<'w> {
-    pub(super) fn new(workspace: &'w Workspace, states: &'w States) -> Self {
-        Self { workspace, states, proposal: Proposal::default() }
+    pub(super) fn new(workspace: &'w Workspace, states: &'w States, drawn: &'w mut Drawn) -> Self {
+        Self { workspace, states, drawn, adopted: BTreeMap::new(), new: BTreeMap::new() }
     }
 
-    pub(super) fn finish(self) -> Proposal {
-        self.proposal
-    }
-
-    pub(super) fn add(&mut self, wish: &Wish, target: &str, guest: &LiveGuest) -> Result<(), SessionError> {
-        let address = &wish.address;
+    pub(super) fn add(&mut self, candidate: &'w Candidate) -> Result<(), SessionError> {
+        let Candidate { address, target, guest } = candidate;
         let section = section(address, guest)?;
-        let stack = stack_of(self.workspace, address);
+        let stack = stack_of(self.workspace, address.stack());
         if let Some(stack) = stack
             && stack.machines().is_none()
         {
@@ -113,172 +133,110 @@ impl<'w> Draft<'w> {
             let message = format!("`{address}` is in an environment that only an overlay describes");
             return Err(SessionError::refused(message).hint("adopt it into a stack of its own, without `-e`"));
         }
-        self.refuse_state(address, guest, target)?;
-        self.refuse_mark(address, guest)?;
+        refuse_state(self.states, address, guest, target)?;
+        refuse_mark(self.workspace, self.states, address, guest)?;
         refuse_condition(guest)?;
         let drawn = match stack {
-            Some(stack) => self.workspace.blueprint_without_secrets(stack)?.graph.get(address).cloned(),
+            Some(stack) => self.drawn.guests(self.workspace, stack)?.get(address).copied(),
             None => None,
         };
-        let mut notes = guest.notes.clone();
-        let is_written = match drawn.as_ref().and_then(vmid_of) {
-            Some(own) if own == guest.vmid => false,
-            Some(own) => {
-                let message = format!("`{address}` is in the source already, with the VMID {own}");
-                return Err(SessionError::refused(message).hint("name another address"));
-            }
-            None => {
-                notes.extend(self.write(address, section, stack, target, guest)?);
-                true
-            }
-        };
+        if let Some(own) = drawn.filter(|own| *own != guest.vmid) {
+            let message = format!("`{address}` is in the source already, with the VMID {own}");
+            return Err(SessionError::refused(message).hint("name another address"));
+        }
+        if drawn.is_none() {
+            let path = match stack {
+                Some(stack) => stack.path.clone(),
+                None => format!("stacks/{}/stack.yaml", address.stack()),
+            };
+            self.new.entry(path).or_default().push((candidate, section));
+        }
         let (described, proof) = (guest.described.clone(), guest.proof.clone());
-        let one = Proposed { vmid: guest.vmid, described, is_written, notes, proof };
-        self.proposal.adopted.insert(address.clone(), one);
+        let notes = guest.notes.clone();
+        let one = Proposed { vmid: guest.vmid, described, is_written: drawn.is_none(), notes, proof };
+        self.adopted.insert(address.clone(), one);
         Ok(())
     }
 
-    /// A state that knows the address as another guest, or the guest under another address.
-    fn refuse_state(&self, address: &Address, guest: &LiveGuest, target: &str) -> Result<(), SessionError> {
-        let records = self.states.0.values().flat_map(|state| &state.document.resources);
-        for (known, record) in records.filter(|(known, _)| strata_proxmox::kinds::is_guest(known.kind())) {
-            let same = vmid(&record.spec) == Some(guest.vmid) && record.target == target;
-            if known == address && !same {
-                let message = format!("`{address}` is in the state already, as another guest");
-                return Err(SessionError::refused(message).hint("name another address"));
-            }
-            if known != address && same {
-                let message = format!("{} is managed already, as `{known}`", guest.described);
-                return Err(SessionError::refused(message).hint(format!(
-                    "`strata state mv {known} {address}` renames it, with its entry in the source"
-                )));
+    /// The files, and the guests that could not be put into theirs.
+    pub(super) fn finish(mut self) -> (Proposal, BTreeMap<Address, SessionError>) {
+        let (mut files, mut entries, mut refused) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+        for (path, new) in std::mem::take(&mut self.new) {
+            entries.extend(new.iter().map(|(one, section)| {
+                let place = (path.clone(), section.name().to_owned(), one.address.name().to_owned());
+                (place, one.address.clone())
+            }));
+            match self.write(&path, &new) {
+                Ok(edit) => drop(files.insert(path, edit)),
+                Err(error) => {
+                    refused.extend(new.iter().map(|(one, _)| (one.address.clone(), error.clone())));
+                }
             }
         }
-        Ok(())
+        (Proposal { files, entries, adopted: self.adopted, ..Proposal::default() }, refused)
     }
 
-    /// A mark of anybody else, or of another address, or of another guest.
-    fn refuse_mark(&self, address: &Address, guest: &LiveGuest) -> Result<(), SessionError> {
-        let Some(mark) = &guest.mark else { return Ok(()) };
-        let described = &guest.described;
-        if mark.vmid != guest.vmid {
-            let message =
-                format!("{described} is a copy: it carries the ownership mark of VMID {}", mark.vmid);
-            return Err(SessionError::refused(message).hint("remove that line from its notes, then adopt it"));
-        }
-        match self.states.owner_of(self.workspace, mark)? {
-            Some((_, owner)) if owner == *address => Ok(()),
-            Some((_, owner)) => Err(SessionError::refused(format!(
-                "{described} carries the ownership mark of `{owner}` in this repository"
-            ))
-            .hint(format!("`strata state recover {}` records it under that address", owner.stack()))),
-            None => Err(SessionError::refused(format!(
-                "{described} carries the ownership mark of another repository, as `{}`",
-                mark.address
-            ))
-            .hint("remove it from the state there, and the line from its notes; then adopt it")),
-        }
-    }
-
-    /// Puts its entry into the file of its stack. Gives what the entry does not say.
-    fn write(
-        &mut self,
-        address: &Address,
-        section: Key,
-        stack: Option<&EffectiveStack>,
-        target: &str,
-        guest: &LiveGuest,
-    ) -> Result<Vec<String>, SessionError> {
-        let path = match stack {
-            Some(stack) => stack.path.clone(),
-            None => format!("stacks/{}/stack.yaml", address.stack()),
-        };
-        let edited = self.proposal.files.get(&path).cloned();
-        let FileEdit { before, after } = match edited {
-            Some(edit) => edit,
-            None => begun(self.workspace, &path, stack, target, guest)?,
-        };
-        let defaults = match stack.and_then(EffectiveStack::machines) {
-            Some(machines) => defaults(machines),
-            None => StackDefaults { node: new_node(&after), ..StackDefaults::default() },
-        };
-        let written = match address.kind() == kinds::CONTAINER {
-            true => strata_adopt::container(address.name(), &guest.spec, &defaults),
-            false => strata_adopt::vm(address.name(), &guest.spec, &defaults),
-        };
-        let place = [Step::from(section.name()), Step::from(address.name())];
-        let after = edit::insert(&after, &place, &written.yaml).map_err(|error| {
+    /// Puts entries into the file of their stack.
+    fn write(&mut self, path: &str, new: &[(&Candidate, Key)]) -> Result<FileEdit, SessionError> {
+        let cannot = |error: edit::EditError| {
             SessionError::refused(format!("`{path}` cannot be edited: {error}"))
                 .hint("write the entry by hand")
-        })?;
-        self.proposal.files.insert(path, FileEdit { before, after });
-        Ok(written.notes)
+        };
+        let stack = new.first().and_then(|(one, _)| stack_of(self.workspace, one.address.stack()));
+        let (before, begun, defaults) = self.begin(path, stack, new)?;
+        let mut sections: Vec<(Key, Map<String, Json>)> = Vec::new();
+        for (Candidate { address, guest, .. }, section) in new {
+            let Written { yaml, notes } = match address.kind() == kinds::CONTAINER {
+                true => strata_adopt::container(address.name(), &guest.spec, &defaults),
+                false => strata_adopt::vm(address.name(), &guest.spec, &defaults),
+            };
+            if let Some(one) = self.adopted.get_mut(address) {
+                one.notes.extend(notes);
+            }
+            match sections.iter_mut().find(|(key, _)| key == section) {
+                Some((_, entries)) => drop(entries.insert(address.name().to_owned(), yaml)),
+                None => sections.push((*section, Map::from_iter([(address.name().to_owned(), yaml)]))),
+            }
+        }
+        let after = sections.iter().try_fold(begun, |text, (section, entries)| {
+            edit::insert_all(&text, &[Step::from(section.name())], entries).map_err(cannot)
+        });
+        Ok(FileEdit { before, after: after? })
     }
-}
 
-/// Where an entry goes, if the guest is of the kind that the address names.
-fn section(address: &Address, guest: &LiveGuest) -> Result<Key, SessionError> {
-    if guest.is_template {
-        let message = format!("{} is a template", guest.described);
-        return Err(SessionError::refused(message)
-            .hint("what it was made from cannot be read: write it under `templates`, with its image and another VMID"));
+    /// A file as it is and as it is begun, and what it says for all of its guests.
+    fn begin(
+        &self,
+        path: &str,
+        stack: Option<&EffectiveStack>,
+        new: &[(&Candidate, Key)],
+    ) -> Result<(String, String, StackDefaults), SessionError> {
+        let place = self.workspace.root().join(path);
+        if let Some(machines) = stack.and_then(EffectiveStack::machines) {
+            let before = std::fs::read_to_string(&place)
+                .map_err(|error| SessionError::failed(format!("cannot read `{path}`: {error}")))?;
+            return Ok((before.clone(), before, defaults(machines)));
+        }
+        if place.exists() {
+            return Err(SessionError::refused(format!(
+                "`{path}` is there, and is the file of another stack"
+            )));
+        }
+        let specs: Vec<_> = new.iter().map(|(one, _)| &one.guest.spec).collect();
+        let defaults = StackDefaults::of(&specs);
+        let target = new.first().map(|(one, _)| one.target.as_str()).unwrap_or_default();
+        let mut proxmox = Map::from_iter([(StackProxmox::target.name().to_owned(), Json::from(target))]);
+        for (key, value) in [
+            (StackProxmox::node, &defaults.node),
+            (StackProxmox::storage, &defaults.disk_storage),
+            (StackProxmox::pool, &defaults.pool),
+        ] {
+            proxmox.extend(value.as_deref().map(|value| (key.name().to_owned(), value.into())));
+        }
+        let begun = edit::set("", &[Step::from(Stack::proxmox.name())], &Json::Object(proxmox))
+            .map_err(|error| SessionError::failed(format!("`{path}` cannot be made: {error}")))?;
+        Ok((String::new(), begun, defaults))
     }
-    match guest.kind {
-        kind if kind != address.kind() => Err(SessionError::refused(format!(
-            "`{address}` names a {}; {} is none",
-            address.kind().table().name,
-            guest.described
-        ))
-        .hint(format!("write `{}/{}/{}`", address.stack(), guest.kind.table().name, address.name()))),
-        kinds::CONTAINER => Ok(Stack::containers),
-        _ => Ok(Stack::vms),
-    }
-}
-
-/// A guest that somebody is at work on, or that is not yet what its configuration says.
-fn refuse_condition(guest: &LiveGuest) -> Result<(), SessionError> {
-    if let Some(lock) = &guest.lock {
-        let message = format!("{} is locked ({lock})", guest.described);
-        return Err(SessionError::refused(message).hint("wait until its task has ended, then adopt it"));
-    }
-    if !guest.pending.is_empty() {
-        let fields: Vec<String> = guest.pending.iter().map(|field| format!("`{field}`")).collect();
-        let message =
-            format!("{} has changes that wait for a restart: {}", guest.described, fields.join(", "));
-        return Err(SessionError::refused(message).hint("restart it, or revert them, then adopt it"));
-    }
-    Ok(())
-}
-
-/// The file of a stack as it is, or a new one that says where the stack is.
-fn begun(
-    workspace: &Workspace,
-    path: &str,
-    stack: Option<&EffectiveStack>,
-    target: &str,
-    guest: &LiveGuest,
-) -> Result<FileEdit, SessionError> {
-    let place = workspace.root().join(path);
-    if stack.is_some() {
-        let before = std::fs::read_to_string(&place)
-            .map_err(|error| SessionError::failed(format!("cannot read `{path}`: {error}")))?;
-        return Ok(FileEdit { after: before.clone(), before });
-    }
-    if place.exists() {
-        return Err(SessionError::refused(format!("`{path}` is there, and is the file of another stack")));
-    }
-    let mut proxmox = Map::new();
-    proxmox.insert(StackProxmox::target.name().to_owned(), target.into());
-    proxmox.insert(StackProxmox::node.name().to_owned(), guest.node.as_str().into());
-    let after = edit::set("", &[Step::from(Stack::proxmox.name())], &Json::Object(proxmox))
-        .map_err(|error| SessionError::failed(format!("`{path}` cannot be made: {error}")))?;
-    Ok(FileEdit { before: String::new(), after })
-}
-
-/// The node that a new file names.
-fn new_node(text: &str) -> Option<String> {
-    let value = edit::value_of(text).ok()?;
-    Some(value.get(Stack::proxmox.name())?.get(StackProxmox::node.name())?.as_str()?.to_owned())
 }
 
 fn defaults(stack: &Stack) -> StackDefaults {

@@ -4,7 +4,8 @@ use std::fmt;
 
 use serde::{Deserialize, Deserializer, de};
 
-/// A text, a number or a boolean of an answer, as the text that would have been sent.
+/// A text, a number or a boolean of an answer, as the text that would have been sent. The raw settings of a container come as a list of
+/// pairs: they are the lines of its file here.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Scalar(pub(crate) String);
 
@@ -17,7 +18,7 @@ impl Scalar {
 impl<'de> Deserialize<'de> for Scalar {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Visitor;
-        impl de::Visitor<'_> for Visitor {
+        impl<'de> de::Visitor<'de> for Visitor {
             type Value = Scalar;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -40,6 +41,13 @@ impl<'de> Deserialize<'de> for Scalar {
             }
             fn visit_bool<E: de::Error>(self, bool: bool) -> Result<Scalar, E> {
                 Ok(Scalar(if bool { "1" } else { "0" }.to_owned()))
+            }
+            fn visit_seq<A: de::SeqAccess<'de>>(self, mut pairs: A) -> Result<Scalar, A::Error> {
+                let mut lines = Vec::new();
+                while let Some((key, value)) = pairs.next_element::<(String, Scalar)>()? {
+                    lines.push(format!("{key}: {}", value.0));
+                }
+                Ok(Scalar(lines.join("\n")))
             }
         }
         deserializer.deserialize_any(Visitor)

@@ -50,7 +50,7 @@ pub(super) const GUEST: KindTable = KindTable {
         ..Shown::USUAL
     },
     recorded_when_begun: true,
-    proof_facts: &["uuid", "hwaddr"],
+    proof_facts: crate::guest::PROOF_FACTS,
     lasting_facts: &["uuid", "hwaddr", "size", "volumes"],
     journal_fields: &["node", "clone"],
     busy: BUSY,

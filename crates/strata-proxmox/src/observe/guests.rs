@@ -276,8 +276,8 @@ pub(crate) fn observed_guest(
 /// What the server made up about a guest.
 pub(crate) fn facts_of(guest: &Guest, config: &LiveConfig) -> Spec {
     let mut facts = Spec::new();
-    if let Some(proof) = guest.proof(config) {
-        facts.insert(guest.proof_fact().to_owned(), Value::Text(proof));
+    if let Some((fact, proof)) = guest.proof(config) {
+        facts.insert(fact.to_owned(), Value::Text(proof));
     }
     facts.insert("node".to_owned(), Value::text(guest.node.as_str()));
     facts.insert("config_digest".to_owned(), Value::text(config.digest.as_str()));

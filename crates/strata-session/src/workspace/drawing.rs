@@ -49,6 +49,31 @@ impl Workspace {
         origins: &BTreeMap<Address, Origin>,
         resolver: &dyn Resolver,
     ) -> Result<Blueprint, SessionError> {
+        let drawn = self.attempt(stack, shared_storages, cluster_secrets, origins, resolver)?;
+        let mut drawn = drawn.map_err(|found| {
+            let found: Vec<&Diagnostic> = found.iter().collect();
+            self.surroundings.observer.diagnostics(&found, &self.repository.sources);
+            SessionError::silent(ErrorKind::Failed)
+        })?;
+        self.surroundings.providers.complete(self, &mut drawn);
+        Ok(drawn)
+    }
+
+    /// What is wrong with a stack that only drawing it shows. Neither secrets nor a target are asked for.
+    pub fn drawing_errors(&self, stack: &EffectiveStack) -> Result<Vec<Diagnostic>, SessionError> {
+        let by_name = ByName(Outside::new(self, &stack.folder));
+        let storages = self.repository.shared_storages();
+        Ok(self.attempt(stack, &storages, None, &BTreeMap::new(), &by_name)?.err().unwrap_or_default())
+    }
+
+    fn attempt(
+        &self,
+        stack: &EffectiveStack,
+        shared_storages: &BTreeMap<String, BTreeSet<String>>,
+        cluster_secrets: Option<&SecretsBundle>,
+        origins: &BTreeMap<Address, Origin>,
+        resolver: &dyn Resolver,
+    ) -> Result<Result<Blueprint, Vec<Diagnostic>>, SessionError> {
         let settings = self.repository.settings(&stack.environment);
         let lineage = self.lineage(stack)?;
         let own = reach::own_name(stack);
@@ -69,19 +94,12 @@ impl Workspace {
             cluster_secrets,
             sources: &self.repository.sources,
         };
-        let drawn = match &stack.model {
+        Ok(match &stack.model {
             Model::Machines(machines) => draw_stack(&site, machines),
             Model::Cluster(cluster) => draw_cluster(&site, cluster),
             Model::Hypervisor(hypervisor) => draw_hypervisor(&site, hypervisor),
             Model::Tofu(_) | Model::Broken | Model::Removed => Ok(Blueprint::default()),
-        };
-        let mut drawn = drawn.map_err(|found| {
-            let found: Vec<&Diagnostic> = found.iter().collect();
-            self.surroundings.observer.diagnostics(&found, &self.repository.sources);
-            SessionError::silent(ErrorKind::Failed)
-        })?;
-        self.surroundings.providers.complete(self, &mut drawn);
-        Ok(drawn)
+        })
     }
 
     /// The templates of other stacks, as `stack/template`.

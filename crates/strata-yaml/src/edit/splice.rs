@@ -60,20 +60,25 @@ fn lines_at(text: &str, at: usize, lines: &[String]) -> Splice {
     Splice::new(at..at, with)
 }
 
-/// Sets a value for which there is no place yet.
-pub(super) fn insert(layout: &Layout<'_>, path: &[Step], value: &Json) -> Result<String, EditError> {
+/// Sets a value for which there is no place yet. So many `levels` of it take lines of their own.
+pub(super) fn insert(
+    layout: &Layout<'_>,
+    path: &[Step],
+    value: &Json,
+    levels: usize,
+) -> Result<String, EditError> {
     for depth in (0..path.len()).rev() {
         let (parent, rest) = path.split_at(depth);
         let Some(found) = layout.find(parent)? else { continue };
         let Some((step, beyond)) = rest.split_first() else { break };
         let is_nothing = found.node.value().is_null() || found.node.is_empty_collection();
         if is_nothing && !(found.in_flow && found.node.is_empty_collection()) {
-            return replace(layout, &found, path, &wrapped(rest, value), rest.len());
+            return replace(layout, &found, path, &wrapped(rest, value), rest.len() + levels);
         }
         let value = wrapped(beyond, value);
         return match (step, &found.node.kind) {
             (Step::Key(key), Kind::Mapping(_)) => {
-                Ok(insert_key(layout, found.node, found.in_flow, key, &value, rest.len()))
+                Ok(insert_key(layout, found.node, found.in_flow, key, &value, rest.len() + levels))
             }
             (Step::Index(index), Kind::List(_)) => insert_item(layout, parent, *index, &value),
             (Step::Key(_), _) => Err(EditError::NotAMapping(EditPath::of(parent))),
@@ -83,8 +88,8 @@ pub(super) fn insert(layout: &Layout<'_>, path: &[Step], value: &Json) -> Result
     // An empty file, or one with comments only.
     let writer = Writer::of(layout);
     let lines = match wrapped(path, value) {
-        Json::Object(map) => writer.mapping(&map, 0, &Like::default(), path.len()),
-        Json::Array(items) => writer.list(&items, 0, &Like::default(), path.len()),
+        Json::Object(map) => writer.mapping(&map, 0, &Like::default(), path.len() + levels),
+        Json::Array(items) => writer.list(&items, 0, &Like::default(), path.len() + levels),
         other => vec![flow(&other)],
     };
     Ok(spliced(layout.text, vec![lines_at(layout.text, layout.text.len(), &lines)]))

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use serde_json::{Value as Json, json};
-use strata_yaml::edit::{EditError, Step, insert, remove, set, value_of};
+use strata_yaml::edit::{EditError, Step, insert, insert_all, path_at, remove, set, value_of};
 
 /// `a.b.0`: numbers are indexes.
 fn path(text: &str) -> Vec<Step> {
@@ -23,6 +23,35 @@ fn removes(text: &str, at: &str, expected: &str) {
     assert_eq!(remove(text, &path(at)).expect("it can be edited"), expected);
     let crlf = remove(&text.replace('\n', "\r\n"), &path(at)).expect("it can be edited");
     assert_eq!(crlf, expected.replace('\n', "\r\n"), "with CRLF");
+}
+
+#[test]
+fn several_keys_come_at_once_as_they_would_one_by_one() {
+    let entries = json!({"db": {"vmId": 1, "disks": {"scsi0": 8}}, "www": {"vmId": 2}});
+    let Json::Object(entries) = entries else { panic!() };
+    for text in ["", "# none yet\n", "a: 1\n", "vms:\n  old:\n    vmId: 3\n", STACK] {
+        let at_once = insert_all(text, &path("vms"), &entries).unwrap();
+        let one_by_one = entries.iter().try_fold(text.to_owned(), |text, (key, value)| {
+            insert(&text, &path(&format!("vms.{key}")), value)
+        });
+        assert_eq!(at_once, one_by_one.unwrap(), "{text}");
+    }
+    let lines = "vms:\n  db:\n    vmId: 1\n    disks: {scsi0: 8}\n  www:\n    vmId: 2\n";
+    for text in ["vms:\n", "vms: {}\n"] {
+        assert_eq!(insert_all(text, &path("vms"), &entries).unwrap(), lines);
+    }
+    let there = insert_all("vms: {db: {}}\n", &path("vms"), &entries);
+    assert!(matches!(there, Err(EditError::Exists(_))), "{there:?}");
+}
+
+#[test]
+fn the_way_to_a_byte_is_known() {
+    let way = |needle: &str| path_at(STACK, STACK.find(needle).unwrap()).unwrap();
+    assert_eq!(way("vmId: 9100"), path("vms.web.vmId"));
+    assert_eq!(way("9100"), path("vms.web.vmId"));
+    assert_eq!(way("true}"), path("vms.web.disks.scsi0.ssd"));
+    assert_eq!(way("vlan"), path("vms.web.network.0.vlan"));
+    assert_eq!(way("# The web"), path(""));
 }
 
 const STACK: &str = "\

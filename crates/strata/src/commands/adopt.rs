@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use strata_engine::ApplyOptions;
 use strata_events::Event;
-use strata_providers::{Adopted, DiffLine, FileEdit, Proposal, Wish, line_diff};
+use strata_providers::{Adopted, DiffLine, FileEdit, GroupBy, LeftOut, Proposal, Wish, line_diff};
 use strata_resource::Address;
 
 use super::CommandResult;
@@ -20,15 +20,24 @@ use crate::workspace::Workspace;
 /// written), and shows it. After consent the files are written, the guests are recorded in the state, and their ownership marks are added
 /// to their notes: nothing else of a guest changes, and none is restarted. The plan after it is empty. What cannot be adopted is named with
 /// the reason, and left alone.
+///
+/// With `--all` every guest of a target is adopted, into a stack for each pool, tag or node. Guests that are managed already are counted,
+/// and each guest that is left out has a line with the reason.
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// A guest and the address that it gets, such as `web/vm/db=9110`; with `--as`, its VMID alone
-    #[arg(value_name = "ADDRESS=VMID", required = true)]
+    #[arg(value_name = "ADDRESS=VMID", required_unless_present = "all", conflicts_with = "all")]
     guests: Vec<String>,
     /// The address of the one guest that is named by its VMID
     #[arg(long = "as", value_name = "ADDRESS")]
     address: Option<String>,
-    /// The target that the guests are on; otherwise that of their stack
+    /// Adopts every guest of the target
+    #[arg(long, conflicts_with = "address")]
+    all: bool,
+    /// What the guests of one stack have in common; guests without it go to the stack `other`
+    #[arg(long, value_enum, default_value = "pool", requires = "all")]
+    group_by: Group,
+    /// The target that the guests are on; otherwise that of their stack, or the only one
     #[arg(long, value_name = "TARGET")]
     target: Option<String>,
     /// Leaves the notes of the guests as they are: only the state then says that they are managed
@@ -42,30 +51,44 @@ pub(crate) struct Args {
     dry_run: bool,
 }
 
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum Group {
+    /// The pool that they are in
+    Pool,
+    /// The first of their tags, in the order of the alphabet
+    Tag,
+    /// The node that they are on
+    Node,
+}
+
+impl From<Group> for GroupBy {
+    fn from(group: Group) -> Self {
+        match group {
+            Group::Pool => Self::Pool,
+            Group::Tag => Self::Tag,
+            Group::Node => Self::Node,
+        }
+    }
+}
+
 pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
     let workspace = Workspace::load(context)?;
-    let wishes = args.wishes()?;
-    let proposal = workspace.propose(&wishes).await?;
-    show(context, &proposal);
-    if let Some((address, error)) = proposal.refused.iter().next() {
-        if proposal.refused.len() > 1 {
-            let count = proposal.refused.len();
-            return Err(CommandError::refused(format!(
-                "{count} of {} guests cannot be adopted",
-                wishes.len()
-            )));
-        }
-        let mut error = error.clone();
-        if !error.message.contains(&format!("`{address}`")) {
-            error.message = format!("`{address}`: {}", error.message);
-        }
-        return Err(error);
+    let proposal = match args.all {
+        true => workspace.propose_all(args.target.as_deref(), args.group_by.into(), !args.no_mark).await?,
+        false => workspace.propose(&args.wishes()?).await?,
+    };
+    // Of a whole datacenter the files are long: whoever is not asked looks at them where they are.
+    show(context, &proposal, !(args.all && args.yes && !args.dry_run));
+    if !args.all {
+        refuse(context, &proposal)?;
     }
     if args.dry_run {
+        tell_left_out(context, &proposal);
         context.printer.line("nothing was written");
         return Ok(ExitCode::SUCCESS);
     }
-    if !args.yes {
+    if !proposal.adopted.is_empty() && !args.yes {
+        tell_left_out(context, &proposal);
         ask(if args.no_mark { "Adopt this?" } else { "Adopt this, and mark the guests?" })?;
     }
     for (path, edit) in &proposal.files {
@@ -76,8 +99,31 @@ pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
     let limits = workspace.limits(None, 1);
     let options = ApplyOptions { limits, stop: stop_on_interrupt(), ..ApplyOptions::default() };
     let adopted = workspace.adopt(&proposal, !args.no_mark, &options).await?;
+    if args.yes || proposal.adopted.is_empty() {
+        tell_left_out(context, &proposal);
+    }
     tell(context, &proposal, &adopted);
     Ok(ExitCode::SUCCESS)
+}
+
+/// Whoever names guests wants all of them.
+fn refuse(context: &Context, proposal: &Proposal) -> Result<(), CommandError> {
+    match proposal.left_out.as_slice() {
+        [] => Ok(()),
+        [one] => {
+            let mut error = one.error.clone();
+            let address = one.address.as_ref().map(|address| format!("`{address}`")).unwrap_or_default();
+            if !error.message.contains(&address) {
+                error.message = format!("{address}: {}", error.message);
+            }
+            Err(error)
+        }
+        several => {
+            tell_left_out(context, proposal);
+            let all = several.len() + proposal.adopted.len();
+            Err(CommandError::refused(format!("{} of {all} guests cannot be adopted", several.len())))
+        }
+    }
 }
 
 impl Args {
@@ -106,12 +152,12 @@ impl Args {
     }
 }
 
-fn show(context: &Context, proposal: &Proposal) {
+fn show(context: &Context, proposal: &Proposal, whole: bool) {
     let printer = &context.printer;
     for (path, edit) in &proposal.files {
         printer.event(&Event::file(path, None));
         printer.line(paint(style::STRONG, path));
-        for line in line_diff(&edit.before, &edit.after) {
+        for line in line_diff(&edit.before, &edit.after).into_iter().filter(|_| whole) {
             printer.line(match line {
                 DiffLine::Skipped => format!("  {}", paint(style::FAINT, "…")),
                 DiffLine::Same(line) => format!("    {line}"),
@@ -127,16 +173,22 @@ fn show(context: &Context, proposal: &Proposal) {
             printer.note(format!("{} {address}: {note}", paint(style::WARNING, "note:")));
         }
     }
-    for (address, error) in &proposal.refused {
-        let about = address.to_string();
-        printer.event(&Event::Note {
-            message: &error.message,
-            address: Some(&about),
-            file: None,
-            line: None,
+}
+
+/// Every guest that is not adopted, with the reason.
+fn tell_left_out(context: &Context, proposal: &Proposal) {
+    for LeftOut { vmid, described, address, error } in &proposal.left_out {
+        context.printer.event(&Event::NotAdopted {
+            vmid: *vmid,
+            object: described,
+            address: address.as_ref(),
+            error,
         });
-        if proposal.refused.len() > 1 {
-            printer.note(format!("{} {address}: {}", paint(style::DESTROY, "refused:"), error.message));
+        let about =
+            if error.message.contains(described.as_str()) { String::new() } else { format!("{described}: ") };
+        context.printer.line(format!("{} {about}{}", paint(style::WARNING, "left out:"), error.message));
+        for hint in &error.hints {
+            context.printer.line(format!("  {} {hint}", paint(style::HINT, "hint:")));
         }
     }
 }
@@ -170,11 +222,18 @@ fn tell(context: &Context, proposal: &Proposal, adopted: &Adopted) {
         ));
     }
     let (count, marked, left) = (adopted.addresses.len(), adopted.marked, adopted.left);
-    printer.event(&Event::TakenOverAll { taken: count, known: 0, refused: 0, left, dry_run: false });
-    let guests = if count == 1 { "1 guest".to_owned() } else { format!("{count} guests") };
+    let (known, refused) = (proposal.managed, proposal.left_out.len());
+    printer.event(&Event::TakenOverAll { taken: count, known, refused, left, dry_run: false });
+    let guests = |count: usize| if count == 1 { "1 guest".to_owned() } else { format!("{count} guests") };
+    let others = [(known, "managed already"), (refused, "left out")];
+    let others =
+        others.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!(", {count} {what}"));
+    let others: String = others.collect();
     let plan = match left {
+        _ if count == 0 => "nothing is written".to_owned(),
         0 => "the plan of what was adopted is empty".to_owned(),
         left => format!("`strata plan` shows {left} differences"),
     };
-    printer.line(format!("{} {guests}, {marked} marked; {plan}", paint(style::CREATE, "adopted:")));
+    let adopted = paint(style::CREATE, "adopted:");
+    printer.line(format!("{adopted} {}, {marked} marked{others}; {plan}", guests(count)));
 }

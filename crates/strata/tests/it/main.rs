@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 mod adopt;
+mod adopt_all;
 mod arrival;
 mod bad_input;
 mod bare_metal;
