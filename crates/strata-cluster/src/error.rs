@@ -33,7 +33,7 @@ pub(crate) fn talos(error: TalosError) -> ProviderError {
     let mut own = ProviderError::new(class, error.to_string());
     own.hint = error.hint().map(str::to_owned);
     own.nothing_done = error.is_certainly_undone();
-    own
+    own.because(error)
 }
 
 pub(crate) fn kube(error: KubeError) -> ProviderError {
@@ -51,7 +51,7 @@ pub(crate) fn kube(error: KubeError) -> ProviderError {
     };
     let mut own = ProviderError::new(class, error.to_string());
     own.hint = error.hint().map(str::to_owned);
-    own
+    own.because(error)
 }
 
 pub(crate) fn guarded(error: Guarded<ProviderError>) -> ProviderError {

@@ -60,8 +60,8 @@ pub use moves::{Move, PlannedMove, is_same_but_for_lineage, is_same_object, keep
 pub use plan::{Plan, PlanContent, Problem, ProblemKind, Step, StepAction, Summary};
 pub use planner::{Draft, PlanRequest, draft_plan, make_plan};
 pub use provider::{
-    ErrorClass, Observed, Obstacle, Operation, OperationContext, Outcome, Provider, ProviderError, Sighting,
-    Unmanaged,
+    Behind, ErrorClass, Observed, Obstacle, Operation, OperationContext, Outcome, Provider, ProviderError,
+    Sighting, Unmanaged,
     Unseen, Wanted,
 };
 pub use recovery::{Resolution, ResolvedEntry};

@@ -3,6 +3,10 @@
 //! A provider makes no choice that is not in the operation it is given. Its work on one operation is a sequence of small
 //! idempotent steps; a run that dies between two of them leaves something that the next plan completes.
 
+use std::error::Error;
+use std::fmt;
+use std::sync::Arc;
+
 use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -251,8 +255,7 @@ pub enum ErrorClass {
 }
 
 /// Why a provider could not do something: what, where, and what next.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, thiserror::Error)]
-#[error("{message}")]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ProviderError {
     pub class: ErrorClass,
     pub message: String,
@@ -268,11 +271,74 @@ pub struct ProviderError {
     /// operation.
     #[serde(default)]
     pub nothing_done: bool,
+    #[serde(skip)]
+    pub behind: Behind,
+}
+
+/// The error that another one was made from. It is not written down, and two errors with the same words are the same.
+#[derive(Debug, Clone, Default)]
+pub struct Behind(Option<Arc<dyn Error + Send + Sync>>);
+
+impl Behind {
+    pub fn of(error: impl Error + Send + Sync + 'static) -> Self {
+        Self(Some(Arc::new(error)))
+    }
+
+    pub fn error(&self) -> Option<&(dyn Error + 'static)> {
+        self.0.as_deref().map(|error| error as &(dyn Error + 'static))
+    }
+}
+
+impl PartialEq for Behind {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for Behind {}
+
+impl fmt::Display for ProviderError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl Error for ProviderError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        self.behind.error()
+    }
 }
 
 impl ProviderError {
     pub fn new(class: ErrorClass, message: impl Into<String>) -> Self {
-        Self { class, message: message.into(), hint: None, log: Vec::new(), field: None, nothing_done: false }
+        Self {
+            class,
+            message: message.into(),
+            hint: None,
+            log: Vec::new(),
+            field: None,
+            nothing_done: false,
+            behind: Behind::default(),
+        }
+    }
+
+    /// Keeps the error that this one was made from: what to do next is chosen by its kind, never by the words of the message.
+    #[must_use]
+    pub fn because(mut self, error: impl Error + Send + Sync + 'static) -> Self {
+        self.behind = Behind::of(error);
+        self
+    }
+
+    /// The nearest error of this type among those that this one was made from.
+    pub fn cause<E: Error + 'static>(&self) -> Option<&E> {
+        let mut behind = self.source();
+        while let Some(error) = behind {
+            if let Some(found) = error.downcast_ref() {
+                return Some(found);
+            }
+            behind = error.source();
+        }
+        None
     }
 
     #[must_use]

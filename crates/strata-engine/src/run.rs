@@ -31,7 +31,11 @@ pub enum EngineError {
     #[error(transparent)]
     Store(#[from] StoreError),
     #[error("cannot look at target `{target}`: {error}")]
-    Observe { target: String, error: Box<ProviderError> },
+    Observe {
+        target: String,
+        #[source]
+        error: Box<ProviderError>,
+    },
     #[error("no target `{0}`")]
     NoTarget(String),
     #[error(
@@ -39,7 +43,11 @@ pub enum EngineError {
     )]
     Lineage { key: String, found: Lineage, expected: Lineage },
     #[error("cannot finish what an interrupted run left open at `{address}`: {error}")]
-    Recovery { address: String, error: Box<ProviderError> },
+    Recovery {
+        address: String,
+        #[source]
+        error: Box<ProviderError>,
+    },
     #[error(
         "an interrupted run left work open at `{address}`: it must be finished first, with `strata apply`"
     )]

@@ -12,6 +12,9 @@ use super::output::{self, Object, Put};
 use super::tree::{Content, SourceLine, Tree};
 use super::{Import, is_version, name, talos, with_v};
 
+/// How this family is called among those that were found.
+const FAMILY: &str = "one cluster.yaml for each cluster";
+
 pub(super) fn import(import: &mut Import<'_>) {
     for path in import.files.named("cluster.yaml") {
         let folder = folder_of(&path).to_owned();
@@ -25,7 +28,7 @@ pub(super) fn import(import: &mut Import<'_>) {
         {
             continue;
         }
-        import.found("one cluster.yaml for each cluster");
+        import.found(FAMILY);
         cluster(import, &folder, &tree);
         import.watch("", &tree);
         for backend in ["terraform-backend.yaml", "terraform/terraform-backend.yaml"] {
@@ -41,7 +44,7 @@ pub(super) fn import(import: &mut Import<'_>) {
             );
         }
     }
-    if import.imported.found.contains(&"one cluster.yaml for each cluster") {
+    if import.imported.found.contains(&FAMILY) {
         backend(import, "terraform-backend.yaml");
     }
 }

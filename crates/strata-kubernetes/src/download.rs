@@ -21,12 +21,14 @@ pub struct Download<'d> {
     pub mirror: &'d (dyn Fn(&str) -> String + Send + Sync),
 }
 
+type Cause = Box<dyn std::error::Error + Send + Sync>;
+
 #[derive(Debug, thiserror::Error)]
 pub enum DownloadError {
     #[error("`{0}` is not a SHA-256 checksum: it has 64 hex digits")]
     NotAChecksum(String),
-    #[error("`{url}` cannot be fetched: {reason}")]
-    Fetch { url: String, reason: String },
+    #[error("`{url}` cannot be fetched: {source}")]
+    Fetch { url: String, source: Cause },
     #[error("`{url}` has the checksum sha256:{found}, and sha256:{wanted} is pinned")]
     Checksum { url: String, found: String, wanted: String },
 }
@@ -55,9 +57,9 @@ impl Download<'_> {
 
     async fn follow(&self) -> Result<Vec<u8>, DownloadError> {
         let mut url = (self.mirror)(&self.url);
-        let failed = |reason: String| DownloadError::Fetch { url: self.url.clone(), reason };
+        let failed = |source: Cause| DownloadError::Fetch { url: self.url.clone(), source };
         for _ in 0..=MOST_REDIRECTS {
-            let parsed = Url::parse(&url).map_err(|_| failed(format!("`{url}` is not a URL")))?;
+            let parsed = Url::parse(&url).map_err(|_| failed(format!("`{url}` is not a URL").into()))?;
             let response = self.get(&parsed).await.map_err(failed)?;
             match response.status {
                 200 => return Ok(response.body.to_vec()),
@@ -66,29 +68,25 @@ impl Download<'_> {
                     url = (self.mirror)(next.as_str());
                 }
                 status => {
-                    return Err(failed(format!(
-                        "HTTP {status} {} from `{}`",
-                        response.reason,
-                        host(&parsed)
-                    )));
+                    let said = format!("HTTP {status} {} from `{}`", response.reason, host(&parsed));
+                    return Err(failed(said.into()));
                 }
             }
         }
-        Err(failed(format!("more than {MOST_REDIRECTS} redirects")))
+        Err(failed(format!("more than {MOST_REDIRECTS} redirects").into()))
     }
 
-    async fn get(&self, url: &Url) -> Result<strata_net::Response, String> {
+    async fn get(&self, url: &Url) -> Result<strata_net::Response, Cause> {
         let origin = url.origin().ascii_serialization();
         let http = HttpClient::new(HttpOptions {
             tls: self.tls.clone(),
             dial: self.dial.clone(),
             largest_answer: LARGEST,
             ..HttpOptions::new(origin)
-        })
-        .map_err(|error| error.to_string())?;
+        })?;
         let query = url.query().unwrap_or_default().to_owned();
         let request = Request { query, ..Request::new(Method::GET, url.path()) };
-        http.send(&request).await.map_err(|error| error.to_string())
+        http.send(&request).await.map_err(Cause::from)
     }
 }
 
@@ -110,12 +108,12 @@ fn checksum(text: &str) -> Result<String, DownloadError> {
     Err(DownloadError::NotAChecksum(text.to_owned()))
 }
 
-fn target(from: &Url, headers: &HeaderMap) -> Result<Url, String> {
+fn target(from: &Url, headers: &HeaderMap) -> Result<Url, Cause> {
     let location = headers.get(LOCATION).and_then(|location| location.to_str().ok());
     let location = location.ok_or_else(|| format!("`{}` redirects to nowhere", host(from)))?;
     let next = from.join(location).map_err(|_| format!("`{}` redirects to what is no URL", host(from)))?;
     if from.scheme() == "https" && next.scheme() != "https" {
-        return Err(format!("`{}` redirects to `{}`, which is not encrypted", host(from), host(&next)));
+        return Err(format!("`{}` redirects to `{}`, which is not encrypted", host(from), host(&next)).into());
     }
     Ok(next)
 }

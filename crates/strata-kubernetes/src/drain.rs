@@ -217,10 +217,9 @@ impl KubeClient {
     }
 }
 
-/// A budget says no with 429. More than one budget for a pod is a 500 whose text names them.
+/// A budget says no with 429.
 fn is_budget(error: &KubeError) -> bool {
-    error.trouble() == Trouble::Throttled
-        || error.http_status() == Some(500) && error.reason().contains("PodDisruptionBudget")
+    error.trouble() == Trouble::Throttled || error.is_about_budgets()
 }
 
 fn describe(remaining: &[Remaining]) -> String {

@@ -1,9 +1,10 @@
 //! What went wrong with a call: what was tried, where, why, and what to do next.
 
 use std::fmt;
+use std::sync::Arc;
 
 use serde_json::Value;
-use strata_net::{Delivery, NetError, TlsSetupError, Verdict};
+use strata_net::{Cause, CertificateFlaw, Delivery, NetError, TlsSetupError, Verdict};
 
 /// The kinds of failure that a caller acts on differently.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,6 +56,8 @@ struct Inner {
     hint: Option<String>,
     status: Option<u16>,
     conflicts: Vec<FieldConflict>,
+    budgets: bool,
+    source: Option<Cause>,
 }
 
 impl KubeError {
@@ -72,6 +75,8 @@ impl KubeError {
             hint: None,
             status: None,
             conflicts: Vec::new(),
+            budgets: false,
+            source: None,
         }))
     }
 
@@ -91,7 +96,7 @@ impl KubeError {
         };
         let reason = error.to_string();
         let hint = match error {
-            NetError::Untrusted { reason, .. } if speaks_of_time(reason) => Some(
+            NetError::Untrusted { flaw: CertificateFlaw::Dates, .. } => Some(
                 "compare the clocks of this machine and of the node: a certificate is only good within its dates".to_owned(),
             ),
             NetError::Untrusted { .. } => Some(
@@ -102,11 +107,14 @@ impl KubeError {
         };
         let mut made = Self::new(trouble, action, endpoint, reason);
         made.0.hint = hint;
+        made.0.source = Some(Arc::new(error.clone()));
         made
     }
 
     pub(crate) fn setup(error: &TlsSetupError, endpoint: &str) -> Self {
-        Self::new(Trouble::Untrusted, "set up TLS", endpoint, error.to_string())
+        let mut made = Self::new(Trouble::Untrusted, "set up TLS", endpoint, error.to_string());
+        made.0.source = Some(Arc::new(error.clone()));
+        made
     }
 
     /// From an answer that is not a success: a `Status` object, or whatever stands in the way of the server.
@@ -120,7 +128,9 @@ impl KubeError {
             None => format!("HTTP {status} {reason}"),
         });
         let trouble = trouble(status, text("/reason").as_deref());
+        let budgets = status == 500 && said.contains("PodDisruptionBudget");
         let mut error = Self::new(trouble, action, endpoint, said);
+        error.0.budgets = budgets;
         error.0.status = Some(status);
         error.0.hint = hint(trouble, status, &conflicts);
         error.0.conflicts = conflicts;
@@ -134,6 +144,11 @@ impl KubeError {
     /// The HTTP status, if an answer came.
     pub fn http_status(&self) -> Option<u16> {
         self.0.status
+    }
+
+    /// A pod has more than one disruption budget, which an eviction answers with 500 and a sentence.
+    pub(crate) fn is_about_budgets(&self) -> bool {
+        self.0.budgets
     }
 
     pub fn reason(&self) -> &str {
@@ -178,7 +193,11 @@ impl fmt::Display for KubeError {
     }
 }
 
-impl std::error::Error for KubeError {}
+impl std::error::Error for KubeError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.0.source.as_deref().map(|error| error as &(dyn std::error::Error + 'static))
+    }
+}
 
 /// Why several writes in a row ended early. `G` is the error of the caller's own look before each write.
 #[derive(Debug, Clone)]
@@ -204,11 +223,6 @@ impl<G: fmt::Display> fmt::Display for Guarded<G> {
 }
 
 impl<G: fmt::Debug + fmt::Display> std::error::Error for Guarded<G> {}
-
-fn speaks_of_time(reason: &str) -> bool {
-    let lower = reason.to_ascii_lowercase();
-    ["expired", "not valid yet", "notvalidyet", "not yet valid"].iter().any(|word| lower.contains(word))
-}
 
 fn trouble(status: u16, reason: Option<&str>) -> Trouble {
     match status {

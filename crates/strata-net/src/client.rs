@@ -15,8 +15,8 @@ use url::Url;
 use crate::connector::Connector;
 use crate::trust::{ServerNames, client_config};
 use crate::{
-    Body, ClientIdentity, Clock, DialMap, Exchange, NetError, Request, Response, Streamed, SystemClock,
-    TlsSetupError, TlsTrust, TraceSink,
+    Body, Cause, ClientIdentity, Clock, DialMap, Exchange, NetError, Request, Response, Streamed,
+    SystemClock, TlsSetupError, TlsTrust, TraceSink,
 };
 
 /// How to talk to one endpoint.
@@ -173,7 +173,7 @@ impl HttpClient {
         let timeout = request.timeout.unwrap_or(self.shared.request_timeout);
         let answer = match tokio::time::timeout(timeout, self.client.request(self.build(request)?)).await {
             Ok(Ok(response)) => Ok(response),
-            Ok(Err(error)) => Err(self.send_error(request, &error)),
+            Ok(Err(error)) => Err(self.send_error(request, error)),
             Err(_) => Err(self.timed_out(request, timeout)),
         };
         self.trace(request, answer.as_ref().ok().map(|response| response.status().as_u16()), begun);
@@ -212,21 +212,17 @@ impl HttpClient {
     async fn exchange(&self, request: &Request) -> Result<Response, NetError> {
         let response = match self.client.request(self.build(request)?).await {
             Ok(response) => response,
-            Err(error) => return Err(self.send_error(request, &error)),
+            Err(error) => return Err(self.send_error(request, error)),
         };
         let (head, body) = response.into_parts();
         let body = Limited::new(body, self.shared.largest_answer).collect().await;
-        let body = body.map_err(|error| self.unread(request, error.as_ref()))?;
+        let body = body.map_err(|error| self.unread(request, error))?;
         let reason = reason_of(&head);
         Ok(Response { status: head.status.as_u16(), reason, headers: head.headers, body: body.to_bytes() })
     }
 
     /// Why an answer could not be read to its end.
-    pub(crate) fn unread(
-        &self,
-        request: &Request,
-        error: &(dyn StdError + Send + Sync + 'static),
-    ) -> NetError {
+    pub(crate) fn unread(&self, request: &Request, error: Box<dyn StdError + Send + Sync>) -> NetError {
         if error.is::<LengthLimitError>() {
             return NetError::TooLarge {
                 endpoint: self.shared.endpoint.clone(),
@@ -235,7 +231,7 @@ impl HttpClient {
                 limit: self.shared.largest_answer,
             };
         }
-        self.broken(request, innermost(error))
+        self.broken(request, error.into())
     }
 
     fn build(&self, request: &Request) -> Result<http::Request<Full<Bytes>>, NetError> {
@@ -269,7 +265,7 @@ impl HttpClient {
         built.body(Full::new(bytes)).map_err(|error| NetError::BadRequest(error.to_string()))
     }
 
-    fn send_error(&self, request: &Request, error: &hyper_util::client::legacy::Error) -> NetError {
+    fn send_error(&self, request: &Request, error: hyper_util::client::legacy::Error) -> NetError {
         let mut source = error.source();
         while let Some(inner) = source {
             if let Some(net) = inner.downcast_ref::<NetError>() {
@@ -277,15 +273,15 @@ impl HttpClient {
             }
             source = inner.source();
         }
-        self.broken(request, innermost(error))
+        self.broken(request, Arc::new(error))
     }
 
-    pub(crate) fn broken(&self, request: &Request, reason: String) -> NetError {
+    pub(crate) fn broken(&self, request: &Request, source: Cause) -> NetError {
         NetError::Broken {
             endpoint: self.shared.endpoint.clone(),
             method: request.method.to_string(),
             path: request.path.clone(),
-            reason,
+            source,
         }
     }
 }
@@ -296,13 +292,4 @@ pub(crate) fn reason_of(head: &http::response::Parts) -> String {
         || head.status.canonical_reason().unwrap_or_default().to_owned(),
         |reason| String::from_utf8_lossy(reason.as_bytes()).into_owned(),
     )
-}
-
-/// The cause at the bottom: the layers above only say that sending failed.
-pub(crate) fn innermost(error: &(dyn StdError + 'static)) -> String {
-    let mut deepest = error;
-    while let Some(source) = deepest.source() {
-        deepest = source;
-    }
-    deepest.to_string()
 }

@@ -18,8 +18,8 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
-use crate::trust::RefusedCertificate;
-use crate::{DialMap, NetError};
+use crate::trust::{CertificateProblem, RefusedCertificate};
+use crate::{CertificateFlaw, DialMap, NetError};
 
 /// Makes connections to one endpoint.
 #[derive(Clone)]
@@ -67,7 +67,7 @@ impl Connector {
             Stream::Tls(stream) => Ok(stream.into_inner()),
             Stream::Plain(_) => {
                 let endpoint = self.inner.endpoint.clone();
-                Err(NetError::Tls { endpoint, reason: "the endpoint has no TLS".to_owned() })
+                Err(NetError::Tls { endpoint, source: Arc::new(io::Error::other("the endpoint has no TLS")) })
             }
         }
     }
@@ -100,30 +100,29 @@ impl Inner {
     }
 
     async fn connect(&self) -> Result<Stream, NetError> {
-        let failed = |error: io::Error| NetError::Connect {
-            endpoint: self.endpoint.clone(),
-            reason: error.to_string(),
-        };
+        let failed =
+            |error: io::Error| NetError::Connect { endpoint: self.endpoint.clone(), source: Arc::new(error) };
         let tcp = self.dial.connect(&self.endpoint).await.map_err(failed)?;
         let Some((connector, name)) = &self.tls else { return Ok(Stream::Plain(TokioIo::new(tcp))) };
-        let tls = connector.connect(name.clone(), tcp).await.map_err(|error| self.tls_error(&error))?;
+        let tls = connector.connect(name.clone(), tcp).await.map_err(|error| self.tls_error(error))?;
         Ok(Stream::Tls(Box::new(TokioIo::new(tls))))
     }
 
-    fn tls_error(&self, error: &io::Error) -> NetError {
+    fn tls_error(&self, error: io::Error) -> NetError {
         let endpoint = self.endpoint.clone();
-        match RefusedCertificate::find(error) {
-            Some(RefusedCertificate { presented, pinned: Some(pinned), .. }) => {
+        match RefusedCertificate::find(&error) {
+            Some(RefusedCertificate { presented, problem: CertificateProblem::NotPinned(pinned) }) => {
                 NetError::PinMismatch { endpoint, presented, pinned }
             }
-            Some(RefusedCertificate { presented, reason, .. }) => {
-                NetError::Untrusted { endpoint, reason, presented }
+            Some(RefusedCertificate { presented, problem: CertificateProblem::Invalid(error) }) => {
+                let flaw = CertificateFlaw::of(&error);
+                NetError::Untrusted { endpoint, flaw, presented, source: Arc::new(error) }
             }
             // Cut off in the middle of a handshake: as if the connection had not been accepted.
             None if error.kind() != io::ErrorKind::InvalidData => {
-                NetError::Connect { endpoint, reason: error.to_string() }
+                NetError::Connect { endpoint, source: Arc::new(error) }
             }
-            None => NetError::Tls { endpoint, reason: error.to_string() },
+            None => NetError::Tls { endpoint, source: Arc::new(error) },
         }
     }
 }

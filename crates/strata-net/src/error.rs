@@ -1,6 +1,12 @@
 //! Why a request got no answer, and what that says about whether the server acted on it.
 
+use std::error::Error;
+use std::sync::Arc;
+
 use crate::Fingerprint;
+
+/// The error behind another one. Shared, since errors of the network are told more than once.
+pub type Cause = Arc<dyn Error + Send + Sync>;
 
 /// Whether a request that failed may have had an effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -11,13 +17,39 @@ pub enum Delivery {
     Unknown,
 }
 
+/// What is wrong with a certificate: what helps depends on it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CertificateFlaw {
+    /// It is not valid any more, or not yet: perhaps a clock is wrong.
+    Dates,
+    /// It is for another name than the one that was dialled.
+    Name,
+    /// Nobody who is trusted vouches for it, or it cannot be read.
+    Authority,
+}
+
+impl CertificateFlaw {
+    pub(crate) fn of(error: &rustls::Error) -> Self {
+        use rustls::CertificateError as Bad;
+        match error {
+            rustls::Error::InvalidCertificate(
+                Bad::Expired | Bad::ExpiredContext { .. } | Bad::NotValidYet | Bad::NotValidYetContext { .. },
+            ) => Self::Dates,
+            rustls::Error::InvalidCertificate(Bad::NotValidForName | Bad::NotValidForNameContext { .. }) => {
+                Self::Name
+            }
+            _ => Self::Authority,
+        }
+    }
+}
+
 /// Why there is no answer.
 #[derive(Debug, Clone, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say what the fields are")]
 pub enum NetError {
     /// No connection came about.
-    #[error("cannot connect to `{endpoint}`: {reason}")]
-    Connect { endpoint: String, reason: String },
+    #[error("cannot connect to `{endpoint}`: {source}")]
+    Connect { endpoint: String, source: Cause },
     /// The same, for want of time.
     #[error("`{endpoint}` did not accept a connection within {seconds} s")]
     ConnectTimeout { endpoint: String, seconds: u64 },
@@ -27,17 +59,17 @@ pub enum NetError {
     )]
     PinMismatch { endpoint: String, presented: Fingerprint, pinned: Fingerprint },
     /// A certificate that nothing vouches for.
-    #[error("the certificate of `{endpoint}` cannot be verified: {reason}; its fingerprint is {presented}")]
-    Untrusted { endpoint: String, reason: String, presented: Fingerprint },
+    #[error("the certificate of `{endpoint}` cannot be verified: {source}; its fingerprint is {presented}")]
+    Untrusted { endpoint: String, flaw: CertificateFlaw, presented: Fingerprint, source: Cause },
     /// The handshake failed for another reason.
-    #[error("TLS with `{endpoint}` failed: {reason}")]
-    Tls { endpoint: String, reason: String },
+    #[error("TLS with `{endpoint}` failed: {source}")]
+    Tls { endpoint: String, source: Cause },
     /// The request was sent, and no whole answer came in time.
     #[error("`{endpoint}` did not answer {method} {path} within {seconds} s")]
     Timeout { endpoint: String, method: String, path: String, seconds: u64 },
     /// The connection ended while a request was under way.
-    #[error("the connection to `{endpoint}` broke during {method} {path}: {reason}")]
-    Broken { endpoint: String, method: String, path: String, reason: String },
+    #[error("the connection to `{endpoint}` broke during {method} {path}: {}", innermost(source.as_ref()))]
+    Broken { endpoint: String, method: String, path: String, source: Cause },
     /// The answer is longer than the options allow.
     #[error("the answer of `{endpoint}` to {method} {path} is larger than {limit} bytes")]
     TooLarge { endpoint: String, method: String, path: String, limit: usize },
@@ -86,6 +118,15 @@ impl NetError {
             _ => None,
         }
     }
+}
+
+/// The cause at the bottom: the layers above only say that sending failed.
+fn innermost(error: &(dyn Error + 'static)) -> String {
+    let mut deepest = error;
+    while let Some(source) = deepest.source() {
+        deepest = source;
+    }
+    deepest.to_string()
 }
 
 /// Why the TLS settings of an endpoint cannot be used.

@@ -3,6 +3,7 @@
 //! A connection of its own is made first, then the question is asked, then the request goes out. Nothing that takes time lies between the
 //! answer and the sending: no name to look up, no handshake, no place in a queue.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use http_body_util::{BodyExt as _, Limited};
@@ -83,7 +84,7 @@ impl HttpClient {
         permission: Permission<'_>,
         patience: Duration,
     ) -> Result<Response, NetError> {
-        let broken = |error: hyper::Error| self.broken(request, crate::client::innermost(&error));
+        let broken = |error: hyper::Error| self.broken(request, Arc::new(error));
         let stream = self.connector().open().await?;
         stream.give_up_after(patience);
         let (mut sender, connection) = http1::handshake(stream).await.map_err(broken)?;
@@ -95,7 +96,7 @@ impl HttpClient {
         let exchange = async {
             let (head, body) = sender.send_request(built).await.map_err(broken)?.into_parts();
             let body = Limited::new(body, self.largest_answer()).collect().await;
-            let body = body.map_err(|error| self.unread(request, error.as_ref()))?;
+            let body = body.map_err(|error| self.unread(request, error))?;
             let reason = reason_of(&head);
             Ok(Response {
                 status: head.status.as_u16(),

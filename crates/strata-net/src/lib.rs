@@ -45,7 +45,7 @@ mod trust;
 pub use client::{HttpClient, HttpOptions};
 pub use clock::{Clock, SystemClock};
 pub use dial::{DialMap, DialMapError};
-pub use error::{Delivery, NetError, TlsSetupError};
+pub use error::{Cause, CertificateFlaw, Delivery, NetError, TlsSetupError};
 pub use fingerprint::{Fingerprint, FingerprintError};
 pub use guarded::{Permission, WritePermit, give_up_after};
 pub use identity::ClientIdentity;

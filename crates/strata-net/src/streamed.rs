@@ -1,12 +1,14 @@
 //! An answer that is read while it is being written: watches, logs, large downloads.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use http::HeaderMap;
 use http::response::Parts;
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
 
-use crate::client::{innermost, reason_of};
+use crate::client::reason_of;
 use crate::{NetError, Request};
 
 /// An answer whose body is still to come.
@@ -43,7 +45,7 @@ impl Streamed {
                 endpoint: self.endpoint.clone(),
                 method: self.method.clone(),
                 path: self.path.clone(),
-                reason: innermost(&error),
+                source: Arc::new(error),
             })?;
             if let Ok(data) = frame.into_data() {
                 return Ok(Some(data));

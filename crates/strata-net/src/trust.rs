@@ -30,13 +30,22 @@ pub enum TlsTrust {
 #[derive(Debug, Clone)]
 pub(crate) struct RefusedCertificate {
     pub(crate) presented: Fingerprint,
-    pub(crate) pinned: Option<Fingerprint>,
-    pub(crate) reason: String,
+    pub(crate) problem: CertificateProblem,
+}
+
+/// What is wrong with it.
+#[derive(Debug, Clone)]
+pub(crate) enum CertificateProblem {
+    NotPinned(Fingerprint),
+    Invalid(rustls::Error),
 }
 
 impl fmt::Display for RefusedCertificate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.reason)
+        match &self.problem {
+            CertificateProblem::NotPinned(_) => f.write_str("it is not the pinned one"),
+            CertificateProblem::Invalid(error) => error.fmt(f),
+        }
     }
 }
 
@@ -117,11 +126,11 @@ enum Rule {
 impl Judge for Rule {
     fn judge(&self, shown: &Shown<'_>) -> Result<(), rustls::Error> {
         let presented = Fingerprint::of(shown.certificate);
-        let refuse = |pinned, reason: String| Err(refusal(RefusedCertificate { presented, pinned, reason }));
+        let refuse = |problem| Err(refusal(RefusedCertificate { presented, problem }));
         match self {
             Self::Anything => Ok(()),
             Self::Pin(pinned) if *pinned == presented => Ok(()),
-            Self::Pin(pinned) => refuse(Some(*pinned), "it is not the pinned one".to_owned()),
+            Self::Pin(pinned) => refuse(CertificateProblem::NotPinned(*pinned)),
             Self::Chain(chain, names) => {
                 let Shown { certificate, intermediates, name, ocsp_response, now } = *shown;
                 match chain.verify_server_cert(certificate, intermediates, name, ocsp_response, now) {
@@ -130,7 +139,7 @@ impl Judge for Rule {
                     Err(rustls::Error::InvalidCertificate(
                         CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
                     )) if *names == ServerNames::Any => Ok(()),
-                    Err(error) => refuse(None, error.to_string()),
+                    Err(error) => refuse(CertificateProblem::Invalid(error)),
                 }
             }
         }

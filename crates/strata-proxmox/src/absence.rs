@@ -65,8 +65,7 @@ pub(crate) fn unseen(error: &CallError, node: &str, named: &str) -> Option<Unsee
 
 /// Whether a call failed because the cluster has no member of this name, and not because its name did not resolve for a moment.
 pub(crate) async fn is_no_member(client: &Client, error: &CallError, node: &str) -> Result<bool, CallError> {
-    let said = format!("no such cluster node '{node}'");
-    if !error.says(&said) && error.kind() != Some(&ApiErrorKind::NoSuchNode) {
+    if !error.says_no_node(node) && error.kind() != Some(&ApiErrorKind::NoSuchNode) {
         return Ok(false);
     }
     let rows: Vec<NodeRow> = client.get("/nodes", Params::new()).await?;

@@ -51,6 +51,6 @@ pub use prompt::{NoPrompt, Prompt};
 pub use random::OsRandom;
 pub use replace_file::{replace, replace_private, sweep_leftovers};
 pub use sealed::{Opened, Sealed, SealedError, check_syntax, inline_id};
-pub use store::{SecretError, SecretName, SecretStore, Source};
+pub use store::{MissingKey, SecretError, SecretName, SecretStore, Source};
 pub use tracked::{Tracked, Tracking, tracking};
 pub use yaml::YamlError;

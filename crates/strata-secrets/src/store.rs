@@ -8,6 +8,8 @@ use strata_secret::{Redactor, SecretBytes, SecretString};
 
 use self::source::{Loaded, Lookup};
 use crate::Access;
+use crate::sops::SopsError;
+use crate::vault::VaultError;
 
 mod nearest;
 mod source;
@@ -25,8 +27,37 @@ pub enum SecretError {
     NoValue { name: String, file: String },
     #[error("the secret `{name}` in `{file}` is not text in UTF-8")]
     NotText { name: String, file: String },
-    #[error("`{file}`: {reason}")]
-    File { file: String, reason: String },
+    #[error("`{file}`: {source}")]
+    File { file: String, source: Cause },
+}
+
+pub(crate) type Cause = Box<dyn std::error::Error + Send + Sync>;
+
+/// What a person has to give before a file can be opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MissingKey {
+    Age,
+    VaultPassword,
+}
+
+impl SecretError {
+    /// The key that is missing, where that is what is wrong.
+    pub fn missing_key(&self) -> Option<MissingKey> {
+        let Self::File { source, .. } = self else { return None };
+        if let Some(SopsError::NoKey { .. }) = source.downcast_ref() {
+            return Some(MissingKey::Age);
+        }
+        let vault = source.downcast_ref();
+        let password = matches!(
+            vault,
+            Some(
+                VaultError::NoPassword { .. }
+                    | VaultError::WrongPassword { .. }
+                    | VaultError::Password { .. }
+            )
+        );
+        password.then_some(MissingKey::VaultPassword)
+    }
 }
 
 /// A secret's name and the file that has it.
@@ -105,8 +136,7 @@ impl SecretStore {
         for index in 0..self.sources.len() {
             let loaded = self.load(index)?;
             let file = self.sources[index].name();
-            let listed =
-                loaded.names_without_key().map_err(|error| self.file_error(index, &error.to_string()))?;
+            let listed = loaded.names_without_key().map_err(|error| self.file_error(index, error.into()))?;
             names.extend(listed.iter().map(|path| SecretName { file: file.clone(), name: path.join(".") }));
         }
         Ok(names)
@@ -147,7 +177,7 @@ impl SecretStore {
     }
 
     fn open(&self, index: usize, loaded: &Loaded) -> Result<source::Secrets, SecretError> {
-        loaded.secrets(&self.access).map_err(|error| self.file_error(index, &error.to_string()))
+        loaded.secrets(&self.access).map_err(|error| self.file_error(index, error))
     }
 
     fn secret_name(&self, index: usize, path: &[String]) -> SecretName {
@@ -166,8 +196,7 @@ impl SecretStore {
             return Ok(None);
         }
         let file = self.sources[index].name();
-        let found =
-            loaded.find(name, &self.access).map_err(|error| self.file_error(index, &error.to_string()))?;
+        let found = loaded.find(name, &self.access).map_err(|error| self.file_error(index, error))?;
         let name = name.to_owned();
         match found {
             Lookup::Value(value) => {
@@ -188,8 +217,7 @@ impl SecretStore {
             return Ok(Arc::clone(loaded));
         }
         let source = &self.sources[index];
-        let file =
-            Loaded::read(source, &self.path(source)).map_err(|reason| self.file_error(index, &reason))?;
+        let file = Loaded::read(source, &self.path(source)).map_err(|error| self.file_error(index, error))?;
         let file = Arc::new(file);
         loaded.insert(index, Arc::clone(&file));
         Ok(file)
@@ -199,8 +227,8 @@ impl SecretStore {
         self.root.join(source.path())
     }
 
-    fn file_error(&self, index: usize, reason: &str) -> SecretError {
-        SecretError::File { file: self.sources[index].name(), reason: reason.to_owned() }
+    fn file_error(&self, index: usize, source: Cause) -> SecretError {
+        SecretError::File { file: self.sources[index].name(), source }
     }
 
     fn files(&self) -> String {

@@ -4,7 +4,7 @@ use std::fmt;
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use strata_engine::{EngineError, ErrorClass, ProviderError, StalePlan};
+use strata_engine::{Behind, EngineError, ErrorClass, ProviderError, StalePlan};
 use strata_state::{Lease, StoreError};
 
 /// What became of what was asked for.
@@ -35,6 +35,8 @@ pub struct SessionError {
     /// Already shown; only the exit code is left to give.
     #[serde(skip)]
     pub silent: bool,
+    #[serde(skip)]
+    pub behind: Behind,
 }
 
 impl SessionError {
@@ -46,6 +48,7 @@ impl SessionError {
             details: Vec::new(),
             hints: Vec::new(),
             silent: false,
+            behind: Behind::default(),
         }
     }
 
@@ -72,6 +75,13 @@ impl SessionError {
         self
     }
 
+    /// Keeps the error that this one was made from.
+    #[must_use]
+    pub fn because(mut self, error: impl std::error::Error + Send + Sync + 'static) -> Self {
+        self.behind = Behind::of(error);
+        self
+    }
+
     #[must_use]
     pub fn detail(mut self, detail: impl Into<String>) -> Self {
         self.details.push(detail.into());
@@ -91,12 +101,16 @@ impl fmt::Display for SessionError {
     }
 }
 
-impl std::error::Error for SessionError {}
+impl std::error::Error for SessionError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.behind.error()
+    }
+}
 
 impl From<StoreError> for SessionError {
     fn from(error: StoreError) -> Self {
         let message = error.to_string();
-        match error {
+        let own = match &error {
             StoreError::Locked { key, holder } => {
                 let wait = match holder.lease {
                     Lease::Running(left) => format!(
@@ -127,7 +141,8 @@ impl From<StoreError> for SessionError {
                 .hint("see `state.encryption` in strata.yaml; `previous` names keys that are still read with"),
             StoreError::Remote { hint: Some(hint), .. } => Self::failed(message).hint(hint),
             _ => Self::failed(message),
-        }
+        };
+        own.because(error)
     }
 }
 
@@ -137,6 +152,7 @@ impl From<ProviderError> for SessionError {
         let mut own = Self::new(kind, error.message);
         own.details = error.log;
         own.hints.extend(error.hint);
+        own.behind = error.behind;
         own
     }
 }

@@ -22,7 +22,7 @@ use strata_diagnostics::{Diagnostics, SourceMap, Span};
 use strata_engine::{Home, Limits, LockedRun, Providers, Run, StackView};
 use strata_resource::{Layer, Lineage};
 use strata_secret::{Redactor, SecretString};
-use strata_secrets::{Access, SecretStore};
+use strata_secrets::{Access, SecretError, SecretStore};
 use strata_source::settings::state::State;
 use strata_source::world::Disk;
 use strata_source::{EffectiveStack, Model, Repository};
@@ -139,8 +139,8 @@ impl Workspace {
     }
 
     /// A secret of the encrypted files, by its name.
-    pub fn secret(&self, name: &str) -> Result<SecretString, String> {
-        self.secrets.resolve(name).map_err(|error| error.to_string())
+    pub fn secret(&self, name: &str) -> Result<SecretString, SecretError> {
+        self.secrets.resolve(name)
     }
 
     pub fn environment(&self) -> Option<String> {

@@ -1,9 +1,10 @@
 //! What went wrong with a call: what was tried, where, why, and what to do next.
 
 use std::fmt;
+use std::sync::Arc;
 
 use serde_json::Value;
-use strata_net::{Delivery, NetError, TlsSetupError, Verdict};
+use strata_net::{Cause, Delivery, NetError, TlsSetupError, Verdict};
 
 /// The kinds of failure that a caller acts on differently.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,6 +45,7 @@ struct Inner {
     reason: String,
     hint: Option<String>,
     unknown_method: bool,
+    source: Option<Cause>,
 }
 
 const METHOD_NOT_FOUND: i64 = -32601;
@@ -64,6 +66,7 @@ impl TrueNasError {
             reason: reason.into(),
             hint: None,
             unknown_method: false,
+            source: None,
         }))
     }
 
@@ -82,11 +85,13 @@ impl TrueNasError {
         };
         let mut made = Self::new(trouble, action, endpoint, error.to_string());
         made.0.hint = error.hint();
+        made.0.source = Some(Arc::new(error.clone()));
         made
     }
 
     pub(crate) fn setup(error: &TlsSetupError, endpoint: &str) -> Self {
-        let made = Self::new(Trouble::Untrusted, "set up TLS", endpoint, error.to_string());
+        let mut made = Self::new(Trouble::Untrusted, "set up TLS", endpoint, error.to_string());
+        made.0.source = Some(Arc::new(error.clone()));
         match error {
             // Said here because the server punishes it.
             TlsSetupError::Endpoint(_) => {
@@ -181,7 +186,11 @@ impl fmt::Display for TrueNasError {
     }
 }
 
-impl std::error::Error for TrueNasError {}
+impl std::error::Error for TrueNasError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.0.source.as_deref().map(|error| error as &(dyn std::error::Error + 'static))
+    }
+}
 
 /// What is wrong with which value: the server sends triples of name, message and number.
 fn complaints(error: &Value) -> Vec<String> {

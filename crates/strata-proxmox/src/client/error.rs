@@ -93,8 +93,8 @@ impl CallError {
         self.kind() == Some(&ApiErrorKind::NodeUnreachable)
     }
 
-    pub(crate) fn says(&self, text: &str) -> bool {
-        matches!(self, Self::Api(error) if error.reason.contains(text))
+    pub(crate) fn says_no_node(&self, node: &str) -> bool {
+        matches!(self, Self::Api(error) if error.says_no_node(node))
     }
 
     /// As the engine's error. `doing` completes "cannot …".
@@ -118,7 +118,7 @@ impl CallError {
             Self::Login(_) => ProviderError::new(ErrorClass::Refused, format!("cannot {doing}: {self}")),
         };
         error.nothing_done = self.did_nothing();
-        error
+        error.because(self.clone())
     }
 
     /// The server did nothing about this call, for certain.
@@ -150,13 +150,15 @@ fn explain_api(api: &ApiError, doing: &str) -> ProviderError {
         ApiErrorKind::RootOnly { .. } => new(ErrorClass::Refused).hint(
             "an API token is never root, not even root@pam's: give the target `login: {user: root@pam, password: …}` for such keys",
         ),
-        ApiErrorKind::BadParameter => new(ErrorClass::BadInput),
+        ApiErrorKind::BadParameter | ApiErrorKind::NotHotplugged | ApiErrorKind::Other => {
+            new(ErrorClass::BadInput)
+        }
         ApiErrorKind::Missing => new(ErrorClass::Missing),
         ApiErrorKind::NoSuchNode => new(ErrorClass::Missing)
             .hint("there is no node of this name, or the node that answers cannot resolve it: see its `/etc/hosts`"),
         ApiErrorKind::NoWorker => new(ErrorClass::Conflict)
             .hint("the server could not start a task, which happens under load; apply again, perhaps with a smaller `--parallelism`"),
-        ApiErrorKind::AlreadyExists => new(ErrorClass::Conflict),
+        ApiErrorKind::AlreadyExists | ApiErrorKind::PoolAsAsked => new(ErrorClass::Conflict),
         ApiErrorKind::Changed => new(ErrorClass::Conflict)
             .hint("somebody else changed it in the meantime; nothing was overwritten; plan again"),
         ApiErrorKind::Locked { .. } => {
@@ -169,7 +171,6 @@ fn explain_api(api: &ApiError, doing: &str) -> ProviderError {
         ApiErrorKind::AnswerLost => {
             new(ErrorClass::Unreachable).hint("the answer was lost on its way; try again, what was begun is found")
         }
-        ApiErrorKind::Other => new(ErrorClass::BadInput),
     }
 }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{CallError, Client};
-use crate::api::{LogLine, Params, TaskRow, TaskStatus, Upid, encode_path_part};
+use crate::api::{LogLine, Params, TaskFailure, TaskRow, TaskStatus, Upid, encode_path_part, only_warns};
 
 const FIRST_POLL: Duration = Duration::from_millis(50);
 const LONGEST_POLL: Duration = Duration::from_secs(2);
@@ -23,7 +23,7 @@ pub(crate) enum TaskEnd {
         log: Vec<String>,
     },
     Failed {
-        status: String,
+        failure: TaskFailure,
         log: Vec<String>,
     },
     /// The node does not know it any more.
@@ -66,14 +66,14 @@ impl Client {
         // Without its log the failure can still be told.
         let log = self.task_log(upid).await.unwrap_or_default();
         let scrub = |line: &String| self.redactor().redact(line).into_owned();
-        if exit.starts_with("WARNINGS") {
+        if only_warns(&exit) {
             let warns = |line: &&String| line.to_ascii_uppercase().starts_with("WARN");
             let log = log.iter().filter(warns).take(TAIL).map(scrub).collect();
             return Ok(TaskEnd::Warned { status: exit, log });
         }
         let tail = log.len().saturating_sub(TAIL);
         Ok(TaskEnd::Failed {
-            status: self.redactor().redact(&exit).into_owned(),
+            failure: TaskFailure::read(self.redactor().redact(&exit)),
             log: log[tail..].iter().map(scrub).collect(),
         })
     }

@@ -9,7 +9,7 @@ use super::steps::ConfigWrite;
 use super::update::{Target, bad_field, live_spec, overlap};
 use super::work::{Call, StepError, Work};
 use crate::api::Params;
-use crate::client::{CallError, Rights};
+use crate::client::Rights;
 use crate::codec::{GuestKind, LiveConfig, storage_of, to_size_text, volume_size};
 use crate::review;
 
@@ -62,7 +62,7 @@ async fn write_keys(
         let sent_for = target.config.digest.clone();
         match send(work, target, &write).await {
             Ok(()) => return reread(work, target).await,
-            Err(error) if error.says("hotplug problem") || is_hotplug_problem(&error) => {
+            Err(error) if error.is_not_hotplugged() => {
                 // The value is in, and waits for a restart.
                 reread(work, target).await?;
                 return match plan(work, target, changes)? {
@@ -96,15 +96,6 @@ fn plan(work: &Work<'_>, target: &Target, changes: &[FieldChange]) -> Result<Con
     let reattached = review::reattached(work.operation.recorded.as_ref(), &target.config);
     ConfigWrite::of(target.guest.kind, &work.operation.spec, changes, &target.config, &reattached)
         .map_err(bad_field)
-}
-
-fn is_hotplug_problem(error: &StepError) -> bool {
-    match error {
-        StepError::Refused { error: CallError::Api(api), .. } => {
-            api.errors.values().any(|text| text.contains("hotplug problem"))
-        }
-        _ => false,
-    }
 }
 
 async fn send(work: &Work<'_>, target: &Target, write: &ConfigWrite) -> Result<(), StepError> {

@@ -178,7 +178,7 @@ async fn failed_start(work: &Work<'_>, guest: &Guest, since: Option<i64>) -> Opt
     let rows: Vec<TaskRow> = work.client.get(&format!("/nodes/{}/tasks", guest.node), query).await.ok()?;
     let upid = rows.first()?.upid.parse::<Upid>().ok()?;
     match work.client.follow(&upid, Duration::ZERO).await.ok()? {
-        TaskEnd::Failed { status, log } => Some((status, log)),
+        TaskEnd::Failed { failure, log } => Some((failure.status, log)),
         _ => None,
     }
 }

@@ -5,7 +5,7 @@ use strata_engine::{ErrorClass, ProviderError};
 
 use super::work::{StepError, Work};
 use crate::absence;
-use crate::api::Params;
+use crate::api::{ApiErrorKind, Params};
 use crate::guest::{Guest, locate};
 
 /// How often a change is sent whose answers get lost; sending it twice does no harm.
@@ -49,7 +49,7 @@ pub(super) async fn change(
         let call = work.call(Method::PUT, "/pools".to_owned(), params.clone(), doing.clone());
         match work.run(call).await {
             Ok(()) => {}
-            Err(error) if error.says("already a pool member") || error.says("is not a pool member") => {}
+            Err(error) if error.kind() == Some(&ApiErrorKind::PoolAsAsked) => {}
             Err(error @ StepError::Lost { .. }) => lost = Some(error),
             Err(error) => return Err(error.into()),
         }

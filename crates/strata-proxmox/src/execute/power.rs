@@ -10,8 +10,8 @@ use strata_resource::Value;
 
 use super::Patience;
 use super::effect::{self, Restarted};
-use super::work::{Call, StepError, Work};
-use crate::api::{GuestStatus, Params};
+use super::work::{Call, StepError, Work, task_kind};
+use crate::api::{GuestStatus, Params, TaskFailureKind};
 use crate::guest::Guest;
 
 /// High availability takes up what it is asked for within two of its rounds.
@@ -189,7 +189,7 @@ async fn come_up(
 }
 
 fn no_answer_hint(error: ProviderError, seconds: u64) -> ProviderError {
-    if !error.message.contains("got timeout") && !error.message.contains("timed out") {
+    if task_kind(&error) != Some(TaskFailureKind::NoAnswer) {
         return error;
     }
     error.hint(format!(
@@ -200,15 +200,18 @@ fn no_answer_hint(error: ProviderError, seconds: u64) -> ProviderError {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::api::TaskFailure;
 
     /// Only a guest that did not answer is helped by a longer time.
     #[test]
     fn a_longer_time_is_hinted_at_only_after_a_time_out() {
-        let hint =
-            |message: &str| no_answer_hint(ProviderError::new(ErrorClass::TaskFailed, message), 180).hint;
+        let hint = |status: &str| {
+            let failed = ProviderError::new(ErrorClass::TaskFailed, status);
+            no_answer_hint(failed.because(TaskFailure::read(status)), 180).hint
+        };
         for message in ["VM quit/powerdown failed - got timeout", "lxc-stop timed out"] {
             assert!(hint(message).is_some_and(|hint| hint.contains("within 180 s")), "{message}");
         }
-        assert_eq!(hint("VM is locked (backup)"), None);
+        assert_eq!(hint("can't lock file '/var/lock/qemu-server/lock-100.conf' - got timeout"), None);
     }
 }

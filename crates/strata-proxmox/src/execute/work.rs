@@ -11,7 +11,7 @@ use strata_net::{NetError, Verdict, retry};
 use strata_resource::Value;
 
 use super::effect;
-use crate::api::{ApiErrorKind, Params, Upid};
+use crate::api::{ApiErrorKind, Params, TaskFailure, TaskFailureKind, Upid};
 use crate::client::{CallError, Client, Permit, Rights, TaskEnd, Trouble};
 use crate::codec::{GuestKind, field_of};
 use crate::guest::Guest;
@@ -69,11 +69,12 @@ impl StepError {
         }
     }
 
-    pub(crate) fn says(&self, text: &str) -> bool {
+    /// What was sent is written, and waits for a restart of the guest.
+    pub(crate) fn is_not_hotplugged(&self) -> bool {
         match self {
-            Self::Refused { error, .. } => error.says(text),
-            Self::Task(error) => error.message.contains(text),
-            _ => false,
+            Self::Refused { error, .. } => error.kind() == Some(&ApiErrorKind::NotHotplugged),
+            Self::Task(error) => task_kind(error) == Some(TaskFailureKind::NotHotplugged),
+            Self::Stop(_) | Self::Lost { .. } => false,
         }
     }
 }
@@ -138,7 +139,7 @@ impl<'a> Work<'a> {
             Ok(task.parse().ok())
         };
         let held_up = |error: &StepError| match error {
-            StepError::Task(failed) if is_held_up(&failed.message) => Verdict::Again,
+            StepError::Task(failed) if task_kind(failed) == Some(TaskFailureKind::HeldUp) => Verdict::Again,
             _ => Verdict::Final,
         };
         retry(self.client.policy(), self.client.clock(), self.client.random(), attempt, held_up).await
@@ -234,7 +235,7 @@ impl<'a> Work<'a> {
                 self.context.warning(&format!("{doing}: the task ended with `{status}`{said}"));
                 Ok(())
             }
-            TaskEnd::Failed { status, log } => Err(StepError::Task(task_failed(doing, &status, log))),
+            TaskEnd::Failed { failure, log } => Err(StepError::Task(task_failed(doing, failure, log))),
             TaskEnd::StillRunning => Err(StepError::Task(
                 ProviderError::new(
                     ErrorClass::TaskFailed,
@@ -314,26 +315,20 @@ fn verdict_on_write(error: &StepError) -> Verdict {
     }
 }
 
-/// What a task says that met somebody else's lock at its beginning.
-fn is_held_up(message: &str) -> bool {
-    ["can't lock file", "VM is locked (", "CT is locked (", "cfs-lock '"]
-        .iter()
-        .any(|text| message.contains(text))
+/// Why the task failed that is behind an error, if one is.
+pub(super) fn task_kind(error: &ProviderError) -> Option<TaskFailureKind> {
+    error.cause::<TaskFailure>().map(|failure| failure.kind)
 }
 
-fn task_failed(doing: &str, status: &str, log: Vec<String>) -> ProviderError {
-    let error = ProviderError::new(ErrorClass::TaskFailed, format!("cannot {doing}: {status}")).log(log);
-    let full = [
-        "no space left",
-        "not enough free space",
-        "out of space",
-        "insufficient space",
-        "insufficient free space",
-    ];
-    if full.iter().any(|text| status.to_ascii_lowercase().contains(text)) {
-        return error.hint("the storage is full: make room on it, or choose another one, then apply again");
-    }
-    error
+fn task_failed(doing: &str, failure: TaskFailure, log: Vec<String>) -> ProviderError {
+    let error = ProviderError::new(ErrorClass::TaskFailed, format!("cannot {doing}: {failure}")).log(log);
+    let error = match failure.kind {
+        TaskFailureKind::StorageFull => {
+            error.hint("the storage is full: make room on it, or choose another one, then apply again")
+        }
+        _ => error,
+    };
+    error.because(failure)
 }
 
 #[cfg(test)]

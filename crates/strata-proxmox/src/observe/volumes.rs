@@ -162,7 +162,7 @@ pub(crate) async fn prove_download(
 /// A storage that is switched off, not mounted or not on this node: its volumes are somewhere all the same.
 fn unlisted(error: &CallError, storage: &str, node: &str) -> Option<Unseen> {
     let CallError::Api(api) = error else { return None };
-    (api.kind == ApiErrorKind::Other && api.reason.contains(&format!("storage '{storage}'"))).then(|| {
+    api.says_storage_away(storage).then(|| {
         Unseen::new(
             format!("the volumes of `{storage}` on `{node}` cannot be seen: {}", api.reason),
             format!("see that the storage `{storage}` is enabled and mounted on `{node}`, then plan again"),

@@ -7,6 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use strata_diagnostics::{LARGEST_FILE, read_file};
 use strata_secret::{SecretBytes, SecretString};
 
+use super::Cause;
 use crate::sops::{Format, SopsFile};
 use crate::value::Value;
 use crate::vault::{self, VaultError};
@@ -69,15 +70,15 @@ pub(super) enum Loaded {
 }
 
 impl Loaded {
-    pub(super) fn read(source: &Source, path: &Path) -> Result<Self, String> {
+    pub(super) fn read(source: &Source, path: &Path) -> Result<Self, Cause> {
         let content = read_file(path, LARGEST_FILE).map_err(|error| match error.kind() {
-            std::io::ErrorKind::NotFound => "the file does not exist".to_owned(),
-            _ => format!("cannot be read: {error}"),
+            std::io::ErrorKind::NotFound => "the file does not exist".into(),
+            _ => Cause::from(format!("cannot be read: {error}")),
         })?;
         match source {
             Source::Sops(_) => {
                 let format = Format::of(path);
-                let names = SopsFile::parse(&content, format).map_err(|error| error.to_string())?.names();
+                let names = SopsFile::parse(&content, format)?.names();
                 Ok(Loaded::Sops { content, format, names, values: Mutex::default() })
             }
             Source::Vault(_) if vault::is_vault(&content) => {
@@ -85,13 +86,9 @@ impl Loaded {
                 Ok(Loaded::Whole { content, tfvars, values: Mutex::default() })
             }
             Source::Vault(_) => {
-                let text = String::from_utf8(content).map_err(|_| VaultError::NotAVault.to_string())?;
-                let vaulted = vault::encrypted_names(&text).map_err(|error| error.to_string())?;
-                if vaulted.is_empty() {
-                    Err(VaultError::NotAVault.to_string())
-                } else {
-                    Ok(Loaded::Inline(text))
-                }
+                let text = String::from_utf8(content).map_err(|_| VaultError::NotAVault)?;
+                let vaulted = vault::encrypted_names(&text)?;
+                if vaulted.is_empty() { Err(VaultError::NotAVault.into()) } else { Ok(Loaded::Inline(text)) }
             }
         }
     }
@@ -110,7 +107,7 @@ impl Loaded {
     }
 
     /// Decrypts everything that is encrypted.
-    pub(super) fn secrets(&self, access: &Access) -> Result<Secrets, Box<dyn std::error::Error>> {
+    pub(super) fn secrets(&self, access: &Access) -> Result<Secrets, Cause> {
         match self {
             Loaded::Sops { content, format, .. } => {
                 let file = SopsFile::parse(content, *format)?;
@@ -137,7 +134,7 @@ impl Loaded {
     }
 
     /// Finds a name, and decrypts what is needed for it.
-    pub(super) fn find(&self, name: &str, access: &Access) -> Result<Lookup, Box<dyn std::error::Error>> {
+    pub(super) fn find(&self, name: &str, access: &Access) -> Result<Lookup, Cause> {
         match self {
             Loaded::Sops { content, format, names, values } => {
                 if !names.iter().any(|path| is_named(path, name)) {
@@ -189,7 +186,7 @@ fn beside<'n>(name: &str, names: impl Iterator<Item = &'n NamePath>) -> Lookup {
     if below.is_empty() { Lookup::Missing(names) } else { Lookup::Below(below) }
 }
 
-fn find_in_yaml(text: &str, name: &str, access: &Access) -> Result<Lookup, Box<dyn std::error::Error>> {
+fn find_in_yaml(text: &str, name: &str, access: &Access) -> Result<Lookup, Cause> {
     let scanned = scan(text)?;
     let named = named_scalars(&scanned.events)?;
     let Some(found) = named.iter().rev().find(|named| is_named(&named.path, name)) else {
@@ -210,11 +207,7 @@ fn scalar_value(scalar: &Scalar, access: &Access) -> Result<Option<SecretString>
     Ok((!null).then(|| SecretString::from(scalar.text.as_str())))
 }
 
-fn open_whole(
-    content: &[u8],
-    tfvars: bool,
-    access: &Access,
-) -> Result<WholeValues, Box<dyn std::error::Error>> {
+fn open_whole(content: &[u8], tfvars: bool, access: &Access) -> Result<WholeValues, Cause> {
     let opened = vault::open(content, access.passwords())?;
     let text =
         std::str::from_utf8(opened.plaintext().expose()).map_err(|_| "its content is not text in UTF-8")?;

@@ -9,7 +9,7 @@ use strata_source::settings::target::Tls;
 use strata_source::{EffectiveStack, Value};
 
 use super::Workspace;
-use super::resolve::{self, Outside};
+use super::resolve::Outside;
 use crate::error::SessionError;
 use crate::observer::SessionEvent;
 
@@ -25,11 +25,8 @@ impl Workspace {
             Value::Literal(text) => Ok(SecretString::new(text.clone())),
             Value::Reference(reference) => {
                 let origin = self.origin(reference.span);
-                Outside::new(self, folder).value(&reference.source).map_err(|message| {
-                    let hint = resolve::hint(&reference.source, &message);
-                    let error = SessionError::failed(message).origin(Some(origin));
-                    hint.into_iter().fold(error, SessionError::hint)
-                })
+                let value = Outside::new(self, folder).value(&reference.source);
+                value.map_err(|error| SessionError::from(error).origin(Some(origin)))
             }
         }
     }

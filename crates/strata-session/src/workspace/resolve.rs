@@ -5,9 +5,46 @@ use std::path::PathBuf;
 use strata_blueprint::Resolver;
 use strata_diagnostics::{Diagnostic, LARGEST_FILE, read_text_file};
 use strata_secret::SecretString;
+use strata_secrets::{MissingKey, SecretError};
 use strata_source::{Reference, Source};
 
 use super::Workspace;
+use crate::SessionError;
+
+/// Why a value cannot be had.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Unresolved {
+    #[error("the variable `{0}` is not set")]
+    NoVariable(String),
+    #[error("there is no file `{0}`")]
+    NoFile(String),
+    #[error("`{path}` cannot be read: {source}")]
+    File { path: String, source: std::io::Error },
+    #[error(transparent)]
+    Secret(#[from] SecretError),
+}
+
+impl Unresolved {
+    /// What helps where a key is missing.
+    pub(super) fn hint(&self) -> Option<&'static str> {
+        let Self::Secret(error) = self else { return None };
+        Some(match error.missing_key()? {
+            MissingKey::Age => {
+                "give an age key that opens it by SOPS_AGE_KEY_FILE, or as `age.key` at the root of the repository"
+            }
+            MissingKey::VaultPassword => {
+                "give the password by `--vault-password-file` or ANSIBLE_VAULT_PASSWORD_FILE, or at a terminal"
+            }
+        })
+    }
+}
+
+impl From<Unresolved> for SessionError {
+    fn from(error: Unresolved) -> Self {
+        let own = Self::failed(error.to_string());
+        error.hint().into_iter().fold(own, Self::hint).because(error)
+    }
+}
 
 pub(super) struct Outside<'w> {
     workspace: &'w Workspace,
@@ -20,18 +57,21 @@ impl<'w> Outside<'w> {
         Self { workspace, folder: workspace.root.join(folder) }
     }
 
-    fn file(&self, path: &str) -> Result<String, String> {
+    fn file(&self, path: &str) -> Result<String, Unresolved> {
         let places = match path.strip_prefix("~/") {
             Some(rest) => {
-                let home =
-                    self.workspace.surroundings.variable("HOME").ok_or("the variable `HOME` is not set")?;
+                let home = self
+                    .workspace
+                    .surroundings
+                    .variable("HOME")
+                    .ok_or_else(|| Unresolved::NoVariable("HOME".to_owned()))?;
                 vec![PathBuf::from(home).join(rest)]
             }
             None => vec![self.folder.join(path), self.workspace.root.join(path)],
         };
-        let place =
-            places.iter().find(|place| place.exists()).ok_or_else(|| format!("there is no file `{path}`"))?;
-        read_text_file(place, LARGEST_FILE).map_err(|error| format!("`{path}` cannot be read: {error}"))
+        let path = || path.to_owned();
+        let place = places.iter().find(|place| place.exists()).ok_or_else(|| Unresolved::NoFile(path()))?;
+        read_text_file(place, LARGEST_FILE).map_err(|source| Unresolved::File { path: path(), source })
     }
 
     /// The worst bug there could be, for the test that nothing leaks by one.
@@ -41,27 +81,27 @@ impl<'w> Outside<'w> {
         assert!(!asked, "a bug that was asked for, with the value {}", value.expose());
     }
 
-    pub(super) fn value(&self, source: &Source) -> Result<SecretString, String> {
+    pub(super) fn value(&self, source: &Source) -> Result<SecretString, Unresolved> {
         match source {
             Source::Env(name) => self
                 .workspace
                 .surroundings
                 .variable(name)
                 .map(|value| SecretString::new(value.clone()))
-                .ok_or_else(|| format!("the variable `{name}` is not set")),
+                .ok_or_else(|| Unresolved::NoVariable(name.clone())),
             Source::File(path) => {
                 self.file(path).map(|text| SecretString::new(text.trim_end_matches('\n').to_owned()))
             }
-            Source::Secret(name) => self.workspace.secret(name),
+            Source::Secret(name) => Ok(self.workspace.secret(name)?),
         }
     }
 }
 
 impl Resolver for Outside<'_> {
     fn resolve(&self, reference: &Reference) -> Result<SecretString, Box<Diagnostic>> {
-        let value = self.value(&reference.source).map_err(|message| {
-            let hint = hint(&reference.source, &message);
-            Box::new(Diagnostic::error("unresolved", message).at(reference.span).maybe_hint(hint))
+        let value = self.value(&reference.source).map_err(|error| {
+            let found = Diagnostic::error("unresolved", error.to_string()).at(reference.span);
+            Box::new(found.maybe_hint(error.hint()))
         })?;
         if reference.is_secret() {
             self.workspace.redactor.add(&value);
@@ -96,17 +136,3 @@ impl Resolver for ByName<'_> {
 
 /// Stands in for a secret that nobody opens.
 const CLOSED: &str = "not opened";
-
-/// What helps where a key is missing.
-pub(super) fn hint(source: &Source, message: &str) -> Option<String> {
-    let is_secret = matches!(source, Source::Secret(_));
-    let hint = if is_secret && message.contains("encrypted for") {
-        "give an age key that opens it by SOPS_AGE_KEY_FILE, or as `age.key` at the root of the repository"
-    } else if is_secret && (message.contains("password of the vault") || message.contains("opens the vault"))
-    {
-        "give the password by `--vault-password-file` or ANSIBLE_VAULT_PASSWORD_FILE, or at a terminal"
-    } else {
-        return None;
-    };
-    Some(hint.to_owned())
-}

@@ -69,9 +69,8 @@ impl Opening<'_> {
             Value::Reference(reference) => {
                 let location = self.sources.location(reference.span);
                 let origin = format!("{}:{}", location.file, location.line);
-                Outside::new(self.workspace, "")
-                    .value(&reference.source)
-                    .map_err(|message| SessionError::failed(message).origin(Some(origin)))
+                let value = Outside::new(self.workspace, "").value(&reference.source);
+                value.map_err(|error| SessionError::from(error).origin(Some(origin)))
             }
         }
     }

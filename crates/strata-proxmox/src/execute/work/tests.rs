@@ -25,32 +25,17 @@ fn a_write_that_met_a_lock_is_sent_again_and_no_other() {
 }
 
 #[test]
-fn a_task_that_met_a_lock_is_told_from_one_that_failed() {
-    for text in [
-        "can't lock file '/var/lock/qemu-server/lock-100.conf' - got timeout",
-        "VM is locked (snapshot)",
-        "CT is locked (backup)",
-        "cfs-lock 'storage-nas' error: got lock request timeout",
-    ] {
-        assert!(is_held_up(text), "{text}");
-    }
-    assert!(
-        !is_held_up("command 'lvcreate' failed: exit code 5") && !is_held_up("unable to lock the screen")
-    );
-}
-
-#[test]
-fn an_error_says_what_the_server_or_its_task_said() {
-    assert!(refused(500, "hotplug problem - cannot unplug").says("hotplug problem"));
-    assert!(!refused(500, "no such disk").says("hotplug problem"));
-    let failed = ProviderError::new(ErrorClass::TaskFailed, "cannot grow it: hotplug problem");
-    assert!(StepError::Task(failed.clone()).says("hotplug problem"));
-    assert!(!StepError::Stop(failed).says("hotplug problem"), "the run ended: no server said it");
+fn a_value_that_waits_for_a_restart_is_told_by_the_server_or_by_its_task() {
+    assert!(refused(500, "hotplug problem - cannot unplug").is_not_hotplugged());
+    assert!(!refused(500, "no such disk").is_not_hotplugged());
+    let failed = task_failed("grow it", TaskFailure::read("hotplug problem"), Vec::new());
+    assert!(StepError::Task(failed.clone()).is_not_hotplugged());
+    assert!(!StepError::Stop(failed).is_not_hotplugged(), "the run ended: no server said it");
 }
 
 #[test]
 fn a_full_storage_is_told_with_what_to_do() {
-    let hint = |status: &str| task_failed("make it", status, Vec::new()).hint;
+    let hint = |status: &str| task_failed("make it", TaskFailure::read(status), Vec::new()).hint;
     assert!(
         hint("write error: No space left on device").is_some_and(|hint| hint.contains("storage is full"))
     );

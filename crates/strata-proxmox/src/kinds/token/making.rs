@@ -16,7 +16,7 @@ use strata_secret::SecretString;
 use strata_state::Action;
 
 use super::super::acl;
-use crate::api::{Params, encode_path_part};
+use crate::api::{ApiErrorKind, Params, encode_path_part};
 use crate::client::{CallError, Client};
 use crate::datacenter::{
     Family, Job, LiveObject, NextCall, Row, comment_of, converge, digest_of, row_text, spec_text,
@@ -148,7 +148,7 @@ async fn make(work: &Work<'_>, mut there: Option<LiveObject>) -> Result<Made, Pr
             let deleted = match work.run_while(delete(work), &unchanged).await {
                 Ok(()) => true,
                 Err(StepError::Lost { .. }) => false,
-                Err(error) if error.says("no such token") => true,
+                Err(error) if error.kind() == Some(&ApiErrorKind::Missing) => true,
                 Err(error) => return Err(error.into()),
             };
             there = converge::read(work, &Tokens).await?;
