@@ -61,8 +61,7 @@ pub use plan::{Plan, PlanContent, Problem, ProblemKind, Step, StepAction, Summar
 pub use planner::{Draft, PlanRequest, draft_plan, make_plan};
 pub use provider::{
     Behind, ErrorClass, Observed, Obstacle, Operation, OperationContext, Outcome, Provider, ProviderError,
-    Sighting, Unmanaged,
-    Unseen, Wanted,
+    Sighting, Unmanaged, Unseen, Wanted,
 };
 pub use recovery::{Resolution, ResolvedEntry};
 pub use refresh::{Live, refresh};

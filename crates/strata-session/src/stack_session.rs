@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use strata_blueprint::{Blueprint, cluster_target};
 use strata_engine::{
-    Action, Adoption, ApplyOptions, ApplyReport, Drift, EarlierOperations, EngineError, LockedRun, Look, Move,
-    Plan, PlanFile, Problem, Proofs, Providers, Retrieval, Run, StackView, claim_mark,
+    Action, Adoption, ApplyOptions, ApplyReport, Drift, EarlierOperations, EngineError, LockedRun, Look,
+    Move, Plan, PlanFile, Problem, Proofs, Providers, Retrieval, Run, StackView, claim_mark,
 };
 use strata_resource::{Address, Layer, ResourceGraph, Value};
 use strata_secret::{DigestKey, SecretBytes};
@@ -137,9 +137,14 @@ impl<'w> OpenStack<'w> {
             }
         };
         match state {
-            Ok(state) => {
-                Ok(Ok(Self { workspace, stack, purpose, state, moves: StackMoves::default(), patterns: None }))
-            }
+            Ok(state) => Ok(Ok(Self {
+                workspace,
+                stack,
+                purpose,
+                state,
+                moves: StackMoves::default(),
+                patterns: None,
+            })),
             Err(EngineError::Store(error)) if !error.is_of_one_state() => Err(error.into()),
             Err(error) => Ok(Err(error.into())),
         }

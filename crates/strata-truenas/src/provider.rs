@@ -112,7 +112,7 @@ impl DatasetProvider {
             (Sighting::Absent, _) if operation.action == Action::Update => {
                 conflict(format!("dataset `{}` is gone since the plan was made", name_of(spec)?))
             }
-            (Sighting::Unmanaged(why), _) => conflict(why),
+            (Sighting::Unmanaged(found), _) => conflict(found.to_string()),
             _ => Ok(()),
         }
     }

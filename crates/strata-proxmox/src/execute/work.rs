@@ -157,7 +157,7 @@ impl<'a> Work<'a> {
             self.see_through(&task, &call.doing, call.patience).await
         };
         let verdict = |error: &StepError| match error {
-            StepError::Task(failed) if is_held_up(&failed.message) => Verdict::Again,
+            StepError::Task(failed) if task_kind(failed) == Some(TaskFailureKind::HeldUp) => Verdict::Again,
             error => verdict_on_write(error),
         };
         retry(self.client.policy(), self.client.clock(), self.client.random(), attempt, verdict).await
