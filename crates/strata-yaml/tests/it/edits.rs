@@ -27,7 +27,7 @@ fn removes(text: &str, at: &str, expected: &str) {
 
 #[test]
 fn several_keys_come_at_once_as_they_would_one_by_one() {
-    let entries = json!({"db": {"vmId": 1, "disks": {"scsi0": 8}}, "www": {"vmId": 2}});
+    let entries = json!({"one": {"vmId": 1, "disks": {"scsi0": 8}}, "www": {"vmId": 2}});
     let Json::Object(entries) = entries else { panic!() };
     for text in ["", "# none yet\n", "a: 1\n", "vms:\n  old:\n    vmId: 3\n", STACK] {
         let at_once = insert_all(text, &path("vms"), &entries).unwrap();
@@ -36,11 +36,11 @@ fn several_keys_come_at_once_as_they_would_one_by_one() {
         });
         assert_eq!(at_once, one_by_one.unwrap(), "{text}");
     }
-    let lines = "vms:\n  db:\n    vmId: 1\n    disks: {scsi0: 8}\n  www:\n    vmId: 2\n";
+    let lines = "vms:\n  one:\n    vmId: 1\n    disks: {scsi0: 8}\n  www:\n    vmId: 2\n";
     for text in ["vms:\n", "vms: {}\n"] {
         assert_eq!(insert_all(text, &path("vms"), &entries).unwrap(), lines);
     }
-    let there = insert_all("vms: {db: {}}\n", &path("vms"), &entries);
+    let there = insert_all("vms: {one: {}}\n", &path("vms"), &entries);
     assert!(matches!(there, Err(EditError::Exists(_))), "{there:?}");
 }
 
