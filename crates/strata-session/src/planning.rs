@@ -194,7 +194,7 @@ fn waits_for(graph: &StackGraph, planned: &[Planned<'_>], planning: &Planning<'_
 /// Why a stack has no plan. What was reported before is named again, in a word.
 fn failure(mut error: SessionError) -> Unplanned {
     if error.message.is_empty() {
-        error.message = "its source has errors, which are told above".to_owned();
+        error.message = "its source has errors, which are shown above".to_owned();
     }
     Unplanned::Failed(error)
 }

@@ -128,24 +128,26 @@ fn a_privilege_that_is_missing() {
     let token = as_root(&world, "POST", "/access/users/few@pve/token/few", &json!({"privsep": 0}));
     world.repo.write("sim-token", &format!("few@pve!few={}", token["value"].as_str().unwrap()));
     let before = world.export();
-    let output = world.strata().run(&["apply", "--yes"]).code(3);
-    insta::assert_snapshot!(shown(&world, &output), @"
-    error: the privilege `Datastore.AllocateSpace` is missing on `/storage/local-lvm`: it is needed to make the disks of `web/vm/app`
-      hint: `strata doctor --role` prints a role with everything that is needed
-    error: the privilege `VM.Allocate` is missing on `/vms/9100`: it is needed to create `web/vm/app`
-      hint: `strata doctor --role` prints a role with everything that is needed
-    error: the privilege `VM.Config.CPU` is missing on `/vms/9100`: it is needed to configure `web/vm/app`
-      hint: `strata doctor --role` prints a role with everything that is needed
-    error: the privilege `VM.Config.Disk` is missing on `/vms/9100`: it is needed to configure `web/vm/app`
-      hint: `strata doctor --role` prints a role with everything that is needed
-    error: the privilege `VM.Config.HWType` is missing on `/vms/9100`: it is needed to configure `web/vm/app`
-      hint: `strata doctor --role` prints a role with everything that is needed
-    error: the privilege `VM.Config.Memory` is missing on `/vms/9100`: it is needed to configure `web/vm/app`
-      hint: `strata doctor --role` prints a role with everything that is needed
-    error: the privilege `VM.Config.Options` is missing on `/vms/9100`: it is needed to configure `web/vm/app`
-      hint: `strata doctor --role` prints a role with everything that is needed
-    error: the preflight found what would fail later; nothing was changed
-    ");
+    for arguments in [&["plan"][..], &["apply", "--yes"]] {
+        let told = world.strata().run(arguments).code(3).stdout;
+        for missing in [
+            "`Datastore.AllocateSpace` is missing on `/storage/local-lvm`: it is needed to make the disks of `web/vm/app`",
+            "`VM.Allocate` is missing on `/vms/9100`: it is needed to create `web/vm/app`",
+            "`VM.Config.CPU` is missing on `/vms/9100`: it is needed to configure `web/vm/app`",
+            "`VM.Config.Disk` is missing on `/vms/9100`: it is needed to configure `web/vm/app`",
+            "`VM.Config.HWType` is missing on `/vms/9100`: it is needed to configure `web/vm/app`",
+            "`VM.Config.Memory` is missing on `/vms/9100`: it is needed to configure `web/vm/app`",
+            "`VM.Config.Options` is missing on `/vms/9100`: it is needed to configure `web/vm/app`",
+        ] {
+            assert!(told.contains(&format!("✗ web/vm/app: the privilege {missing}")), "{missing}: {told}");
+        }
+        assert_eq!(told.matches("--> stacks/web/stack.yaml:5").count(), 7, "{told}");
+        assert!(
+            told.contains("hint: `strata doctor --role` prints a role with everything that is needed"),
+            "{told}"
+        );
+        assert!(told.contains("refused: nothing is done until the above is resolved"), "{told}");
+    }
     assert_eq!(world.export(), before);
 }
 
