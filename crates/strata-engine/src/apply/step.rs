@@ -128,7 +128,7 @@ impl Worker<'_> {
     async fn after_failure(&self, error: &ProviderError) -> StepEffect {
         // An answer that was lost: what is staged tells who staged it, to whoever can look.
         let in_doubt = self.entry.address.kind().table().staged && error.class == ErrorClass::Unreachable;
-        if self.entry.action == Action::Update && !(in_doubt && !error.nothing_done) {
+        if self.entry.action == Action::Update && (error.nothing_done || !in_doubt) {
             let added = self.added.lock().unwrap_or_else(PoisonError::into_inner).clone();
             let (step, entry) = (self.step, &self.entry);
             return Some(effect::failed_update(step, entry, error.nothing_done, &added, &self.document));
