@@ -16,11 +16,12 @@
 //! let lineage = Lineage::derive("repository", "dev/web");
 //! let (graph, state) = (ResourceGraph::default(), StateDocument::new(lineage.clone(), "dev/web"));
 //! let (live, deferred, protected) = (Live::default(), BTreeMap::new(), BTreeSet::new());
-//! let origins = BTreeMap::new();
+//! let (origins, replace, known_as) = (BTreeMap::new(), BTreeSet::new(), BTreeMap::new());
 //! let request = PlanRequest {
 //!     graph: &graph, state: &state, open: &[], lineage: &lineage, live: &live,
 //!     deferred: &deferred, at_work: None, protected: &protected, removed_stack: None,
-//!     moves: &[], unmovable: &[], origins: &origins, selected: None,
+//!     moves: &[], unmovable: &[], origins: &origins, selected: None, replace: &replace,
+//!     known_as: &known_as, file: "stacks/web/stack.yaml",
 //! };
 //! let plan = make_plan(draft_plan(&request), Vec::new());
 //! assert!(!plan.has_changes() && plan.lint().is_empty());
