@@ -3,23 +3,13 @@
 //! One table for each kind of guest (`qemu`, `lxc`) serves both directions. An update edits the live text of a key: what the
 //! spec has no field for stays as it is.
 //!
-//! A row of a table says the key, where in the spec its value is, what the text is made of, and the privilege that a change needs:
+//! A table is made with [`keys!`](crate::keys): the key, where in the spec its value is, what the text is made of, and the privilege that a
+//! change needs. The table of the kind (`kinds/vm.rs`, made with [`strata_resource::kind!`]) says the rest about a field: its type, what a
+//! change of it means, and the same key, which a test compares.
 //!
-//! ```ignore
-//! KeyRule::new(Exact("cores"), &["cpu", "cores"], Value(Int), CPU),        // cores: 2
-//! KeyRule::new(Exact("cpu"), &["cpu"], Parts(&PROCESSOR), CPU),            // cpu: host,flags=+aes
-//! KeyRule::new(Slot("net"), &["networks"], QemuNet(&NET), NETWORK),        // net0: virtio=BC:24:…,bridge=vmbr0
-//! KeyRule::new(Slot("scsi"), &["disks"], Drive(&DISK_OPTIONS), DISK),      // scsi0: tank:vm-9100-disk-0,ssd=1
-//!
-//! static PROCESSOR: Property = Property {
-//!     default_key: "cputype",                                              // what stands first may go without its name
-//!     parts: &[Part::new("cputype", "type", Text), Part::new("flags", "flags", List(';'))],
-//! };
-//! ```
-//!
-//! `Form` says how one value is written (`Int`, `Bool`, `Tags`, …). The table of the kind (`kinds/vm.rs`) says the rest about a field: its
-//! type, what a change of it means, and the same key, which a test compares.
+//! Public so that its example is compiled; nothing outside of this crate has tables of its own.
 
+mod declare;
 mod decode;
 mod drive;
 mod encode;
@@ -38,14 +28,18 @@ mod volumes;
 #[cfg(test)]
 mod round_trip;
 
+pub use decode::read;
 pub(crate) use decode::{beyond, decode};
 pub(crate) use drive::{is_strata_cidata, storage_of};
-pub(crate) use encode::{CodecError, Edit, KeyChange, create_params, edit_key};
+pub use encode::{CodecError, write};
+pub(crate) use encode::{Edit, KeyChange, create_params, edit_key};
+pub use form::Form;
 pub(crate) use keys::{field_of, keys_of};
 pub(crate) use live::LiveConfig;
 #[cfg(test)]
 pub(crate) use live::live;
-pub(crate) use rule::{GuestKind, is_root_only, privilege_of};
+pub use rule::{Content, Key, KeyRule, Part, Property, Table};
+pub(crate) use rule::{GuestKind, is_root_only, privilege_of, table};
 pub(crate) use size::to_size_text;
 pub(crate) use volume::volume_size;
 pub(crate) use volumes::{attached_now, detached_now, volume_key};

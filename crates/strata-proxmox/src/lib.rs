@@ -29,7 +29,7 @@ mod absence;
 mod api;
 pub mod cidata;
 mod client;
-mod codec;
+pub mod codec;
 mod datacenter;
 mod execute;
 mod firewall;

@@ -61,6 +61,12 @@ impl Params {
         self.0.iter().map(|param| (param.key.as_str(), param.value.as_str()))
     }
 
+    /// Those that may be seen.
+    pub(crate) fn plain_pairs(&self) -> impl Iterator<Item = (&str, &str)> {
+        let plain = self.0.iter().filter(|param| !param.secret);
+        plain.map(|param| (param.key.as_str(), param.value.as_str()))
+    }
+
     /// The values that must not show up in any message.
     pub(crate) fn secrets(&self) -> impl Iterator<Item = &str> {
         self.0.iter().filter(|param| param.secret).map(|param| param.value.as_str())

@@ -1,13 +1,13 @@
 //! From a guest's configuration to a spec in canonical form.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use strata_resource::{FieldPath, Spec, Value};
 
 use super::form::Form;
 use super::live::LiveConfig;
 use super::property::PropertyString;
-use super::rule::{Content, GuestKind, Key, Part, Property, table};
+use super::rule::{Content, GuestKind, Key, Part, Property, Table, table};
 use super::{drive, notes, volume};
 
 /// What a configuration says.
@@ -22,19 +22,26 @@ pub(crate) struct Decoded {
 
 /// Reads every field that a spec can have; raw keys only where `options` asks for them.
 pub(crate) fn decode(kind: GuestKind, live: &LiveConfig, options: &BTreeSet<&str>) -> Decoded {
-    let spec = decode_spec(kind, live, options);
+    let table = table(kind);
+    let spec = decode_spec(table, live, options);
     let mut pending = Vec::new();
-    let running = live.has_pending().then(|| decode_spec(kind, &live.running(), options));
+    let running = live.has_pending().then(|| decode_spec(table, &live.running(), options));
     if let Some(running) = &running {
         differing(&FieldPath::root(), &spec, running, &mut pending);
     }
     Decoded { spec, running: running.filter(|_| !pending.is_empty()), pending }
 }
 
-fn decode_spec(kind: GuestKind, live: &LiveConfig, options: &BTreeSet<&str>) -> Spec {
+/// The keys of a live object as a spec. What the table does not have is left out: it is not ours.
+pub fn read(table: &'static Table, keys: &BTreeMap<String, String>) -> Spec {
+    let live = LiveConfig::of(keys);
+    decode_spec(table, &live, &BTreeSet::new())
+}
+
+fn decode_spec(table: &'static Table, live: &LiveConfig, options: &BTreeSet<&str>) -> Spec {
     let mut spec = Spec::new();
     for (key, text) in live.keys() {
-        if let Some(rule) = table(kind).iter().find(|rule| rule.matches(key)) {
+        if let Some(rule) = table.rule(key) {
             let mut path: Vec<&str> = rule.path.to_vec();
             if matches!(rule.key, Key::Slot(_)) {
                 path.push(key);
@@ -45,7 +52,7 @@ fn decode_spec(kind: GuestKind, live: &LiveConfig, options: &BTreeSet<&str>) -> 
                         put(&mut spec, &path, value);
                     }
                 }
-                Content::Property(property) => {
+                Content::Parts(property) => {
                     let text = PropertyString::parse(text, property.default_key);
                     put_parts(&mut spec, &path, &text, property, matches!(rule.key, Key::Slot(_)));
                 }
@@ -78,12 +85,12 @@ pub(crate) struct Beyond {
 pub(crate) fn beyond(kind: GuestKind, live: &LiveConfig) -> Beyond {
     let mut beyond = Beyond::default();
     for (key, text) in live.keys() {
-        let Some(rule) = table(kind).iter().find(|rule| rule.matches(key)) else {
+        let Some(rule) = table(kind).rule(key) else {
             beyond.keys.insert(key.to_owned());
             continue;
         };
         let parts = match rule.content {
-            Content::Property(property) if matches!(rule.key, Key::Exact(_)) => {
+            Content::Parts(property) if matches!(rule.key, Key::Exact(_)) => {
                 extras(&PropertyString::parse(text, property.default_key), property.parts, &[])
             }
             Content::Volume(property) => extras(

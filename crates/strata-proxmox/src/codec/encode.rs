@@ -1,20 +1,20 @@
 //! From a spec to the keys of a request: all of them for a create, the changed ones for an update.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use strata_resource::{FieldPath, Spec, Value};
 
 use super::decode::{net_from_wire, net_to_wire};
 use super::form::Form;
 use super::property::PropertyString;
-use super::rule::{Content, GuestKind, Key, KeyRule, Part, table};
+use super::rule::{Content, GuestKind, Key, KeyRule, Part, Table, table};
 use super::{drive, notes, volume};
 use crate::api::Params;
 
 /// A spec to be written, and the fields that are to go.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Edit<'a> {
-    pub(crate) kind: GuestKind,
+    pub(crate) table: &'static Table,
     pub(crate) spec: &'a Spec,
     pub(crate) removed: &'a BTreeSet<FieldPath>,
 }
@@ -40,9 +40,11 @@ impl KeyChange {
 /// A field whose value cannot be written.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{field}` cannot be sent: {reason}")]
-pub(crate) struct CodecError {
-    pub(crate) field: String,
-    pub(crate) reason: String,
+pub struct CodecError {
+    /// Dotted, as in the table of its kind.
+    pub field: String,
+    /// What is wrong with the value.
+    pub reason: String,
 }
 
 impl CodecError {
@@ -53,10 +55,14 @@ impl CodecError {
 
 /// All keys of a new guest.
 pub(crate) fn create_params(kind: GuestKind, spec: &Spec) -> Result<Params, CodecError> {
+    params_by(table(kind), spec)
+}
+
+fn params_by(table: &'static Table, spec: &Spec) -> Result<Params, CodecError> {
     let removed = BTreeSet::new();
-    let edit = Edit { kind, spec, removed: &removed };
+    let edit = Edit { table, spec, removed: &removed };
     let mut params = Params::new();
-    for rule in table(kind) {
+    for rule in table.keys {
         for key in keys_in(rule, spec) {
             let change = match edit_by(&edit, rule, &key, None) {
                 // A disk that comes along with a clone stays where its template's is.
@@ -82,6 +88,12 @@ pub(crate) fn create_params(kind: GuestKind, spec: &Spec) -> Result<Params, Code
     Ok(params)
 }
 
+/// A spec as the keys of a new object, without its secrets: those leave in requests alone.
+pub fn write(table: &'static Table, spec: &Spec) -> Result<BTreeMap<String, String>, CodecError> {
+    let params = params_by(table, spec)?;
+    Ok(params.plain_pairs().map(|(key, value)| (key.to_owned(), value.to_owned())).collect())
+}
+
 /// What an update does to one key, given its live text.
 pub(crate) fn edit_key(edit: &Edit<'_>, key: &str, live: Option<&str>) -> Result<KeyChange, CodecError> {
     if let Some(value) = options(edit.spec).find_map(|(name, value)| (name == key).then_some(value)) {
@@ -91,7 +103,7 @@ pub(crate) fn edit_key(edit: &Edit<'_>, key: &str, live: Option<&str>) -> Result
     if edit.removed.contains(&option_path(key)) {
         return Ok(if live.is_some() { KeyChange::Delete } else { KeyChange::Keep });
     }
-    match table(edit.kind).iter().find(|rule| rule.matches(key)) {
+    match edit.table.rule(key) {
         Some(rule) if !rule.create_only => edit_by(edit, rule, key, live),
         _ => Ok(KeyChange::Keep),
     }
@@ -169,7 +181,7 @@ fn edit_by(edit: &Edit<'_>, rule: &KeyRule, key: &str, live: Option<&str>) -> Re
             }
             None => gone(),
         },
-        Content::Property(property) | Content::QemuNet(property) => {
+        Content::Parts(property) | Content::QemuNet(property) => {
             let map = map_at(edit.spec, &keys);
             if map.is_none() && edit.removed.contains(&path) {
                 return gone();
@@ -218,7 +230,7 @@ pub(super) fn apply_parts(
     parts: &[Part],
     text: &mut PropertyString,
 ) -> Result<(), CodecError> {
-    let rules = edit.kind.resource_kind().rules();
+    let rules = edit.table.kind.rules();
     for part in parts {
         let field = path.child(part.field);
         match map.and_then(|map| map.get(part.field)) {
@@ -283,7 +295,7 @@ mod tests {
 
     fn edited(json: serde_json::Value, removed: &[&str], key: &str, live: Option<&str>) -> KeyChange {
         let (spec, removed) = (spec(json), removed.iter().map(|path| FieldPath::dotted(path)).collect());
-        edit_key(&Edit { kind: GuestKind::Qemu, spec: &spec, removed: &removed }, key, live).unwrap()
+        edit_key(&Edit { table: table(GuestKind::Qemu), spec: &spec, removed: &removed }, key, live).unwrap()
     }
 
     #[test]

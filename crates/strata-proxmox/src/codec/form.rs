@@ -6,9 +6,12 @@ use crate::api::url_encode;
 
 /// The written form of one value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Form {
+pub enum Form {
+    /// As it is.
     Text,
+    /// A whole number.
     Int,
+    /// `1` and `0`.
     Bool,
     /// `on`, or `ignore` and absent.
     OnOff,
@@ -16,6 +19,7 @@ pub(crate) enum Form {
     Decimal,
     /// Upper case.
     Mac,
+    /// Separated by this character.
     List(char),
     /// Lower case, sorted, unique, separated by `;`.
     Tags,

@@ -25,7 +25,7 @@ pub(crate) fn keys_of(kind: GuestKind, change: &FieldChange, spec: &Spec) -> Vec
         _ => {}
     }
     let mut keys = Vec::new();
-    for rule in table(kind).iter().filter(|rule| !rule.path.is_empty() && !rule.create_only) {
+    for rule in table(kind).keys.iter().filter(|rule| !rule.path.is_empty() && !rule.create_only) {
         let shared = rule.path.len().min(path.len());
         if rule.path[..shared] != path[..shared] {
             continue;
@@ -35,7 +35,7 @@ pub(crate) fn keys_of(kind: GuestKind, change: &FieldChange, spec: &Spec) -> Vec
             (Key::Slot(_), _) => {
                 keys.extend(below.first().filter(|slot| rule.matches(slot)).map(|slot| (*slot).to_owned()))
             }
-            (Key::Exact(key), Content::Property(property)) => {
+            (Key::Exact(key), Content::Parts(property)) => {
                 if below.first().is_none_or(|field| property.parts.iter().any(|part| part.field == *field)) {
                     keys.push(key.to_owned());
                 }
@@ -67,7 +67,7 @@ fn drive_slots(change: &FieldChange, spec: &Spec) -> Vec<String> {
 
 /// The field that a key of the API is about, dotted: where a message can point to.
 pub(crate) fn field_of(kind: GuestKind, key: &str) -> Option<String> {
-    let rule = table(kind).iter().find(|rule| rule.matches(key))?;
+    let rule = table(kind).rule(key)?;
     if matches!(rule.content, Content::Description) {
         return Some("notes".to_owned());
     }

@@ -26,6 +26,13 @@ enum Pending {
 }
 
 impl LiveConfig {
+    /// Keys that are all in effect.
+    pub(super) fn of(keys: &BTreeMap<String, String>) -> Self {
+        let value = |text: &String| LiveValue { current: Some(text.clone()), pending: None };
+        let values = keys.iter().map(|(key, text)| (key.clone(), value(text))).collect();
+        Self { values, ..Self::default() }
+    }
+
     pub(crate) fn new(rows: Vec<PendingRow>) -> Self {
         let mut live = Self::default();
         for row in rows {

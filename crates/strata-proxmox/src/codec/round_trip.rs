@@ -9,7 +9,7 @@ use strata_resource::{Spec, Value, diff_specs};
 use super::encode::{Edit, KeyChange, create_params, edit_key};
 use super::keys::keys_of;
 use super::live::{LiveConfig, live};
-use super::rule::GuestKind;
+use super::rule::{GuestKind, table};
 use super::size::from_size_text;
 use super::{decode, size};
 
@@ -407,7 +407,7 @@ fn update(kind: GuestKind, from: &Spec, to: &Spec, server: &mut Server) -> Vec<S
     let removed =
         changes.iter().filter(|change| change.after.is_none()).map(|change| change.path.clone()).collect();
     let keys: BTreeSet<String> = changes.iter().flat_map(|change| keys_of(kind, change, to)).collect();
-    let edit = Edit { kind, spec: to, removed: &removed };
+    let edit = Edit { table: table(kind), spec: to, removed: &removed };
     for key in keys {
         let was = server.config.get(&key).cloned();
         match edit_key(&edit, &key, was.as_deref()).unwrap() {

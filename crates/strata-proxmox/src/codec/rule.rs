@@ -36,24 +36,33 @@ impl GuestKind {
 
     /// The kind whose field rules apply.
     pub(crate) fn resource_kind(self) -> Kind {
-        match self {
-            Self::Qemu => kinds::VM,
-            Self::Lxc => kinds::CONTAINER,
-        }
+        table(self).kind
     }
 }
 
 /// One key of the configuration, or all keys with a prefix and a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Key {
+pub enum Key {
+    /// `cores`
     Exact(&'static str),
     /// `net` for `net0`, `net1`, …
     Slot(&'static str),
 }
 
+impl Key {
+    /// `netN` stands for all of them with a number.
+    #[doc(hidden)]
+    pub const fn of(key: &'static str) -> Self {
+        match key.as_bytes() {
+            [.., b'N'] => Self::Slot(key.split_at(key.len() - 1).0),
+            _ => Self::Exact(key),
+        }
+    }
+}
+
 /// One part of a property string.
 #[derive(Debug)]
-pub(crate) struct Part {
+pub struct Part {
     pub(crate) key: &'static str,
     /// Other names of it, in other versions.
     pub(crate) also: &'static [&'static str],
@@ -62,11 +71,14 @@ pub(crate) struct Part {
 }
 
 impl Part {
-    pub(crate) const fn new(key: &'static str, field: &'static str, form: Form) -> Self {
+    /// A part without other names.
+    pub const fn new(key: &'static str, field: &'static str, form: Form) -> Self {
         Self { key, also: &[], field, form }
     }
 
-    pub(crate) const fn also(mut self, names: &'static [&'static str]) -> Self {
+    /// What other versions of the remote call it: what is there keeps its name.
+    #[must_use]
+    pub const fn also(mut self, names: &'static [&'static str]) -> Self {
         self.also = names;
         self
     }
@@ -88,16 +100,20 @@ impl Part {
 
 /// The parts of a property string that a spec has fields for.
 #[derive(Debug)]
-pub(crate) struct Property {
-    pub(crate) default_key: &'static str,
-    pub(crate) parts: &'static [Part],
+pub struct Property {
+    /// The part that may stand first without its name; empty where each has one.
+    pub default_key: &'static str,
+    /// In no order: a property string keeps its own.
+    pub parts: &'static [Part],
 }
 
 /// What a key's text is made of.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Content {
+pub enum Content {
+    /// One value: `cores: 2`.
     Value(Form),
-    Property(&'static Property),
+    /// A property string: `cpu: host,flags=+aes`.
+    Parts(&'static Property),
     /// A network of a VM: the model is the name of the part that holds the MAC.
     QemuNet(&'static Property),
     /// A volume with options: made new, or attached and edited.
@@ -110,8 +126,9 @@ pub(crate) enum Content {
     ReadOnly(Form),
 }
 
+/// How one key is written and read.
 #[derive(Debug)]
-pub(crate) struct KeyRule {
+pub struct KeyRule {
     pub(crate) key: Key,
     /// Where in the spec: the field, the map of the parts, or the map of the slots.
     pub(crate) path: &'static [&'static str],
@@ -123,16 +140,21 @@ pub(crate) struct KeyRule {
 }
 
 impl KeyRule {
-    pub(crate) const fn new(
-        key: Key,
-        path: &'static [&'static str],
-        content: Content,
-        privilege: &'static str,
-    ) -> Self {
-        Self { key, path, content, privilege, create_only: false }
+    /// A key that needs no privilege of its own.
+    pub const fn new(key: Key, path: &'static [&'static str], content: Content) -> Self {
+        Self { key, path, content, privilege: "", create_only: false }
     }
 
-    pub(crate) const fn at_creation(mut self) -> Self {
+    /// A change of it needs this privilege on the guest.
+    #[must_use]
+    pub const fn needs(mut self, privilege: &'static str) -> Self {
+        self.privilege = privilege;
+        self
+    }
+
+    /// Only the request that makes the guest takes it.
+    #[must_use]
+    pub const fn at_creation(mut self) -> Self {
         self.create_only = true;
         self
     }
@@ -147,23 +169,37 @@ impl KeyRule {
     }
 }
 
+/// The keys of a kind of guest. Made with [`crate::keys!`].
+#[derive(Debug)]
+pub struct Table {
+    /// Whose fields they say: its table has types, defaults and what a change of each asks for.
+    pub kind: Kind,
+    /// The rule that is first to match a key counts.
+    pub keys: &'static [KeyRule],
+}
+
+impl Table {
+    pub(crate) fn rule(&self, key: &str) -> Option<&'static KeyRule> {
+        self.keys.iter().find(|rule| rule.matches(key))
+    }
+}
+
 /// The table of a kind of guest.
-pub(crate) fn table(kind: GuestKind) -> &'static [KeyRule] {
+pub(crate) fn table(kind: GuestKind) -> &'static Table {
     match kind {
-        GuestKind::Qemu => super::qemu::TABLE,
-        GuestKind::Lxc => super::lxc::TABLE,
+        GuestKind::Qemu => &super::qemu::TABLE,
+        GuestKind::Lxc => &super::lxc::TABLE,
     }
 }
 
 /// The privilege on the guest that a change of a key needs; none for a key that the table does not have.
 pub(crate) fn privilege_of(kind: GuestKind, key: &str) -> Option<&'static str> {
-    table(kind).iter().find(|rule| rule.matches(key)).map(|rule| rule.privilege)
+    table(kind).rule(key).map(|rule| rule.privilege)
 }
 
 /// Whether only root@pam with a ticket may set a key to this value.
 pub(crate) fn is_root_only(kind: GuestKind, key: &str, value: &str) -> bool {
-    let slot =
-        |prefix: &'static str| KeyRule::new(Key::Slot(prefix), &[], Content::Description, "").matches(key);
+    let slot = |prefix: &'static str| KeyRule::new(Key::Slot(prefix), &[], Content::Description).matches(key);
     let mapped = value.split(',').any(|part| part.starts_with("mapping="));
     match kind {
         GuestKind::Qemu => {
@@ -191,7 +227,7 @@ mod tests {
 
     #[test]
     fn slots_have_a_number() {
-        let rule = KeyRule::new(Key::Slot("net"), &["networks"], Content::Description, "");
+        let rule = KeyRule::new(Key::of("netN"), &["networks"], Content::Description);
         assert!(rule.matches("net0") && rule.matches("net31"));
         assert!(!rule.matches("net") && !rule.matches("net1x") && !rule.matches("network0"));
     }
@@ -215,7 +251,7 @@ mod tests {
                     missing.push(format!("{kind:?} {path}"));
                 }
             };
-            for rule in table(kind) {
+            for rule in table(kind).keys {
                 let slot = match rule.key {
                     Key::Exact(_) => None,
                     Key::Slot(prefix) => Some(format!("{prefix}0")),
@@ -227,7 +263,7 @@ mod tests {
                         continue;
                     }
                     Content::Description => continue,
-                    Content::Property(property) | Content::QemuNet(property) | Content::Volume(property) => {
+                    Content::Parts(property) | Content::QemuNet(property) | Content::Volume(property) => {
                         property.parts
                     }
                     // A drive is a disk in most cases; the others have fields of their own.
@@ -267,7 +303,7 @@ mod tests {
                         .map(|field| format!("{path}: `{}`, not `{key}`", field.remote)),
                 );
             };
-            for rule in table(kind) {
+            for rule in table(kind).keys {
                 let (key, path) = match rule.key {
                     Key::Exact(key) => (key.to_owned(), rule.path.join(".")),
                     Key::Slot(prefix) => (format!("{prefix}N"), format!("{}.*", rule.path.join("."))),
@@ -281,7 +317,7 @@ mod tests {
                             check(format!("{path}.{}", part.field), part.key.to_owned());
                         }
                     }
-                    Content::Property(property) | Content::QemuNet(property) | Content::Volume(property) => {
+                    Content::Parts(property) | Content::QemuNet(property) | Content::Volume(property) => {
                         for part in property.parts {
                             check(format!("{path}.{}", part.field), format!("{key}.{}", part.key));
                         }

@@ -5,7 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use strata_resource::{FieldChange, FieldPath, Spec, Value};
 
 use crate::api::Params;
-use crate::codec::{CodecError, Edit, GuestKind, KeyChange, LiveConfig, edit_key, is_root_only, keys_of};
+use crate::codec::{
+    CodecError, Edit, GuestKind, KeyChange, LiveConfig, edit_key, is_root_only, keys_of, table,
+};
 
 /// The calls that changes ask for, other than those about the configuration's keys.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -84,7 +86,7 @@ impl ConfigWrite {
             .map(|change| change.path.clone())
             .collect();
         let keys: BTreeSet<String> = changes.iter().flat_map(|change| keys_of(kind, change, spec)).collect();
-        let edit = Edit { kind, spec, removed: &removed };
+        let edit = Edit { table: table(kind), spec, removed: &removed };
         let mut write = Self::default();
         for key in keys {
             // The value that goes needs the same rights as the one that comes.
