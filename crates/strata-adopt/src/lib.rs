@@ -5,6 +5,18 @@
 //! at all is a note. Nothing is dropped in silence: every field of the spec is taken out of it once, and what is left over is told.
 //!
 //! Pure. Whether the result is right is not decided here: whoever adopts draws it and compares it with the live guest.
+//!
+//! ```
+//! use strata_adopt::{StackDefaults, vm};
+//! use strata_resource::Spec;
+//!
+//! let live: Spec = serde_json::from_str(r#"{"vmid": 9100, "name": "web", "node": "pve2", "cpu": {"cores": 4}}"#).unwrap();
+//! let stack = StackDefaults { node: Some("pve1".into()), ..StackDefaults::default() };
+//! let written = vm("web", &live, &stack);
+//! assert_eq!(written.yaml["vmId"], 9100);
+//! assert_eq!(written.yaml["node"], "pve2", "the stack says another one");
+//! assert!(written.yaml.get("name").is_none(), "it is the key");
+//! ```
 
 mod cloud_init;
 mod container;

@@ -11,14 +11,20 @@ use crate::name::{GroupNames, alias};
 
 /// A stack: what its state has, and the addresses that its source says.
 pub struct StackState<'s> {
+    /// Its name in the source.
     pub stack: &'s str,
+    /// Which of its environments the state is of.
     pub environment: &'s str,
+    /// Becomes a group of its hosts.
     pub layer: Layer,
+    /// What an apply recorded: no target is asked.
     pub state: &'s StateDocument,
+    /// Addresses that the source writes down, for hosts whose state has none.
     pub written: &'s BTreeMap<Address, String>,
 }
 
 impl Inventory {
+    /// One host for each guest and machine. A name that two of them have gets its stack or environment in front.
     pub fn of(stacks: &[StackState<'_>]) -> Self {
         let mut hosts: Vec<Host> = stacks.iter().flat_map(hosts_of).collect();
         tell_apart(&mut hosts);

@@ -11,7 +11,9 @@ use strata_resource::{Address, Layer};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum HostKind {
+    /// A virtual machine.
     Vm,
+    /// A container.
     Container,
     /// A machine of metal.
     Metal,
@@ -22,11 +24,15 @@ pub enum HostKind {
 pub struct Host {
     /// Its name; of two that have the same one, with their stacks in front. Letters, digits, `.`, `-` and `_` only.
     pub name: String,
+    /// What it is.
     pub kind: HostKind,
     /// The address in the state.
     pub resource: Address,
+    /// Where it is declared.
     pub stack: String,
+    /// That of its stack.
     pub environment: String,
+    /// That of its stack.
     pub layer: Layer,
     /// The target that it lives on.
     pub target: String,
@@ -36,10 +42,13 @@ pub struct Host {
     /// Every address that is known, that one first.
     #[schemars(with = "Vec<String>")]
     pub addresses: Vec<IpAddr>,
+    /// None for a machine that is no guest.
     pub vmid: Option<i64>,
     /// The hypervisor.
     pub node: Option<String>,
+    /// The pool that it is in.
     pub pool: Option<String>,
+    /// Each becomes a group.
     pub tags: Vec<String>,
     /// `controlplane` or `worker`, of the nodes of a cluster.
     pub role: Option<String>,
@@ -73,6 +82,7 @@ pub struct Inventory {
 }
 
 impl Inventory {
+    /// By the name that other programs get.
     pub fn host(&self, name: &str) -> Option<&Host> {
         self.hosts.iter().find(|host| host.name == name)
     }

@@ -12,6 +12,8 @@
 //! assert_eq!(hosts::render(&Inventory::of(&[])), "");
 //! ```
 
+#![warn(missing_docs)]
+
 pub mod ansible;
 mod collect;
 mod host;

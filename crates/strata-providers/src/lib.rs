@@ -2,6 +2,24 @@
 //!
 //! [`AllProviders`] is what a session asks ([`strata_session::ProviderSet`]). [`Clusters`] works on one cluster of a repository, [`Takeover`]
 //! on what OpenTofu built. Whoever adds a provider adds it here, and to nothing below.
+//!
+//! A target is connected once for a run, whichever stacks are on it. Kinds are registered before anything is read: an address of a kind that
+//! nobody registered is refused.
+//!
+//! ```
+//! use std::sync::Arc;
+//! use strata_providers::{AllProviders, kinds};
+//! use strata_resource::{Address, registered_kinds};
+//! use strata_session::ProviderSet;
+//!
+//! kinds::register();
+//! let address: Address = "web/vm/app".parse().unwrap();
+//! assert_eq!(address.kind().table().identity, ["vmid"]);
+//! assert!(registered_kinds().iter().all(|table| !table.proof.is_empty()), "each kind says what proves that an object is ours");
+//! // A session asks for connections by this.
+//! let providers: Arc<dyn ProviderSet> = Arc::new(AllProviders::default());
+//! # drop(providers);
+//! ```
 
 mod adopt;
 mod bundle;

@@ -30,6 +30,7 @@ pub struct AddressError {
 }
 
 impl Address {
+    /// Without an environment where the repository has none, or where it is the stack's own.
     pub fn new(environment: Option<&str>, stack: &str, kind: Kind, name: &str) -> Self {
         Self {
             environment: environment.map(str::to_owned),
@@ -39,18 +40,22 @@ impl Address {
         }
     }
 
+    /// None in the environment that is the stack's own: its addresses are the short ones.
     pub fn environment(&self) -> Option<&str> {
         self.environment.as_deref()
     }
 
+    /// The stack that it is declared in.
     pub fn stack(&self) -> &str {
         &self.stack
     }
 
+    /// What sort of object it is.
     pub fn kind(&self) -> Kind {
         self.kind
     }
 
+    /// Its name within the stack and the kind.
     pub fn name(&self) -> &str {
         &self.name
     }

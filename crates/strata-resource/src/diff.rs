@@ -14,6 +14,7 @@ use crate::{FieldPath, KindRules, Spec, Value};
 /// One field that will change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FieldChange {
+    /// Which field.
     pub path: FieldPath,
     /// The live value; none if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -29,19 +30,25 @@ pub struct FieldChange {
 /// A change that is not done, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal {
+    /// Which field.
     pub path: FieldPath,
+    /// Why it cannot be.
     pub reason: String,
+    /// What a person can do instead.
     pub hint: &'static str,
 }
 
 /// All that stands between a spec and a live object.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SpecDiff {
+    /// What an update sends, in the order of the fields.
     pub changes: Vec<FieldChange>,
+    /// Changes that no update can make: with any of them there is no plan.
     pub refusals: Vec<Refusal>,
 }
 
 impl SpecDiff {
+    /// Neither a change nor a refusal.
     pub fn is_empty(&self) -> bool {
         self.changes.is_empty() && self.refusals.is_empty()
     }

@@ -11,6 +11,10 @@ use crate::{Address, Kind, Spec};
 /// Which layer a stack belongs to. A lower layer never needs a higher one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
+#[expect(
+    missing_docs,
+    reason = "the README says what the layers are; sentences here would be part of the JSON Schemas"
+)]
 pub enum Layer {
     Hypervisors,
     Platforms,
@@ -20,6 +24,7 @@ pub enum Layer {
 }
 
 impl Layer {
+    /// As on the command line and in events.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Hypervisors => "hypervisors",
@@ -38,6 +43,7 @@ impl fmt::Display for Layer {
 /// Where a resource stands in a cold boot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
+#[expect(missing_docs, reason = "as with layers")]
 pub enum Stage {
     Prereqs,
     Storage,
@@ -48,6 +54,7 @@ pub enum Stage {
 }
 
 impl Stage {
+    /// As in plans and events.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Prereqs => "prereqs",
@@ -82,14 +89,19 @@ pub enum RestartPolicy {
 /// One object that there should be.
 #[derive(Debug, Clone)]
 pub struct Resource {
+    /// What it is called; unique in a graph.
     pub address: Address,
     /// The target that it lives on, as named in `strata.yaml`.
     pub target: String,
+    /// What it should be, complete and canonical.
     pub spec: Spec,
+    /// What must be done before it, and be taken away after it.
     pub depends_on: BTreeSet<Address>,
+    /// Where it comes among others that it does not depend on.
     pub stage: Stage,
     /// Never destroyed or replaced by Strata.
     pub protect: bool,
+    /// Whether a change may restart it by itself.
     pub on_change: RestartPolicy,
     /// What it shares with others that can bear only so much at once: `storage:pve1/local-lvm`, `template:9000`.
     pub limits: Vec<String>,
@@ -98,6 +110,7 @@ pub struct Resource {
 }
 
 impl Resource {
+    /// That of its address.
     pub fn kind(&self) -> Kind {
         self.address.kind()
     }
@@ -112,15 +125,24 @@ pub struct ResourceGraph {
 /// Why resources are no graph.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum GraphError {
+    /// Two resources have one address.
     #[error("`{0}` is there twice")]
     Duplicate(Box<Address>),
+    /// A dependency that no resource has.
     #[error("`{from}` needs `{to}`, which does not exist")]
-    Missing { from: Box<Address>, to: Box<Address> },
+    Missing {
+        /// Who needs it.
+        from: Box<Address>,
+        /// What is not there.
+        to: Box<Address>,
+    },
+    /// Resources that wait for each other, in this order.
     #[error("these need each other: {}", .0.iter().map(|address| format!("`{address}`")).collect::<Vec<_>>().join(" → "))]
     Cycle(Vec<Address>),
 }
 
 impl ResourceGraph {
+    /// An address is there once: another resource with it is an error, and the graph stays as it was.
     pub fn insert(&mut self, resource: Resource) -> Result<(), GraphError> {
         if self.resources.contains_key(&resource.address) {
             return Err(GraphError::Duplicate(Box::new(resource.address)));
@@ -129,14 +151,17 @@ impl ResourceGraph {
         Ok(())
     }
 
+    /// The resource of an address.
     pub fn get(&self, address: &Address) -> Option<&Resource> {
         self.resources.get(address)
     }
 
+    /// By address.
     pub fn iter(&self) -> impl Iterator<Item = &Resource> {
         self.resources.values()
     }
 
+    /// By address; the address itself must stay.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut Resource> {
         self.resources.values_mut()
     }
@@ -148,10 +173,12 @@ impl ResourceGraph {
         }
     }
 
+    /// How many resources there are.
     pub fn len(&self) -> usize {
         self.resources.len()
     }
 
+    /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.resources.is_empty()
     }

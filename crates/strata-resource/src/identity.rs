@@ -24,6 +24,7 @@ impl Lineage {
         Self(hex::encode(&hash.finalize()[..16]))
     }
 
+    /// The whole of it, as states store it.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -43,14 +44,18 @@ impl fmt::Display for Lineage {
 /// The line in a guest's notes that says whose it is: `strata: <lineage> <address> vmid=<id>`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mark {
+    /// Which state it belongs to, short.
     pub lineage: String,
+    /// What that state calls it.
     pub address: String,
+    /// The guest that it was written for: a copy of the text on another guest proves nothing.
     pub vmid: u32,
 }
 
 const PREFIX: &str = "strata: ";
 
 impl Mark {
+    /// What a guest of this address carries.
     pub fn new(lineage: &Lineage, address: &Address, vmid: u32) -> Self {
         Self { lineage: lineage.to_string(), address: address.to_string(), vmid }
     }
@@ -73,6 +78,7 @@ impl Mark {
         if notes.is_empty() { self.to_string() } else { format!("{}\n\n{self}", notes.trim_end()) }
     }
 
+    /// None for a line that is no mark; notes around it are not its business.
     pub fn parse(line: &str) -> Option<Self> {
         let mut parts = line.strip_prefix(PREFIX)?.split(' ');
         let (lineage, address, vmid) = (parts.next()?, parts.next()?, parts.next()?);
@@ -97,12 +103,14 @@ impl fmt::Display for Mark {
 pub struct CommentMark {
     /// The short form: comments are read by people.
     pub lineage: String,
+    /// What the state calls it.
     pub address: String,
 }
 
 const BEGIN: &str = "[strata ";
 
 impl CommentMark {
+    /// What an object of this address carries in its comment.
     pub fn new(lineage: &Lineage, address: &Address) -> Self {
         Self { lineage: lineage.short().to_owned(), address: address.to_string() }
     }
@@ -117,6 +125,7 @@ impl CommentMark {
         }
     }
 
+    /// Behind what people wrote.
     pub fn join_to_comment(&self, comment: &str) -> String {
         if comment.is_empty() { self.to_string() } else { format!("{} {self}", comment.trim()) }
     }

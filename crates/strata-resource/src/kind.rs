@@ -55,6 +55,7 @@ impl Kind {
         Self(name)
     }
 
+    /// As in addresses.
     pub const fn as_str(self) -> &'static str {
         self.0
     }
@@ -64,10 +65,12 @@ impl Kind {
         self.registered().map_or(usize::MAX, |registered| registered.rank)
     }
 
+    /// Its table; one without fields where no provider registered it.
     pub fn table(self) -> &'static KindTable {
         self.registered().map_or(&UNKNOWN, |registered| registered.table)
     }
 
+    /// The rules of its fields, as they are looked up.
     pub fn rules(self) -> &'static KindRules {
         static NONE: KindRules = KindRules::none();
         self.registered().map_or(&NONE, |registered| &registered.rules)

@@ -22,6 +22,8 @@
 //! assert_eq!(diff.changes[0].path.to_string(), "width");
 //! ```
 
+#![warn(missing_docs)]
+
 mod address;
 mod diff;
 mod graph;

@@ -13,6 +13,7 @@ use crate::{Spec, Value};
 pub struct FieldPath(Vec<String>);
 
 impl FieldPath {
+    /// The whole spec.
     pub fn root() -> Self {
         Self::default()
     }
@@ -22,6 +23,7 @@ impl FieldPath {
         Self(text.split('.').map(str::to_owned).collect())
     }
 
+    /// The field of this key below it.
     #[must_use]
     pub fn child(&self, key: &str) -> Self {
         let mut keys = self.0.clone();
@@ -29,14 +31,17 @@ impl FieldPath {
         Self(keys)
     }
 
+    /// From the top down.
     pub fn keys(&self) -> &[String] {
         &self.0
     }
 
+    /// The field of the spec that it is in.
     pub fn first(&self) -> Option<&str> {
         self.0.first().map(String::as_str)
     }
 
+    /// The key that it ends with.
     pub fn last(&self) -> Option<&str> {
         self.0.last().map(String::as_str)
     }

@@ -26,12 +26,16 @@ pub enum ChangeEffect {
 /// How a number is shown to people.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unit {
+    /// A plain number.
     None,
+    /// Shown in the largest unit that divides it.
     Bytes,
+    /// As Proxmox counts memory.
     Mebibytes,
 }
 
 impl Unit {
+    /// With its unit, for people.
     pub fn show(self, number: i64) -> String {
         const STEPS: [(&str, i64); 4] =
             [("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
@@ -49,9 +53,13 @@ impl Unit {
 /// What a field holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FieldType {
+    /// Yes or no.
     Bool,
+    /// A whole number.
     Int,
+    /// A text, or a number that must keep its digits.
     Text,
+    /// Values in order, unless the rule says that it is a set.
     List,
     /// Named fields, or slots.
     Map,
@@ -60,6 +68,7 @@ pub enum FieldType {
 }
 
 impl FieldType {
+    /// For the reference.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Bool => "yes or no",
@@ -102,11 +111,15 @@ pub enum Purpose {
 /// The rule for the fields that match `path`, whose keys may be `*`.
 #[derive(Debug, Clone, Copy)]
 pub struct FieldRule {
+    /// Dotted, with `*` for any key.
     pub path: &'static str,
+    /// What it takes.
     pub kind: FieldType,
+    /// What a change of it asks for.
     pub effect: ChangeEffect,
     /// What it is, in a line.
     pub help: &'static str,
+    /// What the engine needs it for.
     pub purpose: Option<Purpose>,
     /// Read by a guest only while it boots; with all that is below it.
     pub read_at_boot: bool,
@@ -115,7 +128,9 @@ pub struct FieldRule {
     pub unfelt: bool,
     /// A disk: when its slot goes the volume is kept.
     pub volume: bool,
+    /// What the remote has where nothing is said: saying it is no change.
     pub default: Option<Literal>,
+    /// How a number is shown.
     pub unit: Unit,
     /// The remote takes the value and never gives it back: compared with what was last applied.
     pub write_only: bool,
@@ -138,12 +153,16 @@ pub struct FieldRule {
 /// A default value that can stand in a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Literal {
+    /// For a field of yes or no.
     Bool(bool),
+    /// For a number.
     Int(i64),
+    /// For a text; empty where the remote has an empty one.
     Text(&'static str),
 }
 
 impl Literal {
+    /// Whether a value is this one.
     pub fn equals(self, value: &Value) -> bool {
         match (self, value) {
             (Self::Bool(own), Value::Bool(other)) => own == *other,
@@ -155,6 +174,7 @@ impl Literal {
 }
 
 impl FieldRule {
+    /// A field that is told by name, changes as `effect` says, and has no other property.
     pub const fn new(path: &'static str, kind: FieldType, effect: ChangeEffect, help: &'static str) -> Self {
         Self {
             path,
@@ -178,24 +198,28 @@ impl FieldRule {
         }
     }
 
+    /// What the remote calls it.
     #[must_use]
     pub const fn remote(mut self, key: &'static str) -> Self {
         self.remote = key;
         self
     }
 
+    /// What the remote calls the opposite of it.
     #[must_use]
     pub const fn inverted(mut self, key: &'static str) -> Self {
         self.inverted = true;
         self.remote(key)
     }
 
+    /// Goes along with every change of the object.
     #[must_use]
     pub const fn always_sent(mut self) -> Self {
         self.always_sent = true;
         self
     }
 
+    /// Why `strata sync` does not render it; the sentence is shown to users.
     #[must_use]
     pub const fn no_tofu(mut self, reason: &'static str) -> Self {
         self.no_tofu = reason;
@@ -207,84 +231,98 @@ impl FieldRule {
         matches!(self.effect, ChangeEffect::Replace | ChangeEffect::CreateOnly)
     }
 
+    /// Off where nothing is said.
     #[must_use]
     pub const fn off_by_default(mut self) -> Self {
         self.default = Some(Literal::Bool(false));
         self
     }
 
+    /// On where nothing is said.
     #[must_use]
     pub const fn on_by_default(mut self) -> Self {
         self.default = Some(Literal::Bool(true));
         self
     }
 
+    /// This number where nothing is said.
     #[must_use]
     pub const fn default_int(mut self, int: i64) -> Self {
         self.default = Some(Literal::Int(int));
         self
     }
 
+    /// This text where nothing is said.
     #[must_use]
     pub const fn default_text(mut self, text: &'static str) -> Self {
         self.default = Some(Literal::Text(text));
         self
     }
 
+    /// Counted in bytes.
     #[must_use]
     pub const fn bytes(mut self) -> Self {
         self.unit = Unit::Bytes;
         self
     }
 
+    /// Counted in MiB.
     #[must_use]
     pub const fn mebibytes(mut self) -> Self {
         self.unit = Unit::Mebibytes;
         self
     }
 
+    /// Cannot be read back.
     #[must_use]
     pub const fn write_only(mut self) -> Self {
         self.write_only = true;
         self
     }
 
+    /// Comes and goes as a whole.
     #[must_use]
     pub const fn slot(mut self) -> Self {
         self.slot = true;
         self
     }
 
+    /// A list whose order means nothing.
     #[must_use]
     pub const fn set(mut self) -> Self {
         self.set = true;
         self
     }
 
+    /// What the engine needs it for.
     #[must_use]
     pub const fn purpose(mut self, purpose: Purpose) -> Self {
         self.purpose = Some(purpose);
         self
     }
 
+    /// Takes effect when the guest boots.
     #[must_use]
     pub const fn read_at_boot(mut self) -> Self {
         self.read_at_boot = true;
         self
     }
 
+    /// No running object feels a change.
     #[must_use]
     pub const fn unfelt(mut self) -> Self {
         self.unfelt = true;
         self
     }
 
+    /// A slot whose volume outlives it.
     #[must_use]
     pub const fn volume(mut self) -> Self {
         self.volume = true;
         self
     }
 
+    /// Why a change of it replaces the object.
     #[must_use]
     pub const fn because(mut self, reason: &'static str) -> Self {
         self.reason = reason;

@@ -6,9 +6,11 @@ use crate::{Address, Kind, Spec, Value};
 /// Everything about a kind that is not a call to its remote. Made by [`crate::kind!`].
 #[derive(Debug, Clone, Copy)]
 pub struct KindTable {
+    /// As in addresses.
     pub name: &'static str,
     /// What it is, in a sentence.
     pub summary: &'static str,
+    /// Its own fields.
     pub fields: &'static [FieldRule],
     /// Fields that it has in common with other kinds.
     pub shares: &'static [&'static [FieldRule]],
@@ -55,6 +57,7 @@ pub struct KindTable {
     pub content: Option<Content>,
     /// What objects were made from.
     pub made_from: Option<MadeFrom>,
+    /// How several of them are changed one after another.
     pub rollout: Rollout,
     /// Others run on it: where one of them says by [`Self::wiped_fact`] that its disk is empty, this one is recreated.
     pub runs_others: bool,
@@ -79,6 +82,7 @@ pub struct Shown {
     pub removal: fn(&Spec, bool) -> &'static str,
     /// While that happens and when it is done.
     pub removing: (&'static str, &'static str),
+    /// How a graph draws it.
     pub shape: Shape,
     /// What a reader looks for first; the other fields follow by name.
     pub first: &'static [&'static str],
@@ -104,9 +108,13 @@ pub enum Said {
 /// How a graph draws it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shape {
+    /// A box.
     Plain,
+    /// A cylinder.
     Volume,
+    /// A box with a fold.
     Template,
+    /// A box that says that it holds a secret.
     Secret,
 }
 
@@ -187,6 +195,7 @@ impl KindTable {
         }
     }
 
+    /// The kind that this is the table of.
     pub const fn kind(&self) -> Kind {
         Kind::named(self.name)
     }
@@ -222,6 +231,7 @@ impl KindTable {
         })
     }
 
+    /// What to do about an object that something else works on.
     pub fn busy_hint(&self, address: &Address) -> String {
         fill(self.busy, &|_| address.name().to_owned())
     }
@@ -251,12 +261,14 @@ impl KindTable {
         !self.proof_facts.is_empty()
     }
 
+    /// Whether others of its group wait for it.
     pub fn is_gate(&self) -> bool {
         matches!(self.rollout, Rollout::Gate)
     }
 }
 
 impl Shown {
+    /// What most kinds are shown like.
     pub const USUAL: Self = Self {
         in_headline: &[],
         terse: false,
@@ -279,6 +291,7 @@ impl Shown {
         self.parts.iter().position(|(known, _)| *known == field).unwrap_or(self.parts.len())
     }
 
+    /// How a field of a group is said.
     pub fn said(&self, field: &str) -> Said {
         self.parts.iter().find(|(known, _)| *known == field).map_or(Said::Named, |(_, said)| *said)
     }
@@ -357,6 +370,7 @@ macro_rules! kind {
         $name:literal { $($property:ident: $value:expr,)* $(.. $base:expr)? }
         $($fields:tt)*
     ) => {
+        /// Its name, for comparisons.
         pub const KIND: $crate::Kind = $crate::Kind::named($name);
 
         $(#[doc = $summary])+

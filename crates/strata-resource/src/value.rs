@@ -17,16 +17,24 @@ pub type Spec = BTreeMap<String, Value>;
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "Json", into = "Json")]
 pub enum Value {
+    /// Yes or no.
     Bool(bool),
+    /// A whole number; others are texts, so that no digit is lost.
     Int(i64),
+    /// A text.
     Text(String),
+    /// Values in order.
     List(Vec<Value>),
+    /// Fields, or slots.
     Map(Spec),
+    /// What must not be shown: its text, or a digest of it.
     Secret(Secret),
     /// An output of another resource, known once that one is applied.
     Input {
         // Boxed, like the digest of a secret: a value is small, and specs hold many.
+        /// Whose it is.
         address: Box<Address>,
+        /// What that object calls it.
         output: String,
     },
     /// What cannot be read back and was never recorded.
@@ -43,18 +51,22 @@ pub struct Secret {
 }
 
 impl Secret {
+    /// Known in full: what is about to be sent.
     pub fn new(plain: SecretString) -> Self {
         Self { plain: Some(Arc::new(plain)), digest: None }
     }
 
+    /// Known by its digest alone: what a state remembers.
     pub fn from_digest(digest: KeyedDigest) -> Self {
         Self { plain: None, digest: Some(Box::new(digest)) }
     }
 
+    /// The text, where it is known.
     pub fn plain(&self) -> Option<&SecretString> {
         self.plain.as_deref()
     }
 
+    /// The digest, where there is one.
     pub fn digest(&self) -> Option<&KeyedDigest> {
         self.digest.as_deref()
     }
@@ -144,10 +156,12 @@ pub fn with_slots(rules: &KindRules, spec: &Spec, ours: &dyn Fn(&FieldPath) -> b
 }
 
 impl Value {
+    /// A text.
     pub fn text(text: impl Into<String>) -> Self {
         Self::Text(text.into())
     }
 
+    /// The text, if it is one.
     pub fn as_text(&self) -> Option<&str> {
         match self {
             Self::Text(text) => Some(text),
@@ -155,6 +169,7 @@ impl Value {
         }
     }
 
+    /// The number, if it is one.
     pub fn as_int(&self) -> Option<i64> {
         match self {
             Self::Int(int) => Some(*int),
@@ -162,6 +177,7 @@ impl Value {
         }
     }
 
+    /// Yes or no, if it is that.
     pub fn as_bool(&self) -> Option<bool> {
         match self {
             Self::Bool(bool) => Some(*bool),
@@ -169,6 +185,7 @@ impl Value {
         }
     }
 
+    /// The fields, if it has some.
     pub fn as_map(&self) -> Option<&Spec> {
         match self {
             Self::Map(map) => Some(map),
@@ -176,6 +193,7 @@ impl Value {
         }
     }
 
+    /// The values, if it is a list.
     pub fn as_list(&self) -> Option<&[Value]> {
         match self {
             Self::List(list) => Some(list),
@@ -183,6 +201,7 @@ impl Value {
         }
     }
 
+    /// The secret, if it is one.
     pub fn as_secret(&self) -> Option<&Secret> {
         match self {
             Self::Secret(secret) => Some(secret),
@@ -354,6 +373,7 @@ impl Value {
         }
     }
 
+    /// Whether a secret is in it, however deep.
     pub fn has_secret(&self) -> bool {
         match self {
             Self::Secret(_) => true,

@@ -1,4 +1,32 @@
-//! Parser events → spanned tree; a decoder that gathers all errors; overlays; JSON Schema from the same description.
+//! The YAML core: files as trees that know where each value stands, and types that are read from them.
+//!
+//! [`parse`] makes a [`Node`] of a file, [`overlay`] lays one over another. [`record!`] declares a mapping in one table: its struct, its decoder
+//! ([`Decode`]), its JSON Schema ([`schema`]) and its page of the reference ([`reference()`]) follow. [`edit`] changes a file and keeps its comments.
+//! [`build`] makes trees of any kind from the parser's events; [`go`] reads and writes scalars as Go's programs do; [`plain`] is YAML without
+//! places.
+//!
+//! Reading gathers: every mistake of a file is a diagnostic with its line, and what can be read is read all the same. Trees are limited in
+//! bytes, depth, nodes and aliases, so that no file takes more memory than it is large. Nothing here does IO or names a record of Strata's.
+//!
+//! ```
+//! use strata_diagnostics::{Diagnostics, SourceMap};
+//! use strata_yaml::{Context, Decode, NoOutside, parse, record};
+//!
+//! record! {
+//!     /// A shelf.
+//!     pub struct Shelf {
+//!         /// How wide it is, in cm.
+//!         "width" width: u32 [range(30, 240)];
+//!     }
+//! }
+//!
+//! let (mut sources, mut found) = (SourceMap::new(), Diagnostics::new());
+//! let file = sources.add("shelf.yaml", "width: 900\nwood: oak\n");
+//! let tree = parse(&sources, file, &mut found).required(file, "a shelf", &mut found).unwrap();
+//! let shelf = Shelf::decode(&tree, &mut Context::new(&mut found, &NoOutside));
+//! assert!(shelf.is_none(), "it is too wide");
+//! assert_eq!(found.iter().count(), 2, "and `wood` is no key: both are told");
+//! ```
 
 pub mod build;
 mod decode;
