@@ -170,8 +170,8 @@ impl Workspace {
         loop {
             // What has no state, or cannot be drawn, takes part in no move; who moves something with it is left out, too.
             let failed = |place: usize| opened[place].is_some();
-            let linked = links.iter().flat_map(|(from, to)| [(*from, *to), (*to, *from)]);
-            let broken = linked.filter(|(one, other)| !failed(*one) && failed(*other)).next();
+            let mut linked = links.iter().flat_map(|(from, to)| [(*from, *to), (*to, *from)]);
+            let broken = linked.find(|(one, other)| !failed(*one) && failed(*other));
             let cannot = match broken {
                 Some((one, other)) => Some((key(stacks[one]), moves_with_failed(&stacks[other].name))),
                 None => match self.settle_moves(&mut open, &connections) {
