@@ -29,7 +29,7 @@ const TABLE: &[(&str, Tried)] = &[
     ("schema --write", Writes(&["schema", "--write", "schemas"], "schemas/stack.json")),
     ("plan --output", Writes(&["plan", "-o", "a.plan"], "a.plan")),
     ("show FILE", Reads("no.plan", &["show", "./no.plan"])),
-    ("apply STACK|FILE", Reads("no.plan", &["apply", "./no.plan", "--yes"])),
+    ("apply STACK|ADDRESS|FILE", Reads("no.plan", &["apply", "./no.plan", "--yes"])),
     ("state push FILE", Reads("no.state", &["state", "push", "lab", "no.state"])),
     ("import DIR", Reads("old/main.tf", &["import", "old"])),
     ("import --state", Reads("old.tfstate", &["import", "--state", "old.tfstate"])),
