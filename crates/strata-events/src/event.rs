@@ -17,7 +17,9 @@ use strata_state::{StateDocument, StateResource, Version};
 use strata_tofu::Held;
 use strata_tofu::changes::{Action, ResourceChange};
 
-use crate::parts::{Asked, EtcdHealth, GraphEdge, GraphNode, KubernetesHealth, NodeVersions, Place, Side};
+use crate::parts::{
+    Asked, ChangeReason, EtcdHealth, GraphEdge, GraphNode, KubernetesHealth, NodeVersions, Place, Side,
+};
 use crate::recovered::{FoundObject, LeftOut, Unreadable};
 
 /// What a line is about.
@@ -131,6 +133,27 @@ pub enum Event<'e> {
         /// What OpenTofu would do, where it makes the stack.
         #[serde(skip_serializing_if = "Option::is_none")]
         changes: Option<&'e Json>,
+    },
+    /// A stack that a commit range can change.
+    StackChanged {
+        /// `added`, `changed`, `removed`.
+        change: &'static str,
+        reasons: Vec<ChangeReason>,
+    },
+    /// A commit range, and how much of the source it can change.
+    CommitRange {
+        /// The commit that it begins after; none where the clone does not have it.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        base: Option<&'e str>,
+        head: &'e str,
+        /// How many stacks can change, each environment counted.
+        changed: usize,
+        stacks: usize,
+        /// Why every stack counts as changed, where nobody can say more.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        unknown: Option<&'e str>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        remark: Option<&'e str>,
     },
     /// What somebody else changed since the last apply.
     Drift { found: DriftFound<'e> },

@@ -26,7 +26,9 @@ pub mod schemas;
 mod subject;
 
 pub use event::{DriftFound, Event};
-pub use parts::{Asked, EtcdHealth, GraphEdge, GraphNode, KubernetesHealth, NodeVersions, Place, Side};
+pub use parts::{
+    Asked, ChangeReason, EtcdHealth, GraphEdge, GraphNode, KubernetesHealth, NodeVersions, Place, Side,
+};
 pub use recovered::{FoundObject, LeftOut, Unreadable};
 pub use subject::Subject;
 

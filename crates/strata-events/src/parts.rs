@@ -81,3 +81,16 @@ pub struct KubernetesHealth<'e> {
     pub version: Option<&'e str>,
     pub trouble: Option<&'e str>,
 }
+
+/// Why a stack can change.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct ChangeReason {
+    /// What sort of thing differs: `source`, `setting`, `target`, `file`, `secrets`, `keys`, `code`, `stack`, `shared-storages`, `moves`,
+    /// `whole`, `unknown`.
+    pub part: &'static str,
+    /// The file, target, stack or key of strata.yaml.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub about: String,
+    /// The same for people.
+    pub text: String,
+}

@@ -33,6 +33,7 @@ pub mod world;
 
 pub use check::FLUX_HOMELESS;
 pub use repository::{
-    DEFAULT_ENVIRONMENT, EffectiveStack, Model, Repository, SelectError, StackEntry, StackKind, code_digest,
+    DEFAULT_ENVIRONMENT, EffectiveStack, Input, Inputs, Model, Repository, SelectError, StackEntry,
+    StackKind, code_digest,
 };
 pub use strata_yaml::{FieldSpans, Map, Raw, Reference, Source, Spanned, Value};

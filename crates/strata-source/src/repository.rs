@@ -1,10 +1,12 @@
 //! A repository as a whole: its settings, its stacks, and each stack in each of its environments.
 
 mod assemble;
+mod code;
 mod defaults;
 mod digest;
 mod discover;
 mod each;
+mod inputs;
 mod membership;
 mod profiles;
 mod select;
@@ -25,6 +27,7 @@ use crate::stack::{Layer, Metadata, Moved, Stack, StackProxmox};
 use crate::world::{World, find};
 
 pub use digest::code_digest;
+pub use inputs::{Input, Inputs};
 pub use select::SelectError;
 
 /// The environment of a stack that names none.

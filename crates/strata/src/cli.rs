@@ -110,6 +110,7 @@ pub(crate) enum Command {
     Apply(commands::apply::Args),
     Destroy(commands::destroy::Args),
     Drift(commands::drift::Args),
+    Review(commands::review::Args),
     Recover(commands::recover::Args),
     Output(commands::output::Args),
     Inventory(commands::inventory::Args),

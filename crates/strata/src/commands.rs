@@ -20,6 +20,7 @@ pub(crate) mod plan;
 pub(crate) mod policy;
 pub(crate) mod promote;
 pub(crate) mod recover;
+pub(crate) mod review;
 pub(crate) mod schema;
 pub(crate) mod secrets;
 pub(crate) mod serve;
@@ -62,6 +63,7 @@ pub(crate) async fn run(cli: Cli, printer: Printer) -> CommandResult {
         Command::Destroy(args) => destroy::run(&context, &args).await,
         Command::Drift(args) => drift::run(&context, &args).await,
         Command::Recover(args) => recover::run(&context, &args).await,
+        Command::Review(args) => review::run(&context, &args),
         Command::Output(args) => output::run(&context, &args).await,
         Command::Inventory(args) => inventory::run(&context, &args).await,
         Command::Graph(args) => graph::run(&context, &args),

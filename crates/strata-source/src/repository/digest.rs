@@ -3,8 +3,9 @@
 use sha2::{Digest, Sha256};
 use strata_yaml::{Kind, Node, ScalarKind, Source, Style};
 
+use super::code::MODULES;
 use super::{EffectiveStack, Model, Repository};
-use crate::world::{World, find};
+use crate::world::{World, find, join};
 
 impl Repository {
     /// The digest of a stack's effective source: its tree with defaults and overlays, its target, the repository's id
@@ -56,7 +57,7 @@ pub fn code_digest(folder: &str, world: &dyn World) -> String {
 /// Which of these files OpenTofu reads, only OpenTofu knows.
 fn code(hash: &mut Sha256, folder: &str, world: &dyn World) {
     for folder in [folder, MODULES] {
-        files(hash, folder, 0, world);
+        files(hash, folder, world);
     }
 }
 
@@ -64,25 +65,35 @@ fn hexadecimal(hash: Sha256) -> String {
     hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// The modules that a repository's own code is made of.
-const MODULES: &str = "modules";
-
 /// Deeper than anybody nests folders.
 const MAX_DEPTH: usize = 16;
 
 /// Every file below a folder, but what OpenTofu itself keeps there.
-fn files(hash: &mut Sha256, folder: &str, depth: usize, world: &dyn World) {
+fn files(hash: &mut Sha256, folder: &str, world: &dyn World) {
+    for path in code_files(folder, world) {
+        part(hash, path.as_bytes());
+        part(hash, &world.read(&path).unwrap_or_default());
+    }
+}
+
+/// The paths of these files.
+pub(super) fn code_files(folder: &str, world: &dyn World) -> Vec<String> {
+    let mut found = Vec::new();
+    gather(folder, 0, world, &mut found);
+    found
+}
+
+fn gather(folder: &str, depth: usize, world: &dyn World, found: &mut Vec<String>) {
     let kept = |name: &str| name.contains(".tfstate") || name.ends_with(".tfplan");
     for entry in world.list(folder).unwrap_or_default() {
-        let path = format!("{folder}/{}", entry.name);
+        let path = join(folder, &entry.name);
         if entry.is_folder {
             if !entry.name.starts_with('.') && depth < MAX_DEPTH {
-                files(hash, &path, depth + 1, world);
+                gather(&path, depth + 1, world, found);
             }
         } else if (!entry.name.starts_with('.') && !kept(&entry.name)) || entry.name == ".terraform.lock.hcl"
         {
-            part(hash, path.as_bytes());
-            part(hash, &world.read(&path).unwrap_or_default());
+            found.push(path);
         }
     }
 }

@@ -40,6 +40,7 @@ mod recovered;
 mod reference;
 mod renamed;
 mod replaced;
+mod review;
 mod secrets;
 mod selected;
 mod sent;

@@ -1,0 +1,7 @@
+//! What a commit range can change: checked against what is drawn, and in real clones.
+
+#![allow(clippy::unwrap_used)]
+
+mod clones;
+mod drawn;
+mod walk;
