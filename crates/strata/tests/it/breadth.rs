@@ -293,8 +293,8 @@ fn devices_of_the_host_come_change_and_go() {
     let refused = world.strata().run(&["apply", "--yes"]);
     assert_ne!(refused.code, 0);
     assert!(
-        refused.stderr.contains("only root@pam may set `pci.hostpci0`")
-            && refused.stderr.contains("login: {user: root@pam"),
+        refused.stdout.contains("only root@pam may set `pci.hostpci0`")
+            && refused.stdout.contains("login: {user: root@pam"),
         "{}",
         refused.all()
     );

@@ -654,7 +654,7 @@ fn a_server_that_refuses_a_part_leaves_nothing_staged() {
 fn the_interface_that_a_host_is_reached_by_needs_consent() {
     let dc = Datacenter::new(&BRIDGES.replace("vmbr5: {}", "vmbr0: {mtu: 1400}"));
     let refused = dc.strata().run(&["plan"]).code(3).all();
-    assert!(refused.contains("`vmbr0` of `pve1` is there already"), "{refused}");
+    assert!(refused.contains("`vmbr0` of `pve1`: it is there already"), "{refused}");
     dc.repo.edit(FILE, "vmbr0: {mtu: 1400}", "vmbr0: {mtu: 1400, adopt: true}");
     let refused = dc.strata().run(&["plan"]).code(3).all();
     assert!(
