@@ -166,6 +166,7 @@ impl Draft<'_> {
             stage: Stage::Compute,
             protect: false,
             on_change: RestartPolicy::default(),
+            ignore: Vec::new(),
             limits: vec![format!("storage:{}/{storage}", machine.node)],
             origin: self.origin(machine.name.span),
         });

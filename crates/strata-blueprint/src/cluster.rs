@@ -145,6 +145,7 @@ impl Draft<'_> {
             stage: Stage::Compute,
             protect: protect.unwrap_or(false),
             on_change: RestartPolicy::default(),
+            ignore: Vec::new(),
             limits,
             origin: self.origin(node.span),
         });

@@ -71,6 +71,7 @@ impl Draft<'_> {
         spec.put_some("console", container.console.as_ref().map(console));
         let mut depends_on = self.dependencies(stack, &guest.depends_on);
         depends_on.extend(image.resource);
+        let ignore = self.ignored(kinds::CONTAINER, guest);
         self.insert(Resource {
             address,
             target: self.target.clone(),
@@ -79,6 +80,7 @@ impl Draft<'_> {
             stage: Stage::Compute,
             protect: guest.protect,
             on_change: policy(guest.on_change),
+            ignore,
             limits: vec![format!("storage:{node}/{disks}")],
             origin: self.origin(instance.key.span),
         });

@@ -1,7 +1,8 @@
 //! What VMs and containers have in common.
 
-use strata_resource::{Address, RestartPolicy, Spec, Value};
-use strata_source::machine::guest::{Guest, OnChange, Startup, Timeouts};
+use strata_diagnostics::{Diagnostic, nearest};
+use strata_resource::{Address, FieldPath, IgnoredField, Kind, RestartPolicy, Spec, Value};
+use strata_source::machine::guest::{Guest, IgnoredChanges, OnChange, Startup, Timeouts};
 use strata_yaml::{Map, Raw};
 
 use crate::fields::{Fields, int, list};
@@ -55,6 +56,38 @@ pub(crate) fn put_raw(spec: &mut Spec, options: &Map<Raw>) {
 }
 
 impl Draft<'_> {
+    /// The fields that are left to others once a guest is made.
+    pub(crate) fn ignored(&mut self, kind: Kind, guest: &Guest) -> Vec<IgnoredField> {
+        let table = kind.table();
+        let mut ignored = Vec::new();
+        for IgnoredChanges { field, reason, .. } in &guest.ignore_changes {
+            let path = FieldPath::dotted(field);
+            let first = path.first().unwrap_or_default();
+            let problem = if table.identity.contains(&first) || table.mark_field() == Some(first) {
+                let message = format!("`{field}` cannot be left to others: the guest is known by it");
+                Some(Diagnostic::error("ignored-identity", message).at(field.span))
+            } else if table.has_field(&path) {
+                None
+            } else {
+                let known = table.fields_like(&path);
+                let meant = nearest(field, known.iter().map(String::as_str));
+                let hint = match meant {
+                    Some(meant) => format!("did you mean `{meant}`?"),
+                    None => {
+                        "fields are called as plans show them: `cpu.cores`, `disks.scsi0.size`".to_owned()
+                    }
+                };
+                let message = format!("a {kind} has no field `{field}`");
+                Some(Diagnostic::error("unknown-field", message).at(field.span).hint(hint))
+            };
+            match problem {
+                Some(problem) => self.found.push(problem),
+                None => ignored.push(IgnoredField { path, reason: reason.clone() }),
+            }
+        }
+        ignored
+    }
+
     /// Identity, mark, and all that does not differ between VMs and containers.
     pub(crate) fn guest(&self, address: &Address, vm_id: u32, node: &str, name: &str, guest: &Guest) -> Spec {
         let mut spec = Spec::new();

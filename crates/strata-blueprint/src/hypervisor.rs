@@ -84,6 +84,7 @@ impl Draft<'_> {
             stage: if kind == kinds::STORAGE { Stage::Storage } else { Stage::Prereqs },
             protect,
             on_change: RestartPolicy::default(),
+            ignore: Vec::new(),
             limits: Vec::new(),
             origin,
         });

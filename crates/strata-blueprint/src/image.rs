@@ -117,6 +117,7 @@ impl Draft<'_> {
             stage: Stage::Compute,
             protect: false,
             on_change: RestartPolicy::default(),
+            ignore: Vec::new(),
             limits: vec![format!("storage:{node}/{storage}")],
             origin: self.origin(span),
         });

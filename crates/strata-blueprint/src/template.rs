@@ -54,6 +54,7 @@ impl Draft<'_> {
             stage: Stage::Compute,
             protect: template.protect,
             on_change: RestartPolicy::Ignore,
+            ignore: Vec::new(),
             limits: built.storages.iter().map(|storage| format!("storage:{node}/{storage}")).collect(),
             origin: self.origin(instance.key.span),
         });

@@ -63,6 +63,7 @@ impl Draft<'_> {
         depends_on.extend(self.dependencies(stack, &guest.depends_on));
         let on_change =
             guest.on_change.or(vm.cloud_init.as_ref().and_then(|cloud_init| cloud_init.on_change));
+        let ignore = self.ignored(kinds::VM, guest);
         self.insert(Resource {
             address,
             target: self.target.clone(),
@@ -71,6 +72,7 @@ impl Draft<'_> {
             stage: Stage::Compute,
             protect: guest.protect,
             on_change: policy(on_change),
+            ignore,
             limits,
             origin: self.origin(instance.key.span),
         });

@@ -4,10 +4,11 @@ use std::collections::BTreeSet;
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use strata_resource::{Address, FieldChange, drift_between};
+use strata_resource::{Address, FieldChange, ResourceGraph, drift_between};
 use strata_state::{ReplayedState, StateDocument};
 
-use crate::{Live, Sighting};
+use crate::planner::ignored::split_ignored;
+use crate::{IgnoredChange, Live, Sighting};
 
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Drift {
@@ -42,6 +43,10 @@ pub enum DriftKind {
     },
     /// An interrupted run left it unfinished; `apply` completes it.
     Unfinished,
+    /// From what was applied to what is there, in fields that the source leaves to others.
+    Ignored {
+        changes: Vec<IgnoredChange>,
+    },
 }
 
 impl DriftKind {
@@ -49,9 +54,38 @@ impl DriftKind {
     pub fn is_corrected(&self) -> bool {
         match self {
             Self::Changed { .. } | Self::Gone | Self::Unfinished => true,
-            Self::Taken { .. } | Self::Busy { .. } | Self::Unreachable { .. } | Self::Unknown { .. } => false,
+            Self::Taken { .. }
+            | Self::Busy { .. }
+            | Self::Unreachable { .. }
+            | Self::Unknown { .. }
+            | Self::Ignored { .. } => false,
         }
     }
+
+    /// Whether it is no drift: the source leaves it to others.
+    pub fn is_ignored(&self) -> bool {
+        matches!(self, Self::Ignored { .. })
+    }
+}
+
+/// Tells what the source leaves to others apart from the rest.
+pub(crate) fn apart(found: Vec<Drift>, graph: &ResourceGraph) -> Vec<Drift> {
+    let mut told = Vec::new();
+    for Drift { address, kind } in found {
+        let resource = graph.get(&address).filter(|resource| !resource.ignore.is_empty());
+        let (Some(resource), DriftKind::Changed { changes }) = (resource, &kind) else {
+            told.push(Drift { address, kind });
+            continue;
+        };
+        let (changes, ignored) = split_ignored(resource, changes.clone());
+        if !changes.is_empty() {
+            told.push(Drift { address: address.clone(), kind: DriftKind::Changed { changes } });
+        }
+        if !ignored.is_empty() {
+            told.push(Drift { address, kind: DriftKind::Ignored { changes: ignored } });
+        }
+    }
+    told
 }
 
 /// Objects with those that they depend on, by their records.

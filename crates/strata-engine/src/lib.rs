@@ -58,7 +58,7 @@ pub use events::{Event, EventSink};
 pub use known_as::{Home, KnownAs};
 pub use look::Look;
 pub use moves::{Move, PlannedMove, is_same_but_for_lineage, is_same_object, keep_origin};
-pub use plan::{Plan, PlanContent, Problem, ProblemKind, Step, StepAction, Summary};
+pub use plan::{IgnoredChange, Plan, PlanContent, Problem, ProblemKind, Step, StepAction, Summary};
 pub use planner::{Draft, PlanRequest, draft_plan, make_plan};
 pub use provider::{
     Behind, ErrorClass, Observed, Obstacle, Operation, OperationContext, Outcome, Provider, ProviderError,

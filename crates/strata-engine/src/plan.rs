@@ -215,6 +215,19 @@ pub struct PlanContent {
     /// What a plan of everything would change, and this one is not about. Whatever becomes of it does not make a saved plan stale.
     #[serde(skip)]
     pub left_out: BTreeSet<Address>,
+    /// What differs and is left so, because the source says that it is for others.
+    #[serde(skip)]
+    pub ignored: BTreeMap<Address, Vec<IgnoredChange>>,
+}
+
+/// A difference that the source leaves to others.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct IgnoredChange {
+    #[serde(flatten)]
+    pub change: FieldChange,
+    /// Why, as the source says it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
 }
 
 /// The numbers under a plan.

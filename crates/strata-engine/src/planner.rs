@@ -3,6 +3,7 @@
 //! Synchronous and deterministic: the same question gets the same answer, to the byte.
 
 mod findings;
+pub(crate) mod ignored;
 mod left_source;
 mod made_from;
 mod order;
@@ -28,7 +29,7 @@ pub(crate) use self::made_from::keep_sources;
 use self::steps::same_record;
 pub(crate) use self::unknown::out_of_sight;
 use crate::object_key::ObjectKey;
-use crate::plan::{Plan, PlanContent, Problem, Step, StepAction, operations};
+use crate::plan::{IgnoredChange, Plan, PlanContent, Problem, Step, StepAction, operations};
 use crate::{Finding, KnownAs, Live, Move, Observed, Operation, Sighting, Unseen};
 
 /// All that a plan is made from.
@@ -106,7 +107,8 @@ pub fn draft_plan<'a>(request: &'a PlanRequest<'a>) -> Draft<'a> {
         None => BTreeSet::new(),
     };
     let is_about = |address: &Address| about.as_ref().is_none_or(|about| about.contains(address));
-    let Planner { steps, mut problems, unchanged, unseen, unknown, .. } = planner;
+    let Planner { steps, mut problems, unchanged, unseen, unknown, mut ignored, .. } = planner;
+    ignored.retain(|address, _| is_about(address));
     problems.extend(request.unmovable.iter().cloned());
     let content = PlanContent {
         key: request.state.key.clone(),
@@ -129,6 +131,7 @@ pub fn draft_plan<'a>(request: &'a PlanRequest<'a>) -> Draft<'a> {
         unknown,
         moves: request.moves.iter().map(Move::planned).collect(),
         left_out,
+        ignored,
     };
     Draft { request, content }
 }
@@ -208,6 +211,8 @@ struct Planner<'a> {
     unseen: BTreeMap<Address, String>,
     /// What cannot be seen, and what is left alone because of it.
     unknown: Vec<Problem>,
+    /// What differs and is left so, because the source says that it is for others.
+    ignored: BTreeMap<Address, Vec<IgnoredChange>>,
 }
 
 impl<'a> Planner<'a> {
@@ -228,6 +233,7 @@ impl<'a> Planner<'a> {
             wiped: unreachable::wiped(request),
             unseen: BTreeMap::new(),
             unknown: Vec::new(),
+            ignored: BTreeMap::new(),
         }
     }
 
@@ -324,7 +330,13 @@ impl<'a> Planner<'a> {
         }
     }
 
-    fn compare(&mut self, resource: &Resource, recorded: Option<&StateResource>, observed: &Observed) {
+    fn compare(&mut self, source: &Resource, recorded: Option<&StateResource>, observed: &Observed) {
+        let left = ignored::ignored_changes(source, recorded, observed);
+        if !left.is_empty() {
+            self.ignored.insert(source.address.clone(), left);
+        }
+        let (resource, observed) =
+            (&*ignored::as_it_is(source, recorded, observed), &*ignored::without_waiting(source, observed));
         if let Some(unmarked) = unmarked(resource, recorded, observed) {
             return self.unchanged(&unmarked, recorded, observed);
         }
@@ -366,7 +378,8 @@ impl<'a> Planner<'a> {
             if reason.is_some() && resource.kind().table().content.is_some() {
                 self.recast.insert(resource.address.clone());
             }
-            self.replace(resource, &recorded, observed, changes);
+            // A new one is made as the source says.
+            self.replace(source, &recorded, observed, changes);
             let wiped =
                 wiped.then(|| "its disk was wiped, and nothing is left on it to boot from".to_owned());
             let asked = asked.then(|| "`--replace` asks for it".to_owned());

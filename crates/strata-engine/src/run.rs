@@ -229,7 +229,7 @@ impl Run {
     ) -> Result<Vec<Drift>, EngineError> {
         let nothing = ResourceGraph::default();
         let live = self.look(&nothing, state, &stack.lineage, look).await?;
-        let mut found = crate::drift::compare(state, &live);
+        let mut found = crate::drift::apart(crate::drift::compare(state, &live), &stack.graph);
         if let Some(selected) = &stack.selected {
             let about = crate::drift::with_needed(selected, &state.document);
             found.retain(|drift| about.contains(&drift.address));

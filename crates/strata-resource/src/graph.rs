@@ -6,7 +6,7 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Address, Kind, Spec};
+use crate::{Address, FieldPath, Kind, Spec};
 
 /// Which layer a stack belongs to. A lower layer never needs a higher one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
@@ -86,6 +86,15 @@ pub enum RestartPolicy {
     Recreate,
 }
 
+/// A field, or all below it, that is set when an object is made and left to others after that.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IgnoredField {
+    /// Its name, as plans show it.
+    pub path: FieldPath,
+    /// Why, for people.
+    pub reason: Option<String>,
+}
+
 /// One object that there should be.
 #[derive(Debug, Clone)]
 pub struct Resource {
@@ -103,6 +112,8 @@ pub struct Resource {
     pub protect: bool,
     /// Whether a change may restart it by itself.
     pub on_change: RestartPolicy,
+    /// Fields that are set when it is made, and left to others after that.
+    pub ignore: Vec<IgnoredField>,
     /// What it shares with others that can bear only so much at once: `storage:pve1/local-lvm`, `template:9000`.
     pub limits: Vec<String>,
     /// The file and line that asked for it, for messages.
@@ -264,6 +275,7 @@ mod tests {
                     stage: Stage::Compute,
                     protect: false,
                     on_change: RestartPolicy::default(),
+                    ignore: Vec::new(),
                     limits: Vec::new(),
                     origin: None,
                 })

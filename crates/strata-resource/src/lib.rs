@@ -36,7 +36,7 @@ mod value;
 
 pub use address::{Address, AddressError};
 pub use diff::{FieldChange, Refusal, SpecDiff, diff_specs, diff_unfinished, drift_between};
-pub use graph::{GraphError, Layer, Resource, ResourceGraph, RestartPolicy, Stage};
+pub use graph::{GraphError, IgnoredField, Layer, Resource, ResourceGraph, RestartPolicy, Stage};
 pub use identity::{CommentMark, Lineage, Mark};
 pub use kind::{Kind, register_kinds, registered_kinds};
 pub use path::FieldPath;

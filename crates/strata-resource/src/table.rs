@@ -1,7 +1,7 @@
 //! What a kind is like: one table, written where its provider is, from which rules, plans, views and the reference derive.
 
 use crate::rules::{FieldRule, Purpose};
-use crate::{Address, Kind, Spec, Value};
+use crate::{Address, FieldPath, Kind, Spec, Value};
 
 /// Everything about a kind that is not a call to its remote. Made by [`crate::kind!`].
 #[derive(Debug, Clone, Copy)]
@@ -234,6 +234,28 @@ impl KindTable {
     /// What to do about an object that something else works on.
     pub fn busy_hint(&self, address: &Address) -> String {
         fill(self.busy, &|_| address.name().to_owned())
+    }
+
+    /// Whether it has a field of this name, or fields below it.
+    pub fn has_field(&self, path: &FieldPath) -> bool {
+        let fits = |field: &'static FieldRule| {
+            let mut own = field.path.split('.');
+            path.keys().iter().all(|key| own.next().is_some_and(|part| part == "*" || part == key))
+        };
+        self.all_fields().any(fits) || self.kind().rules().knows(path)
+    }
+
+    /// The names of its fields, with keys of `like` where any name can stand.
+    pub fn fields_like(&self, like: &FieldPath) -> Vec<String> {
+        let filled = |field: &'static FieldRule| {
+            let parts = field.path.split('.').enumerate();
+            let parts = parts.map(|(at, part)| match like.keys().get(at) {
+                Some(key) if part == "*" => key.as_str(),
+                _ => part,
+            });
+            parts.collect::<Vec<_>>().join(".")
+        };
+        self.all_fields().map(filled).collect()
     }
 
     /// The field that holds the ownership mark.

@@ -130,6 +130,10 @@ fn report_kinds(blueprint: &Blueprint, files: &mut Files) {
         };
         files.gap(what, reason);
     }
+    for resource in blueprint.graph.iter().filter(|resource| !resource.ignore.is_empty()) {
+        let reason = "`ignore_changes` is the same for all objects of a module: `ignoreChanges` of one guest is left out";
+        files.gap(resource.address.to_string(), reason);
+    }
 }
 
 fn stem(path: &str) -> &str {

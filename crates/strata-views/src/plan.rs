@@ -58,7 +58,25 @@ pub fn render(plan: &Plan, columns: usize, whole: bool) -> String {
     for problem in &plan.problems {
         text.push_str(&render_problem(problem));
     }
+    if whole {
+        text.push_str(&render_ignored(plan));
+    }
     text.push_str(&render_left_out(plan, whole));
+    text
+}
+
+/// What differs and is left to others.
+fn render_ignored(plan: &Plan) -> String {
+    let mut text = String::new();
+    for (address, ignored) in &plan.ignored {
+        let _ = writeln!(text, "  {} {}", paint(style::FAINT, "·"), paint(style::STRONG, address));
+        for one in ignored {
+            let (live, wanted) = super::drift::sides(address, &one.change);
+            let why = super::drift::reason(one);
+            let line = format!("{}  the source says {wanted}, it is {live}, ignored{why}", one.change.path);
+            let _ = writeln!(text, "      {}", paint(style::FAINT, line));
+        }
+    }
     text
 }
 

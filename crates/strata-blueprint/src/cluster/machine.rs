@@ -178,6 +178,7 @@ impl Draft<'_> {
             stage: Stage::Config,
             protect,
             on_change: RestartPolicy::default(),
+            ignore: Vec::new(),
             limits: Vec::new(),
             origin: self.origin(node.span),
         });
@@ -225,6 +226,7 @@ impl Draft<'_> {
             stage,
             protect: false,
             on_change: RestartPolicy::default(),
+            ignore: Vec::new(),
             limits: Vec::new(),
             origin: self.origin(span),
         });
@@ -264,6 +266,7 @@ impl Draft<'_> {
                 stage: Stage::Storage,
                 protect: false,
                 on_change: RestartPolicy::default(),
+                ignore: Vec::new(),
                 limits: Vec::new(),
                 origin: self.origin(name.span),
             };

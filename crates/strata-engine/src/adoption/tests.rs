@@ -22,6 +22,7 @@ fn resource(name: &str, json: Json) -> Resource {
         stage: Stage::Compute,
         protect: false,
         on_change: RestartPolicy::default(),
+        ignore: Vec::new(),
         limits: Vec::new(),
         origin: None,
     }

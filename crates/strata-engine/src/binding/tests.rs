@@ -27,6 +27,7 @@ fn content(live: Option<&str>, unknown: Vec<Problem>) -> PlanContent {
         unknown,
         moves: Vec::new(),
         left_out: Default::default(),
+        ignored: Default::default(),
     }
 }
 

@@ -97,6 +97,7 @@ fn a_moved_object_is_changed_in_place() {
         stage: Stage::Compute,
         protect: true,
         on_change: RestartPolicy::default(),
+        ignore: Vec::new(),
         limits: Vec::new(),
         origin: None,
     };

@@ -108,6 +108,7 @@ mod tests {
             stage: Stage::Config,
             protect: false,
             on_change: RestartPolicy::default(),
+            ignore: Vec::new(),
             limits: Vec::new(),
             origin: None,
         }

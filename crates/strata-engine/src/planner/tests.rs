@@ -85,6 +85,7 @@ impl Table {
             stage: Stage::Compute,
             protect: false,
             on_change: RestartPolicy::default(),
+            ignore: Vec::new(),
             limits: Vec::new(),
             origin: None,
         };

@@ -44,6 +44,7 @@ fn what_was_begun_is_asked_about_at_its_own_address_only() {
             stage: Stage::Compute,
             protect: false,
             on_change: RestartPolicy::default(),
+            ignore: Vec::new(),
             limits: Vec::new(),
             origin: None,
         };

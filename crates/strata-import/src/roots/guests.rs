@@ -32,7 +32,7 @@ pub(super) fn life(import: &mut Import<'_>, resource: &Resource, guest: Option<&
         let list = life.ignored.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
         import.note(
             Some(&life.place),
-            format!("`{what}` ignores changes of {list} (`ignore_changes`): Strata brings these back to what the source says, check them in the first plan"),
+            format!("`{what}` ignores changes of {list} (`ignore_changes`): Strata brings these back to what the source says, unless `ignoreChanges` of the guest names them; check them in the first plan"),
         );
     }
 }

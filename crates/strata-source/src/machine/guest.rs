@@ -33,6 +33,16 @@ record! {
 }
 
 record! {
+    /// A field that is set when a guest is made, and not corrected after that.
+    pub struct IgnoredChanges [shorthand("field")] {
+        /// the field as plans show it, `cpu.cores`; everything below it, too: `disks.scsi1`
+        "field" field: Spanned<String>;
+        /// why, for people: plans and drift say it
+        "reason" reason: Option<String>;
+    }
+}
+
+record! {
     /// How long the steps of a guest may take.
     pub struct Timeouts {
         /// making it
@@ -93,6 +103,8 @@ record! {
         "firewall" firewall: Option<Firewall>;
         /// what to do about a change that needs a restart
         "onChange" on_change: Option<OnChange>;
+        /// fields that are set when it is made and left to others after that, as plans show them: `cpu.cores`, `tags`
+        "ignoreChanges" ignore_changes: Vec<IgnoredChanges>;
         /// how long its steps may take
         "timeouts" timeouts: Option<Timeouts>;
         /// guests of this stack that are made before this one: `vms.db`, `containers.dns`

@@ -81,6 +81,7 @@ pub(crate) async fn report(context: &Context, stacks: &[String], by_exit_code: b
             context.printer.event_of(&session.view().key, &Event::Drift { found: what });
             context.printer.line(views::drift::render(drift).trim_end());
         }
+        let drifts: Vec<_> = drifts.into_iter().filter(|drift| !drift.kind.is_ignored()).collect();
         found += drifts.len();
         refused += drifts.iter().filter(|drift| !drift.kind.is_corrected()).count();
         hidden += drifts.iter().filter(|drift| matches!(drift.kind, DriftKind::Unknown { .. })).count();

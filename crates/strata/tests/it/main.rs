@@ -26,6 +26,7 @@ mod gitlab_server;
 mod half_truths;
 mod honest;
 mod house;
+mod ignored;
 mod imported;
 mod interrupts;
 mod inventory;

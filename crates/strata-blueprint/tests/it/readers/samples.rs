@@ -103,6 +103,8 @@ fn special(record: &str, key: &str) -> Vec<Json> {
         ("Settings" | "Environment", "mirrors") => vec![json!({"https://x.example": "https://m.example"})],
         ("Settings", "repository") => vec![json!("demo5678")],
         (_, "use") => vec![json!(["p"])],
+        (_, "ignoreChanges") => vec![json!([{"field": "tags", "reason": "x"}])],
+        ("IgnoredChanges", "field") => vec![json!("notes")],
         (_, "moved") => vec![json!([{"from": "web/vm/old", "to": "web/vm/a"}])],
         ("Stack" | "Cluster" | "Settings" | "Environment", "profiles") => vec![json!({"p": {"memory": 900}})],
         ("Offsets", "vmId") => vec![json!(1), json!(50)],

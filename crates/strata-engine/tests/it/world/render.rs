@@ -97,6 +97,10 @@ pub(crate) fn describe_drift(drift: &[Drift]) -> String {
             DriftKind::Unreachable { what } => text.push_str(&format!("unreachable {address}: {what}\n")),
             DriftKind::Unknown { what, .. } => text.push_str(&format!("unknown {address}: {what}\n")),
             DriftKind::Unfinished => text.push_str(&format!("unfinished {address}\n")),
+            DriftKind::Ignored { changes } => {
+                text.push_str(&format!("ignored {address}\n"));
+                text.extend(changes.iter().map(|ignored| change(&ignored.change)));
+            }
         }
     }
     text

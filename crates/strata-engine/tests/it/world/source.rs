@@ -85,6 +85,7 @@ impl Source {
             stage,
             protect: false,
             on_change: RestartPolicy::default(),
+            ignore: Vec::new(),
             limits: vec![],
             origin: None,
         });
