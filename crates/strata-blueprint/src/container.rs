@@ -8,7 +8,7 @@ use strata_source::stack::expand::Instance;
 
 use crate::cloud_init::addressing;
 use crate::fields::{Fields, decimal, int, list};
-use crate::guest::{policy, put_raw};
+use crate::guest::{Equals, policy, put_raw};
 use crate::hardware::trunks;
 use crate::image::ImageUse;
 use crate::kinds;
@@ -63,6 +63,16 @@ impl Draft<'_> {
             container.network.iter().filter_map(|(_, nic)| instance.addressing(nic.ip.as_ref()?.value));
         let fixed = fixed.find_map(|ip| ip.address());
         self.blueprint.addresses.extend(fixed.map(|cidr| (address.clone(), cidr.address.to_string())));
+        let pool = self.pool(stack, guest.pool.as_ref());
+        let equals = Equals {
+            address: &address,
+            key: instance.key,
+            counted: instance.index.is_some(),
+            each: container.each.keys().next().map(AsRef::as_ref),
+            pool: pool.as_deref(),
+            fixed: fixed.map(|cidr| cidr.address),
+        };
+        spec.put_some("rollout", self.rollout(guest, equals));
         spec.put_full("networks", networks);
         spec.put_full("features", features(container));
         spec.put_full("nameservers", list(container.nameservers.iter().map(|server| server.0)));

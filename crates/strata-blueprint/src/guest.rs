@@ -1,5 +1,7 @@
 //! What VMs and containers have in common.
 
+use std::net::IpAddr;
+
 use strata_diagnostics::{Diagnostic, nearest};
 use strata_resource::{Address, FieldPath, IgnoredField, Kind, RestartPolicy, Spec, Value};
 use strata_source::machine::guest::{Guest, IgnoredChanges, OnChange, Startup, Timeouts};
@@ -55,6 +57,24 @@ pub(crate) fn put_raw(spec: &mut Spec, options: &Map<Raw>) {
     }
 }
 
+/// What says who the equals of a guest are.
+pub(crate) struct Equals<'e> {
+    pub(crate) address: &'e Address,
+    /// The key of its entry.
+    pub(crate) key: &'e strata_yaml::Spanned<String>,
+    pub(crate) counted: bool,
+    /// Its own entry of an `each`.
+    pub(crate) each: Option<&'e str>,
+    pub(crate) pool: Option<&'e str>,
+    pub(crate) fixed: Option<IpAddr>,
+}
+
+fn tcp(place: String) -> Spec {
+    let mut check = Spec::new();
+    check.put("tcp", place);
+    check
+}
+
 impl Draft<'_> {
     /// The fields that are left to others once a guest is made.
     pub(crate) fn ignored(&mut self, kind: Kind, guest: &Guest) -> Vec<IgnoredField> {
@@ -105,6 +125,43 @@ impl Draft<'_> {
         spec.put("power", if guest.started { "running" } else { "stopped" });
         spec.put_some("timeouts", guest.timeouts.as_ref().map(timeouts));
         spec
+    }
+
+    /// The guests that one must not be down with, and its check. Those of a `count` or an `each` have it without a word.
+    pub(crate) fn rollout(&mut self, guest: &Guest, equals: Equals<'_>) -> Option<Value> {
+        let Equals { address, key, counted, each, pool, fixed } = equals;
+        let written = guest.rollout.as_ref();
+        let of_each = each.and_then(|entry| key.strip_suffix(entry)?.strip_suffix('-'));
+        let group = match (of_each, pool) {
+            (Some(group), _) => format!("{}/{group}", address.kind()),
+            (None, _) if counted => format!("{}/{key}", address.kind()),
+            (None, Some(pool)) if written.is_some() => format!("pool/{pool}"),
+            _ if written.is_some() => format!("{}/{key}", address.kind()),
+            _ => return None,
+        };
+        let mut spec = Spec::new();
+        spec.put("group", group);
+        spec.put("max", int(written.and_then(|rollout| rollout.max_unavailable).unwrap_or(1)));
+        let check = written.and_then(|rollout| rollout.check.as_ref());
+        let port = check.and_then(|check| check.tcp);
+        match (port, fixed) {
+            (Some(port), Some(IpAddr::V6(address))) => spec.put("check", tcp(format!("[{address}]:{port}"))),
+            (Some(port), Some(address)) => spec.put("check", tcp(format!("{address}:{port}"))),
+            (Some(_), None) => {
+                let message = format!("`{key}` has no written address that port could be asked at");
+                self.refuse("no-address", message, key.span);
+                if let Some(last) = self.found.pop() {
+                    self.found.push(last.hint("give it an `ip`, or ask its agent: `check: {agent: true}`"));
+                }
+            }
+            (None, _) if check.is_some_and(|check| check.agent == Some(true)) => {
+                let mut agent = Spec::new();
+                agent.put("agent", true);
+                spec.put("check", agent);
+            }
+            (None, _) => {}
+        }
+        Some(Value::Map(spec))
     }
 
     /// The node of a guest, which the guest or its stack must name.

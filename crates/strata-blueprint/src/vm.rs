@@ -11,7 +11,7 @@ use strata_source::stack::expand::Instance;
 use strata_yaml::Spanned;
 
 use crate::fields::{Fields, int};
-use crate::guest::policy;
+use crate::guest::{Equals, policy};
 use crate::hardware::{BOOT_DISK, Cloned, Machine};
 use crate::kinds;
 use crate::site::Draft;
@@ -49,7 +49,17 @@ impl Draft<'_> {
         let fixed = interfaces.iter().find_map(|interface| interface.ip?.address());
         self.blueprint.addresses.extend(fixed.map(|cidr| (address.clone(), cidr.address.to_string())));
         let mut spec = self.guest(&address, instance.vm_id, &node, &instance.name, guest);
-        spec.put_some("pool", self.pool(stack, guest.pool.as_ref()));
+        let pool = self.pool(stack, guest.pool.as_ref());
+        let equals = Equals {
+            address: &address,
+            key: instance.key,
+            counted: instance.index.is_some(),
+            each: vm.each.keys().next().map(AsRef::as_ref),
+            pool: pool.as_deref(),
+            fixed: fixed.map(|cidr| cidr.address),
+        };
+        spec.put_some("rollout", self.rollout(guest, equals));
+        spec.put_some("pool", pool);
         spec.extend(built.spec);
         let mut limits: Vec<String> =
             built.storages.iter().map(|storage| format!("storage:{node}/{storage}")).collect();

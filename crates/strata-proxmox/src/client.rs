@@ -12,8 +12,8 @@ use http::Method;
 use serde::de::{DeserializeOwned, IgnoredAny};
 use strata_engine::{Look, ProviderError};
 use strata_net::{
-    Body, Clock, HttpClient, HttpOptions, Multipart, NetError, Permission, Random, Request, Response,
-    RetryPolicy, Verdict, retry,
+    Body, Clock, DialMap, HttpClient, HttpOptions, Multipart, NetError, Permission, Random, Request,
+    Response, RetryPolicy, Verdict, retry,
 };
 use strata_secret::{Redactor, SecretString};
 use tokio::sync::Semaphore;
@@ -77,11 +77,12 @@ pub struct Client {
     parallelism: usize,
     keeper: Option<Arc<dyn TokenKeeper>>,
     endpoint: String,
+    dial: DialMap,
 }
 
 impl Client {
     pub(crate) fn new(options: ProxmoxOptions) -> Result<Self, ConnectError> {
-        let endpoint = options.endpoint.clone();
+        let (endpoint, dial) = (options.endpoint.clone(), options.dial.clone());
         let auth = Auth::new(options.token, options.login, &options.redactor)?;
         let http = HttpClient::new(HttpOptions {
             tls: options.tls,
@@ -108,6 +109,7 @@ impl Client {
             parallelism,
             keeper: options.keeper,
             endpoint,
+            dial,
         })
     }
 
@@ -153,6 +155,11 @@ impl Client {
     /// Where it is, as the source says.
     pub(crate) fn endpoint(&self) -> &str {
         &self.endpoint
+    }
+
+    /// The way to other places than the endpoint.
+    pub(crate) fn dial(&self) -> &DialMap {
+        &self.dial
     }
 
     /// The addresses of the endpoint: the one in it, or those that its name stands for.

@@ -12,6 +12,7 @@ mod migrate;
 mod patience;
 mod pool;
 mod power;
+mod ready;
 mod steps;
 mod template;
 mod update;
@@ -41,9 +42,22 @@ pub(crate) async fn execute(
 }
 
 pub(crate) async fn guest(work: &Work<'_>) -> Result<Outcome, ProviderError> {
-    match work.operation.action {
-        Action::Create => create::create(work).await,
-        Action::Update => update::update(work).await,
+    let operation = work.operation;
+    match operation.action {
+        Action::Create => {
+            let outcome = create::create(work).await?;
+            if operation.replacement {
+                ready::wait(work).await?;
+            }
+            Ok(outcome)
+        }
+        Action::Update => {
+            let outcome = update::update(work).await?;
+            if operation.restart {
+                ready::wait(work).await?;
+            }
+            Ok(outcome)
+        }
         Action::Delete => delete::delete(work).await,
     }
 }

@@ -41,5 +41,5 @@ pub use identity::{CommentMark, Lineage, Mark};
 pub use kind::{Kind, register_kinds, registered_kinds};
 pub use path::FieldPath;
 pub use rules::{ChangeEffect, FieldRule, FieldType, KindRules, Literal, Purpose, Unit};
-pub use table::{Content, KindTable, MadeFrom, Rollout, Said, Shape, Shown, fill};
+pub use table::{Content, KindTable, MadeFrom, RestartGroup, Rollout, Said, Shape, Shown, fill};
 pub use value::{Secret, Spec, Value, claimed_spec, secret_like, stored_spec, with_slots};

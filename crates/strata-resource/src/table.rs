@@ -151,7 +151,18 @@ pub enum Rollout {
         always: bool,
         /// Those that come after the others, and that cannot answer without the gate.
         follows: fn(&Spec) -> bool,
+        /// Its equals, with which it must not be down at the same time.
+        group: fn(&Spec) -> Option<RestartGroup>,
     },
+}
+
+/// Objects that do the same work: only so many of them may be down at once.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RestartGroup {
+    /// What its members have in common.
+    pub name: String,
+    /// How many of them may be down at once.
+    pub max_unavailable: usize,
 }
 
 fn deleted(_: &Spec, _: bool) -> &'static str {

@@ -45,7 +45,7 @@ kind! {
             ..Shown::USUAL
         },
         gone: "it has no configuration any more",
-        rollout: Rollout::Member { always: true, follows: is_worker },
+        rollout: Rollout::Member { always: true, follows: is_worker, group: |_| None },
         wiped_fact: Some(WIPED),
     }
     /// the node's name

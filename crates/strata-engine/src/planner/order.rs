@@ -20,8 +20,15 @@ struct Needs {
     rather_after: BTreeSet<usize>,
 }
 
-pub(super) fn ordered(steps: Vec<Step>, graph: &ResourceGraph, state: &StateDocument) -> Vec<Step> {
+pub(super) fn ordered(mut steps: Vec<Step>, graph: &ResourceGraph, state: &StateDocument) -> Vec<Step> {
     let mut needs = needs(&steps, graph, state);
+    for turn in super::rolling::restarts(&steps) {
+        needs[turn.step].rather_after.extend(turn.after);
+        // Of a replacement the create is shown.
+        if steps[turn.step].action != StepAction::Delete {
+            steps[turn.step].reasons.push(turn.reason);
+        }
+    }
     let order = sorted(&steps, &mut needs);
     let mut place = vec![0; steps.len()];
     for (at, index) in order.iter().enumerate() {

@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use strata_resource::{Address, Rollout, Spec};
+use strata_resource::{Address, RestartGroup, Rollout, Spec};
 use strata_state::StateDocument;
 
 use super::unreachable::UNREACHABLE;
@@ -36,6 +36,59 @@ pub(super) fn waits(steps: &[Step], state: &StateDocument) -> Vec<(usize, BTreeS
             after.iter().map(|index| (*index, before.iter().copied().collect::<BTreeSet<_>>()))
         })
         .collect()
+}
+
+/// A step that restarts an object, and the steps that its equals have to be done with first.
+pub(super) struct RestartTurn {
+    pub(super) step: usize,
+    pub(super) after: BTreeSet<usize>,
+    /// The one that it comes after, and how many may be down at once.
+    pub(super) reason: String,
+}
+
+/// Equals restart so many at a time: each waits until the one before it works again. Where that fails, the rest of them are not begun.
+pub(super) fn restarts(steps: &[Step]) -> Vec<RestartTurn> {
+    let mut members: BTreeMap<&Address, (Option<RestartGroup>, Vec<usize>)> = BTreeMap::new();
+    for (index, step) in steps.iter().enumerate().filter(|(_, step)| goes_down(step)) {
+        let Rollout::Member { group, .. } = step.address.kind().table().rollout else { continue };
+        let (known, indices) = members.entry(&step.address).or_default();
+        // What a replacement removes may have been made before it had a group.
+        *known = known.take().or_else(|| group(&step.spec));
+        indices.push(index);
+    }
+    let mut groups: BTreeMap<String, (usize, Vec<(&Address, Vec<usize>)>)> = BTreeMap::new();
+    for (address, (group, indices)) in members {
+        let Some(RestartGroup { name, max_unavailable }) = group else { continue };
+        let (at_once, equals) = groups.entry(name).or_default();
+        *at_once = max_unavailable.max(*at_once);
+        equals.push((address, indices));
+    }
+    let mut turns = Vec::new();
+    for (at_once, mut equals) in groups.into_values() {
+        // `web-10` comes after `web-9`.
+        equals.sort_by_key(|(address, _)| (address.name().len(), address.name().to_owned()));
+        for (place, (_, indices)) in equals.iter().enumerate().skip(at_once) {
+            let (before, after) = &equals[place - at_once];
+            let reason = match at_once {
+                1 => format!("goes down after {} works again", before.name()),
+                _ => format!("goes down after {} works again, at most {at_once} at once", before.name()),
+            };
+            turns.extend(indices.iter().map(|step| {
+                let (after, reason) = (after.iter().copied().collect(), reason.clone());
+                RestartTurn { step: *step, after, reason }
+            }));
+        }
+    }
+    turns
+}
+
+/// Whether an object that works does not while the step runs.
+fn goes_down(step: &Step) -> bool {
+    match step.action {
+        StepAction::Update => step.restart,
+        StepAction::Create | StepAction::Delete => step.replacement,
+        StepAction::DeleteFormer | StepAction::Record | StepAction::Forget => false,
+    }
 }
 
 /// Whether a node cannot do its work while the step runs, or joins a cluster that others work in.

@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use strata_engine::Operation;
-use strata_resource::{KindTable, Purpose, kind};
+use strata_resource::{KindTable, Purpose, Rollout, kind};
 
 use super::guest::{self, GUEST};
 use super::managed::ManagedKind;
@@ -15,6 +15,7 @@ kind! {
     "container" {
         called: "container {vmid} on {node}",
         shares: &[guest::FIELDS],
+        rollout: Rollout::Member { always: false, follows: |_| false, group: guest::restart_group },
         ..GUEST
     }
     /// its host name

@@ -1,7 +1,7 @@
 //! What VMs, templates and containers have in common.
 
 use strata_engine::{Operation, ProviderError};
-use strata_resource::{FieldRule, KindTable, MadeFrom, Purpose, Shown, Spec, fields};
+use strata_resource::{FieldRule, KindTable, MadeFrom, Purpose, RestartGroup, Shown, Spec, Value, fields};
 
 use super::shared;
 use crate::client::Client;
@@ -27,7 +27,7 @@ pub(super) const GUEST: KindTable = KindTable {
     recovery: "see \"Guests\"",
     shown: Shown {
         removal,
-        in_headline: &["mark", "timeouts", "vmid", "node", "template"],
+        in_headline: &["mark", "timeouts", "rollout", "vmid", "node", "template"],
         first: &[
             "name",
             "clone",
@@ -107,7 +107,17 @@ pub(super) static FIELDS: &[FieldRule] = fields! {
     "options.*": Text => Restart [no_tofu(shared::NO_OPTIONS)];
     /// how long steps may take, in seconds; never compared
     "timeouts": Map => Computed [unfelt];
+    /// the guests that it must not be down with, and how it is checked after a restart; never compared
+    "rollout": Map => Computed [unfelt];
 };
+
+/// The guests that must not be down with this one.
+pub(super) fn restart_group(spec: &Spec) -> Option<RestartGroup> {
+    let rollout = spec.get("rollout")?.as_map()?;
+    let name = rollout.get("group")?.as_text()?.to_owned();
+    let max = rollout.get("max").and_then(Value::as_int).and_then(|max| usize::try_from(max).ok());
+    Some(RestartGroup { name, max_unavailable: max.unwrap_or(1).max(1) })
+}
 
 /// Keys that only root may set, and documents that nobody would bring.
 pub(super) fn refusals(

@@ -15,7 +15,7 @@ kind! {
     "vm" {
         called: "VM {vmid} on {node}",
         shares: &[FIELDS, guest::FIELDS],
-        rollout: Rollout::Member { always: false, follows: |_| false },
+        rollout: Rollout::Member { always: false, follows: |_| false, group: guest::restart_group },
         runs_others: true,
         ..GUEST
     }

@@ -22,6 +22,9 @@ pub(super) struct Need {
 /// Seeing what a storage holds, or using it.
 pub(crate) const SEE_STORAGE: &[&str] = &["Datastore.Audit", "Datastore.AllocateSpace"];
 
+/// Asking the guest agent; before Proxmox VE 9 the last.
+const ASK_AGENT: &[&str] = &["VM.GuestAgent.Audit", "VM.GuestAgent.Unrestricted", "VM.Monitor"];
+
 /// The privileges of an operation.
 pub(super) fn needs_of(operation: &Operation) -> Vec<Need> {
     let mut needs = Needs { address: &operation.address, list: Vec::new() };
@@ -149,7 +152,11 @@ impl Needs<'_> {
             }
         }
         if operation.restart {
-            self.add(&["VM.PowerMgmt"], guest, "restart");
+            self.add(&["VM.PowerMgmt"], guest.clone(), "restart");
+            let check = spec.get("rollout").and_then(|rollout| rollout.as_map()?.get("check")?.as_map());
+            if check.is_some_and(|check| check.contains_key("agent")) {
+                self.add(ASK_AGENT, guest, "ask the guest agent of");
+            }
         }
     }
 

@@ -61,6 +61,26 @@ record! {
 }
 
 record! {
+    /// How it is known that a guest works again.
+    pub struct RolloutCheck [at_most_one(&["tcp", "agent"])] {
+        /// it accepts connections at this port of its address
+        "tcp" tcp: Option<u16> [range(1, 65535)];
+        /// its guest agent answers
+        "agent" agent: Option<bool>;
+    }
+}
+
+record! {
+    /// How equal guests restart: those of a `count` or an `each`, or the guests of a pool that say so.
+    pub struct Rollout {
+        /// how many of them may be down at once
+        "maxUnavailable" max_unavailable: Option<u32> [range(1, 1000)];
+        /// what is waited for after the restart of one; otherwise that it runs
+        "check" check: Option<RolloutCheck>;
+    }
+}
+
+record! {
     /// Keys that go to Proxmox as they are.
     pub struct ProxmoxOptions {
         /// any key that Proxmox knows and Strata has no field for
@@ -107,6 +127,8 @@ record! {
         "ignoreChanges" ignore_changes: Vec<IgnoredChanges>;
         /// how long its steps may take
         "timeouts" timeouts: Option<Timeouts>;
+        /// how it restarts beside its equals; otherwise one after the other with `count` or `each`
+        "rollout" rollout: Option<Rollout>;
         /// guests of this stack that are made before this one: `vms.db`, `containers.dns`
         "dependsOn" depends_on: Vec<Spanned<String>>;
         /// any key that Proxmox knows and Strata has no field for

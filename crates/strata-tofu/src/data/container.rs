@@ -9,7 +9,7 @@ use crate::hcl::Expr;
 use crate::project::Files;
 
 /// Fields that only Strata's own apply uses, or that stay out of files.
-const OURS: [&str; 4] = ["mark", "notes", "timeouts", "password"];
+const OURS: [&str; 5] = ["mark", "notes", "timeouts", "rollout", "password"];
 
 /// The data of a container under the names of the module's inputs.
 pub(crate) fn container(resource: &Resource, files: &mut Files) -> Expr {

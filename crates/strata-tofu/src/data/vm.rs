@@ -7,7 +7,7 @@ use crate::hcl::Expr;
 use crate::project::Files;
 
 /// Fields that only Strata's own apply uses.
-const OURS: [&str; 4] = ["mark", "notes", "timeouts", "force_stop"];
+const OURS: [&str; 5] = ["mark", "notes", "timeouts", "rollout", "force_stop"];
 
 /// Fields that a clone has of its template where it says nothing; the provider would put defaults of its own there.
 const INHERITED: [&str; 13] = [

@@ -42,6 +42,7 @@ mod reference;
 mod renamed;
 mod replaced;
 mod review;
+mod rollout;
 mod secrets;
 mod selected;
 mod sent;
