@@ -46,6 +46,9 @@ pub(super) struct RestartTurn {
     pub(super) reason: String,
 }
 
+/// How many of a group may be down at once, and its members with their steps.
+type Equals<'s> = (usize, Vec<(&'s Address, Vec<usize>)>);
+
 /// Equals restart so many at a time: each waits until the one before it works again. Where that fails, the rest of them are not begun.
 pub(super) fn restarts(steps: &[Step]) -> Vec<RestartTurn> {
     let mut members: BTreeMap<&Address, (Option<RestartGroup>, Vec<usize>)> = BTreeMap::new();
@@ -56,7 +59,7 @@ pub(super) fn restarts(steps: &[Step]) -> Vec<RestartTurn> {
         *known = known.take().or_else(|| group(&step.spec));
         indices.push(index);
     }
-    let mut groups: BTreeMap<String, (usize, Vec<(&Address, Vec<usize>)>)> = BTreeMap::new();
+    let mut groups: BTreeMap<String, Equals<'_>> = BTreeMap::new();
     for (address, (group, indices)) in members {
         let Some(RestartGroup { name, max_unavailable }) = group else { continue };
         let (at_once, equals) = groups.entry(name).or_default();
