@@ -34,16 +34,6 @@ impl Provider for ClusterProvider {
         review::review(&self.cluster, review).await
     }
 
-    /// Whoever has the cluster's keys may do everything.
-    async fn preflight(
-        &self,
-        _: &Look,
-        _: &[Operation],
-        _: &[Operation],
-    ) -> Result<Vec<Obstacle>, ProviderError> {
-        Ok(Vec::new())
-    }
-
     async fn execute(
         &self,
         operation: &Operation,

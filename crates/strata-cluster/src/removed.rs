@@ -44,15 +44,6 @@ impl Provider for RemovedCluster {
             .collect())
     }
 
-    async fn preflight(
-        &self,
-        _: &Look,
-        _: &[Operation],
-        _: &[Operation],
-    ) -> Result<Vec<Obstacle>, ProviderError> {
-        Ok(Vec::new())
-    }
-
     async fn execute(
         &self,
         operation: &Operation,

@@ -209,13 +209,15 @@ pub trait Provider: Send + Sync {
 
     /// Whether this run can do the operations: privileges, storages, bridges. Everything that is wrong, not only the first. What
     /// `earlier` operations of other stacks make counts as there, and what they take as taken. Only looks; what the login may not see is not
-    /// known, and no obstacle.
+    /// known, and no obstacle. Nothing stands in the way of who has nothing to ask.
     async fn preflight(
         &self,
-        look: &Look,
-        operations: &[Operation],
-        earlier: &[Operation],
-    ) -> Result<Vec<Obstacle>, ProviderError>;
+        _look: &Look,
+        _operations: &[Operation],
+        _earlier: &[Operation],
+    ) -> Result<Vec<Obstacle>, ProviderError> {
+        Ok(Vec::new())
+    }
 
     async fn execute(
         &self,

@@ -1,9 +1,11 @@
 //! The program under test, run as a user runs it.
 
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 
-use crate::Repo;
+use serde_json::Value;
+
+use crate::{Control, Repo};
 
 /// The binary, in a repository, with an environment of its own.
 pub struct Strata {
@@ -35,6 +37,25 @@ impl Output {
     /// Both streams, as a person sees them.
     pub fn all(&self) -> String {
         format!("{}{}", self.stdout, self.stderr)
+    }
+}
+
+/// What came of a run that was to be killed.
+pub struct Killed {
+    /// The fault struck. How often a task is asked for its end depends on the machine, so the number of requests is not always the same.
+    pub struck: bool,
+    /// How the run ended by itself, where it was not killed before that.
+    pub ended: Option<ExitStatus>,
+}
+
+impl Killed {
+    /// Whether the fault struck; a run that ended before it must have gone well.
+    #[track_caller]
+    pub fn struck_or_good(&self, what: &str) -> bool {
+        if let Some(status) = self.ended {
+            assert!(status.success(), "{what}: {status}");
+        }
+        self.struck
     }
 }
 
@@ -73,6 +94,27 @@ impl Strata {
             stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
             stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
         }
+    }
+
+    /// Kills a run when a fault strikes, which holds the request that it strikes. The faults are gone afterwards.
+    pub fn kill_at(&self, control: &Control, fault: &Value, arguments: &[&str]) -> Killed {
+        let id = control.fault(fault);
+        let mut child = self.spawn(arguments);
+        let mut ended = None;
+        let struck = loop {
+            if control.wait_fault(id, 0.5) {
+                break true;
+            }
+            ended = child.try_wait().unwrap();
+            if ended.is_some() {
+                break control.wait_fault(id, 0.0);
+            }
+        };
+        child.kill().unwrap();
+        child.wait().unwrap();
+        control.release(id);
+        control.clear_faults();
+        Killed { struck, ended }
     }
 
     /// Starts it in the background, silent.

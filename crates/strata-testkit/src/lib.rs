@@ -21,7 +21,7 @@ mod control;
 mod repo;
 mod sim;
 
-pub use binary::{Output, Strata};
+pub use binary::{Killed, Output, Strata};
 pub use control::Control;
 pub use repo::Repo;
 pub use sim::TestSim;

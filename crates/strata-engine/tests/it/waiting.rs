@@ -28,15 +28,6 @@ impl Provider for Waiter {
         Ok(made.map(|one| Finding::precondition(one, "it would do harm", "leave it")).collect())
     }
 
-    async fn preflight(
-        &self,
-        _: &Look,
-        _: &[Operation],
-        _: &[Operation],
-    ) -> Result<Vec<Obstacle>, ProviderError> {
-        Ok(Vec::new())
-    }
-
     async fn execute(&self, _: &Operation, context: &dyn OperationContext) -> Result<Outcome, ProviderError> {
         assert!(!context.stopping());
         context.stopped().await;

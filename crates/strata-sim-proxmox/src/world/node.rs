@@ -107,8 +107,8 @@ fn repositories() -> Vec<Repository> {
     let debian = "/etc/apt/sources.list.d/debian.sources";
     let enterprise = "/etc/apt/sources.list.d/pve-enterprise.sources";
     vec![
-        one(debian, "http://deb.debian.org/debian/", "trixie", "main"),
-        one(debian, "http://security.debian.org/debian-security/", "trixie-security", "main"),
+        one(debian, "http://mirror.example/debian/", "trixie", "main"),
+        one(debian, "http://mirror.example/debian-security/", "trixie-security", "main"),
         one(enterprise, "https://enterprise.proxmox.com/debian/pve", "trixie", "pve-enterprise"),
     ]
 }

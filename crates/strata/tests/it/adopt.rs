@@ -66,22 +66,7 @@ impl World {
 
     /// Kills a run at its k-th request. False if it ended before it came that far.
     fn kill_at(&self, kind: &str, k: u64, arguments: &[&str]) -> bool {
-        let control = self.sim.control();
-        let fault = control.fault(&json!({"kind": kind, "nth": k}));
-        let mut child = self.strata().spawn(arguments);
-        let struck = loop {
-            if control.wait_fault(fault, 0.5) {
-                break true;
-            }
-            if child.try_wait().unwrap().is_some() {
-                break control.wait_fault(fault, 0.0);
-            }
-        };
-        child.kill().unwrap();
-        child.wait().unwrap();
-        control.release(fault);
-        control.clear_faults();
-        struck
+        self.strata().kill_at(&self.sim.control(), &json!({"kind": kind, "nth": k}), arguments).struck
     }
 
     fn guest(&self, vmid: u32) -> Value {

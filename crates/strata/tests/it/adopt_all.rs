@@ -70,22 +70,7 @@ impl LivedIn {
     }
 
     fn kill_at(&self, kind: &str, k: u64) -> bool {
-        let control = self.sim.control();
-        let fault = control.fault(&json!({"kind": kind, "nth": k}));
-        let mut child = self.strata().spawn(&ALL);
-        let struck = loop {
-            if control.wait_fault(fault, 0.5) {
-                break true;
-            }
-            if child.try_wait().unwrap().is_some() {
-                break control.wait_fault(fault, 0.0);
-            }
-        };
-        child.kill().unwrap();
-        child.wait().unwrap();
-        control.release(fault);
-        control.clear_faults();
-        struck
+        self.strata().kill_at(&self.sim.control(), &json!({"kind": kind, "nth": k}), &ALL).struck
     }
 }
 

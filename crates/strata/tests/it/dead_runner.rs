@@ -25,23 +25,9 @@ fn undisturbed(place: &Place) -> Value {
 
 /// Kills an apply of `runner` at its k-th request. False if it ended before that.
 fn kill(binary: &str, sim: &TestSim, runner: &Repo, kind: &str, k: u64) -> bool {
-    let control = sim.control();
-    let fault = control.fault(&json!({"kind": kind, "nth": k}));
-    let mut child = strata_as(binary, runner).spawn(&APPLY);
-    let struck = loop {
-        if control.wait_fault(fault, 0.5) {
-            break true;
-        }
-        if let Some(status) = child.try_wait().unwrap() {
-            assert!(status.success(), "{kind} {k}: {status}");
-            break false;
-        }
-    };
-    child.kill().unwrap();
-    child.wait().unwrap();
-    control.release(fault);
-    control.clear_faults();
-    struck
+    let fault = json!({"kind": kind, "nth": k});
+    let killed = strata_as(binary, runner).kill_at(&sim.control(), &fault, &APPLY);
+    killed.struck_or_good(&format!("{kind} {k}")) && killed.ended.is_none()
 }
 
 /// Another machine finishes, and nothing is left to do.

@@ -82,14 +82,9 @@ fn d2_a_kill_does_not_bring_back_what_is_left_to_others() {
         let world = applied();
         set(&world, &json!({"cores": 4, "tags": "theirs"}));
         world.repo.edit(FILE, "memory: 512", "memory: 768");
-        let control = world.sim.control();
-        let fault = control.fault(&json!({"kind": kind, "method": "PUT", "path": "*/qemu/9110/config"}));
-        let mut child = world.strata().spawn(&["apply", "--yes"]);
-        while !control.wait_fault(fault, 0.5) && child.try_wait().unwrap_or_default().is_none() {}
-        let _ = child.kill();
-        let _ = child.wait();
-        control.release(fault);
-        control.clear_faults();
+        let fault = json!({"kind": kind, "method": "PUT", "path": "*/qemu/9110/config"});
+        let killed = world.strata().kill_at(&world.sim.control(), &fault, &["apply", "--yes"]);
+        assert!(killed.struck, "{kind}");
         world.strata().run(&["apply", "--yes"]).ok();
         world.assert_settled();
         assert_eq!(live(&world, "cores"), "4", "{kind}");

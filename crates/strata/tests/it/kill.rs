@@ -29,23 +29,9 @@ fn baseline(arguments: &[&str]) -> Baseline {
 /// Kills one apply at its k-th request and lets the next one finish. False if the apply ended before it came that far.
 fn kill_at(kind: &str, k: u64, arguments: &[&str], baseline: &Baseline) -> bool {
     let world = World::new();
-    let control = world.sim.control();
-    let fault = control.fault(&json!({"kind": kind, "nth": k}));
-    let mut child = world.strata().spawn(arguments);
-    // How often a task is asked for its end depends on the machine: the number of requests is not always the same.
-    let struck = loop {
-        if control.wait_fault(fault, 0.5) {
-            break true;
-        }
-        if let Some(status) = child.try_wait().unwrap() {
-            assert!(status.success(), "{kind} {k}: {status}");
-            break control.wait_fault(fault, 0.0);
-        }
-    };
-    child.kill().unwrap();
-    child.wait().unwrap();
-    control.release(fault);
-    control.clear_faults();
+    let fault = json!({"kind": kind, "nth": k});
+    let killed = world.strata().kill_at(&world.sim.control(), &fault, arguments);
+    let struck = killed.struck_or_good(&format!("{kind} {k}"));
     let again = world.strata().run(arguments);
     assert_eq!(again.code, 0, "{kind} {k}:\n{}", again.all());
     assert_same(&world.export(), &baseline.export, &format!("{kind} {k}\n{}", again.all()));

@@ -1068,22 +1068,9 @@ impl Part {
 /// Kills a run at its k-th request; the next one ends as an undisturbed one does. False if it ended before.
 fn kill_at(part: Part, kind: &str, k: u64, expected: &Value) -> bool {
     let dc = part.begin();
-    let control = dc.sim.control();
-    let fault = control.fault(&json!({"kind": kind, "nth": k}));
-    let mut child = dc.strata().spawn(part.arguments());
-    let struck = loop {
-        if control.wait_fault(fault, 0.2) {
-            break true;
-        }
-        if let Some(status) = child.try_wait().unwrap() {
-            assert!(status.success(), "{kind} {k}: {status}");
-            break control.wait_fault(fault, 0.0);
-        }
-    };
-    child.kill().unwrap();
-    child.wait().unwrap();
-    control.release(fault);
-    control.clear_faults();
+    let fault = json!({"kind": kind, "nth": k});
+    let killed = dc.strata().kill_at(&dc.sim.control(), &fault, part.arguments());
+    let struck = killed.struck_or_good(&format!("{kind} {k}"));
     if part != Part::Destroy {
         // A plan after it tells what is open, and finds no stranger.
         let plan = dc.strata().run(&["plan"]);

@@ -255,18 +255,8 @@ fn a_kill_at_any_request_loses_nothing() {
     assert!(requests > 10, "{requests}");
     for nth in 1..=requests {
         lose_everything(&world.repo);
-        let control = world.sim.control();
-        let fault = control.fault(&json!({"kind": "hold-before", "nth": nth}));
-        let mut child = world.strata().spawn(&["recover", "--yes"]);
-        while !control.wait_fault(fault, 0.2) {
-            if child.try_wait().unwrap().is_some() {
-                break;
-            }
-        }
-        child.kill().unwrap();
-        child.wait().unwrap();
-        control.release(fault);
-        control.clear_faults();
+        let fault = json!({"kind": "hold-before", "nth": nth});
+        world.strata().kill_at(&world.sim.control(), &fault, &["recover", "--yes"]);
         let again = world.strata().run(&["recover", "--yes"]);
         assert_eq!(again.code, 0, "killed at {nth}: {}", again.all());
         assert_states(&world.repo, &before, &format!("killed at {nth}"));

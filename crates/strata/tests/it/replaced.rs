@@ -151,14 +151,12 @@ fn kill_replacements(step: usize) {
     for kind in ["hold-before", "hold-after"] {
         for k in (1..=requests).step_by(step) {
             let world = applied();
-            let control = world.sim.control();
-            let fault = control.fault(&json!({"kind": kind, "nth": k}));
-            let mut child = world.strata().spawn(&["apply", "--replace", "web/vm/db", "--yes"]);
-            while !control.wait_fault(fault, 0.5) && child.try_wait().unwrap_or_default().is_none() {}
-            let _ = child.kill();
-            let _ = child.wait();
-            control.release(fault);
-            control.clear_faults();
+            let fault = json!({"kind": kind, "nth": k});
+            world.strata().kill_at(
+                &world.sim.control(),
+                &fault,
+                &["apply", "--replace", "web/vm/db", "--yes"],
+            );
             // Whichever is there now stays: only one that is gone is made again.
             let there = trace(&world, 9110, "autostart");
             world.strata().run(&["apply", "--yes"]).ok();

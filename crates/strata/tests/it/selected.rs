@@ -199,14 +199,8 @@ fn kill_part(step: usize) {
     for kind in ["hold-before", "hold-after"] {
         for k in (1..=requests).step_by(step) {
             let world = self::world();
-            let control = world.sim.control();
-            let fault = control.fault(&json!({"kind": kind, "nth": k}));
-            let mut child = world.strata().spawn(&["apply", "web/vm/d*", "--yes"]);
-            while !control.wait_fault(fault, 0.5) && child.try_wait().unwrap_or_default().is_none() {}
-            let _ = child.kill();
-            let _ = child.wait();
-            control.release(fault);
-            control.clear_faults();
+            let fault = json!({"kind": kind, "nth": k});
+            world.strata().kill_at(&world.sim.control(), &fault, &["apply", "web/vm/d*", "--yes"]);
             world.strata().run(&["apply", "--yes"]).ok();
             world.assert_settled();
             assert_same(&world.export(), &expected, &format!("{kind} {k}"));

@@ -38,6 +38,20 @@ impl Host {
         Ok(Some(Self { rows: named.collect(), changes: changes.filter(|text| !text.trim().is_empty()) }))
     }
 
+    /// The hosts that specs speak of, as far as the cluster has them.
+    pub(super) async fn read_all(
+        client: &Client,
+        asked: &[&Spec],
+    ) -> Result<BTreeMap<String, Self>, CallError> {
+        let mut found = BTreeMap::new();
+        for node in asked.iter().filter_map(|spec| Networks.key(spec)) {
+            if let Some(host) = Self::read(client, &node).await? {
+                found.insert(node, host);
+            }
+        }
+        Ok(found)
+    }
+
     pub(super) fn order(&self) -> Vec<String> {
         let place = |row: &Row| row_text(row, "priority").and_then(|place| place.parse::<u32>().ok());
         let mut names: Vec<(Option<u32>, &String)> =
@@ -75,14 +89,8 @@ impl Family for Networks {
         client: &Client,
         asked: &[&Spec],
     ) -> Result<BTreeMap<String, LiveObject>, CallError> {
-        let mut found = BTreeMap::new();
-        for node in asked.iter().filter_map(|spec| self.key(spec)) {
-            if let Some(host) = Host::read(client, &node).await? {
-                let live = host.live(&node);
-                found.insert(node, live);
-            }
-        }
-        Ok(found)
+        let hosts = Host::read_all(client, asked).await?;
+        Ok(hosts.into_iter().map(|(node, host)| (node.clone(), host.live(&node))).collect())
     }
 
     fn next(&self, job: &Job<'_>, live: Option<&LiveObject>) -> Result<Option<NextCall>, ProviderError> {

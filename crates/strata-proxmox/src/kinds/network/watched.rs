@@ -214,18 +214,16 @@ impl Family for Watched {
         client: &Client,
         asked: &[&Spec],
     ) -> Result<BTreeMap<String, LiveObject>, CallError> {
-        let mut found = BTreeMap::new();
-        for node in asked.iter().filter_map(|spec| self.key(spec)) {
-            if let Some(host) = Host::read(client, &node).await? {
-                let mut live = host.live(&node);
-                let foreign = self.foreign(&host);
-                if !foreign.is_empty() {
-                    live.spec.insert("foreign".to_owned(), Value::Text(foreign.join(", ")));
-                }
-                found.insert(node, live);
+        let hosts = Host::read_all(client, asked).await?;
+        let with_foreign = |(node, host): (String, Host)| {
+            let mut live = host.live(&node);
+            let foreign = self.foreign(&host);
+            if !foreign.is_empty() {
+                live.spec.insert("foreign".to_owned(), Value::Text(foreign.join(", ")));
             }
-        }
-        Ok(found)
+            (node, live)
+        };
+        Ok(hosts.into_iter().map(with_foreign).collect())
     }
 
     async fn send(&self, work: &Work<'_>, call: Call, unchanged: Unchanged<'_>) -> Result<(), StepError> {

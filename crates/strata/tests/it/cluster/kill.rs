@@ -26,22 +26,7 @@ pub(crate) fn kill_apply(lab: &Lab, kind: &str, k: u64) -> bool {
 
 /// The same for any command.
 pub(crate) fn kill_run(lab: &Lab, arguments: &[&str], kind: &str, k: u64) -> bool {
-    let control = lab.sim.control();
-    let fault = control.fault(&json!({"kind": kind, "nth": k}));
-    let mut child = lab.strata().spawn(arguments);
-    let struck = loop {
-        if control.wait_fault(fault, 0.2) {
-            break true;
-        }
-        if child.try_wait().unwrap().is_some() {
-            break control.wait_fault(fault, 0.0);
-        }
-    };
-    child.kill().unwrap();
-    child.wait().unwrap();
-    control.release(fault);
-    control.clear_faults();
-    struck
+    lab.strata().kill_at(&lab.sim.control(), &json!({"kind": kind, "nth": k}), arguments).struck
 }
 
 /// Kills one cold boot at its k-th request and lets the next apply finish it.

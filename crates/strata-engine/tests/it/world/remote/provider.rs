@@ -148,15 +148,6 @@ impl Provider for FakeProvider {
         .await
     }
 
-    async fn preflight(
-        &self,
-        _: &Look,
-        _: &[Operation],
-        _: &[Operation],
-    ) -> Result<Vec<Obstacle>, ProviderError> {
-        Ok(Vec::new())
-    }
-
     async fn execute(
         &self,
         operation: &Operation,
