@@ -1,4 +1,4 @@
-//! The life of a node's Talos: told what it is, changed, upgraded, taken out.
+//! The life of a node's Talos: configured, changed, upgraded, removed from the cluster.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 

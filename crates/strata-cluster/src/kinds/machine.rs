@@ -41,7 +41,7 @@ kind! {
             in_headline: &["machine", "vm", "foreign", "media", "cordoned", "left_etcd", "unregistered", "address", "version"],
             summarised: Some("config"),
             removal,
-            removing: ("taking it out", "removed from the cluster"),
+            removing: ("removing from the cluster", "removed from the cluster"),
             ..Shown::USUAL
         },
         gone: "it has no configuration any more",

@@ -12,6 +12,7 @@ mod changed_source;
 mod cluster;
 mod collect;
 mod dead_runner;
+mod documented;
 mod driven;
 mod earlier_versions;
 mod environments;
