@@ -2,8 +2,8 @@
 
 use async_trait::async_trait;
 use strata_engine::{
-    ErrorClass, Finding, Look, Obstacle, Operation, OperationContext, Outcome, Provider, ProviderError,
-    Review, Sighting, Wanted,
+    ErrorClass, Finding, Operation, OperationContext, Outcome, Provider, ProviderError, Review, Sighting,
+    Wanted,
 };
 use strata_state::{Action, OpenEntry};
 

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use strata_engine::{
-    Action, ApplyOptions, ErrorClass, Event, Finding, Look, Obstacle, OpenEntry, Operation, OperationContext,
-    Outcome, ProblemKind, Provider, ProviderError, Review, Run, Sighting, StopSignal, Wanted,
+    Action, ApplyOptions, ErrorClass, Event, Finding, OpenEntry, Operation, OperationContext, Outcome,
+    ProblemKind, Provider, ProviderError, Review, Run, Sighting, StopSignal, Wanted,
 };
 
 use crate::world::{Process, Source, World, owner};

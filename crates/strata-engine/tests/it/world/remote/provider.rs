@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use strata_engine::{
-    ErrorClass, Look, Observed, Obstacle, OpenEntry, Operation, OperationContext, Outcome, Provider,
-    ProviderError, Sighting, Wanted,
+    ErrorClass, Observed, OpenEntry, Operation, OperationContext, Outcome, Provider, ProviderError, Sighting,
+    Wanted,
 };
 use strata_resource::{Mark, Spec, Value};
 
