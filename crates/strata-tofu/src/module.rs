@@ -5,6 +5,8 @@ mod datacenter;
 mod others;
 pub(crate) mod vm;
 
+use strata_source::world::World;
+
 use crate::hcl::{Body, Expr};
 use crate::project::{Files, Style};
 use crate::provider::{self, Provider};
@@ -35,9 +37,19 @@ struct Module {
     providers: &'static [Provider],
 }
 
-/// Adds every module.
-pub(crate) fn render(files: &mut Files) {
+/// Modules that no project of ours is made of: they are for code that somebody writes by hand.
+const OF_OTHERS: [&str; 2] = ["aws_ec2_instance", "oci_instance"];
+
+/// Where code that is written by hand stands.
+const CODE: [&str; 2] = ["stacks", FOLDER];
+
+/// Adds the modules. Those of other clouds only where code of the repository names them.
+pub(crate) fn render(world: Option<&dyn World>, files: &mut Files) {
+    let is_named = |name: &str| world.is_some_and(|world| CODE.iter().any(|at| names(world, at, name)));
     for module in modules() {
+        if OF_OTHERS.contains(&module.name) && !is_named(module.name) {
+            continue;
+        }
         let place = |file: &str| format!("{FOLDER}/{}/{file}", module.name);
         files.add(place("main.tf"), Style::Hash, module.main.clone());
         files.add(place("variables.tf"), Style::Hash, declarations(&module.inputs).render());
@@ -47,6 +59,21 @@ pub(crate) fn render(files: &mut Files) {
             readme::module(module.name, module.about, &module.inputs, module.outputs, module.providers);
         files.add(place("README.md"), Style::Markdown, text);
     }
+}
+
+/// Whether code below a folder names a module; what the module itself says does not count.
+fn names(world: &dyn World, folder: &str, module: &str) -> bool {
+    let own = format!("{FOLDER}/{module}");
+    let says = |path: &str| {
+        [".tf", ".tofu", ".json"].iter().any(|ending| path.ends_with(ending))
+            && world.read(path).is_ok_and(|content| String::from_utf8_lossy(&content).contains(module))
+    };
+    let listed = world.list(folder).unwrap_or_default().into_iter();
+    let mut listed = listed.filter(|entry| !entry.name.starts_with('.'));
+    listed.any(|entry| {
+        let path = format!("{folder}/{}", entry.name);
+        path != own && if entry.is_folder { names(world, &path, module) } else { says(&path) }
+    })
 }
 
 fn modules() -> Vec<Module> {

@@ -110,7 +110,7 @@ pub fn render(projects: &[Project<'_>], import_blocks: bool) -> Files {
         }
     }
     files.set_source("strata.yaml");
-    module::render(&mut files);
+    module::render(projects.first().map(|project| project.world), &mut files);
     runner::render(projects, &mut files);
     files
 }

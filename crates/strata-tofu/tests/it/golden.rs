@@ -205,6 +205,15 @@ fn the_template_family() {
 #[test]
 fn the_modules() {
     let world = Memory::new().file("strata.yaml", SETTINGS).file("clusters/lab/cluster.yaml", CLUSTER);
+    let few = rendered(&world);
+    let others = ["modules/aws_ec2_instance/main.tf", "modules/oci_instance/main.tf"];
+    assert!(few.get("modules/proxmox_qemu_vm/main.tf").is_some());
+    assert!(others.iter().all(|path| few.get(path).is_none()), "d10: modules that nobody names");
+    // What they say of themselves names nobody.
+    let kept = world.clone().file(others[0], "# aws_ec2_instance\n");
+    assert!(rendered(&kept).get(others[0]).is_none());
+    let code = "module \"a\" { source = \"../../modules/aws_ec2_instance\" }\nmodule \"o\" { source = \"../../modules/oci_instance\" }\n";
+    let world = world.file("stacks/clouds/main.tf", code);
     compare("modules", &world, &["modules/"]);
     let files = rendered(&world);
     for module in fs::read_dir(Path::new(CRATE).join("modules")).unwrap() {
