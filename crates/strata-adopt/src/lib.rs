@@ -18,6 +18,7 @@
 //! assert!(written.yaml.get("name").is_none(), "it is the key");
 //! ```
 
+pub mod accept;
 mod cloud_init;
 mod container;
 mod defaults;

@@ -79,6 +79,17 @@ impl LockedRun {
     }
 }
 
+impl LockedRun {
+    /// The part of the plan that records these objects as they are; none if one of them is not what the source says.
+    pub async fn plan_records(
+        &mut self,
+        stack: &StackView,
+        addresses: &BTreeSet<Address>,
+    ) -> Result<Option<Plan>, EngineError> {
+        Ok(self.plan(stack).await?.records_of(addresses))
+    }
+}
+
 /// The record of an object as if we had made it. It carries no mark: whether it has one is seen by looking.
 fn on_trial(resource: &Resource, proof: &Spec) -> StateResource {
     let mut spec = stored_spec(&resource.spec);

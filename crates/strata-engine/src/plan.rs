@@ -292,6 +292,23 @@ impl Plan {
         Self(content)
     }
 
+    /// The steps that record these objects as they are; none if the plan would change one of them, or cannot say.
+    pub(crate) fn records_of(&self, addresses: &BTreeSet<Address>) -> Option<Self> {
+        let is_meant = |address: &Address| addresses.contains(address);
+        let own = self.steps.iter().filter(|step| is_meant(&step.address));
+        let mut blocked =
+            self.problems.iter().chain(&self.unknown).filter(|problem| is_meant(&problem.address));
+        if own.clone().any(|step| step.action != StepAction::Record) || blocked.next().is_some() {
+            return None;
+        }
+        let mut content = self.0.clone();
+        content.steps = own.map(|step| Step { needs: Vec::new(), ..step.clone() }).collect();
+        content.moves.clear();
+        content.problems.clear();
+        content.unknown.clear();
+        Some(Self(content))
+    }
+
     /// Whether anything remote would change, or anything gets another address here.
     pub fn has_changes(&self) -> bool {
         self.steps.iter().any(|step| step.action.is_remote()) || self.moved() > 0

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use strata_resource::{Address, Lineage, Resource, ResourceGraph};
 use strata_secret::DigestKey;
 use strata_state::{
-    JournalTally, LockOwner, LockedState, MadeAs, ReplayedState, StateDocument, Store, StoreError, replay,
+    JournalTally, LockOwner, LockedState, MadeAs, ReplayedState, StateDocument, Store, StoreError, Writer,
+    replay,
 };
 
 use crate::events::{Event, EventSink};
@@ -343,6 +344,7 @@ impl Run {
 
     /// Takes the lock and reads the state.
     pub async fn lock(&self, stack: &StackView, owner: LockOwner) -> Result<LockedRun, EngineError> {
+        let writer = Writer::from(&owner);
         let lock: Arc<dyn LockedState> = Arc::from(self.store.lock(&stack.key, owner).await?);
         match read_state(self.store.as_ref(), stack).await {
             Ok((state, tally)) => {
@@ -354,7 +356,7 @@ impl Run {
                     tokio::time::sleep(wait).await;
                 }
                 let (tally, deferred) = (SharedTally::new(tally), BTreeMap::new());
-                Ok(LockedRun { run: self.clone(), lock, state, tally, deferred, edits: 0 })
+                Ok(LockedRun { run: self.clone(), lock, writer, state, tally, deferred, edits: 0 })
             }
             Err(error) => {
                 // The first error is the one to tell; an OS lock ends with the process at the latest.
@@ -408,6 +410,8 @@ async fn read_state(
 pub struct LockedRun {
     pub(crate) run: Run,
     pub(crate) lock: Arc<dyn LockedState>,
+    /// Whose versions these are.
+    writer: Writer,
     pub(crate) state: ReplayedState,
     pub(crate) tally: SharedTally,
     /// Open entries of which nobody can see what came of them, and why.
@@ -481,6 +485,7 @@ impl LockedRun {
         if self.state.unfolded {
             self.state.document.folded = self.state.last_id;
             self.state.document.serial += 1;
+            self.state.document.written_by = Some(self.writer.clone());
             self.lock.write(&self.state.document).await?;
             self.state.unfolded = false;
             self.state.uncleared = true;

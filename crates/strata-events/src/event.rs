@@ -11,9 +11,9 @@ use serde_json::Value as Json;
 use strata_diagnostics::{Diagnostic, SourceMap};
 use strata_engine::{Drift, PlannedMove, Problem, Step, StepAction, Summary};
 use strata_inventory::{Host, Inventory};
-use strata_resource::{Address, Layer, Value};
+use strata_resource::{Address, FieldChange, Layer, Value};
 use strata_session::SessionError;
-use strata_state::{StateDocument, StateResource, Version};
+use strata_state::{StateDocument, StateResource, Version, Writer};
 use strata_tofu::Held;
 use strata_tofu::changes::{Action, ResourceChange};
 
@@ -230,6 +230,9 @@ pub enum Event<'e> {
     StateVersion {
         #[serde(flatten)]
         kept: &'e Version,
+        /// Who wrote it: user, command and run; none of versions that a former Strata wrote.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        by: Option<&'e Writer>,
     },
     /// How a resource differs between two versions of a state.
     Difference { address: &'e Address, difference: &'static str, fields: Vec<String>, from: u64, to: u64 },
@@ -287,6 +290,10 @@ pub enum Event<'e> {
         address: Option<&'e Address>,
         error: &'e SessionError,
     },
+    /// The source and the state say what is live now.
+    Accepted { address: &'e Address, changes: &'e [FieldChange] },
+    /// Drift that cannot be written into the source, and why.
+    NotAccepted { address: &'e Address, error: &'e SessionError },
     /// An object that OpenTofu made, or somebody by hand, was recorded.
     TakenOver { address: &'e Address, from: Option<&'e str> },
     /// What `strata import --state` or `strata adopt` did.

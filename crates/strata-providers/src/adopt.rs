@@ -18,8 +18,9 @@ use strata_session::{Purpose, SessionError, StackSession, StateAccess, Workspace
 
 use crate::AllProviders;
 use crate::orphans::States;
-use proposal::{Candidate, Draft, Drawn, stack_of};
+use proposal::{Candidate, Draft, Drawn};
 pub use proposal::{FileEdit, LeftOut, Proposal, Proposed};
+pub(crate) use proposal::{stack_defaults, stack_of};
 
 /// A guest that somebody wants to manage, and as what.
 #[derive(Debug, Clone)]

@@ -21,6 +21,7 @@
 //! # drop(providers);
 //! ```
 
+mod accept;
 mod adopt;
 mod bundle;
 mod cluster;
@@ -50,6 +51,7 @@ use strata_source::stack::Layer;
 use strata_talos::SecretsBundle;
 use strata_truenas::DatasetProvider;
 
+pub use accept::Acceptance;
 pub use adopt::{Adopted, FileEdit, LeftOut, Proposal, Proposed, Wish};
 pub use cluster::{Clusters, DrawnCluster};
 pub use infrastructure::missing_infrastructure;

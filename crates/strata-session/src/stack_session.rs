@@ -528,6 +528,19 @@ impl StackSession {
         Ok(locked.apply(&plan, options).await?)
     }
 
+    /// Records objects that are what the source says, whatever the state has of them. Nothing remote changes; none if one of them
+    /// is something else.
+    pub async fn record_unchanged(
+        &mut self,
+        addresses: &BTreeSet<Address>,
+        options: &ApplyOptions,
+    ) -> Result<Option<ApplyReport>, SessionError> {
+        let Ready { view, .. } = &self.ready;
+        let Some(locked) = self.state.locked() else { return Ok(None) };
+        let Some(plan) = locked.plan_records(view, addresses).await? else { return Ok(None) };
+        Ok(Some(locked.apply(&plan, options).await?))
+    }
+
     /// Applies a plan of this session under its lock.
     pub async fn apply(&mut self, plan: &Plan, options: &ApplyOptions) -> Result<ApplyReport, SessionError> {
         let HeldState::Locked(run) = &mut self.state else {

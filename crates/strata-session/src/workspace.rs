@@ -26,7 +26,7 @@ use strata_secrets::{Access, SecretError, SecretStore};
 use strata_source::settings::state::State;
 use strata_source::world::Disk;
 use strata_source::{EffectiveStack, Model, Repository};
-use strata_state::{LeaseTerms, ReplayedState, Store};
+use strata_state::{LeaseTerms, ReplayedState, Store, Version, Writer};
 
 use crate::connections::Connections;
 use crate::error::SessionError;
@@ -220,6 +220,18 @@ impl Workspace {
         let opened = store::open(self, self.repository.settings.state.as_ref(), &self.repository.sources)?;
         let opened = self.waiting(opened);
         Ok(self.store.get_or_init(|| opened).clone())
+    }
+
+    /// The kept versions of a state, newest first, and who wrote each: the document says it, whatever the store keeps beside it. Of one
+    /// that cannot be read nobody knows.
+    pub async fn history(&self, key: &str) -> Result<Vec<(Version, Option<Writer>)>, SessionError> {
+        let store = self.store()?;
+        let mut versions = Vec::new();
+        for version in store.history(key).await? {
+            let document = store.read_version(key, version.serial).await.ok();
+            versions.push((version, document.and_then(|document| document.written_by)));
+        }
+        Ok(versions)
     }
 
     /// The terms of the leases of the store; none where a lock ends with its process.

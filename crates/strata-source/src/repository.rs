@@ -370,6 +370,11 @@ impl EffectiveStack {
         fetch(&self.folder, source, world)
     }
 
+    /// Whether two readings of a stack say the same, comments and places aside.
+    pub fn says_the_same(&self, other: &Self) -> bool {
+        self.tree_digest == other.tree_digest
+    }
+
     /// The content of a file that the stack names.
     pub fn read(&self, path: &str, world: &dyn World) -> Result<Vec<u8>, String> {
         find(world, &self.folder, path).map(|(_, content)| content)

@@ -6,6 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use strata_resource::{Address, Lineage, Spec, Stage, Value};
 
+use crate::LockOwner;
+
 /// The format of documents that anyone with the file can read.
 pub const FORMAT: u32 = 1;
 /// The format of encrypted documents; the newest that this program understands.
@@ -32,10 +34,36 @@ pub struct StateDocument {
     /// The id of the Talos cluster whose keys this stack has: other keys are another cluster.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cluster: Option<String>,
+    /// Who made this version of it; none where a former version of Strata did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub written_by: Option<Writer>,
     #[serde(default)]
     pub resources: BTreeMap<Address, StateResource>,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub outputs: BTreeMap<String, Value>,
+}
+
+/// Who wrote a version of a state, and in which run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Writer {
+    /// `user@host`.
+    pub who: String,
+    /// `apply`, `destroy`, `state mv`, …
+    pub operation: String,
+    /// The id of the run, as its lock had it.
+    pub run: String,
+}
+
+impl From<&LockOwner> for Writer {
+    fn from(owner: &LockOwner) -> Self {
+        Self { who: owner.who.clone(), operation: owner.operation.clone(), run: owner.id.clone() }
+    }
+}
+
+impl std::fmt::Display for Writer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}  {}  {}", self.who, self.operation, self.run)
+    }
 }
 
 /// One object as it was last applied.
@@ -110,6 +138,7 @@ impl StateDocument {
             digest_key: None,
             tofu: None,
             cluster: None,
+            written_by: None,
             resources: BTreeMap::new(),
             outputs: BTreeMap::new(),
         }

@@ -19,6 +19,7 @@
 //! ```
 
 mod codec;
+mod compare;
 mod copy;
 mod direct;
 mod document;
@@ -32,9 +33,10 @@ mod s3;
 mod store;
 
 pub use codec::{Codec, Encryption, KeySource, KeyWrap};
+pub use compare::{StateDifference, compare_states};
 pub use copy::{Copied, CopiedHistory, copy_state};
 pub use direct::DirectStore;
-pub use document::{DeposedObject, FORMAT, MadeAs, StateDocument, StateResource};
+pub use document::{DeposedObject, FORMAT, MadeAs, StateDocument, StateResource, Writer};
 pub use http::{HttpStore, HttpStoreOptions};
 pub use journal::{
     Action, DamagedJournal, Destination, Effect, JournalRecord, JournalTally, OpenEntry, ReplayedState,

@@ -50,7 +50,7 @@ pub(crate) fn reason(ignored: &IgnoredChange) -> String {
 }
 
 /// What a change is from and to.
-pub(crate) fn sides(address: &Address, change: &FieldChange) -> (String, String) {
+pub fn sides(address: &Address, change: &FieldChange) -> (String, String) {
     let (rules, table) = (address.kind().rules(), address.kind().table());
     let unit = rules.rule(&change.path).unit;
     let side = |side: &Option<strata_resource::Value>| {

@@ -8,7 +8,7 @@ use strata_diagnostics::{Color, Diagnostic, SourceMap};
 use strata_engine::ApplyOptions;
 use strata_events::Event;
 use strata_providers::{
-    Adopted, AllProviders, Clusters, GroupBy, Look, Orphan, Orphans, Proposal, Takeover, Wish,
+    Acceptance, Adopted, AllProviders, Clusters, GroupBy, Look, Orphan, Orphans, Proposal, Takeover, Wish,
 };
 pub(crate) use strata_session::{KnownOutputs, find_root};
 
@@ -104,6 +104,20 @@ impl<'c> Workspace<'c> {
         options: &ApplyOptions,
     ) -> Result<Adopted, CommandError> {
         self.providers.adopt(&self.session, proposal, marks, options).await
+    }
+
+    /// What accepting drift would write; nothing is written.
+    pub(crate) async fn propose_acceptance(&self, arguments: &[String]) -> Result<Acceptance, CommandError> {
+        self.providers.propose_acceptance(&self.session, arguments).await
+    }
+
+    /// Records what was accepted, once the files say it.
+    pub(crate) async fn accept(
+        &self,
+        acceptance: &Acceptance,
+        options: &ApplyOptions,
+    ) -> Result<(), CommandError> {
+        self.providers.accept(&self.session, acceptance, options).await
     }
 
     /// What carries an ownership mark of this repository and is in no state.

@@ -1,6 +1,7 @@
 //! What an adoption would write: the files of a repository with new guests in them.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use serde_json::{Map, Value as Json};
 use strata_adopt::{StackDefaults, Written};
@@ -21,6 +22,29 @@ use crate::orphans::States;
 pub struct FileEdit {
     pub before: String,
     pub after: String,
+}
+
+impl FileEdit {
+    /// Writes it whole or not at all, and only over what was shown.
+    pub fn write(&self, root: &Path, path: &str) -> Result<(), SessionError> {
+        let place = root.join(path);
+        let failed = |error: std::io::Error| {
+            SessionError::failed(format!("cannot write `{path}`: {error}")).because(error)
+        };
+        let now = match std::fs::read_to_string(&place) {
+            Ok(text) => text,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
+            Err(error) => return Err(failed(error)),
+        };
+        if now != self.before {
+            return Err(SessionError::refused(format!("`{path}` was changed meanwhile"))
+                .hint("run the command again: it reads the file as it is now"));
+        }
+        if let Some(folder) = place.parent() {
+            std::fs::create_dir_all(folder).map_err(failed)?;
+        }
+        strata_secrets::replace(&place, self.after.as_bytes()).map_err(failed)
+    }
 }
 
 /// One guest that can be adopted.
@@ -78,7 +102,7 @@ pub(super) struct Candidate {
 }
 
 /// The stack of an address in the environment of this run.
-pub(super) fn stack_of<'w>(workspace: &'w Workspace, name: &str) -> Option<&'w EffectiveStack> {
+pub(crate) fn stack_of<'w>(workspace: &'w Workspace, name: &str) -> Option<&'w EffectiveStack> {
     workspace.repository().stack(name, workspace.surroundings().environment.as_deref())
 }
 
@@ -215,7 +239,7 @@ impl<'w> Draft<'w> {
         if let Some(machines) = stack.and_then(EffectiveStack::machines) {
             let before = std::fs::read_to_string(&place)
                 .map_err(|error| SessionError::failed(format!("cannot read `{path}`: {error}")))?;
-            return Ok((before.clone(), before, defaults(machines)));
+            return Ok((before.clone(), before, stack_defaults(machines)));
         }
         if place.exists() {
             return Err(SessionError::refused(format!(
@@ -239,7 +263,7 @@ impl<'w> Draft<'w> {
     }
 }
 
-fn defaults(stack: &Stack) -> StackDefaults {
+pub(crate) fn stack_defaults(stack: &Stack) -> StackDefaults {
     let proxmox = stack.proxmox.as_ref();
     let text = |value: &strata_yaml::Spanned<String>| value.value.clone();
     StackDefaults {

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use strata_engine::ApplyOptions;
 use strata_events::Event;
-use strata_providers::{Adopted, DiffLine, FileEdit, GroupBy, LeftOut, Proposal, Wish, line_diff};
+use strata_providers::{Adopted, DiffLine, GroupBy, LeftOut, Proposal, Wish, line_diff};
 use strata_resource::Address;
 
 use super::CommandResult;
@@ -92,7 +92,7 @@ pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
         ask(if args.no_mark { "Adopt this?" } else { "Adopt this, and mark the guests?" })?;
     }
     for (path, edit) in &proposal.files {
-        write(&workspace, path, edit)?;
+        edit.write(workspace.root(), path)?;
     }
     // What is recorded is what the files say now.
     let workspace = Workspace::load(context)?;
@@ -191,24 +191,6 @@ fn tell_left_out(context: &Context, proposal: &Proposal) {
             context.printer.line(format!("  {} {hint}", paint(style::HINT, "hint:")));
         }
     }
-}
-
-/// Whole or not at all, and only over what was shown.
-fn write(workspace: &Workspace<'_>, path: &str, edit: &FileEdit) -> Result<(), CommandError> {
-    let place = workspace.root().join(path);
-    let failed = |error: std::io::Error| CommandError::failed(format!("cannot write `{path}`: {error}"));
-    let now = match std::fs::read_to_string(&place) {
-        Ok(text) => text,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
-        Err(error) => return Err(failed(error)),
-    };
-    if now != edit.before {
-        return Err(CommandError::refused(format!("`{path}` was changed meanwhile")).hint("adopt again"));
-    }
-    if let Some(folder) = place.parent() {
-        std::fs::create_dir_all(folder).map_err(failed)?;
-    }
-    strata_secrets::replace(&place, edit.after.as_bytes()).map_err(failed)
 }
 
 fn tell(context: &Context, proposal: &Proposal, adopted: &Adopted) {

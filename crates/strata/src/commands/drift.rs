@@ -2,12 +2,13 @@
 
 use std::process::ExitCode;
 
-use strata_engine::{DriftKind, Look};
+use strata_engine::{ApplyOptions, DriftKind, Look};
 use strata_events::{DriftFound, Event, Side};
 use strata_session::tofu::{Aim, Driven, Inputs};
-use strata_session::{Opened, Purpose, StateAccess};
+use strata_session::{Opened, Purpose, StateAccess, counted};
 use strata_tofu::changes::Action;
 
+use super::execute::{ask, stop_on_interrupt};
 use super::{CHANGES, CommandResult};
 use crate::command_error::CommandError;
 use crate::context::Context;
@@ -25,13 +26,69 @@ pub(crate) struct Args {
     /// Lists what carries an ownership mark or a name of this repository and is in no state, on every target
     #[arg(long, conflicts_with = "stacks")]
     orphans: bool,
+    /// Keeps what somebody changed: the live values are written into the files of the source, shown as a diff, and recorded
+    #[arg(long, requires = "stacks", conflicts_with = "orphans")]
+    accept: bool,
+    /// With `--accept`: goes ahead without asking
+    #[arg(long, short, requires = "accept")]
+    yes: bool,
 }
 
 pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
     if args.orphans {
         return orphans(context).await;
     }
+    if args.accept {
+        return accept(context, &args.stacks, args.yes).await;
+    }
     report(context, &args.stacks, true).await
+}
+
+/// Writes what is live into the source. What cannot be accepted is named, and the exit code says that drift is left.
+async fn accept(context: &Context, stacks: &[String], yes: bool) -> CommandResult {
+    let workspace = Workspace::load_with_removed(context, stacks).await?;
+    let proposal = workspace.propose_acceptance(stacks).await?;
+    let printer = context.printer;
+    for (path, edit) in &proposal.files {
+        printer.event(&Event::file(path, None));
+        printer.line(views::text::diff(path, &edit.before, &edit.after).trim_end());
+    }
+    for (address, error) in &proposal.left_out {
+        printer.event(&Event::NotAccepted { address, error });
+        printer.line(format!("{} {}", paint(style::WARNING, "not accepted:"), error.message));
+        for hint in &error.hints {
+            printer.line(format!("  {} {hint}", paint(style::HINT, "hint:")));
+        }
+    }
+    let left = || ExitCode::from(if proposal.left_out.is_empty() { 0 } else { CHANGES });
+    if proposal.accepted.is_empty() {
+        printer.line(match proposal.left_out.is_empty() {
+            true => format!("{} nothing to accept", paint(style::CREATE, "no drift:")),
+            false => "nothing was written".to_owned(),
+        });
+        return Ok(left());
+    }
+    if !yes && !proposal.files.is_empty() {
+        ask("Write this to the source?")?;
+    }
+    for (path, edit) in &proposal.files {
+        edit.write(workspace.root(), path)?;
+    }
+    // What is recorded is what the files say now.
+    let workspace = Workspace::load(context)?;
+    let limits = workspace.limits(None, 1);
+    let options = ApplyOptions { limits, stop: stop_on_interrupt(), ..ApplyOptions::default() };
+    workspace.accept(&proposal, &options).await?;
+    for (address, changes) in &proposal.accepted {
+        printer.event(&Event::Accepted { address, changes });
+        let fields: Vec<String> = changes.iter().map(|change| change.path.to_string()).collect();
+        let fields = paint(style::FAINT, fields.join(", "));
+        printer.line(format!("{} {address}  {fields}", paint(style::CREATE, "=")));
+    }
+    let count = counted(proposal.accepted.len());
+    let done = paint(style::CREATE, "accepted:");
+    printer.line(format!("{done} the drift of {count}; the plan of what was accepted is empty"));
+    Ok(left())
 }
 
 async fn orphans(context: &Context) -> CommandResult {
@@ -101,7 +158,9 @@ pub(crate) async fn report(context: &Context, stacks: &[String], by_exit_code: b
     let (found, refused) = (found - hidden, refused - hidden);
     let way = match (refused, found - refused) {
         (0, 0) => return Ok(ExitCode::from(if by_exit_code { CHANGES } else { 0 })),
-        (0, _) => "`strata apply` corrects it".to_owned(),
+        (0, _) => {
+            "`strata apply` corrects it, `strata drift --accept ADDRESS` writes it into the source".to_owned()
+        }
         (_, 0) => "`strata apply` cannot correct it, and says why".to_owned(),
         (refused, _) => {
             format!("`strata apply` cannot correct {refused} of them, and refuses until that is resolved")

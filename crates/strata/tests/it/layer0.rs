@@ -110,7 +110,7 @@ impl Datacenter {
         self.repo.write("root-password", ROOT_PASSWORD);
     }
 
-    fn change(&self, method: &str, path: &str, params: Value) {
+    pub(crate) fn change(&self, method: &str, path: &str, params: Value) {
         let answer = self.sim.control().change(&json!({"method": method, "path": path, "params": params}));
         assert_eq!(answer["status"], 200, "{answer}");
     }
@@ -121,7 +121,7 @@ impl Datacenter {
     }
 
     #[track_caller]
-    fn assert_settled(&self) {
+    pub(crate) fn assert_settled(&self) {
         let plan = self.strata().run(&["plan", "--detailed-exitcode"]);
         assert_eq!(plan.code, 0, "{}", plan.all());
         assert!(!self.repo.file(".strata/state/test/dc/journal").exists(), "the journal is not empty");

@@ -1,6 +1,7 @@
 //! The program as a user runs it, on a simulated datacenter.
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
+mod accepted;
 mod adopt;
 mod adopt_all;
 mod arrival;

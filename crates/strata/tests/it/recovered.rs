@@ -31,7 +31,7 @@ fn states(repo: &Repo) -> BTreeMap<String, Value> {
         let parts: Vec<&str> = below.iter().filter_map(|part| part.to_str()).collect();
         if let [environment, stack, "state.json"] = parts.as_slice() {
             let mut state: Value = serde_json::from_slice(&bytes).unwrap();
-            for own in ["serial", "folded", "digest_key"] {
+            for own in ["serial", "folded", "digest_key", "written_by"] {
                 state.as_object_mut().unwrap().remove(own);
             }
             // What was seen last, which a look after an apply has already and a state right after it has not.

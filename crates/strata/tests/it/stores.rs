@@ -48,6 +48,11 @@ fn every_verb_of_states_works_on_a_server() {
     assert!(run(&world, &["state", "show", "web/vm/a"]).ok().stdout.contains("9100"));
     let history = run(&world, &["state", "history", "web"]).ok().stdout;
     assert_eq!(history.lines().count(), 2, "{history}");
+    // Who made each version, whatever the store is: `user@host`, the command, the run.
+    let who = |line: &str| line.split("  ").skip(3).map(str::to_owned).collect::<Vec<String>>();
+    let all: Vec<Vec<String>> = history.lines().map(|line| who(line.trim_start())).collect();
+    assert!(all[0][0].contains('@') && all[0][1] == "apply" && all[0][2].len() == 16, "{history}");
+    assert!(all[1][0] == all[0][0] && all[1][2] != all[0][2], "{history}");
     let diff = run(&world, &["state", "diff", "web"]).ok().stdout;
     assert!(diff.contains("~ web/vm/a") && diff.contains("memory"), "{diff}");
     assert!(!diff.contains("web/vm/b"), "{diff}");

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use strata_events::Event;
 use strata_resource::Value;
-use strata_state::{StateDocument, StoreError};
+use strata_state::{StateDocument, StoreError, Writer};
 
 use super::address::print_where;
 use crate::command_error::CommandError;
@@ -27,7 +27,9 @@ pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
     let workspace = Workspace::load_with_removed(context, std::slice::from_ref(&args.stack)).await?;
     print_where(&workspace, &args.stack, "list")?;
     let (store, key) = (workspace.store()?, workspace.state_key(&args.stack)?);
-    let lock = store.lock(&key, workspace.surroundings().lock_owner("state rollback")).await?;
+    let owner = workspace.surroundings().lock_owner("state rollback");
+    let written_by = Some(Writer::from(&owner));
+    let lock = store.lock(&key, owner).await?;
     let outcome = async {
         // A damaged document cannot be opened as a state; its lock can be taken all the same.
         let now = match store.read(&key).await {
@@ -49,7 +51,7 @@ pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
         let document = store.read_version(&key, to).await?;
         // The journal stays: what it holds is newer than any version and is applied on top.
         let dropped = dropped(now.as_ref(), &document);
-        lock.write(&StateDocument { serial: current + 1, ..document }).await?;
+        lock.write(&StateDocument { serial: current + 1, written_by, ..document }).await?;
         Ok::<_, CommandError>((to, current, dropped))
     }
     .await;
