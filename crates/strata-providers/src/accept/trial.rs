@@ -19,6 +19,8 @@ use crate::adopt::{FileEdit, stack_defaults, stack_of};
 
 /// What is accepted, by the key of its state and its address.
 type Accepted = BTreeMap<(String, Address), Spec>;
+type FileEdits = BTreeMap<String, FileEdit>;
+type Refusals = BTreeMap<Address, SessionError>;
 
 pub(super) struct Trial<'w> {
     workspace: &'w Workspace,
@@ -56,9 +58,7 @@ impl<'w> Trial<'w> {
     }
 
     /// The files that say all of it, or what cannot be said.
-    pub(super) fn run(
-        mut self,
-    ) -> Result<(BTreeMap<String, FileEdit>, BTreeMap<Address, SessionError>), SessionError> {
+    pub(super) fn run(mut self) -> Result<(FileEdits, Refusals), SessionError> {
         let mut refused = BTreeMap::new();
         for (address, changes) in self.wanted {
             for change in changes {
