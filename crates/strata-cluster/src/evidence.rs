@@ -8,6 +8,7 @@ use strata_resource::Address;
 use strata_talos::MachineConfig;
 
 use crate::cluster::Cluster;
+use crate::config_write::ConfigWrite;
 use crate::error::internal;
 use crate::kinds;
 
@@ -64,6 +65,8 @@ pub(crate) struct PlannedStep {
     pub(crate) etcd_runs: bool,
     /// The configuration that the node gets.
     pub(crate) config: Option<MachineConfig>,
+    /// The one that it had when that was planned; none if it is its first.
+    pub(crate) seen: Option<MachineConfig>,
 }
 
 impl PlannedStep {
@@ -83,6 +86,17 @@ impl PlannedStep {
     pub(crate) fn of(operation: &Operation) -> Option<&Self> {
         operation.payload.as_ref()?.get()
     }
+
+    /// What a node that runs gets by this step.
+    pub(crate) fn config_write<'c>(&'c self, name: &'c str) -> Option<ConfigWrite<'c>> {
+        Some(ConfigWrite { name, seen: self.seen.as_ref()?, wanted: self.config.as_ref()? })
+    }
+}
+
+/// What a node that runs gets by an operation.
+pub(crate) fn planned_write(operation: &Operation) -> Result<ConfigWrite<'_>, ProviderError> {
+    let write = PlannedStep::of(operation).and_then(|planned| planned.config_write(operation.address.name()));
+    write.ok_or_else(|| internal(format!("`{}` was planned without a configuration", operation.address)))
 }
 
 /// The configuration that a step carries.

@@ -108,8 +108,8 @@ impl Provider for GuardedProvider {
             return Ok(outcome);
         }
         let slot = cluster.enter_rollout_slot(&node, disturbance, context).await?;
-        if let Some(config) = planned.and_then(|planned| planned.config.as_ref()) {
-            moving::configure_ahead(cluster, &wanted, config, context).await?;
+        if let Some(write) = planned.and_then(|planned| planned.config_write(&wanted.name)) {
+            moving::configure_ahead(cluster, &wanted, &write, context).await?;
         }
         let outcome = self.inner.execute(operation, context).await?;
         let node = moving::comes_up(cluster, &wanted, context).await?;

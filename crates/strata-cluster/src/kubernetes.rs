@@ -11,7 +11,9 @@ use strata_talos::{Component, MachineConfig, Version};
 use strata_talos_client::{ApplyMode, ImageStore, ResourceKind};
 
 use crate::cluster::{Cluster, NodePlace};
+use crate::config_write::ConfigWrite;
 use crate::error::{internal, kube, talos};
+use crate::machine::no_answer;
 use crate::node::{Contact, Registration};
 use crate::rolling::Disturbance;
 use crate::wait::{Seen, cut, permit, permit_unless_stopped, until};
@@ -118,27 +120,37 @@ async fn set(
     context: &dyn OperationContext,
 ) -> Result<bool, ProviderError> {
     let Contact::Running(running) = cluster.contact(&node.address).await? else {
-        return Err(internal(format!("`{}` does not answer at {}", node.name, node.address)));
+        return Err(no_answer(node));
     };
     if !running.config.runs(component) {
         return Ok(false);
     }
-    let mut config = running.config.clone();
-    let changes =
-        config.set_component_version(component, version).map_err(|error| internal(error.to_string()))?;
+    let (config, changes) = with_version(&running.config, component, version)?;
     let wanted = config.component_image(component).unwrap_or_default().to_owned();
     if changes {
         let _slot = cluster.enter_rollout_slot(node, Disturbance::Component, context).await?;
-        let permit = permit(context)?;
+        // What somebody else wrote into it meanwhile stays: nothing but the version is ours to change here.
+        let Contact::Running(running) = cluster.contact(&node.address).await? else {
+            return Err(no_answer(node));
+        };
+        let (config, _) = with_version(&running.config, component, version)?;
         context.progress(&format!("{} of `{}` becomes {version}", component.name(), node.name));
-        let client = cluster.talos(&node.address)?;
-        client
-            .apply_configuration(&permit, &config.to_yaml(), ApplyMode::NoReboot, false)
-            .await
-            .map_err(talos)?;
+        let write = ConfigWrite { name: &node.name, seen: &running.config, wanted: &config };
+        write.send(cluster, &node.address, ApplyMode::NoReboot, context).await?.must_be_applied()?;
     }
     runs(cluster, node, component, &wanted, context).await?;
     Ok(changes)
+}
+
+/// A configuration with another version of one component, and whether that is another one.
+fn with_version(
+    config: &MachineConfig,
+    component: Component,
+    version: &str,
+) -> Result<(MachineConfig, bool), ProviderError> {
+    let mut config = config.clone();
+    let changes = config.set_component_version(component, version);
+    changes.map(|changes| (config, changes)).map_err(|error| internal(error.to_string()))
 }
 
 /// Waits until the component runs in its new version.

@@ -30,6 +30,7 @@
 mod alarms;
 mod bootstrap;
 mod cluster;
+mod config_write;
 mod connections;
 mod error;
 mod etcd;

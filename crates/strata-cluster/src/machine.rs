@@ -5,13 +5,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use strata_engine::{ErrorClass, Operation, OperationContext, Outcome, ProviderError};
 use strata_resource::{Spec, Value};
 use strata_state::Action;
-use strata_talos::{Contract, MachineConfig, RebootEffect};
+use strata_talos::{Contract, RebootEffect};
 use strata_talos_client::{ApplyMode, MachineStage, Reset, TalosClient, TalosError, Wipe};
 
 use crate::cluster::{Cluster, NodePlace};
+use crate::config_write::{Answer, send_first};
 use crate::error::{guard, internal, kube, talos};
-use crate::evidence::{MachineEvidence, planned_config};
-use crate::forecast::{differs, effect, merged_config, sends_config};
+use crate::evidence::{planned_config, planned_write};
+use crate::forecast::{differs, effect, sends_config};
 use crate::moving;
 use crate::node::{Contact, Running, stage};
 use crate::restart::{self, RebootingNode};
@@ -73,30 +74,24 @@ async fn create(
         true => Some(cluster.enter_rollout_slot(node, Disturbance::Join, context).await?),
         false => None,
     };
-    let wanted = planned_config(operation)?.to_yaml();
+    let wanted = planned_config(operation)?;
     let answered = AtomicBool::new(false);
     let waiting_for = format!("Talos at {}", node.address);
     let told = until_done(context, &waiting_for, cluster.options.deadlines.boot, || async {
         let contact = cut(context, &waiting_for, cluster.contact(&node.address)).await?;
         answered.fetch_or(!matches!(contact, Contact::Unreachable(_)), Ordering::SeqCst);
         match contact {
+            Contact::Running(running) if differs(&running.config, wanted) => Err(other_config(node)),
             Contact::Running(_) => runs_from_disk(cluster, node).await,
             Contact::Maintenance => {
                 // Only now is it certain that nothing is on its disk: while it is unreachable, it may be a member that reboots.
                 if cluster.is_alive() {
                     forget_former(cluster, node, context).await?;
                 }
-                let permit = permit(context)?;
-                context.progress("sending its configuration");
-                let given = cluster
-                    .maintenance(&node.address)?
-                    .apply_configuration(&permit, &wanted, ApplyMode::Auto, false)
-                    .await;
-                match given {
-                    Ok(_) => Ok(Seen::NotYet("it installs itself".to_owned())),
-                    Err(error) if is_passing(&error) => Ok(Seen::NotYet(error.to_string())),
-                    Err(error) => Err(talos(error)),
-                }
+                Ok(Seen::NotYet(match send_first(cluster, &node.address, wanted, context).await? {
+                    Answer::Applied(_) => "it installs itself".to_owned(),
+                    Answer::Lost(error) => error.message,
+                }))
             }
             Contact::Unmanaged(who) => {
                 Err(guard(who, "give the node another address, or reset that machine by hand"))
@@ -125,6 +120,12 @@ async fn create(
         cluster.leave_rollout_slot(node, context).await?;
     }
     Ok(())
+}
+
+/// It came up with the cluster's keys, and is not what it should have become: a run before this one, or somebody else, configured it.
+fn other_config(node: &NodePlace) -> ProviderError {
+    let message = format!("`{}` has got another configuration since the plan was made", node.name);
+    ProviderError::new(ErrorClass::Conflict, message).hint("nothing of it was overwritten; plan again")
 }
 
 /// Nobody answered at the node's address in all that time.
@@ -252,7 +253,7 @@ async fn update(
     cluster.leave_rollout_slot(node, context).await
 }
 
-fn no_answer(node: &NodePlace) -> ProviderError {
+pub(crate) fn no_answer(node: &NodePlace) -> ProviderError {
     ProviderError::new(
         ErrorClass::Unreachable,
         format!("`{}` does not answer at {}", node.name, node.address),
@@ -273,60 +274,28 @@ async fn configure(
         return Err(no_answer(reached));
     };
     let Running { version, config: live } = *running;
-    let wanted = planned_config(operation)?;
-    refuse_moved(&node.name, wanted, &live)?;
-    refuse_changed(operation, wanted, &live)?;
-    let reboot = effect(&version, &live, wanted);
+    let write = planned_write(operation)?;
+    write.refuse_changed(&live)?;
+    let reboot = effect(&version, &live, write.wanted);
     let client = cluster.talos(&reached.address)?;
     let minor = version.parse::<Contract>().map_err(|error| internal(error.to_string()))?;
     context.progress("sending its new configuration");
-    let text = wanted.to_yaml();
     if reboot == RebootEffect::NoReboot {
+        let answer = write.send(cluster, &reached.address, ApplyMode::NoReboot, context).await?;
         let moved = reached.address != node.address;
-        let told = client.apply_configuration(&permit(context)?, &text, ApplyMode::NoReboot, false).await;
-        return if moved { sent(told) } else { told.map(drop).map_err(talos) };
+        // It may have gone to the other address with the answer on its way.
+        return if moved { Ok(()) } else { answer.must_be_applied() };
     }
     let boot = client.boot_id().await.map_err(talos)?;
     let rebooting = RebootingNode { node, reached, boot: &boot };
     if minor < Contract::V1_14 {
-        return rebooting.apply_config(cluster, &text, context).await;
+        return rebooting.apply_config(cluster, &write, context).await;
     }
     // From 1.14 on nothing reboots by itself: what needs it stays pending until we do it, and nothing but this note tells.
     cluster.note_reboot(&node.name, &boot, context).await?;
-    client.apply_configuration(&permit(context)?, &text, ApplyMode::NoReboot, false).await.map_err(talos)?;
+    let answer = write.send(cluster, &reached.address, ApplyMode::NoReboot, context).await?;
+    answer.must_be_applied()?;
     rebooting.rebooted(cluster, context).await
-}
-
-/// Somebody gave the node another Kubernetes since the plan was made: what was planned would take that back.
-pub(crate) fn refuse_moved(
-    name: &str,
-    wanted: &MachineConfig,
-    live: &MachineConfig,
-) -> Result<(), ProviderError> {
-    if !differs(&merged_config(wanted, live), wanted) {
-        return Ok(());
-    }
-    let message = format!("the versions of Kubernetes on `{name}` changed since the plan was made");
-    Err(ProviderError { nothing_done: true, ..ProviderError::new(ErrorClass::Conflict, message) }
-        .hint("plan again"))
-}
-
-/// The whole configuration is sent, and takes back whatever somebody else wrote into it since the plan was made.
-pub(crate) fn refuse_changed(
-    operation: &Operation,
-    wanted: &MachineConfig,
-    live: &MachineConfig,
-) -> Result<(), ProviderError> {
-    let seen = operation.observed.as_ref().and_then(|seen| seen.evidence.get::<MachineEvidence>());
-    let Some(seen) = seen else { return Ok(()) };
-    // An earlier step of ours may have sent it ahead.
-    if !differs(live, &seen.config) || !differs(live, wanted) {
-        return Ok(());
-    }
-    let name = operation.address.name();
-    let message = format!("somebody else changed the configuration of `{name}` since the plan was made");
-    Err(ProviderError { nothing_done: true, ..ProviderError::new(ErrorClass::Conflict, message) }
-        .hint("nothing of it was overwritten; plan again"))
 }
 
 /// The node is up again, and it is another boot than before.

@@ -4,15 +4,15 @@
 //! starts. While the two differ a node has both, so both are written before the one restart that takes them up.
 
 use strata_engine::{ErrorClass, Operation, OperationContext, ProviderError};
-use strata_talos::{MachineConfig, RebootEffect};
+use strata_talos::RebootEffect;
 use strata_talos_client::ApplyMode;
 
 use crate::cluster::{Cluster, NodePlace};
-use crate::evidence::planned_config;
+use crate::config_write::{Answer, ConfigWrite};
+use crate::evidence::planned_write;
 use crate::forecast::{differs, effect};
-use crate::machine::{refuse_moved, sent};
 use crate::node::{Contact, Running};
-use crate::wait::{Seen, cut, permit, until, until_done};
+use crate::wait::{Seen, cut, until, until_done};
 
 /// Whether an operation on a VM changes the drive that its addresses are on.
 pub(crate) fn rewrites_drive(operation: &Operation) -> bool {
@@ -48,20 +48,18 @@ impl Cluster {
 pub(crate) async fn configure_ahead(
     cluster: &Cluster,
     node: &NodePlace,
-    wanted: &MachineConfig,
+    write: &ConfigWrite<'_>,
     context: &dyn OperationContext,
 ) -> Result<(), ProviderError> {
     let Some((reached, running)) = cluster.locate(node).await? else { return Ok(()) };
-    let reboots = effect(&running.version, &running.config, wanted) != RebootEffect::NoReboot;
-    if reboots || !differs(&running.config, wanted) {
+    write.refuse_changed(&running.config)?;
+    let reboots = effect(&running.version, &running.config, write.wanted) != RebootEffect::NoReboot;
+    if reboots || !differs(&running.config, write.wanted) {
         return Ok(());
     }
-    refuse_moved(&node.name, wanted, &running.config)?;
-    let permit = permit(context)?;
     context.progress("sending its new configuration");
-    let client = cluster.talos(&reached.address)?;
     // It may have gone to the other address with the answer on its way.
-    sent(client.apply_configuration(&permit, &wanted.to_yaml(), ApplyMode::NoReboot, false).await)
+    write.send(cluster, &reached.address, ApplyMode::NoReboot, context).await.map(Answer::whatever_came)
 }
 
 /// Waits until a node answers at one of its addresses, and says at which.
@@ -127,12 +125,11 @@ async fn configure_again(
     running: &Running,
     context: &dyn OperationContext,
 ) -> Result<(), ProviderError> {
-    let wanted = planned_config(operation)?;
-    if !differs(&running.config, wanted) {
+    let write = planned_write(operation)?;
+    if !differs(&running.config, write.wanted) {
         return Ok(());
     }
-    let client = cluster.talos(&from.address)?;
-    sent(client.apply_configuration(&permit(context)?, &wanted.to_yaml(), ApplyMode::Auto, false).await)
+    write.send(cluster, &from.address, ApplyMode::Auto, context).await.map(Answer::whatever_came)
 }
 
 /// What a person has to do on the DHCP server.

@@ -3,10 +3,10 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use strata_engine::{ErrorClass, Operation, OperationContext, ProviderError};
-use strata_secret::SecretString;
 use strata_talos_client::{ApplyMode, MachineStage, RebootMode, TalosClient, Upgraded};
 
 use crate::cluster::{Cluster, NodePlace};
+use crate::config_write::{Answer, ConfigWrite};
 use crate::error::{internal, talos};
 use crate::machine::{is_passing, text};
 use crate::node::stage;
@@ -25,8 +25,8 @@ pub(crate) struct RebootingNode<'n> {
 enum Now {
     /// It is in another boot.
     Other,
-    /// It is up, in the boot that it was in.
-    Waits(TalosClient),
+    /// It is up, in the boot that it was in, and answers here.
+    Waits(String),
     /// On its way.
     Busy(String),
 }
@@ -49,7 +49,7 @@ impl RebootingNode<'_> {
             match seen {
                 // Without etcd a control plane is always booting.
                 Ok(Some(status)) if matches!(status.stage, MachineStage::Running | MachineStage::Booting) => {
-                    return Ok(Now::Waits(client));
+                    return Ok(Now::Waits(address.clone()));
                 }
                 Ok(Some(status)) => return Ok(Now::Busy(format!("it is {}", stage(status.stage)))),
                 Ok(None) => return Ok(Now::Busy("it does not say what it does".to_owned())),
@@ -66,7 +66,7 @@ impl RebootingNode<'_> {
         cluster: &Cluster,
         doing: &str,
         context: &dyn OperationContext,
-        ask: impl Fn(TalosClient) -> F,
+        ask: impl Fn(String) -> F,
     ) -> Result<(), ProviderError>
     where
         F: Future<Output = Result<Seen<()>, ProviderError>>,
@@ -76,7 +76,7 @@ impl RebootingNode<'_> {
             match cut(context, doing, self.now(cluster)).await? {
                 Now::Other => Ok(Seen::Done(())),
                 Now::Busy(what) => Ok(Seen::NotYet(what)),
-                Now::Waits(client) => ask(client).await,
+                Now::Waits(address) => ask(address).await,
             }
         })
         .await
@@ -88,8 +88,8 @@ impl RebootingNode<'_> {
         cluster: &Cluster,
         context: &dyn OperationContext,
     ) -> Result<(), ProviderError> {
-        self.asked(cluster, "the reboot", context, |client: TalosClient| async move {
-            reboot(&client, context).await.map(Seen::NotYet)
+        self.asked(cluster, "the reboot", context, |address: String| async move {
+            reboot(&cluster.talos(&address)?, context).await.map(Seen::NotYet)
         })
         .await
     }
@@ -98,16 +98,16 @@ impl RebootingNode<'_> {
     pub(crate) async fn apply_config(
         &self,
         cluster: &Cluster,
-        config: &SecretString,
+        write: &ConfigWrite<'_>,
         context: &dyn OperationContext,
     ) -> Result<(), ProviderError> {
-        self.asked(cluster, "the reboot", context, |client: TalosClient| async move {
-            match client.apply_configuration(&permit(context)?, config, ApplyMode::Auto, false).await {
-                Ok(applied) if applied.reboots => Ok(Seen::NotYet("it goes down".to_owned())),
-                Ok(_) => Ok(Seen::Done(())),
-                Err(error) if is_passing(&error) => Ok(Seen::NotYet(error.to_string())),
-                Err(error) => Err(talos(error)),
-            }
+        self.asked(cluster, "the reboot", context, |address: String| async move {
+            let answer = write.send(cluster, &address, ApplyMode::Auto, context).await?;
+            Ok(match answer {
+                Answer::Applied(applied) if applied.reboots => Seen::NotYet("it goes down".to_owned()),
+                Answer::Applied(_) => Seen::Done(()),
+                Answer::Lost(error) => Seen::NotYet(error.message),
+            })
         })
         .await
     }
@@ -144,7 +144,8 @@ pub(crate) async fn upgrade(
     // From 1.13 on the node only installs it, and we reboot.
     let installed = &AtomicBool::new(false);
     rebooting
-        .asked(cluster, "the upgrade", context, |client: TalosClient| async move {
+        .asked(cluster, "the upgrade", context, |address: String| async move {
+            let client = cluster.talos(&address)?;
             if !installed.load(Ordering::SeqCst) {
                 let permit = permit(context)?;
                 context.progress(&format!("is upgraded to {wanted} by `{image}`"));

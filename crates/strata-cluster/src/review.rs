@@ -23,7 +23,8 @@ pub(crate) async fn review(cluster: &Cluster, review: Review<'_>) -> Result<Vec<
     }
     for operation in &operations {
         let config = config_to_send(review, operation)?;
-        let planned = PlannedStep { etcd_runs: review.etcd_runs, config };
+        let seen = seen(review, operation, config.as_ref());
+        let planned = PlannedStep { etcd_runs: review.etcd_runs, config, seen };
         found.push(Finding::new(operation, FindingKind::Sends(planned.payload())));
     }
     found.extend(preconditions::preconditions(review.of(&operations)).await?);
@@ -39,10 +40,22 @@ pub(crate) fn of_vms(review: ClusterReview<'_>) -> Vec<Finding> {
     nodes
         .map(|operation| {
             let config = moving::rewrites_drive(operation).then(|| wanted(review, operation.address.name()));
-            let planned = PlannedStep { etcd_runs: review.etcd_runs, config: config.flatten() };
+            let config = config.flatten();
+            let seen = seen(review, operation, config.as_ref());
+            let planned = PlannedStep { etcd_runs: review.etcd_runs, config, seen };
             Finding::new(operation, FindingKind::Sends(planned.payload()))
         })
         .collect()
+}
+
+/// What a node has that is sent another configuration.
+fn seen(
+    review: ClusterReview<'_>,
+    operation: &Operation,
+    config: Option<&MachineConfig>,
+) -> Option<MachineConfig> {
+    let seen = review.seen(operation.address.name()).filter(|_| operation.action == Action::Update);
+    config.and(seen).map(|seen| seen.config.clone())
 }
 
 /// What a machine is sent by an operation.

@@ -87,6 +87,20 @@ fn unpack(value: &Value, pointer: &str) -> Option<String> {
     String::from_utf8(STANDARD.decode(raw).ok()?).ok()
 }
 
+fn merge(target: &mut Value, patch: &Value) {
+    match (target, patch) {
+        (Value::Object(target), Value::Object(patch)) => {
+            for (key, value) in patch {
+                match value {
+                    Value::Null => drop(target.remove(key)),
+                    _ => merge(target.entry(key.clone()).or_insert(Value::Null), value),
+                }
+            }
+        }
+        (target, patch) => *target = patch.clone(),
+    }
+}
+
 /// The version that an image reference ends with.
 pub fn image_tag(image: &str) -> Option<&str> {
     let name = image.split('@').next().unwrap_or_default();
@@ -101,6 +115,15 @@ impl MachineConfig {
 
     pub fn documents(&self) -> &[Value] {
         &self.documents
+    }
+
+    /// With a merge patch over the main document. What it writes is JSON, which is YAML too.
+    pub fn patched(&self, patch: &Value) -> Result<Self, String> {
+        let is_main = |document: &&mut Value| document.get("kind").is_none();
+        let mut documents = self.documents.clone();
+        merge(documents.iter_mut().find(is_main).ok_or("it has no main document")?, patch);
+        let texts: Vec<String> = documents.iter().map(Value::to_string).collect();
+        texts.join("\n---\n").try_into()
     }
 
     /// The SHA-256 of the text, in hex.

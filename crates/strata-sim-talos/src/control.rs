@@ -47,6 +47,14 @@ pub enum Change {
         machine: String,
         cut_off: bool,
     },
+    /// Somebody who has the keys gives the machine another configuration: its own with this laid over the main document, as a merge patch.
+    /// It takes effect at once, or is `staged` until the next boot.
+    Configure {
+        machine: String,
+        patch: Value,
+        #[serde(default)]
+        staged: bool,
+    },
     /// The machine reboots by itself.
     Reboot {
         machine: String,
@@ -110,6 +118,17 @@ pub fn apply(world: &mut World, change: &Value) -> Result<Value, String> {
         Change::Skew { machine, seconds } => named(world, &machine)?.skew = seconds,
         Change::Expired { machine, expired } => named(world, &machine)?.expired = expired,
         Change::CutOff { machine, cut_off } => named(world, &machine)?.cut_off = cut_off,
+        Change::Configure { machine, patch, staged } => {
+            let key = find(world, &machine)?;
+            let boot = world.talos.machines.get(&key).and_then(|machine| machine.boot.as_ref());
+            let config = boot.and_then(|boot| boot.config.as_ref()).ok_or("it has no configuration")?;
+            let config = config.patched(&patch)?;
+            let kept = config.clone();
+            world.edit_talos_disk(&key, |disk| disk.config = Some(kept));
+            if !staged && let Some(boot) = named(world, &key)?.boot.as_mut() {
+                boot.config = Some(config);
+            }
+        }
         Change::Reboot { machine } => {
             let key = find(world, &machine)?;
             world.begin_reboot(&key, "power");

@@ -1,6 +1,7 @@
 //! The shape of the code itself: what may name what.
 
 mod cells;
+mod config_writes;
 mod hints;
 mod map;
 mod words;

@@ -1,5 +1,6 @@
 //! Somebody else acts in the window between each read of an apply and what it does next: what they did is still there afterwards.
 
+mod configs;
 mod datacenter;
 mod guests;
 mod named;
