@@ -7,6 +7,7 @@ use std::sync::Arc;
 use strata_resource::{Address, Lineage, Resource, Spec};
 use strata_state::{StateResource, replay};
 
+use crate::moves::is_known_twice;
 use crate::object_key::ObjectKey;
 use crate::refresh::{Live, answers_in};
 use crate::run::{Run, StackView};
@@ -60,13 +61,19 @@ impl Run {
             _ => None,
         });
         let taken: Vec<(&Resource, &Unmanaged)> = taken.collect();
-        if taken.is_empty() {
+        let unwanted: Vec<(&Address, &StateResource)> = own
+            .iter()
+            .filter(|(address, _)| stack.graph.get(address).is_none())
+            .filter(|(address, _)| matches!(live.current.get(*address), Some(Sighting::Ours(_))))
+            .collect();
+        if taken.is_empty() && unwanted.is_empty() {
             return BTreeMap::new();
         }
         let mut states =
             vec![Known { key: stack.key.clone(), lineage: stack.lineage.clone(), resources: own.clone() }];
         states.extend(self.other_states(stack, home).await);
-        let mut found = BTreeMap::new();
+        let mut found: BTreeMap<Address, KnownAs> =
+            unwanted.into_iter().filter_map(|one| known_twice(one, &states, stack, home)).collect();
         for (resource, unmanaged) in taken {
             if let Some(known) = self.known_as(resource, unmanaged, &states, stack, home, look).await {
                 found.insert(resource.address.clone(), known);
@@ -152,6 +159,28 @@ impl Run {
         }
         states
     }
+}
+
+/// An object that is to be removed here and that another state of the environment has, too: one of them is older than a move. A target of the same
+/// name can be another datacenter in another environment.
+fn known_twice(
+    own: (&Address, &StateResource),
+    states: &[Known],
+    stack: &StackView,
+    home: &Home,
+) -> Option<(Address, KnownAs)> {
+    let others = states
+        .iter()
+        .filter(|state| state.key != stack.key && environment(&state.key) == environment(&stack.key));
+    others.flat_map(|state| state.resources.iter().map(move |other| (state, other))).find_map(
+        |(state, other)| {
+            is_known_twice(own, other).then(|| {
+                let stack_left = !home.states.contains_key(&state.key);
+                let (address, key) = (other.0.clone(), state.key.clone());
+                (own.0.clone(), KnownAs { address, key, recorded: true, stack_left, movable: false })
+            })
+        },
+    )
 }
 
 fn environment(key: &str) -> &str {

@@ -5,7 +5,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use strata_resource::{Address, Lineage};
 use strata_state::{
-    Action, Destination, Effect, JournalRecord, MadeAs, OpenEntry, StateDocument, StateResource, replay,
+    Action, Destination, Effect, JournalRecord, MadeAs, OpenEntry, StateDocument, StateResource, Store,
+    StoreError, replay,
 };
 
 use crate::object_key::ObjectKey;
@@ -98,6 +99,12 @@ pub fn keep_origin(
 /// Whether two records are about one object.
 pub fn is_same_object(address: &Address, one: &StateResource, other: &StateResource) -> bool {
     ObjectKey::of_record(address.kind(), one) == ObjectKey::of_record(address.kind(), other)
+}
+
+/// Whether two records are about one object, whatever their addresses. What everybody has who writes the same is nobody's.
+pub fn is_known_twice(one: (&Address, &StateResource), other: (&Address, &StateResource)) -> bool {
+    let key = |(address, record): (&Address, &StateResource)| ObjectKey::of_record(address.kind(), record);
+    !one.0.kind().table().seen_by_record && key(one) == key(other)
 }
 
 /// Whether two records would be about one object if the lineage in their names were the same.
@@ -200,24 +207,43 @@ impl LockedRun {
     }
 
     /// Whether the object of a move that was interrupted is in another state by now. Only whoever holds this lock moves it out of here, so
-    /// what the others say of it does not change meanwhile. It may have been moved on from where it was to go.
+    /// what the others say of it does not change meanwhile. It may have been moved on from where it was to go, and a state that cannot be
+    /// read may have it: then it stays open, as an object in two states would be removed by one of them.
     pub(crate) async fn has_arrived(&self, entry: &OpenEntry) -> Result<bool, EngineError> {
-        let store = &self.run.store;
+        let store = self.run.store.as_ref();
         let object = ObjectKey::of_entry(entry);
         let first = entry.to.iter().map(|to| to.key.clone());
         let mut keys: Vec<String> = first.chain(store.keys().await?).collect();
         keys.retain(|key| *key != self.state.document.key);
+        let mut unreadable = None;
         for key in keys {
-            let Ok(journal) = store.read_journal(&key).await else { continue };
-            let Ok(Some(document)) = store.read(&key).await else { continue };
-            let document = replay(document, journal).document;
-            let mut known = document.resources.iter();
+            let document = match read(store, &key).await {
+                Ok(document) => document,
+                Err(error) if error.is_of_one_state() => {
+                    unreadable.get_or_insert((key, Box::new(error)));
+                    continue;
+                }
+                Err(error) => return Err(error.into()),
+            };
+            let mut known = document.iter().flat_map(|document| &document.resources);
             if known.any(|(address, record)| ObjectKey::of_record(address.kind(), record) == object) {
                 return Ok(true);
             }
         }
-        Ok(false)
+        match unreadable {
+            None => Ok(false),
+            Some((key, error)) => {
+                Err(EngineError::Arrival { address: entry.address.to_string(), key, error })
+            }
+        }
     }
+}
+
+/// A state with its journal, whoever works on it.
+async fn read(store: &dyn Store, key: &str) -> Result<Option<StateDocument>, StoreError> {
+    // The journal first: a writer folds it into the document and then clears it.
+    let journal = store.read_journal(key).await?;
+    Ok(store.read(key).await?.map(|document| replay(document, journal).document))
 }
 
 #[cfg(test)]

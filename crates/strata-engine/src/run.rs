@@ -53,6 +53,15 @@ pub enum EngineError {
         "an interrupted run left work open at `{address}`: it must be finished first, with `strata apply`"
     )]
     Open { address: String },
+    #[error(
+        "cannot say whether `{address}` was moved: the state `{key}` may have it, and cannot be read: {error}"
+    )]
+    Arrival {
+        address: String,
+        key: String,
+        #[source]
+        error: Box<StoreError>,
+    },
     #[error("the plan cannot run: {0}")]
     Unfit(String),
     #[error("the plan is inconsistent, this is a defect of Strata: {0}")]

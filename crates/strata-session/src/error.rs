@@ -181,6 +181,8 @@ impl From<EngineError> for SessionError {
             EngineError::Open { .. } => {
                 Self::refused(error.to_string()).hint("`strata apply` without a plan file finishes it")
             }
+            EngineError::Arrival { .. } => Self::refused(error.to_string())
+                .hint("it stays open, and nothing is done to the object; bring that state back first: `strata state history` shows its versions"),
             EngineError::Unfit(_) | EngineError::Lint(_) => Self::failed(error.to_string()),
         }
     }

@@ -3,6 +3,7 @@
 pub(crate) mod digest_key;
 mod drawing;
 mod driven;
+mod elsewhere;
 mod move_record;
 pub(crate) mod moves;
 mod opening;

@@ -138,6 +138,17 @@ impl TrueNas {
                 _ => user.insert(key.clone(), value),
             };
         }
+        // What is set above holds below, and says so.
+        let mut above = name;
+        while let Some((parent, _)) = above.rsplit_once('/') {
+            above = parent;
+            let handed_down =
+                self.datasets.get(parent).into_iter().flat_map(|parent| &parent.user_properties);
+            for (key, value) in handed_down.filter(|(key, _)| api_name(key) == **key) {
+                let value = json!({ "parsed": value, "rawvalue": value, "value": value, "source": "INHERITED", "source_info": parent });
+                user.entry(key.clone()).or_insert(value);
+            }
+        }
         entry.insert("user_properties".to_owned(), Value::Object(user));
         Value::Object(entry)
     }

@@ -99,6 +99,7 @@ pub struct Dataset {
     pub locked: bool,
     pub mountpoint: Option<String>,
     pub properties: BTreeMap<String, Property>,
+    /// Those that are set on it, and not inherited from a dataset above.
     pub user_properties: BTreeMap<String, String>,
     /// Bytes, those of children and snapshots included.
     pub used: Option<u64>,
@@ -203,7 +204,9 @@ impl Dataset {
         let map = entry.as_object()?;
         let text = |key: &str| map.get(key).and_then(Value::as_str).map(str::to_owned);
         let user = map.get("user_properties").and_then(Value::as_object);
-        let user = user.into_iter().flatten().filter_map(|(key, property)| {
+        let is_own = |property: &Value| property.get("source").and_then(Value::as_str) != Some("INHERITED");
+        let user = user.into_iter().flatten().filter(|(_, property)| is_own(property));
+        let user = user.filter_map(|(key, property)| {
             let value = property.get("value").or(property.get("rawvalue")).unwrap_or(property);
             Some((key.clone(), value.as_str()?.to_owned()))
         });

@@ -39,7 +39,7 @@ impl DatasetProvider {
         Self { client }
     }
 
-    /// Every dataset with an ownership mark. Those below one inherit its mark and are not meant by it.
+    /// Every dataset with an ownership mark. Of several with one mark the topmost is meant: a copy can have it too.
     pub async fn marked(&self) -> Result<Vec<MarkedDataset>, ProviderError> {
         let mut topmost: BTreeMap<String, String> = BTreeMap::new();
         for dataset in self.client.datasets().await.map_err(explained)? {
@@ -61,7 +61,16 @@ impl DatasetProvider {
         let Some(found) = self.client.dataset(&name).await.map_err(explained)? else {
             return Ok(Sighting::Absent);
         };
-        let marked = found.user_properties.get(MARK) == Some(&mark(wanted.lineage, wanted.address));
+        let carried = found.user_properties.get(MARK);
+        let marked = carried == Some(&mark(wanted.lineage, wanted.address));
+        // A record can be older than what became of the dataset: whoever marked it since then has it.
+        if let Some((lineage, address)) = carried.and_then(|mark| mark.split_once(' '))
+            && lineage != wanted.lineage.as_str()
+        {
+            let why =
+                format!("dataset `{name}` belongs to another state: its ownership mark names `{address}`");
+            return Ok(Sighting::Unmanaged(why.into()));
+        }
         if !marked && wanted.recorded.is_none() {
             let why = format!("dataset `{name}` is there, and nothing says that it is ours");
             return Ok(Sighting::Unmanaged(why.into()));

@@ -128,3 +128,65 @@ fn a_moved_object_is_changed_in_place() {
     let elsewhere = PlanRequest { selected: Some(&nothing), ..request }.plan();
     assert!(elsewhere.steps.is_empty() && elsewhere.has_changes());
 }
+
+struct Noon;
+
+impl crate::Clock for Noon {
+    fn now(&self) -> i64 {
+        1_700_000_000
+    }
+}
+
+fn view(key: &str) -> crate::StackView {
+    crate::StackView::empty(key.to_owned(), Lineage::derive("r", key))
+}
+
+async fn locked(run: &crate::Run, key: &str) -> LockedRun {
+    let owner = json!({"id": key, "who": "me@here", "operation": "apply", "since": "2026-01-01T00:00:00Z"});
+    let owner = serde_json::from_value(owner).unwrap_or_else(|error| panic!("{error}"));
+    run.lock(&view(key), owner).await.unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// A run died after the one state had got the object and before the other had lost it. What cannot be read may have it.
+#[tokio::test]
+async fn an_object_that_a_state_may_have_is_not_kept_in_two() {
+    let folder = tempfile::tempdir().unwrap_or_else(|error| panic!("{error}"));
+    let run = crate::Run {
+        store: std::sync::Arc::new(strata_state::LocalStore::new(folder.path())),
+        providers: crate::Providers::default(),
+        clock: std::sync::Arc::new(Noon),
+        events: std::sync::Arc::new(|_| {}),
+    };
+    let (old, new) = (address("s/vm/a"), address("d/vm/a"));
+    let own = record(json!({"vmid": 1}), &[]);
+    let arrival = Move::Arrival {
+        from: old.clone(),
+        from_key: "dev/s".to_owned(),
+        to: new.clone(),
+        record: Box::new(own.clone()),
+    };
+    let arrivals = [arrival];
+    let mut source = locked(&run, "dev/s").await;
+    let had = source.edit(|document| drop(document.resources.insert(old.clone(), own))).await;
+    assert!(had.is_ok());
+    assert!(source.begin_departures("dev/d", &arrivals).await.is_ok());
+    let mut target = locked(&run, "dev/d").await;
+    assert!(target.edit(|document| arrivals[0].apply_to(document)).await.is_ok());
+    drop((source, target));
+
+    let file = folder.path().join("dev/d/state.json");
+    let good = std::fs::read(&file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
+    assert!(std::fs::write(&file, "torn").is_ok());
+    let mut again = locked(&run, "dev/s").await;
+    let error = again.recover().await.map(|_| ()).map_err(|error| error.to_string());
+    assert!(
+        error.as_ref().is_err_and(|text| text.contains("cannot say whether `s/vm/a` was moved")),
+        "{error:?}"
+    );
+    assert_eq!(again.open_entries(), 1, "it stays open");
+    drop(again);
+    assert!(std::fs::write(&file, good).is_ok());
+    let mut again = locked(&run, "dev/s").await;
+    assert!(again.recover().await.is_ok());
+    assert!(again.state().resources.is_empty(), "it is in the other one");
+}

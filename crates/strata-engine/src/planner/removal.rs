@@ -5,7 +5,7 @@ use strata_state::{DeposedObject, StateResource};
 
 use super::{Planner, adopts};
 use crate::object_key::ObjectKey;
-use crate::plan::StepAction;
+use crate::plan::{Problem, ProblemKind, StepAction};
 use crate::{Observed, Sighting};
 
 impl Planner<'_> {
@@ -90,12 +90,30 @@ impl Planner<'_> {
                 self.forget(address, recorded, reason);
             }
             Sighting::Ours(_) if recorded.protect => self.protected(address, "destroy", None),
+            Sighting::Ours(_) if self.request.known_as.contains_key(address) => self.known_twice(address),
             Sighting::Ours(observed) => {
                 let step = self.removal(address, recorded, observed.clone(), StepAction::Delete);
                 self.steps.push(step);
             }
         }
         self.drop_gone(address, recorded);
+    }
+
+    /// One of the two states is older than a move, and nobody can say which.
+    fn known_twice(&mut self, address: &Address) {
+        let Some(known) = self.request.known_as.get(address) else { return };
+        self.problems.push(Problem {
+            kind: ProblemKind::Refused,
+            address: address.clone(),
+            message: format!(
+                "the plan would remove it, and the state `{}` has the same object as `{}`",
+                known.key, known.address
+            ),
+            hint: format!(
+                "`strata state rm {address}` drops it here, and leaves the object to the other state"
+            ),
+            origin: None,
+        });
     }
 
     fn forget(&mut self, address: &Address, recorded: &StateResource, reason: &str) {

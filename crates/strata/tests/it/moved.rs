@@ -375,3 +375,73 @@ fn a_move_onto_another_object_or_to_nothing_is_refused() {
     world.strata().run(&["apply", "--yes"]).code(3);
     assert_eq!(world.export(), before);
 }
+
+const WEB_STATE: &str = ".strata/state/test/web/state.json";
+
+/// What was moved is in one state: a rollback that would bring it back into the other is refused.
+#[test]
+fn a_rollback_to_before_a_move_is_refused() {
+    let world = parting();
+    let history = world.strata().run(&["state", "history", "web"]).ok().stdout;
+    let serial = history.lines().find_map(|line| line.split_whitespace().next()?.parse::<u64>().ok());
+    let serial = serial.unwrap().to_string();
+    world.strata().run(&["apply", "--yes"]).ok();
+    let refused = world.strata().run(&["state", "rollback", "web", &serial]).code(3).all();
+    assert!(refused.contains("of the state `test/data` by now"), "{refused}");
+    assert_eq!(states(&world), APART);
+    // Within a stack nothing is in two states.
+    world.strata().run(&["state", "rollback", "data"]).ok();
+}
+
+/// A file that somebody put back from a copy knows what another state has by now: neither removes it.
+#[test]
+fn a_state_from_before_a_move_takes_nothing_from_the_other() {
+    let world = parting();
+    let old = world.repo.read(WEB_STATE);
+    world.strata().run(&["apply", "--yes"]).ok();
+    world.repo.write(WEB_STATE, &old);
+    assert!(states(&world).contains(&"web/vm/db".to_owned()), "{:?}", states(&world));
+    // The entries were done, and are removed.
+    let data = world.repo.read("stacks/data/stack.yaml");
+    let kept = data.lines().filter(|line| !line.contains("from:") && !line.starts_with("moved:"));
+    world.repo.write("stacks/data/stack.yaml", &(kept.collect::<Vec<_>>().join("\n") + "\n"));
+    let before = world.export();
+    for command in [&["plan"][..], &["apply", "--yes"], &["destroy", "web", "--yes"]] {
+        let refused = world.strata().run(command).code(3).all();
+        assert!(
+            refused.contains("the state `test/data` has the same object as `data/vm/database`"),
+            "{refused}"
+        );
+        assert_same(&world.export(), &before, &format!("{command:?}"));
+    }
+    let own = ["web/vm/other", "web/image/other@pve1"];
+    for address in states(&world).iter().filter(|one| one.starts_with("web/") && !own.contains(&one.as_str()))
+    {
+        world.strata().run(&["state", "rm", address]).ok();
+    }
+    world.strata().run(&["apply", "--yes"]).ok();
+    assert_same(&world.export(), &before, "at the end");
+    assert_eq!(states(&world), APART);
+}
+
+/// Moved, killed before the state knows of the new mark, and moved back.
+#[test]
+fn a_move_that_was_killed_can_be_taken_back() {
+    let world = applied(WEB);
+    let before = [9110, 9111, 9200].map(|vmid| lasting(&world, vmid));
+    let moved = |from: &str, to: &str| {
+        let entry = format!("moved: [{{from: {from}, to: {to}}}]\nvms:\n");
+        WEB.replace("name: web", &format!("name: {to}")).replace("vms:\n", &entry)
+    };
+    world.repo.remove("stacks/web/stack.yaml");
+    world.repo.write("stacks/data/stack.yaml", &moved("web", "data"));
+    let fault = json!({"kind": "hold-after", "method": "PUT", "path": "/nodes/*/lxc/9200/config"});
+    assert!(world.strata().kill_at(&world.sim.control(), &fault, &["apply", "--yes"]).struck);
+    world.repo.remove("stacks/data/stack.yaml");
+    world.repo.write("stacks/web/stack.yaml", &moved("data", "web"));
+    // The first one finishes what was begun.
+    world.strata().run(&["apply", "--yes"]).code(3);
+    world.strata().run(&["apply", "--yes"]).ok();
+    world.assert_settled();
+    assert_eq!([9110, 9111, 9200].map(|vmid| lasting(&world, vmid)), before);
+}

@@ -49,6 +49,7 @@ pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
             })?,
         };
         let document = store.read_version(&key, to).await?;
+        workspace.refuse_known_elsewhere(now.as_ref(), &document).await?;
         // The journal stays: what it holds is newer than any version and is applied on top.
         let dropped = dropped(now.as_ref(), &document);
         lock.write(&StateDocument { serial: current + 1, written_by, ..document }).await?;
