@@ -83,6 +83,7 @@ pub(crate) fn operation(action: Action, at: &str, fields: &[(&str, &str)]) -> Op
         changes: Vec::new(),
         restart: false,
         replacement: false,
+        awaited: false,
         payload: None,
     }
 }

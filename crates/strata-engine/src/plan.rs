@@ -51,6 +51,9 @@ pub struct Step {
     /// The object is deleted and recreated; the two steps belong together.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub replacement: bool,
+    /// Others of its group go down only when it works.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub awaited: bool,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changes: Vec<FieldChange>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -110,6 +113,7 @@ impl Step {
             changes: self.changes.clone(),
             restart: self.restart,
             replacement: self.replacement,
+            awaited: self.awaited,
             payload: self.payload.clone(),
         }
     }

@@ -126,6 +126,8 @@ pub struct Operation {
     pub restart: bool,
     /// Half of a replacement: what a delete ends is made again right after it, under the same identity or another.
     pub replacement: bool,
+    /// Others of its group go down only when it works.
+    pub awaited: bool,
     /// What is sent, where the review found it.
     pub payload: Option<Payload>,
 }

@@ -165,6 +165,7 @@ mod tests {
             target: "pve".into(),
             stage: Stage::Compute,
             replacement: false,
+            awaited: false,
             changes: Vec::new(),
             restart: false,
             stays_pending: false,

@@ -25,6 +25,7 @@ fn whole_life(session: &StackSession) -> Vec<Operation> {
         changes,
         restart: true,
         replacement: false,
+        awaited: false,
         payload: None,
     };
     let ours = |address: &Address| strata_proxmox::kinds::is_proxmox(address.kind());

@@ -46,14 +46,14 @@ pub(crate) async fn guest(work: &Work<'_>) -> Result<Outcome, ProviderError> {
     match operation.action {
         Action::Create => {
             let outcome = create::create(work).await?;
-            if operation.replacement {
+            if operation.replacement || operation.awaited {
                 ready::wait(work).await?;
             }
             Ok(outcome)
         }
         Action::Update => {
             let outcome = update::update(work).await?;
-            if operation.restart {
+            if operation.restart || operation.awaited {
                 ready::wait(work).await?;
             }
             Ok(outcome)

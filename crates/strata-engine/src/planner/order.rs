@@ -23,6 +23,9 @@ struct Needs {
 pub(super) fn ordered(mut steps: Vec<Step>, graph: &ResourceGraph, state: &StateDocument) -> Vec<Step> {
     let mut needs = needs(&steps, graph, state);
     for turn in super::rolling::restarts(&steps) {
+        for before in &turn.after {
+            steps[*before].awaited = true;
+        }
         needs[turn.step].rather_after.extend(turn.after);
         // Of a replacement the create is shown.
         if steps[turn.step].action != StepAction::Delete {

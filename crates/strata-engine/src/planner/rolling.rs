@@ -5,9 +5,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use strata_resource::{Address, RestartGroup, Rollout, Spec};
+use strata_resource::{Address, Purpose, RestartGroup, Rollout, Spec};
 use strata_state::StateDocument;
 
+use super::runs;
 use super::unreachable::UNREACHABLE;
 use crate::plan::{Step, StepAction};
 
@@ -46,13 +47,20 @@ pub(super) struct RestartTurn {
     pub(super) reason: String,
 }
 
-/// How many of a group may be down at once, and its members with their steps.
-type Equals<'s> = (usize, Vec<(&'s Address, Vec<usize>)>);
+/// A group of equals: how many may be down at once, those that are down already and come up, and those that go down.
+#[derive(Default)]
+struct Equals<'s> {
+    at_once: usize,
+    up: Vec<(&'s Address, Vec<usize>)>,
+    down: Vec<(&'s Address, Vec<usize>)>,
+}
 
-/// Equals restart so many at a time: each waits until the one before it works again. Where that fails, the rest of them are not begun.
+/// Equals restart so many at a time: each waits until the one before it works again. Where that fails, the rest of them are not begun. Those
+/// that are down already, as a run died or somebody stopped them, come first.
 pub(super) fn restarts(steps: &[Step]) -> Vec<RestartTurn> {
     let mut members: BTreeMap<&Address, (Option<RestartGroup>, Vec<usize>)> = BTreeMap::new();
-    for (index, step) in steps.iter().enumerate().filter(|(_, step)| goes_down(step)) {
+    let felt = |step: &Step| goes_down(step) || comes_up(step);
+    for (index, step) in steps.iter().enumerate().filter(|(_, step)| felt(step)) {
         let Rollout::Member { group, .. } = step.address.kind().table().rollout else { continue };
         let (known, indices) = members.entry(&step.address).or_default();
         // What a replacement removes may have been made before it had a group.
@@ -62,27 +70,43 @@ pub(super) fn restarts(steps: &[Step]) -> Vec<RestartTurn> {
     let mut groups: BTreeMap<String, Equals<'_>> = BTreeMap::new();
     for (address, (group, indices)) in members {
         let Some(RestartGroup { name, max_unavailable }) = group else { continue };
-        let (at_once, equals) = groups.entry(name).or_default();
-        *at_once = max_unavailable.max(*at_once);
-        equals.push((address, indices));
+        let equals = groups.entry(name).or_default();
+        equals.at_once = max_unavailable.max(equals.at_once);
+        let goes = indices.iter().any(|index| goes_down(&steps[*index]));
+        if goes { &mut equals.down } else { &mut equals.up }.push((address, indices));
     }
-    let mut turns = Vec::new();
-    for (at_once, mut equals) in groups.into_values() {
+    groups.into_values().flat_map(Equals::turns).collect()
+}
+
+impl Equals<'_> {
+    fn turns(self) -> Vec<RestartTurn> {
+        let Self { at_once, mut up, mut down } = self;
         // `web-10` comes after `web-9`.
-        equals.sort_by_key(|(address, _)| (address.name().len(), address.name().to_owned()));
-        for (place, (_, indices)) in equals.iter().enumerate().skip(at_once) {
-            let (before, after) = &equals[place - at_once];
-            let reason = match at_once {
-                1 => format!("goes down after {} works again", before.name()),
-                _ => format!("goes down after {} works again, at most {at_once} at once", before.name()),
+        for equals in [&mut up, &mut down] {
+            equals.sort_by_key(|(address, _)| (address.name().len(), address.name().to_owned()));
+        }
+        let mut turns = Vec::new();
+        for (place, (_, indices)) in down.iter().enumerate() {
+            let before: Vec<&(&Address, Vec<usize>)> = match place.checked_sub(at_once) {
+                Some(before) => vec![&down[before]],
+                None => up.iter().collect(),
             };
-            turns.extend(indices.iter().map(|step| {
-                let (after, reason) = (after.iter().copied().collect(), reason.clone());
-                RestartTurn { step: *step, after, reason }
+            if before.is_empty() {
+                continue;
+            }
+            let names: Vec<&str> = before.iter().map(|(address, _)| address.name()).collect();
+            let works = if names.len() == 1 { "works" } else { "work" };
+            let most = if at_once == 1 { String::new() } else { format!(", at most {at_once} at once") };
+            let reason = format!("goes down after {} {works} again{most}", names.join(", "));
+            let after: BTreeSet<usize> = before.iter().flat_map(|(_, after)| after).copied().collect();
+            turns.extend(indices.iter().map(|step| RestartTurn {
+                step: *step,
+                after: after.clone(),
+                reason: reason.clone(),
             }));
         }
+        turns
     }
-    turns
 }
 
 /// Whether an object that works does not while the step runs.
@@ -91,6 +115,17 @@ fn goes_down(step: &Step) -> bool {
         StepAction::Update => step.restart,
         StepAction::Create | StepAction::Delete => step.replacement,
         StepAction::DeleteFormer | StepAction::Record | StepAction::Forget => false,
+    }
+}
+
+/// Whether an object that does not work does when the step is done.
+fn comes_up(step: &Step) -> bool {
+    let power = |spec: &Spec| step.address.kind().table().value_for(Purpose::Power, spec).is_some_and(runs);
+    let stopped = || step.observed.as_ref().is_some_and(|observed| !power(&observed.spec));
+    match step.action {
+        StepAction::Create => !step.replacement && power(&step.spec),
+        StepAction::Update => power(&step.spec) && stopped(),
+        _ => false,
     }
 }
 

@@ -1,4 +1,4 @@
-//! Whether a guest works again after a restart, by the check that the source names. Those of its group that come after it wait for that.
+//! Whether a guest works again after a restart or a start, by the check that the source names. Those of its group that come after it wait for that.
 
 use std::time::Duration;
 
@@ -56,7 +56,9 @@ pub(super) async fn wait(work: &Work<'_>) -> Result<(), ProviderError> {
     while !holds(work, &guest, &check).await? {
         if clock.monotonic().saturating_sub(begun) >= patience {
             let seconds = patience.as_secs();
-            let message = format!("{guest} was restarted, and {what} did not answer within {seconds} s");
+            let again =
+                if work.operation.restart || work.operation.replacement { "restarted" } else { "started" };
+            let message = format!("{guest} was {again}, and {what} did not answer within {seconds} s");
             return Err(ProviderError::new(ErrorClass::TaskFailed, message)
                 .hint("the others of its group were not restarted: see what it does, then apply again"));
         }

@@ -76,6 +76,7 @@ mod tests {
             changes: Vec::new(),
             restart: false,
             replacement: false,
+            awaited: false,
             payload: None,
         }
     }

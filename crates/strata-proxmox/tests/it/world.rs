@@ -111,6 +111,7 @@ impl World {
             changes: Vec::new(),
             restart: false,
             replacement: false,
+            awaited: false,
             payload: None,
         }
     }

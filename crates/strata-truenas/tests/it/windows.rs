@@ -50,6 +50,7 @@ fn operation(action: Action, becomes: &str) -> Operation {
         changes: Vec::new(),
         restart: false,
         replacement: false,
+        awaited: false,
         payload: None,
     }
 }
@@ -104,4 +105,33 @@ async fn a_dataset_that_somebody_made_in_place_of_ours_is_theirs() {
         let live = client.dataset(&name).await.unwrap().unwrap();
         assert!(live.user_properties.is_empty(), "{live:?}");
     }
+}
+
+/// The record may be an old one: what carries the mark of another state is not ours, though we know its name.
+#[tokio::test]
+async fn a_dataset_with_the_mark_of_another_state_is_not_ours() {
+    let (nas, provider) = made().await;
+    let known = operation(Action::Update, "LZ4");
+    let Operation { address, spec, lineage, recorded, .. } = &known;
+    let wanted = || Wanted { address, spec, recorded: recorded.as_ref(), begun: None, lineage };
+    let (client, name) = (nas.client(), name("tank/k8s/homelab"));
+    let theirs = format!("{} other/dataset/homelab", Lineage::derive("r", "dev/other").as_str());
+    let theirs = BTreeMap::from([("strata:mark".to_owned(), theirs)]);
+    client.update_dataset(&WritePermit::unbound(), &name, &BTreeMap::new(), &theirs).await.unwrap();
+    match provider.observe_all(&[wanted()]).await.unwrap().pop().unwrap() {
+        Sighting::Unmanaged(why) => assert!(why.to_string().contains("belongs to another state"), "{why}"),
+        other => panic!("{other:?}"),
+    }
+    let before = client.dataset(&name).await.unwrap();
+    for action in [Action::Update, Action::Delete] {
+        let refused = provider.execute(&operation(action, "LZ4"), &Allowed).await.unwrap_err();
+        assert_eq!(refused.class, ErrorClass::Conflict, "{refused}");
+    }
+    assert_eq!(client.dataset(&name).await.unwrap(), before);
+    // What a dataset above hands down is no mark of its own.
+    let mut below = NewDataset::new("tank/k8s/homelab/below".parse().unwrap());
+    below.ancestors = false;
+    client.create_dataset(&WritePermit::unbound(), &below).await.unwrap();
+    let below = client.dataset(&below.name).await.unwrap().unwrap();
+    assert!(below.user_properties.is_empty(), "{below:?}");
 }

@@ -96,3 +96,35 @@ fn a_check_that_fails_stops_the_rest_of_its_group_only() {
     strata.run(&["apply", "--yes"]).ok();
     strata.run(&["plan", "--detailed-exitcode"]).code(0);
 }
+
+/// One that is down already, as a run died or somebody stopped or deleted it, works again before another one goes down.
+#[test]
+fn who_is_down_already_comes_up_before_the_next_goes_down() {
+    let check = ", timeouts: {start: 30}";
+    for (act, begins) in [
+        (json!({"power": {"vmid": 5000, "running": false}}), "*/qemu/5000/status/start"),
+        (json!({"method": "DELETE", "path": "/nodes/pve1/qemu/5000", "params": {}}), "*/nodes/pve1/qemu"),
+    ] {
+        let (sim, repo) = applied(256, check);
+        let (control, strata) = (sim.control(), Strata::new(BINARY, &repo));
+        control.change(&json!({"power": {"vmid": 5000, "running": false}}));
+        control.change(&act);
+        repo.write("stacks/web/stack.yaml", &stack(check, 768));
+        let planned = strata.run(&["plan"]).ok().stdout;
+        assert!(planned.contains("goes down after w-1 works again"), "{planned}");
+        assert!(planned.contains("goes down after w-2 works again"), "{planned}");
+        let held = control.fault(&json!({"kind": "hold-before", "method": "POST", "path": begins}));
+        let mut child = strata.spawn(&["apply", "--yes"]);
+        assert!(control.wait_fault(held, 60.0), "{begins}");
+        while !memory(&sim).contains(&(5010, "768".to_owned())) {
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+        let others: Vec<(u64, String)> =
+            memory(&sim).into_iter().filter(|(vmid, _)| [5001, 5002].contains(vmid)).collect();
+        assert!(others.iter().all(|(_, memory)| memory == "256"), "{begins}: {others:?}");
+        control.release(held);
+        assert!(child.wait().unwrap().success());
+        assert!(memory(&sim).iter().all(|(_, memory)| memory == "768"), "{begins}: {:?}", memory(&sim));
+        strata.run(&["plan", "--detailed-exitcode"]).code(0);
+    }
+}

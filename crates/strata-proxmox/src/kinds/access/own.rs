@@ -155,6 +155,7 @@ mod tests {
             changes: if action == Action::Update { vec![change] } else { Vec::new() },
             restart: false,
             replacement: false,
+            awaited: false,
             payload: None,
         }
     }

@@ -301,6 +301,7 @@ mod tests {
             }],
             restart: false,
             replacement: false,
+            awaited: false,
             payload: None,
         }
     }
