@@ -76,8 +76,8 @@ struct Seen {
     proxmox: BTreeMap<String, Arc<ProxmoxProvider>>,
     /// Every TrueNAS, likewise.
     truenas: BTreeMap<String, Arc<DatasetProvider>>,
-    /// The VMIDs that the source asks for in this run.
-    wanted: BTreeSet<u32>,
+    /// The VMIDs that the source asks for in this run, with their targets.
+    wanted: BTreeSet<(String, u32)>,
 }
 
 impl AllProviders {
@@ -101,13 +101,15 @@ impl AllProviders {
         self.seen().truenas.clone()
     }
 
-    fn wanted(&self) -> BTreeSet<u32> {
-        self.seen().wanted.clone()
+    fn wanted(&self, target: &str) -> BTreeSet<u32> {
+        self.seen().wanted.iter().filter(|(on, _)| on == target).map(|(_, vmid)| *vmid).collect()
     }
 
     fn remember_wanted(&self, graph: &ResourceGraph) {
         let guests = graph.iter().filter(|resource| strata_proxmox::kinds::is_guest(resource.kind()));
-        self.seen().wanted.extend(guests.filter_map(|resource| orphans::vmid(&resource.spec)));
+        let wanted =
+            guests.filter_map(|resource| Some((resource.target.clone(), orphans::vmid(&resource.spec)?)));
+        self.seen().wanted.extend(wanted);
     }
 }
 

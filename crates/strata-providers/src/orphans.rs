@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use strata_engine::{Provider as _, Sighting, Wanted};
+use strata_engine::{LockedRun, Provider as _, Sighting, Wanted};
 use strata_proxmox::{MarkedGuest, MarkedGuests, MarkedObject, NamedVolume, ProxmoxProvider};
 use strata_resource::{Address, Kind, Lineage, Mark, Spec, Stage, Value};
 use strata_session::{SessionError, Workspace};
@@ -86,8 +86,9 @@ impl AllProviders {
             return Ok(orphans);
         }
         let known = States::read(workspace).await?;
-        let vmids: BTreeSet<u32> = known.vmids().into_iter().chain(self.wanted()).collect();
         for (target, provider) in &providers {
+            // Two datacenters can have the same VMIDs.
+            let vmids: BTreeSet<u32> = known.vmids_on(target).chain(self.wanted(target)).collect();
             let limit = if look == Look::Near { LIMIT } else { usize::MAX };
             let guests = provider.marked_guests(&vmids, limit).await?;
             orphans.add_guests(&known.of(workspace, target), guests, look)?;
@@ -114,52 +115,64 @@ impl AllProviders {
             let mine = address.stack() == stack
                 && (asked.is_none() && address.environment().is_none()
                     || asked.is_some_and(|asked| orphan.key.split('/').next() == Some(asked)));
-            if mine {
-                self.record(workspace, &orphan, guest, address).await?;
+            if mine && self.record(workspace, &orphan, guest, address).await? {
                 recorded.push(orphan);
             }
         }
         Ok(recorded)
     }
 
+    /// Under the lock, and only if nobody has recorded it meanwhile: what they wrote says more.
     async fn record(
         &self,
         workspace: &Workspace,
         orphan: &Orphan,
         guest: &MarkedGuest,
         address: &Address,
-    ) -> Result<(), SessionError> {
-        let lineage = Lineage::derive(workspace.repository_id()?, &orphan.key);
-        let spec = identity(guest);
-        let wanted = Wanted { address, spec: &spec, recorded: None, begun: None, lineage: &lineage };
+    ) -> Result<bool, SessionError> {
         let providers = self.proxmox();
-        let Some(provider) = providers.get(&orphan.target) else { return Ok(()) };
-        let seen = provider.observe_all(&[wanted]).await?;
-        let Some(Sighting::Ours(observed)) = seen.into_iter().next() else {
-            return Err(SessionError::refused(format!(
-                "{} cannot be recorded: it is at work or gone",
-                orphan.described
-            )));
-        };
+        let Some(provider) = providers.get(&orphan.target) else { return Ok(false) };
         let mut locked = workspace.lock_key(&orphan.key, "state recover").await?;
-        let record = StateResource {
-            target: orphan.target.clone(),
-            spec,
-            facts: observed.facts,
-            depends_on: BTreeSet::new(),
-            stage: Stage::Compute,
-            protect: false,
-            partial: true,
-            deposed: Vec::new(),
-            made_as: None,
-        };
-        let edited = locked.edit(|document| {
-            document.resources.insert(address.clone(), record);
-        });
-        let edited = edited.await;
+        let recorded = record_locked(&mut locked, workspace, provider, (orphan, guest, address)).await;
         locked.release().await?;
-        Ok(edited?)
+        recorded
     }
+}
+
+async fn record_locked(
+    locked: &mut LockedRun,
+    workspace: &Workspace,
+    provider: &ProxmoxProvider,
+    (orphan, guest, address): (&Orphan, &MarkedGuest, &Address),
+) -> Result<bool, SessionError> {
+    let states = States::read(workspace).await?;
+    let is_it = |_: Kind, spec: &Spec| vmid(spec) == Some(guest.vmid);
+    if states.of(workspace, &orphan.target).is_known(&orphan.key, is_it) {
+        return Ok(false);
+    }
+    let lineage = Lineage::derive(workspace.repository_id()?, &orphan.key);
+    let spec = identity(guest);
+    let wanted = Wanted { address, spec: &spec, recorded: None, begun: None, lineage: &lineage };
+    let seen = provider.observe_all(&[wanted]).await?;
+    let Some(Sighting::Ours(observed)) = seen.into_iter().next() else {
+        return Err(SessionError::refused(format!(
+            "{} cannot be recorded: it is at work or gone",
+            orphan.described
+        )));
+    };
+    let record = StateResource {
+        target: orphan.target.clone(),
+        spec,
+        facts: observed.facts,
+        depends_on: BTreeSet::new(),
+        stage: Stage::Compute,
+        protect: false,
+        partial: true,
+        deposed: Vec::new(),
+        made_as: None,
+    };
+    locked.edit(|document| drop(document.resources.insert(address.clone(), record))).await?;
+    Ok(true)
 }
 
 impl Orphans {
@@ -169,7 +182,9 @@ impl Orphans {
         }
         for guest in guests.found {
             let lineage = |lineage: &Lineage| lineage.as_str() == guest.mark.lineage;
-            if let Some(owner) = of.owner(&guest.mark.address, lineage)? {
+            let is_it = |_: Kind, spec: &Spec| vmid(spec) == Some(guest.vmid);
+            let owner = of.owner(&guest.mark.address, lineage)?;
+            if let Some(owner) = owner.filter(|(key, _)| !of.is_known(key, is_it)) {
                 self.found.push(Orphan::marked(guest.described.clone(), of.target, owner, Some(guest)));
             }
         }
@@ -181,7 +196,10 @@ impl Orphans {
         self.unseen.extend(objects.unseen.iter().map(|what| format!("{what} of `{}`", of.target)));
         for MarkedObject { kind, name, mark, described } in objects.found {
             let lineage = |lineage: &Lineage| lineage.short() == mark.lineage;
-            let owner = of.owner(&mark.address, lineage)?.filter(|_| !of.states.have_object(kind, &name));
+            let is_it = |own: Kind, spec: &Spec| {
+                own == kind && strata_proxmox::kinds::datacenter_name(kind, spec).as_deref() == Some(&name)
+            };
+            let owner = of.owner(&mark.address, lineage)?.filter(|(key, _)| !of.is_known(key, is_it));
             self.found.extend(owner.map(|owner| Orphan::marked(described, of.target, owner, None)));
         }
         Ok(())
@@ -192,9 +210,10 @@ impl Orphans {
         let volumes = provider.named_volumes(&lineages.keys().cloned().collect()).await?;
         self.unseen.extend(volumes.unseen.iter().map(|what| format!("{what} of `{}`", of.target)));
         for NamedVolume { volume, lineage, described } in volumes.found {
-            let Some(key) = lineages.get(&lineage).filter(|_| !of.states.have_text("volume", &volume)) else {
+            let Some(key) = lineages.get(&lineage) else { continue };
+            if of.is_known(key, |_, spec| has_text(spec, "volume", &volume)) {
                 continue;
-            };
+            }
             let usual =
                 |stack: &EffectiveStack| stack.is_default_environment && strata_session::key(stack) == *key;
             let elsewhere = !of.workspace.repository().effective().any(usual);
@@ -213,7 +232,8 @@ impl Orphans {
     async fn add_datasets(&mut self, of: &Known<'_>, server: &DatasetProvider) -> Result<(), SessionError> {
         for MarkedDataset { name, lineage, address } in server.marked().await? {
             let ours = |known: &Lineage| known.as_str() == lineage;
-            let owner = of.owner(&address, ours)?.filter(|_| !of.states.have_text("dataset", &name));
+            let is_it = |_: Kind, spec: &Spec| has_text(spec, "dataset", &name);
+            let owner = of.owner(&address, ours)?.filter(|(key, _)| !of.is_known(key, is_it));
             let described = format!("dataset `{name}`");
             self.found.extend(owner.map(|owner| Orphan::marked(described, of.target, owner, None)));
         }
@@ -276,33 +296,49 @@ impl States {
         Ok(Self(states))
     }
 
-    /// Every spec that a state or its journal speaks of, with its kind.
-    fn specs(&self) -> impl Iterator<Item = (Kind, &Spec)> {
-        self.0.values().flat_map(|state| {
-            let recorded = state.document.resources.iter().flat_map(|(address, resource)| {
+    /// Everything that a state or its journal speaks of.
+    fn objects(&self) -> impl Iterator<Item = KnownObject<'_>> {
+        self.0.iter().flat_map(|(key, state)| {
+            let recorded = state.document.resources.iter().flat_map(move |(address, resource)| {
                 let former = resource.deposed.iter().map(|former| &former.spec);
-                std::iter::once(&resource.spec).chain(former).map(|spec| (address.kind(), spec))
+                let specs = std::iter::once(&resource.spec).chain(former);
+                let (target, kind) = (resource.target.as_str(), address.kind());
+                specs.map(move |spec| KnownObject { key, target, kind, spec })
             });
-            recorded.chain(state.open.iter().map(|entry| (entry.address.kind(), &entry.identity)))
+            let open = state.open.iter().map(move |entry| KnownObject {
+                key,
+                target: &entry.target,
+                kind: entry.address.kind(),
+                spec: &entry.identity,
+            });
+            recorded.chain(open)
         })
     }
 
-    fn vmids(&self) -> BTreeSet<u32> {
-        self.specs().filter_map(|(_, spec)| vmid(spec)).collect()
-    }
-
-    fn have_object(&self, kind: Kind, name: &str) -> bool {
-        self.specs().any(|(own, spec)| {
-            own == kind && strata_proxmox::kinds::datacenter_name(kind, spec).as_deref() == Some(name)
-        })
-    }
-
-    fn have_text(&self, field: &str, text: &str) -> bool {
-        self.specs().any(|(_, spec)| spec.get(field).and_then(Value::as_text) == Some(text))
+    fn vmids_on(&self, target: &str) -> impl Iterator<Item = u32> {
+        self.objects().filter(move |object| object.target == target).filter_map(|object| vmid(object.spec))
     }
 }
 
+/// One object, as a state has it.
+struct KnownObject<'s> {
+    key: &'s str,
+    target: &'s str,
+    kind: Kind,
+    spec: &'s Spec,
+}
+
+fn has_text(spec: &Spec, field: &str, text: &str) -> bool {
+    spec.get(field).and_then(Value::as_text) == Some(text)
+}
+
 impl Known<'_> {
+    /// Whether a state has an object: one on this target, or the state that the object belongs in. Two targets can be one datacenter.
+    fn is_known(&self, owner: &str, is_it: impl Fn(Kind, &Spec) -> bool) -> bool {
+        let here = |object: &KnownObject<'_>| object.target == self.target || object.key == owner;
+        self.states.objects().filter(here).any(|object| is_it(object.kind, object.spec))
+    }
+
     /// The states that volumes can be named after, by the short form of their lineage.
     fn lineages(&self) -> Result<BTreeMap<String, String>, SessionError> {
         let repository = self.workspace.repository_id()?;

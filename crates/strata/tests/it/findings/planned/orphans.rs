@@ -1,6 +1,8 @@
 //! What carries our mark and is in no state is named at the end of each run.
 
 use serde_json::json;
+use strata_sim::{Pace, SimOptions};
+use strata_testkit::TestSim;
 
 use crate::world::World;
 
@@ -107,4 +109,71 @@ fn the_price_of_the_look_has_a_bound() {
     world.strata().run(&["plan"]).ok();
     let requests = world.sim.requests();
     assert!(requests < 64 + 20, "{requests} requests");
+}
+
+/// Two datacenters can have guests with the same VMIDs, pools with the same names: what a state knows of the one says nothing of the other.
+#[test]
+fn what_was_forgotten_in_one_datacenter_is_named_though_another_has_the_same() {
+    let world = World::instant(&STACK.replace("    count: 2\n", ""));
+    let far = TestSim::with(SimOptions { pace: Pace::INSTANT, ..SimOptions::default() });
+    let settings = world.repo.read("strata.yaml");
+    let target = format!(
+        "  far:\n    proxmox:\n      endpoint: {}\n      token: {{file: sim-token}}\n      tls: {{fingerprint: \"{}\"}}\n",
+        far.endpoint(),
+        far.fingerprint()
+    );
+    world.repo.write("strata.yaml", &(settings + &target));
+    let there = STACK
+        .replace("    count: 2\n", "")
+        .replace("name: web", "name: there")
+        .replace("target: pve", "target: far");
+    world.repo.write("stacks/there/stack.yaml", &there);
+    let pool = |name: &str, target: &str| {
+        format!(
+            "metadata: {{name: {name}, environment: test}}\nproxmox: {{target: {target}, node: pve1}}\npools: {{shared: {{comment: of {name}}}}}\n"
+        )
+    };
+    world.repo.write("hypervisors/dc.yaml", &pool("dc", "pve"));
+    world.repo.write("hypervisors/other.yaml", &pool("other", "far"));
+    world.strata().run(&["apply", "--yes"]).ok();
+    let all = world.strata().run(&["drift", "--orphans"]).ok();
+    assert!(!all.all().contains("is in no state"), "{}", all.all());
+    world.strata().run(&["state", "rm", "there/vm/app"]).ok();
+    world.strata().run(&["state", "rm", "other/pool/shared"]).ok();
+    world.repo.write("stacks/there/stack.yaml", &there.replace("vmId: 9100", "vmId: 9300"));
+    world.repo.edit("hypervisors/other.yaml", "shared:", "another:");
+    let plan = world.strata().run(&["plan"]).ok();
+    assert!(plan.all().contains("`there/vm/app` and is in no state"), "{}", plan.all());
+    let all = world.strata().run(&["drift", "--orphans"]).code(2);
+    for forgotten in ["`there/vm/app`", "`other/pool/shared`"] {
+        assert!(all.all().contains(&format!("{forgotten} and is in no state")), "{}", all.all());
+    }
+}
+
+/// `state recover` looks first and takes the lock then: what a run recorded in between says more than a mark does.
+#[test]
+fn what_is_recorded_meanwhile_is_not_recorded_with_less() {
+    let source = STACK.replace("    count: 2\n", "");
+    let world = World::instant(&source);
+    world.strata().run(&["apply", "--yes"]).ok();
+    let known = world.strata().run(&["state", "show", "web/vm/app"]).ok().stdout;
+    world.strata().run(&["state", "rm", "web/vm/app"]).ok();
+    // Who recovers does not have the newest commit.
+    world.repo.write("stacks/web/stack.yaml", &source.replace("  app:", "  new:").replace("9100", "9150"));
+    let control = world.sim.control();
+    // The look at the notes: everything of it is known before anybody has the lock.
+    let held = control
+        .fault(&json!({"kind": "hold-after", "method": "GET", "path": "/nodes/pve1/qemu/9100/pending"}));
+    std::thread::scope(|scope| {
+        let recovering = scope.spawn(|| world.strata().run(&["state", "recover", "web"]));
+        let struck = control.wait_fault(held, 60.0);
+        world.repo.write("stacks/web/stack.yaml", &source);
+        let applied = world.strata().run(&["apply", "--yes"]);
+        control.clear_faults();
+        recovering.join().unwrap().ok();
+        assert!(struck);
+        applied.ok();
+    });
+    assert_eq!(world.strata().run(&["state", "show", "web/vm/app"]).ok().stdout, known);
+    world.assert_settled();
 }
