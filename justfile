@@ -43,6 +43,12 @@ cluster-fault-test:
 cluster-histories:
     cargo test --release -p strata --test it -- --ignored --nocapture histories_from_a_seed
 
+# The tests of what was proven wrong once, on the binary of another commit: `just findings-on a281163`. Those that fail show what that commit lacks
+findings-on commit:
+    git worktree add --force --detach target/at-{{commit}} {{commit}}
+    cargo build --manifest-path target/at-{{commit}}/Cargo.toml --target-dir target/of-{{commit}} -p strata
+    STRATA_TEST_BINARY="$PWD/target/of-{{commit}}/debug/strata" cargo test -p strata --test it -- findings::
+
 # Requests, time, processor time and memory of a plan of 10 to 10,000 guests; then the state server
 bench: && bench-server
     cargo build --release

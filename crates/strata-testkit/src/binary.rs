@@ -65,8 +65,10 @@ impl Strata {
         Self::at(binary, repo.path())
     }
 
+    /// `STRATA_TEST_BINARY` names another program that is tested in its place, say one of an earlier commit.
     pub fn at(binary: &str, folder: &Path) -> Self {
-        Self { binary: binary.into(), folder: folder.to_owned(), environment: Vec::new() }
+        let binary = std::env::var_os("STRATA_TEST_BINARY").unwrap_or_else(|| binary.into()).into();
+        Self { binary, folder: folder.to_owned(), environment: Vec::new() }
     }
 
     #[must_use]

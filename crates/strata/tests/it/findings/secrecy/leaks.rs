@@ -323,9 +323,25 @@ fn run_through(leaks: &mut Leaks, strata: &Strata, repo: &Repo, sim: &TestSim) {
         &["state", "diff", &stack],
         &["--json", "output", &stack],
         &["sync"],
+        &["show", "saved.plan"],
+        &["--json", "show", "saved.plan"],
+        &["-v", "drift"],
+        &["--json", "drift"],
+        &["drift", "--orphans"],
+        &["--json", "graph"],
+        &["--json", "inventory"],
     ] {
         run(arguments);
     }
+    for format in ["json", "ansible", "ssh", "hosts", "prometheus"] {
+        run(&["inventory", "--format", format]);
+    }
+    // The record is lost, and found again by what is there.
+    std::fs::remove_dir_all(repo.file(".strata/state")).unwrap();
+    run(&["-v", "plan"]);
+    run(&["--json", "recover"]);
+    run(&["-v", "recover", "--yes"]);
+    run(&["state", "pull", &stack]);
 }
 
 #[test]
