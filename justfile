@@ -49,6 +49,10 @@ findings-on commit:
     cargo build --manifest-path target/at-{{commit}}/Cargo.toml --target-dir target/of-{{commit}} -p strata
     STRATA_TEST_BINARY="$PWD/target/of-{{commit}}/debug/strata" cargo test -p strata --test it -- findings::
 
+# Kills the apply of an approved plan at every request
+review-kill-test:
+    cargo test --release -p strata --test it -- --ignored --nocapture kill_all_requests_of_an_approved_apply
+
 # Requests, time, processor time and memory of a plan of 10 to 10,000 guests; then the state server
 bench: && bench-server
     cargo build --release

@@ -155,6 +155,34 @@ pub enum Event<'e> {
         #[serde(skip_serializing_if = "Option::is_none")]
         remark: Option<&'e str>,
     },
+    /// A change was planned for its review.
+    Review {
+        /// What is to be approved; none where something stands in the way.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        digest: Option<&'e str>,
+        /// The commit that was planned.
+        commit: &'e str,
+        summary: Summary,
+        /// The sealed plan.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        file: Option<&'e Path>,
+    },
+    /// A rule over plans is broken, or cannot be decided.
+    RuleBroken {
+        rule: &'e str,
+        /// `error` or `warning`.
+        severity: &'static str,
+        /// The address that it is about.
+        about: &'e str,
+        message: &'e str,
+    },
+    /// The key of a runner was made.
+    RunnerKey {
+        /// The private key.
+        file: &'e Path,
+        /// What goes into `review.runners`.
+        public: &'e str,
+    },
     /// What somebody else changed since the last apply.
     Drift { found: DriftFound<'e> },
     /// An object carries an ownership mark or a name of this repository and is in no state.

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
+use sha2::{Digest, Sha256};
 use strata_events::{ChangeReason, Event};
 
 use strata_source::world::World;
@@ -63,6 +64,18 @@ impl SourceVersion {
 
     pub fn keys(&self) -> impl Iterator<Item = &StackKey> {
         self.stacks.keys()
+    }
+
+    /// The digest of everything that a stack is made from; none where it is not in the source.
+    pub fn digest(&self, key: &StackKey) -> Option<String> {
+        let mut hash = Sha256::new();
+        for (input, digest) in &self.stacks.get(key)?.inputs {
+            let name = input.to_string();
+            hash.update((name.len() as u64).to_be_bytes());
+            hash.update(name);
+            hash.update(digest);
+        }
+        Some(hex::encode(hash.finalize()))
     }
 
     pub fn len(&self) -> usize {

@@ -78,6 +78,16 @@ impl Git {
         }
     }
 
+    /// The files that differ between two commits, from the root of the repository; others of the clone from its top.
+    pub fn changed_paths(&self, from: &str, to: &str) -> Result<Vec<String>, GitError> {
+        let listed = self.output(&["diff", "--name-only", "--no-renames", "-z", from, to])?;
+        let paths = listed.split(|byte| *byte == 0).filter(|path| !path.is_empty()).map(|path| {
+            let path = String::from_utf8_lossy(path).into_owned();
+            path.strip_prefix(&self.prefix).map(str::to_owned).unwrap_or(path)
+        });
+        Ok(paths.collect())
+    }
+
     /// The files of a commit below the root of the repository. Variables are those of the process that asks.
     pub fn files(&self, commit: &str, env: BTreeMap<String, String>) -> Result<CommitFiles, GitError> {
         let listed = self.output(&["ls-tree", "-r", "-z", "--full-tree", commit])?;

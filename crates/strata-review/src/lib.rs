@@ -31,10 +31,28 @@
 //! assert!(after.changes_to(&after).is_empty());
 //! ```
 
+pub mod audit;
+pub mod base;
 pub mod changed;
+pub mod comment;
+pub mod cost;
+pub mod difference;
+pub mod effects;
 mod error;
+pub mod finding;
 mod git;
+pub mod guard;
+pub mod outline;
+pub mod planning;
 mod range;
+pub mod remainder;
+pub mod report;
+pub mod reviewed;
+pub mod rules;
+pub mod sealed;
+pub mod signing;
+pub mod text;
+pub mod verbs;
 
 pub use changed::{Change, ChangedStack, Part, Reason, SourceVersion, StackKey};
 pub use git::{CommitFiles, Git, GitError};

@@ -1,5 +1,6 @@
 //! `strata.yaml`: state, targets, secrets, mirrors, policy, defaults.
 
+pub mod review;
 pub mod state;
 pub mod target;
 
@@ -9,6 +10,7 @@ use crate::machine::container::Container;
 use crate::machine::profile::Profile;
 use crate::machine::template::Template;
 use crate::machine::vm::Vm;
+use crate::settings::review::Review;
 use crate::settings::state::State;
 use crate::settings::target::Target;
 use crate::stack::StackProxmox;
@@ -103,6 +105,8 @@ record! {
         "policy" policy: Option<Policy>;
         /// how much is done at the same time
         "parallelism" parallelism: Option<Parallelism>;
+        /// how changes are reviewed before they are applied
+        "review" review: Option<Review>;
     }
 }
 

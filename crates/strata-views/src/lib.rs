@@ -26,6 +26,7 @@
 mod configuration;
 pub mod drift;
 pub mod driven;
+pub mod duration;
 pub mod graph;
 pub mod health;
 pub mod plan;

@@ -65,6 +65,16 @@ pub fn render(plan: &Plan, columns: usize, whole: bool) -> String {
     text
 }
 
+/// The steps one by one, none told by reference to another, for whoever puts them into an order of their own.
+pub fn blocks(plan: &Plan, columns: usize) -> Vec<(&Step, String)> {
+    let mut page = Page::new(plan, columns, false);
+    let one = |step| {
+        page.told.clear();
+        (step, block(step, &mut page))
+    };
+    plan.steps.iter().map(one).filter(|(_, text)| !text.is_empty()).collect()
+}
+
 /// What differs and is left to others.
 fn render_ignored(plan: &Plan) -> String {
     let mut text = String::new();

@@ -53,7 +53,7 @@ pub(crate) struct Global {
         value_name = "DURATION",
         env = "STRATA_LOCK_TIMEOUT",
         global = true,
-        value_parser = crate::duration::read_duration,
+        value_parser = strata_views::duration::read_duration,
         default_value = "0s",
         hide_default_value = true,
         hide_env_values = true

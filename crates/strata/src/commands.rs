@@ -63,7 +63,7 @@ pub(crate) async fn run(cli: Cli, printer: Printer) -> CommandResult {
         Command::Destroy(args) => destroy::run(&context, &args).await,
         Command::Drift(args) => drift::run(&context, &args).await,
         Command::Recover(args) => recover::run(&context, &args).await,
-        Command::Review(args) => review::run(&context, &args),
+        Command::Review(args) => review::run(&context, &args).await,
         Command::Output(args) => output::run(&context, &args).await,
         Command::Inventory(args) => inventory::run(&context, &args).await,
         Command::Graph(args) => graph::run(&context, &args),

@@ -3,5 +3,8 @@
 #![allow(clippy::unwrap_used)]
 
 mod clones;
+mod comments;
 mod drawn;
+mod rules;
+mod seals;
 mod walk;

@@ -124,7 +124,7 @@ paralellism: 4
     8 | paralellism: 4
       | ^^^^^^^^^^^
       |
-      = note: allowed here: repository, state, secrets, targets, defaults, profiles, mirrors, proxy, policy, parallelism
+      = note: allowed here: repository, state, secrets, targets, defaults, profiles, mirrors, proxy, policy, parallelism, review
       = hint: did you mean `parallelism`?
     ");
 }

@@ -38,19 +38,14 @@ pub(crate) struct Args {
 }
 
 pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
-    let consent = if args.yes { Consent::Given } else { Consent::Ask };
     let workspace = Workspace::load_with_removed(context, &args.stacks).await?;
-    let (parallelism, new_cluster) = (args.parallelism, args.new_cluster);
-    let allow_removed = args.allow_removed_stacks;
     let job = Job {
-        destroy: false,
-        consent,
-        parallelism,
-        new_cluster,
-        restoring: None,
+        consent: Consent::of(args.yes),
+        parallelism: args.parallelism,
+        new_cluster: args.new_cluster,
         replace: args.replace.clone(),
-        saved: None,
-        allow_removed,
+        allow_removed: args.allow_removed_stacks,
+        ..Job::default()
     };
     match plan_file(&args.stacks) {
         Some(path) => {

@@ -23,18 +23,14 @@ pub(crate) struct Args {
 }
 
 pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
-    let consent = if args.yes { Consent::Given } else { Consent::Ask };
     let workspace = Workspace::load_with_removed(context, &args.stacks).await?;
     let job = Job {
         destroy: true,
-        consent,
+        consent: Consent::of(args.yes),
         parallelism: args.parallelism,
-        new_cluster: false,
-        restoring: None,
-        replace: Vec::new(),
-        saved: None,
         // Everything is to go, whether the source still has it or not.
         allow_removed: true,
+        ..Job::default()
     };
     execute(&workspace, &args.stacks, job).await.map(|()| ExitCode::SUCCESS)
 }

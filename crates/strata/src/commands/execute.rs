@@ -16,13 +16,24 @@ use crate::views;
 use crate::views::planned::{not_planned, not_seen, show};
 use crate::workspace::Workspace;
 
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Consent {
     Given,
+    #[default]
     Ask,
 }
 
+impl Consent {
+    pub(crate) fn of(yes: bool) -> Self {
+        if yes { Self::Given } else { Self::Ask }
+    }
+}
+
+/// Refuses what is planned, whoever agrees to it.
+pub(crate) type Guard<'g> = &'g (dyn Fn(&[Planned<'_>]) -> Result<(), CommandError> + Send + Sync);
+
 /// What is to be done, and how.
+#[derive(Default)]
 pub(crate) struct Job<'j> {
     pub(crate) destroy: bool,
     pub(crate) consent: Consent,
@@ -36,6 +47,7 @@ pub(crate) struct Job<'j> {
     pub(crate) saved: Option<&'j PlanFile>,
     /// Agrees to the removal of stacks that left the source, where nobody is asked.
     pub(crate) allow_removed: bool,
+    pub(crate) guard: Option<Guard<'j>>,
 }
 
 /// Plans, shows, asks and runs. With a plan file, exactly that one or nothing.
@@ -50,7 +62,7 @@ pub(crate) async fn execute(
     let named = saved.is_none() && !stacks.is_empty();
     let refuses_removals = consent == Consent::Given && !destroy && !allow_removed && !named;
     let told = Once::new();
-    let person = Person { workspace, stacks, consent, destroy, refuses_removals, told };
+    let person = Person { workspace, stacks, consent, destroy, refuses_removals, guard: job.guard, told };
     let asked = strata_session::Job {
         destroy,
         parallelism: job.parallelism,
@@ -81,6 +93,7 @@ struct Person<'p> {
     destroy: bool,
     /// Nobody has agreed to the removal of stacks that left the source.
     refuses_removals: bool,
+    guard: Option<Guard<'p>>,
     /// What no plan can show was told.
     told: Once,
 }
@@ -90,6 +103,7 @@ impl Reviewer for Person<'_> {
     fn show(&self, planned: &[Planned<'_>]) -> Result<(), CommandError> {
         show(self.workspace.context.printer, planned);
         self.told.call_once(|| self.workspace.report_removed(self.stacks));
+        self.guard.map_or(Ok(()), |guard| guard(planned))?;
         if self.refuses_removals { refuse_removals(planned) } else { Ok(()) }
     }
 

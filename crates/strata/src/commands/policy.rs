@@ -11,7 +11,7 @@ use crate::command_error::{CommandError, ErrorKind};
 use crate::context::Context;
 use crate::style::{self, paint};
 
-/// Rules for modules, providers and sources
+/// Rules for modules, providers, sources and plans
 #[derive(clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -21,6 +21,7 @@ pub(crate) struct Args {
 #[derive(Subcommand)]
 enum Verb {
     Check(CheckArgs),
+    Test(strata_review::verbs::policy::Args),
 }
 
 /// Checks OpenTofu code, rendered or written by hand
@@ -43,7 +44,13 @@ enum Format {
 }
 
 pub(crate) fn run(context: &Context, args: &Args) -> CommandResult {
-    let Verb::Check(args) = &args.verb;
+    let args = match &args.verb {
+        Verb::Check(args) => args,
+        Verb::Test(args) => {
+            strata_review::verbs::policy::run(args, &super::review::desk(context))?;
+            return Ok(ExitCode::SUCCESS);
+        }
+    };
     let root = crate::workspace::find_root(&context.start())?;
     let disk = Disk::new(&root, context.environment.clone());
     let (sources, found) = strata_tofu::policy::check(&disk);

@@ -1,13 +1,18 @@
 //! `strata review`.
 
 use std::process::ExitCode;
+use std::sync::Arc;
 
-use clap::Subcommand;
-use strata_review::{Git, Range, changed};
+use async_trait::async_trait;
+use strata_events::Event;
+use strata_providers::AllProviders;
+use strata_review::verbs::{self, Desk, Ended, Run, Terminal, Verb};
 
+use super::execute::{Consent, Job, execute};
 use super::{CHANGES, CommandResult};
+use crate::command_error::CommandError;
 use crate::context::Context;
-use crate::workspace::find_root;
+use crate::workspace::Workspace;
 
 /// Validates a change before it is merged
 #[derive(clap::Args)]
@@ -16,41 +21,42 @@ pub(crate) struct Args {
     verb: Verb,
 }
 
-#[derive(Subcommand)]
-enum Verb {
-    Changed(ChangedArgs),
+pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
+    let ended = verbs::run(&args.verb, &desk(context)).await?;
+    Ok(if ended == Ended::Changes { ExitCode::from(CHANGES) } else { ExitCode::SUCCESS })
 }
 
-/// Says which stacks a commit range can change, in which environments, and why
-///
-/// A stack counts as changed when anything that it is made from does: its files, defaults and profiles, its environment, its target, files
-/// that it names, files of secrets (nothing is decrypted), outputs and templates of other stacks, code of OpenTofu. Where the clone does not
-/// have the base, every stack counts, and the command says so. No target is asked.
-#[derive(clap::Args)]
-struct ChangedArgs {
-    /// The commit, branch or tag that the change is made upon
-    #[arg(long, value_name = "REF")]
-    base: String,
-    /// The commit, branch or tag with the change
-    #[arg(long, value_name = "REF", default_value = "HEAD")]
-    head: String,
-    /// Exit code 2 if anything can change
-    #[arg(long)]
-    detailed_exitcode: bool,
+pub(crate) fn desk(context: &Context) -> Desk<'_> {
+    let surroundings = context.surroundings(Arc::new(AllProviders::default()));
+    Desk { surroundings, terminal: context }
 }
 
-pub(crate) fn run(context: &Context, args: &Args) -> CommandResult {
-    let (Verb::Changed(args), printer) = (&args.verb, context.printer);
-    let git = Git::open(&find_root(&context.start())?)?;
-    let range = Range::read(&git, &args.base, &args.head, &context.environment)?;
-    for one in &range.changed {
-        printer.event_of(&one.key.state_key(), &one.event());
+#[async_trait]
+impl Terminal for Context {
+    fn line(&self, text: &str) {
+        self.printer.line(text);
     }
-    printer.event(&range.event());
-    for said in range.unknown.iter().chain(&range.remark) {
-        printer.note(format!("warning: {said}"));
+
+    fn note(&self, text: &str) {
+        self.printer.note(text);
     }
-    printer.line(format!("{}{}", changed::render(&range.changed), range.line()));
-    let found = !range.changed.is_empty() && args.detailed_exitcode;
-    Ok(if found { ExitCode::from(CHANGES) } else { ExitCode::SUCCESS })
+
+    fn event(&self, key: Option<&str>, event: &Event<'_>) {
+        match key {
+            Some(key) => self.printer.event_of(key, event),
+            None => self.printer.event(event),
+        }
+    }
+
+    async fn apply(&self, run: &Run<'_>) -> Result<(), CommandError> {
+        let mut global = self.global.clone();
+        global.environment = run.environment.map(str::to_owned);
+        let context = Context { global, printer: self.printer, environment: self.environment.clone() };
+        let stacks = run.file.names();
+        let workspace = Workspace::load_with_removed(&context, &stacks).await?;
+        let saved = run.exact.then_some(run.file);
+        // Whoever approved the plan has seen which stacks it removes.
+        let (consent, allow_removed, guard) = (Consent::Given, true, Some(run.guard));
+        execute(&workspace, &stacks, Job { consent, allow_removed, guard, saved, ..Job::default() }).await
+    }
 }

@@ -1,4 +1,8 @@
-//! What a commit range can change, as a pipeline asks for it.
+//! What a commit range can change, as a pipeline asks for it; and plans that are reviewed, approved and applied.
+
+mod desk;
+mod guarded;
+mod sealed;
 
 use std::process::Command;
 
@@ -9,7 +13,7 @@ use crate::world::BINARY;
 
 const SETTINGS: &str = "repository: demo1\ntargets: {pve: {proxmox: {endpoint: 'https://192.0.2.1:8006', token: {file: pve.token}}}}\n";
 
-fn git(repo: &Repo, arguments: &[&str]) {
+pub(crate) fn git(repo: &Repo, arguments: &[&str]) {
     let output = Command::new("git")
         .current_dir(repo.path())
         .args(["-c", "user.name=t", "-c", "user.email=t@t.example", "-c", "init.defaultBranch=main"])

@@ -31,6 +31,8 @@ const TEXTS: &[&str] = &[
     "VM.Audit",
     "Europe/Paris",
     "Europe/Rome",
+    "08:30",
+    "17:45",
     "siderolabs/iscsi-tools",
     "tank/a",
     "unmanaged",

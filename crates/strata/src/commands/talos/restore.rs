@@ -57,14 +57,10 @@ pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
         "etcd begins from the snapshot: what was changed in Kubernetes since then is lost. What control planes still hold of the lost etcd is saved beside the other snapshots, then wiped",
     );
     let job = Job {
-        destroy: false,
-        consent: if args.yes { Consent::Given } else { Consent::Ask },
+        consent: Consent::of(args.yes),
         parallelism: args.parallelism,
-        new_cluster: false,
         restoring: Some(Arc::new(snapshot.bytes)),
-        replace: Vec::new(),
-        saved: None,
-        allow_removed: false,
+        ..Job::default()
     };
     execute(&workspace, std::slice::from_ref(&args.stack), job).await?;
     context.printer.event_of(&workspace.state_key(&args.stack)?, &strata_events::Event::Restored);

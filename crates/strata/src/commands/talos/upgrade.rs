@@ -211,16 +211,7 @@ async fn apply(context: &Context, args: &Args, files: Vec<Edited>) -> CommandRes
 
 async fn applied(context: &Context, args: &Args) -> Result<(), CommandError> {
     let workspace = Workspace::load(context)?;
-    let job = Job {
-        destroy: false,
-        consent: if args.yes { Consent::Given } else { Consent::Ask },
-        parallelism: None,
-        new_cluster: false,
-        restoring: None,
-        replace: Vec::new(),
-        saved: None,
-        allow_removed: false,
-    };
+    let job = Job { consent: Consent::of(args.yes), ..Job::default() };
     execute(&workspace, std::slice::from_ref(&args.stack), job).await
 }
 

@@ -1,9 +1,9 @@
-//! Durations as the command line takes them.
+//! Durations as people write them.
 
 use std::time::Duration;
 
 /// `90`, `90s`, `10m`, `1h30m`: at most a day.
-pub(crate) fn read_duration(text: &str) -> Result<Duration, String> {
+pub fn read_duration(text: &str) -> Result<Duration, String> {
     let wrong = || "a duration is such as `30s`, `10m` or `1h30m`".to_owned();
     let mut seconds: u64 = 0;
     let mut number = String::new();

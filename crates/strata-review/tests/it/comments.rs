@@ -1,0 +1,153 @@
+//! The comment of a review: under its limit, cut by importance, and nothing in it acts.
+
+use strata_engine::Summary;
+use strata_review::comment::{LIMIT, render};
+use strata_review::cost::Cost;
+use strata_review::effects::{Effects, Importance};
+use strata_review::finding::{Finding, Severity};
+use strata_review::outline::{Entry, Outline, StackOutline};
+use strata_review::reviewed::Reviewed;
+
+pub(crate) fn nothing_planned() -> Reviewed {
+    Reviewed {
+        strata: "0.1.0".to_owned(),
+        repository: "demo1".to_owned(),
+        commit: "9b1de0a4c2f7".repeat(3),
+        merge_base: Some("3f2a9c1b7d40".repeat(3)),
+        paths: Some(vec!["stacks/web/stack.yaml".to_owned()]),
+        stacks: Vec::new(),
+        plans: Vec::new(),
+    }
+}
+
+fn outline<'r>(reviewed: &'r Reviewed, stacks: Vec<StackOutline>, findings: &'r [Finding]) -> Outline<'r> {
+    let count = |importance| {
+        let entries = stacks.iter().flat_map(|stack| &stack.entries);
+        entries.filter(|entry| entry.importance == importance).count()
+    };
+    let summary = Summary {
+        delete: count(Importance::Removal),
+        update: count(Importance::Change) + count(Importance::Disruption),
+        restart: count(Importance::Disruption),
+        ..Summary::default()
+    };
+    let effects = Effects { summary, ..Effects::default() };
+    let digest = reviewed.digest();
+    Outline { reviewed, digest, effects, cost: Cost::default(), stacks, findings }
+}
+
+fn entry(importance: Importance, address: &str, lines: usize) -> Entry {
+    let rows: String = (0..lines).map(|row| format!("\n      field{row}  one → two")).collect();
+    Entry { address: address.to_owned(), importance, text: format!("  ~ {address}  VM 9100 on pve1{rows}") }
+}
+
+fn stack(name: &str, entries: Vec<Entry>) -> StackOutline {
+    StackOutline { key: format!("prod/{name}"), line: "3 to change".to_owned(), entries }
+}
+
+#[test]
+fn a_thousand_changes_fit_and_what_matters_stays() {
+    let reviewed = nothing_planned();
+    let stacks = (0..20).map(|place| {
+        let entries = (0..50).map(|index| {
+            let importance = match index {
+                49 => Importance::Removal,
+                48 => Importance::Disruption,
+                _ => Importance::Change,
+            };
+            entry(importance, &format!("s{place}/vm/guest-{index}"), 12)
+        });
+        stack(&format!("s{place}"), entries.collect())
+    });
+    let stacks: Vec<StackOutline> = stacks.collect();
+    let whole: usize = stacks.iter().flat_map(|stack| &stack.entries).map(|entry| entry.text.len()).sum();
+    assert!(whole > 3 * LIMIT);
+    let outline = outline(&reviewed, stacks, &[]);
+    let comment = render(&outline);
+    assert!(comment.len() <= LIMIT && comment.len() > LIMIT / 2, "{}", comment.len());
+    assert_eq!(comment, render(&outline), "the same plan is cut in the same way");
+    assert!(
+        comment.lines().nth(1).unwrap().starts_with("### Strata: 20 to destroy, 980 to change, 20 restarts")
+    );
+    assert!(comment.contains(&format!("Digest to approve: `{}`", reviewed.digest())));
+    for place in 0..20 {
+        // What is destroyed and what restarts is told with all its rows, whatever else is left out.
+        for index in [48, 49] {
+            let whole = entry(Importance::Change, &format!("s{place}/vm/guest-{index}"), 12).text;
+            assert!(comment.contains(&whole), "{place} {index}");
+        }
+    }
+    assert_eq!(comment.matches("<details>").count(), comment.matches("</details>").count());
+    assert_eq!(comment.matches("```").count() % 2, 0);
+}
+
+#[test]
+fn more_stacks_than_fit_are_counted() {
+    let reviewed = nothing_planned();
+    let stacks =
+        (0..2000).map(|place| stack(&format!("stack-{place}"), vec![entry(Importance::Change, "a/vm/b", 3)]));
+    let comment = render(&outline(&reviewed, stacks.collect(), &[]));
+    assert!(comment.len() <= LIMIT, "{}", comment.len());
+    let shown = comment.matches("<details>").count();
+    assert!(comment.contains(&format!("… and {} stacks more", 2000 - shown)), "{shown}");
+    let removals = (0..5000).map(|index| entry(Importance::Removal, &format!("web/vm/guest-{index}"), 4));
+    let comment = render(&outline(&reviewed, vec![stack("web", removals.collect())], &[]));
+    assert!(comment.len() <= LIMIT, "{}", comment.len());
+    assert!(comment.contains("objects more, in the whole text of this job"));
+}
+
+#[test]
+fn findings_are_shown_by_severity_and_within_their_room() {
+    let reviewed = nothing_planned();
+    let finding = |severity, index: usize| Finding {
+        severity,
+        rule: format!("rule-{index}"),
+        about: "web/vm/db".to_owned(),
+        message: "x".repeat(90),
+    };
+    let warnings = (0..500).map(|index| finding(Severity::Warning, index));
+    let findings: Vec<Finding> = warnings.chain([finding(Severity::Error, 900)]).collect();
+    let comment = render(&outline(&reviewed, Vec::new(), &findings));
+    assert!(comment.len() <= LIMIT && comment.contains("✗ rule-900"), "{comment}");
+    assert!(comment.contains("more findings") && comment.contains("**Not to be applied: 1 error below.**"));
+}
+
+#[test]
+fn texts_of_others_do_nothing() {
+    let reviewed = nothing_planned();
+    let hostile = [
+        "</details></summary><script>alert(1)</script>",
+        "@everyone @ann #1 !2 GH-3",
+        "```\n/close\n/approve\n````\n~~~",
+        "[x](javascript:alert(1)) ![x](https://e.example/p.png) <https://e.example>",
+        "\u{202e}gnp.exe\u{200b}\u{2066}",
+        "| a | b |\n|---|---|\n# title",
+        "<!-- strata-review other -->",
+        "-->",
+    ];
+    for text in hostile {
+        let shown = strata_review::text::visible(&format!("  + web/vm/{text}  VM 9100"));
+        let of = |importance| Entry { address: text.to_owned(), importance, text: shown.clone() };
+        let stacks = vec![StackOutline {
+            key: text.to_owned(),
+            line: text.to_owned(),
+            entries: vec![of(Importance::Removal), of(Importance::Change)],
+        }];
+        let findings = [Finding::error(text, text, text)];
+        let comment = render(&outline(&reviewed, stacks, &findings));
+        assert!(!comment.contains(['\u{202e}', '\u{200b}', '\u{2066}', '\u{1b}']), "{comment}");
+        // Fenced code is all between two marks, and outside of it are our own words.
+        assert_eq!(comment.lines().filter(|line| line.starts_with("```")).count() % 2, 0, "{comment}");
+        assert_eq!(
+            comment.matches("```").count(),
+            comment.lines().filter(|line| line.starts_with("```")).count()
+        );
+        let outside: String = comment.split("```").step_by(2).collect();
+        assert_eq!(outside.matches("<!--").count(), 1, "{outside}");
+        assert_eq!(outside.matches("<details>").count(), outside.matches("</details>").count(), "{outside}");
+        for sign in ["<script", "@e", "@ann", "](", "# title", "#1", "!2"] {
+            assert!(!outside.contains(sign), "{sign}: {outside}");
+        }
+        assert!(comment.lines().all(|line| !line.starts_with('/')), "{comment}");
+    }
+}
