@@ -38,6 +38,10 @@ impl Params {
         self.0.push(Param { key: key.to_owned(), value: value.to_string(), secret: false });
     }
 
+    pub(crate) fn push_secret(&mut self, key: &str, value: String) {
+        self.0.push(Param { key: key.to_owned(), value, secret: true });
+    }
+
     pub(crate) fn set_secret(&mut self, key: &str, value: &str) {
         self.put(key, value.to_owned(), true);
     }

@@ -1,13 +1,17 @@
 //! Objects that are one row of a listing: made by one request, changed by one, deleted by one.
 
+mod values;
+
 use std::collections::BTreeMap;
 
 use async_trait::async_trait;
 use http::Method;
-use strata_engine::{ErrorClass, ProviderError};
+use strata_engine::ProviderError;
 use strata_resource::{CommentMark, FieldChange, FieldRule, FieldType, KindTable, Spec, Value};
 use strata_state::Action;
 
+pub(crate) use self::values::Parts;
+use self::values::{Form, put, read};
 use super::family::{Family, Job, LiveObject, NextCall, Row, digest_of, row_text, spec_text, text_of};
 use crate::api::{Params, encode_path_part};
 use crate::client::{CallError, Client};
@@ -20,10 +24,9 @@ pub(crate) enum Unset {
     Empty,
     /// The parameter `delete` names it.
     Delete,
+    /// A parameter `delete` for each.
+    DeleteEach,
 }
-
-/// Parts of a text, `key=value` with commas between, and what they are called in a spec.
-pub(crate) type Parts = &'static [(&'static str, &'static str, FieldType)];
 
 /// The fields are those of the kind's table that have a key at the remote.
 pub(crate) struct Simple {
@@ -44,8 +47,18 @@ pub(crate) struct Simple {
     pub(crate) takes_digest: bool,
     /// The field that all other keys go to, as texts.
     pub(crate) rest: Option<&'static str>,
-    /// A field that is made of parts, or a list of such items; each item is a parameter of its own.
-    pub(crate) parts: Option<(&'static str, Parts)>,
+    /// Fields that are made of parts, or lists of such items; each item is a parameter of its own.
+    pub(crate) parts: &'static [(&'static str, Parts)],
+    /// Lists whose items are parameters of their own, in an order that means something.
+    pub(crate) arrays: &'static [&'static str],
+    /// Maps whose entries are parameters of their own, `name=…,value=…`, and texts: their values are in base64.
+    pub(crate) encoded: &'static [&'static str],
+    /// The list shows only a part of each: those that are asked for are read one by one.
+    pub(crate) read_each: bool,
+    /// There is one, which is always there, and its path is that of the list.
+    pub(crate) single: Option<&'static str>,
+    /// It is made by a request to its own path.
+    pub(crate) made_at_path: bool,
     /// Why a row is never ours.
     pub(crate) reserved: fn(&Row) -> Option<&'static str>,
     /// A field that has a call of its own.
@@ -73,7 +86,12 @@ impl Simple {
             replaces: false,
             takes_digest: false,
             rest: None,
-            parts: None,
+            parts: &[],
+            arrays: &[],
+            encoded: &[],
+            read_each: false,
+            single: None,
+            made_at_path: false,
             reserved: |_| None,
             separate: None,
         }
@@ -81,7 +99,8 @@ impl Simple {
 
     /// What the remote calls the object's name.
     fn id_key(&self) -> &'static str {
-        self.table.fields.iter().find(|field| field.path == self.id).map_or(self.id, |field| field.remote)
+        let known = self.table.fields.iter().find(|field| field.path == self.id);
+        known.map(|field| field.remote).filter(|key| !key.is_empty()).unwrap_or(self.id)
     }
 
     /// The fields that are keys of a row, without the name.
@@ -89,8 +108,14 @@ impl Simple {
         self.table.fields.iter().filter(|field| !field.remote.is_empty() && field.path != self.id)
     }
 
-    fn parts_of(&self, field: &FieldRule) -> Option<Parts> {
-        self.parts.filter(|(own, _)| *own == field.path).map(|(_, parts)| parts)
+    fn form_of(&self, field: &FieldRule) -> Form {
+        let parts = self.parts.iter().find(|(own, _)| *own == field.path);
+        match parts {
+            Some((_, parts)) => Form::Parts(parts),
+            None if self.arrays.contains(&field.path) => Form::Array,
+            None if self.encoded.contains(&field.path) => Form::Encoded,
+            None => Form::Usual,
+        }
     }
 
     fn name<'s>(&self, spec: &'s Spec) -> &'s str {
@@ -99,7 +124,7 @@ impl Simple {
 
     fn path(&self, spec: &Spec) -> String {
         let name = self.name(spec);
-        if self.id_in_path {
+        if self.id_in_path && self.single.is_none() {
             format!("{}/{}", self.list, encode_path_part(name))
         } else {
             self.list.to_owned()
@@ -115,7 +140,7 @@ impl Simple {
         let mut live = LiveObject::default();
         live.spec.insert(self.id.to_owned(), Value::Text(name.clone()));
         for field in self.fields() {
-            let value = row.get(field.remote).and_then(|value| read(field, self.parts_of(field), value));
+            let value = row.get(field.remote).and_then(|value| read(field, self.form_of(field), value));
             live.spec.extend(value.map(|value| (field.path.to_owned(), value)));
         }
         if let Some(rest) = self.rest {
@@ -138,10 +163,10 @@ impl Simple {
 
     fn create(&self, job: &Job<'_>) -> Result<NextCall, ProviderError> {
         let spec = job.spec();
-        let mut params = self.params(spec, false);
+        let mut params = self.params(spec, self.made_at_path);
         for field in self.fields() {
             if let Some(value) = spec.get(field.path) {
-                put(&mut params, field, self.parts_of(field), value, job.work)?;
+                put(&mut params, field, self.form_of(field), value, job.work)?;
             }
         }
         for (key, value) in self.rest_of(spec) {
@@ -151,7 +176,8 @@ impl Simple {
             params.set(key, comment_of(spec));
         }
         let doing = format!("make the {} `{}`", self.word, self.name(spec));
-        Ok(job.work.call(Method::POST, self.list.to_owned(), params, doing).into())
+        let path = if self.made_at_path { self.path(spec) } else { self.list.to_owned() };
+        Ok(job.work.call(Method::POST, path, params, doing).into())
     }
 
     fn rest_of<'s>(&self, spec: &'s Spec) -> impl Iterator<Item = (&'s String, &'s Value)> {
@@ -162,14 +188,17 @@ impl Simple {
         let spec = job.spec();
         let mut params = self.params(spec, self.id_in_path);
         let (mut delete, mut sends) = (Vec::new(), Vec::new());
-        for field in self.fields().filter(|field| !field.is_fixed() && !self.is_separate(field.path)) {
+        let is_sent =
+            |field: &&FieldRule| (!field.is_fixed() || field.always_sent) && !self.is_separate(field.path);
+        for field in self.fields().filter(is_sent) {
             let changes = job.lacks(field.path);
-            match spec.get(field.path) {
+            let merged = merged(job, live, field);
+            match merged.as_ref().or(spec.get(field.path)) {
                 Some(value) if changes || field.always_sent => {
-                    put(&mut params, field, self.parts_of(field), value, job.work)?;
+                    put(&mut params, field, self.form_of(field), value, job.work)?;
                 }
                 None if changes => match (self.unset, field.kind) {
-                    (Unset::Delete, _) => delete.push(field.remote),
+                    (Unset::Delete | Unset::DeleteEach, _) => delete.push(field.remote),
                     (Unset::Empty, FieldType::Int) => params.set(field.remote, 0),
                     (Unset::Empty, _) => params.set(field.remote, ""),
                 },
@@ -196,8 +225,10 @@ impl Simple {
             // What does not change stays as it is, also where it is not ours.
             params.set(key, comment_of(if comments { spec } else { &live.spec }));
         }
-        if !delete.is_empty() {
-            params.set("delete", delete.join(","));
+        match self.unset {
+            Unset::DeleteEach => delete.iter().for_each(|key| params.push("delete", *key)),
+            _ if delete.is_empty() => {}
+            _ => params.set("delete", delete.join(",")),
         }
         if let Some(digest) = live.file_digest.as_ref().filter(|_| self.takes_digest) {
             params.set("digest", digest);
@@ -221,15 +252,33 @@ impl Family for Simple {
         spec.get(self.id).and_then(Value::as_text).map(str::to_owned)
     }
 
-    async fn list(&self, client: &Client, _: &[&Spec]) -> Result<BTreeMap<String, LiveObject>, CallError> {
+    async fn list(
+        &self,
+        client: &Client,
+        asked: &[&Spec],
+    ) -> Result<BTreeMap<String, LiveObject>, CallError> {
         let query = self.list_query.iter().fold(Params::new(), |query, (key, value)| query.with(key, value));
+        if let Some(name) = self.single {
+            let mut row: Row = client.get(self.list, query).await?;
+            row.insert(self.id_key().to_owned(), name.into());
+            return Ok(self.read_row(&row).into_iter().collect());
+        }
         let rows: Vec<Row> = client.get(self.list, query).await?;
-        Ok(rows.iter().filter_map(|row| self.read_row(row)).collect())
+        let mut found: BTreeMap<String, LiveObject> =
+            rows.iter().filter_map(|row| self.read_row(row)).collect();
+        let each = asked.iter().filter(|spec| self.read_each && found.contains_key(self.name(spec)));
+        for spec in each.collect::<Vec<_>>() {
+            let mut row: Row = client.get(&self.path(spec), Params::new()).await?;
+            row.insert(self.id_key().to_owned(), self.name(spec).into());
+            found.extend(self.read_row(&row));
+        }
+        Ok(found)
     }
 
     fn next(&self, job: &Job<'_>, live: Option<&LiveObject>) -> Result<Option<NextCall>, ProviderError> {
         let spec = job.spec();
         match (job.work.operation.action, live) {
+            (Action::Delete, _) if self.single.is_some() => Ok(None),
             (Action::Delete, None) => Ok(None),
             (Action::Delete, Some(_)) => {
                 let doing = format!("delete the {} `{}`", self.word, self.name(spec));
@@ -250,124 +299,27 @@ impl Family for Simple {
     }
 }
 
+/// A field with parts as it is to be: those that nobody speaks of stay as they are.
+fn merged(job: &Job<'_>, live: &LiveObject, field: &FieldRule) -> Option<Value> {
+    if field.kind != FieldType::Map || !job.lacks(field.path) {
+        return None;
+    }
+    let mut parts = live.spec.get(field.path).and_then(Value::as_map).cloned().unwrap_or_default();
+    let own = job.outstanding.iter().filter(|change| change.path.first() == Some(field.path));
+    for change in own {
+        match (change.path.keys().get(1), &change.after) {
+            (Some(part), Some(value)) => drop(parts.insert(part.clone(), value.clone())),
+            (Some(part), None) => drop(parts.remove(part)),
+            (None, after) => parts = after.as_ref().and_then(Value::as_map).cloned().unwrap_or_default(),
+        }
+    }
+    (!parts.is_empty()).then_some(Value::Map(parts))
+}
+
 /// The comment as Proxmox gets it: what the user wrote, and the mark.
 pub(crate) fn comment_of(spec: &Spec) -> String {
     let comment = spec_text(spec, "comment");
     let mark = spec.get("mark").and_then(Value::as_text);
     let parsed = mark.and_then(|mark| CommentMark::split_from_comment(mark).0);
     parsed.map_or_else(|| comment.to_owned(), |mark| mark.join_to_comment(comment))
-}
-
-fn read(field: &FieldRule, parts: Option<Parts>, value: &serde_json::Value) -> Option<Value> {
-    let items = || match value {
-        serde_json::Value::Array(items) => items.iter().filter_map(text_of).collect(),
-        other => vec![text_of(other).unwrap_or_default()],
-    };
-    if field.write_only {
-        return None;
-    }
-    Some(match (field.kind, parts) {
-        (FieldType::List, Some(parts)) => {
-            Value::List(items().iter().map(|item| item_of(item, parts)).collect())
-        }
-        // Some answers take it apart themselves.
-        (FieldType::Map, Some(parts)) => match value.as_object() {
-            Some(taken_apart) => {
-                let pairs =
-                    taken_apart.iter().filter_map(|(key, value)| Some((key.as_str(), text_of(value)?)));
-                item_of_pairs(pairs, parts)
-            }
-            None => item_of(&text_of(value)?, parts),
-        },
-        // Texts with commas between; their order means nothing.
-        (FieldType::List, None) => {
-            let texts = items();
-            let mut texts: Vec<&str> = texts
-                .iter()
-                .flat_map(|item| item.split([',', ' ', ';']))
-                .filter(|text| !text.is_empty())
-                .collect();
-            texts.sort_unstable();
-            Value::List(texts.into_iter().map(Value::text).collect())
-        }
-        (FieldType::Int, _) => Value::Int(text_of(value)?.parse().ok()?),
-        (FieldType::Bool, _) => Value::Bool((text_of(value)? == "1") != field.inverted),
-        _ => Value::Text(text_of(value).filter(|text| !text.is_empty())?),
-    })
-}
-
-fn put(
-    params: &mut Params,
-    field: &FieldRule,
-    parts: Option<Parts>,
-    value: &Value,
-    work: &Work<'_>,
-) -> Result<(), ProviderError> {
-    let key = field.remote;
-    match (value, parts) {
-        (Value::Secret(secret), _) => match secret.plain() {
-            Some(plain) => params.set_secret(key, plain.expose()),
-            None => return Err(work.internal("a secret itself is not at hand, only its digest")),
-        },
-        (Value::Bool(on), _) => params.set(key, u8::from(*on != field.inverted)),
-        (Value::Int(int), _) => params.set(key, int),
-        (Value::Text(text), _) => params.set(key, text),
-        (Value::List(items), Some(parts)) => {
-            for item in items {
-                params.push(key, item_text(item, parts));
-            }
-        }
-        (Value::Map(_), Some(parts)) => params.set(key, item_text(value, parts)),
-        (Value::List(items), None) => {
-            let texts: Vec<&str> = items.iter().filter_map(Value::as_text).collect();
-            params.set(key, texts.join(","));
-        }
-        _ => {
-            let message = format!("`{}`: its `{}` cannot be sent", work.operation.address, field.path);
-            return Err(ProviderError::new(ErrorClass::BadInput, message).field(field.path));
-        }
-    }
-    Ok(())
-}
-
-fn item_of(text: &str, parts: Parts) -> Value {
-    let pairs = text.split(',').filter_map(|part| part.split_once('='));
-    item_of_pairs(pairs.map(|(key, value)| (key, value.to_owned())), parts)
-}
-
-fn item_of_pairs<'a>(pairs: impl Iterator<Item = (&'a str, String)>, parts: Parts) -> Value {
-    let mut item = Spec::new();
-    for (key, value) in pairs {
-        let Some((_, field, kind)) = parts.iter().find(|(known, ..)| *known == key) else { continue };
-        let number = (*kind == FieldType::Int).then(|| value.parse().ok()).flatten();
-        item.insert((*field).to_owned(), number.map_or_else(|| Value::Text(value), Value::Int));
-    }
-    Value::Map(item)
-}
-
-fn item_text(item: &Value, parts: Parts) -> String {
-    let Some(item) = item.as_map() else { return String::new() };
-    let parts = parts.iter().filter_map(|(key, field, _)| match item.get(*field)? {
-        Value::Int(int) => Some(format!("{key}={int}")),
-        Value::Text(text) => Some(format!("{key}={text}")),
-        _ => None,
-    });
-    parts.collect::<Vec<_>>().join(",")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_item_reads_back_as_written() {
-        const DEVICE: Parts = &[
-            ("node", "node", FieldType::Text),
-            ("id", "id", FieldType::Text),
-            ("iommugroup", "iommu_group", FieldType::Int),
-        ];
-        let text = "node=pve,id=10de:1234,iommugroup=1";
-        assert_eq!(item_text(&item_of(text, DEVICE), DEVICE), text);
-        assert_eq!(item_text(&item_of("id=1234:5678,node=pve", DEVICE), DEVICE), "node=pve,id=1234:5678");
-    }
 }

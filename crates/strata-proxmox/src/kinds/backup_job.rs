@@ -66,7 +66,7 @@ const KEEP: Parts = &[
 static ROWS: Simple = Simple {
     comment: Some("comment"),
     unset: Unset::Delete,
-    parts: Some(("keep", KEEP)),
+    parts: &[("keep", KEEP)],
     ..Simple::new("backup job", "/cluster/backup", &TABLE)
 };
 

@@ -48,7 +48,7 @@ const fn rows(list: &'static str) -> Simple {
         comment: Some("description"),
         unset: Unset::Delete,
         takes_digest: true,
-        parts: Some(("devices", DEVICE)),
+        parts: &[("devices", DEVICE)],
         ..Simple::new("mapping", list, &TABLE)
     }
 }
