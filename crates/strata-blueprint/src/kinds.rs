@@ -23,6 +23,7 @@ names! {
     FIREWALL = "firewall",
     FLUX = "flux",
     GROUP = "group",
+    HA = "ha",
     IMAGE = "image",
     IPSET = "ipset",
     KUBERNETES = "kubernetes",

@@ -1,5 +1,7 @@
 //! A stack of machines: its images, templates, VMs, containers and outputs.
 
+mod ha;
+
 use strata_diagnostics::Diagnostic;
 use strata_source::stack::Stack;
 
@@ -27,6 +29,7 @@ pub fn draw_stack(site: &Site<'_>, stack: &Stack) -> Result<Blueprint, Vec<Diagn
     for instance in stack.container_instances() {
         draft.container(stack, &instance);
     }
+    draft.high_availability(stack);
     draft.outputs(stack);
     if let Err(error) = draft.blueprint.graph.check()
         && draft.found.is_empty()

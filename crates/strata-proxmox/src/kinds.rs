@@ -13,6 +13,7 @@ mod dns;
 mod firewall;
 mod group;
 mod guest;
+mod ha_resource;
 mod image;
 mod ipset;
 pub(crate) mod managed;
@@ -46,6 +47,7 @@ static KINDS: &[&dyn ManagedKind] = &[
     &template::Template,
     &vm::Vm,
     &container::Container,
+    &ha_resource::HaResource,
     &pool::Pool,
     &role::Role,
     &group::Group,

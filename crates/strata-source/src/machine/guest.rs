@@ -80,6 +80,36 @@ record! {
     }
 }
 
+choice! {
+    /// What high availability keeps a guest in.
+    pub enum HaState {
+        /// It runs, and is started again elsewhere if its host is lost.
+        Started = "started",
+        /// It is off, and is moved elsewhere if its host is lost.
+        Stopped = "stopped",
+        /// It is off, and stays where it is.
+        Disabled = "disabled",
+        /// Known to high availability, and left alone by it.
+        Ignored = "ignored",
+    }
+}
+
+record! {
+    /// How high availability keeps a guest.
+    pub struct HighAvailability {
+        /// what it is kept in; otherwise as `started` says
+        "state" state: Option<HaState>;
+        /// how often a start that failed is tried again on the same host; otherwise once
+        "maxRestart" max_restart: Option<u32> [range(0, 10)];
+        /// how often it is tried on another host after that; otherwise once
+        "maxRelocate" max_relocate: Option<u32> [range(0, 10)];
+        /// moved back to the host that its rules prefer as soon as that is there again
+        "failback" failback: Option<bool>;
+        /// for people
+        "comment" comment: Option<String> [env()];
+    }
+}
+
 record! {
     /// Keys that go to Proxmox as they are.
     pub struct ProxmoxOptions {
@@ -121,6 +151,8 @@ record! {
         "started" started: bool = true;
         /// its firewall
         "firewall" firewall: Option<Firewall>;
+        /// high availability keeps it running when a host is lost: `ha: {}`
+        "ha" ha: Option<HighAvailability>;
         /// what to do about a change that needs a restart
         "onChange" on_change: Option<OnChange>;
         /// fields that are set when it is made and left to others after that, as plans show them: `cpu.cores`, `tags`
