@@ -24,6 +24,7 @@ names! {
     FLUX = "flux",
     GROUP = "group",
     HA = "ha",
+    HA_RULE = "harule",
     IMAGE = "image",
     IPSET = "ipset",
     KUBERNETES = "kubernetes",

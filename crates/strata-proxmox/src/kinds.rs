@@ -14,6 +14,7 @@ mod firewall;
 mod group;
 mod guest;
 mod ha_resource;
+mod ha_rule;
 mod image;
 mod ipset;
 pub(crate) mod managed;
@@ -48,6 +49,7 @@ static KINDS: &[&dyn ManagedKind] = &[
     &vm::Vm,
     &container::Container,
     &ha_resource::HaResource,
+    &ha_rule::HaRule,
     &pool::Pool,
     &role::Role,
     &group::Group,

@@ -6,7 +6,7 @@ pub mod id_range;
 pub mod output;
 pub mod tofu;
 
-use strata_yaml::{Map, Spanned, choice, record};
+use strata_yaml::{Map, Spanned, TextRule, TextShape, choice, record};
 
 use crate::machine::container::Container;
 use crate::machine::image::Image;
@@ -18,6 +18,22 @@ use crate::stack::output::OutputPath;
 use crate::stack::tofu::TofuInputs;
 use crate::value::name::{HOST, ID, NAME, SUBJECT};
 use crate::value::place::VM_ID;
+
+/// A Proxmox node, and how much it is preferred.
+const HA_NODE: TextRule = TextRule {
+    shape: TextShape {
+        what: "a Proxmox node, with `:` and its priority where it has one",
+        pattern: Some("^[A-Za-z0-9][A-Za-z0-9-]*(:[1-9][0-9]{0,3})?$"),
+    },
+    accepts: |text| {
+        let (node, priority) = text.split_once(':').unwrap_or((text, "1"));
+        let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
+        let node = node.bytes().all(plain) && node.starts_with(|first: char| first.is_ascii_alphanumeric());
+        // Proxmox drops a priority of 0.
+        let written = priority.len() < 5 && priority.bytes().all(|byte| byte.is_ascii_digit());
+        node && written && !priority.starts_with('0') && !priority.is_empty()
+    },
+};
 
 choice! {
     /// What may depend on what: a lower layer never needs a higher one.
@@ -84,6 +100,38 @@ record! {
     }
 }
 
+choice! {
+    /// Whether guests are kept together.
+    pub enum HaAffinity {
+        /// All of them on one host.
+        Positive = "positive",
+        /// Each on another host.
+        Negative = "negative",
+    }
+}
+
+record! {
+    /// Where high availability may put guests.
+    pub struct HaRule [at_most_one(&["nodes", "affinity"])] {
+        /// guests of this stack that have `ha`: `vms.web`, `containers.dns`
+        "guests" guests: Vec<Spanned<String>>;
+        /// the hosts that they belong on, with a priority where one is preferred: `pve1:2`
+        "nodes" nodes: Vec<Spanned<String>> [text(HA_NODE)];
+        /// with `nodes`: never on any other host, also if none of these is there
+        "strict" strict: Option<bool>;
+        /// `positive` keeps them on one host, `negative` on different ones
+        "affinity" affinity: Option<HaAffinity>;
+        /// whether it applies
+        "enabled" enabled: bool = true;
+        /// for people
+        "comment" comment: Option<String> [env()];
+        /// taken over if it is there already and nobody's mark is on it
+        "adopt" adopt: bool = false;
+        /// never destroyed or replaced by Strata
+        "protect" protect: bool = false;
+    }
+}
+
 record! {
     /// A stack of machines, or one written by hand in OpenTofu.
     pub struct Stack [
@@ -93,6 +141,7 @@ record! {
         at_most_one(&["tofu", "templates"]),
         at_most_one(&["tofu", "vms"]),
         at_most_one(&["tofu", "containers"]),
+        at_most_one(&["tofu", "haRules"]),
         at_most_one(&["tofu", "outputs"]),
         at_most_one(&["tofu", "profiles"])
     ] {
@@ -114,6 +163,8 @@ record! {
         "vms" vms: Map<Vm> [keys(HOST)];
         /// LXC containers
         "containers" containers: Map<Container> [keys(HOST)];
+        /// where high availability may put guests, by the id of the rule
+        "haRules" ha_rules: Map<HaRule> [keys(ID)];
         /// what others may ask of this stack, by name: `vms.web[*].address`
         "outputs" outputs: Map<Spanned<OutputPath>> [keys(NAME), env()];
     }
