@@ -32,6 +32,7 @@ names! {
     MAPPING = "mapping",
     NETWORK = "network",
     POOL = "pool",
+    REPLICATION = "replication",
     ROLE = "role",
     SCHEMATIC = "schematic",
     SECRET = "secret",

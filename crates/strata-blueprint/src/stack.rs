@@ -1,6 +1,7 @@
 //! A stack of machines: its images, templates, VMs, containers and outputs.
 
 mod ha;
+mod replication;
 
 use strata_diagnostics::Diagnostic;
 use strata_source::stack::Stack;
@@ -30,6 +31,7 @@ pub fn draw_stack(site: &Site<'_>, stack: &Stack) -> Result<Blueprint, Vec<Diagn
         draft.container(stack, &instance);
     }
     draft.high_availability(stack);
+    draft.replications(stack);
     draft.outputs(stack);
     if let Err(error) = draft.blueprint.graph.check()
         && draft.found.is_empty()

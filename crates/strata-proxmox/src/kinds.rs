@@ -21,6 +21,7 @@ pub(crate) mod managed;
 mod mapping;
 mod network;
 mod pool;
+mod replication;
 mod role;
 mod security_group;
 mod shared;
@@ -50,6 +51,7 @@ static KINDS: &[&dyn ManagedKind] = &[
     &container::Container,
     &ha_resource::HaResource,
     &ha_rule::HaRule,
+    &replication::Replication,
     &pool::Pool,
     &role::Role,
     &group::Group,

@@ -111,6 +111,24 @@ record! {
 }
 
 record! {
+    /// A copy of a guest's disks on another host, brought up to date at set times.
+    pub struct Replication [shorthand("target")] {
+        /// the Proxmox node that the copy is on
+        "target" target: Spanned<String> [text(ID)];
+        /// the number of the job; otherwise its place in the list, from 0
+        "job" job: Option<u32> [range(0, 9)];
+        /// when, as a calendar event of systemd; otherwise every quarter of an hour
+        "schedule" schedule: Option<String>;
+        /// at most so many MB a second
+        "rate" rate: Option<u32> [range(1, 100_000)];
+        /// whether it runs
+        "enabled" enabled: bool = true;
+        /// for people
+        "comment" comment: Option<String> [env()];
+    }
+}
+
+record! {
     /// Keys that go to Proxmox as they are.
     pub struct ProxmoxOptions {
         /// any key that Proxmox knows and Strata has no field for
@@ -153,6 +171,8 @@ record! {
         "firewall" firewall: Option<Firewall>;
         /// high availability keeps it running when a host is lost: `ha: {}`
         "ha" ha: Option<HighAvailability>;
+        /// hosts that its disks are copied to, at set times: `replication: [{target: pve2}]`
+        "replication" replication: Vec<Replication>;
         /// what to do about a change that needs a restart
         "onChange" on_change: Option<OnChange>;
         /// fields that are set when it is made and left to others after that, as plans show them: `cpu.cores`, `tags`

@@ -26,6 +26,7 @@ mod fleet;
 #[allow(dead_code)]
 mod gitlab_server;
 mod half_truths;
+mod high_availability;
 mod honest;
 mod house;
 mod ignored;
