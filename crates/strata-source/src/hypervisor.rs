@@ -2,12 +2,14 @@
 
 pub mod access;
 pub mod network;
+pub mod services;
 pub mod storage;
 
 use strata_yaml::{Map, Spanned, TextRule, TextShape, choice, record};
 
 use crate::hypervisor::access::{AclEntry, Group, Role, Token, User};
 use crate::hypervisor::network::{DnsSettings, HostInterface};
+use crate::hypervisor::services::Services;
 use crate::hypervisor::storage::Storage;
 use crate::machine::firewall::{FirewallRule, Policy};
 use crate::stack::{Metadata, Moved};
@@ -265,6 +267,7 @@ record! {
         "acl" acl: Vec<AclEntry>;
         /// backup jobs, by id
         "backupJobs" backup_jobs: Map<BackupJob> [keys(ID), env()];
+        ..services: Services;
         /// devices that guests refer to by name
         "mappings" mappings: Option<Mappings>;
         /// the firewall of the whole datacenter

@@ -1,0 +1,174 @@
+//! What the cluster does by itself: its options.
+
+use strata_yaml::{Map, Spanned, TextRule, TextShape, choice, record};
+
+use crate::value::address::Cidr;
+use crate::value::name::TAG;
+use crate::value::place::{ADDRESS, VM_ID};
+
+/// The first bytes of hardware addresses.
+const MAC_PREFIX: TextRule = TextRule {
+    shape: TextShape {
+        what: "the first bytes of hardware addresses, such as `BC:24:11`",
+        pattern: Some("^[0-9A-F][02468ACE](:[0-9A-F]{2}){0,4}$"),
+    },
+    accepts: |text| {
+        let parts: Vec<&str> = text.split(':').collect();
+        let byte = |part: &&str| {
+            let upper = |byte: u8| byte.is_ascii_digit() || (b'A'..=b'F').contains(&byte);
+            part.len() == 2 && part.bytes().all(upper)
+        };
+        let unicast = u8::from_str_radix(parts[0], 16).is_ok_and(|first| first & 1 == 0);
+        parts.len() < 6 && parts.iter().all(byte) && unicast
+    },
+};
+
+/// Of a tag: `ff8800`, and the colour of its text, `ff8800:000000`.
+const COLOR: TextRule = TextRule {
+    shape: TextShape {
+        what: "a colour of six hex digits, with `:` and the colour of the text where it is not chosen by Proxmox",
+        pattern: Some("^[0-9a-fA-F]{6}(:[0-9a-fA-F]{6})?$"),
+    },
+    accepts: |text| {
+        let hex = |part: &str| part.len() == 6 && part.bytes().all(|byte| byte.is_ascii_hexdigit());
+        match text.split_once(':') {
+            Some((tag, own)) => hex(tag) && hex(own),
+            None => hex(text),
+        }
+    },
+};
+
+choice! {
+    /// How guests travel between hosts.
+    pub enum TransferType { Secure = "secure", Insecure = "insecure" }
+}
+
+record! {
+    /// How and where guests travel between hosts.
+    pub struct Transfer [shorthand("network")] {
+        /// the network of the hosts that is used; otherwise that of the cluster
+        "network" network: Option<Spanned<Cidr>> [label(ADDRESS)];
+        /// whether it is encrypted
+        "type" kind: Option<TransferType>;
+    }
+}
+
+choice! {
+    /// How high availability chooses a host.
+    pub enum SchedulerMode { Basic = "basic", Static = "static" }
+}
+
+record! {
+    /// How the cluster chooses hosts.
+    pub struct ClusterScheduler [shorthand("ha")] {
+        /// by the number of guests, or by what they are given
+        "ha" ha: Option<SchedulerMode>;
+        /// a guest that starts may be put on a better host
+        "rebalanceOnStart" rebalance_on_start: Option<bool>;
+    }
+}
+
+choice! {
+    /// What becomes of guests of high availability when their host shuts down.
+    pub enum ShutdownPolicy {
+        Freeze = "freeze",
+        Failover = "failover",
+        Conditional = "conditional",
+        Migrate = "migrate",
+    }
+}
+
+record! {
+    /// The VMIDs that Proxmox offers for new guests.
+    pub struct NextId {
+        /// the first
+        "lower" lower: Option<u32> [range(100, 999_999_999), label(VM_ID)];
+        /// the one after the last
+        "upper" upper: Option<u32> [range(100, 1_000_000_000), label(VM_ID)];
+    }
+}
+
+choice! {
+    /// How tags look.
+    pub enum TagShape { Full = "full", Circle = "circle", Dense = "dense", None = "none" }
+}
+
+choice! {
+    /// In which order tags stand.
+    pub enum TagOrdering { Config = "config", Alphabetical = "alphabetical" }
+}
+
+record! {
+    /// How tags look in Proxmox.
+    pub struct TagStyle {
+        /// their form
+        "shape" shape: Option<TagShape>;
+        /// their order
+        "ordering" ordering: Option<TagOrdering>;
+        /// whether upper and lower case differ
+        "caseSensitive" case_sensitive: Option<bool>;
+        /// their colours, by tag: `{prod: ff0000}`
+        "colors" colors: Map<Spanned<String>> [keys(TAG), text(COLOR)];
+    }
+}
+
+record! {
+    /// At most so many KiB a second.
+    pub struct BandwidthLimits {
+        /// for what is not named here
+        "default" default: Option<u32>;
+        /// copying templates and guests
+        "clone" clone_: Option<u32>;
+        /// moving guests between hosts
+        "migration" migration: Option<u32>;
+        /// moving disks
+        "move" move_: Option<u32>;
+        /// restoring backups
+        "restore" restore: Option<u32>;
+    }
+}
+
+choice! {
+    /// What consoles open with.
+    pub enum Console { Applet = "applet", SpiceViewer = "vv", Html5 = "html5", XtermJs = "xtermjs" }
+}
+
+record! {
+    /// Options of the whole datacenter. What is not said stays as it is.
+    pub struct DatacenterOptions {
+        /// the keyboard of consoles: `de`, `en-us`
+        "keyboard" keyboard: Option<String>;
+        /// what consoles open with
+        "console" console: Option<Console>;
+        /// the address that Proxmox sends mail from
+        "emailFrom" email_from: Option<String>;
+        /// a proxy for downloads: `http://192.0.2.3:3128`
+        "httpProxy" http_proxy: Option<String>;
+        /// the first bytes of hardware addresses of new guests
+        "macPrefix" mac_prefix: Option<Spanned<String>> [text(MAC_PREFIX)];
+        /// how many tasks of one bulk action run at once
+        "maxWorkers" max_workers: Option<u32> [range(1, 1000)];
+        /// how guests are moved
+        "migration" migration: Option<Transfer>;
+        /// how guests are replicated
+        "replication" replication: Option<Transfer>;
+        /// how the cluster chooses hosts
+        "scheduler" scheduler: Option<ClusterScheduler>;
+        /// what becomes of guests of high availability when their host shuts down
+        "haShutdownPolicy" ha_shutdown_policy: Option<ShutdownPolicy>;
+        /// the VMIDs that Proxmox offers for new guests
+        "nextId" next_id: Option<NextId>;
+        /// how tags look
+        "tagStyle" tag_style: Option<TagStyle>;
+        /// how fast disks are copied
+        "bandwidthLimits" bandwidth_limits: Option<BandwidthLimits>;
+    }
+}
+
+record! {
+    /// What the cluster does by itself.
+    pub struct Services {
+        /// options of the whole datacenter: networks of migrations, the scheduler, tags, VMIDs
+        "options" options: Option<Spanned<DatacenterOptions>>;
+    }
+}
