@@ -4,6 +4,7 @@ mod access;
 mod backup;
 mod firewall;
 mod host;
+mod options;
 mod storage;
 
 use std::collections::BTreeSet;
@@ -29,6 +30,7 @@ pub fn draw_hypervisor(site: &Site<'_>, hypervisor: &Hypervisor) -> Result<Bluep
     draft.storages_and_mappings(hypervisor);
     draft.access(hypervisor);
     draft.backup_jobs(hypervisor);
+    draft.datacenter_options(hypervisor);
     draft.hosts(hypervisor);
     draft.datacenter_firewall(hypervisor);
     if let Err(error) = draft.blueprint.graph.check()

@@ -31,6 +31,7 @@ names! {
     MACHINE = "machine",
     MAPPING = "mapping",
     NETWORK = "network",
+    OPTIONS = "options",
     POOL = "pool",
     REPLICATION = "replication",
     ROLE = "role",

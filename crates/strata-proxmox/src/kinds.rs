@@ -20,6 +20,7 @@ mod ipset;
 pub(crate) mod managed;
 mod mapping;
 mod network;
+mod options;
 mod pool;
 mod replication;
 mod role;
@@ -61,6 +62,7 @@ static KINDS: &[&dyn ManagedKind] = &[
     &storage::Storage,
     &backup_job::BackupJob,
     &mapping::Mapping,
+    &options::DatacenterOptions,
     &dns::Dns,
     &timezone::Timezone,
     &network::Network,
