@@ -4,6 +4,7 @@ mod access;
 mod backup;
 mod firewall;
 mod host;
+mod metrics;
 mod options;
 mod storage;
 
@@ -31,6 +32,7 @@ pub fn draw_hypervisor(site: &Site<'_>, hypervisor: &Hypervisor) -> Result<Bluep
     draft.access(hypervisor);
     draft.backup_jobs(hypervisor);
     draft.datacenter_options(hypervisor);
+    draft.metric_servers(hypervisor);
     draft.hosts(hypervisor);
     draft.datacenter_firewall(hypervisor);
     if let Err(error) = draft.blueprint.graph.check()

@@ -30,6 +30,7 @@ names! {
     KUBERNETES = "kubernetes",
     MACHINE = "machine",
     MAPPING = "mapping",
+    METRIC_SERVER = "metricserver",
     NETWORK = "network",
     OPTIONS = "options",
     POOL = "pool",

@@ -19,6 +19,7 @@ mod image;
 mod ipset;
 pub(crate) mod managed;
 mod mapping;
+mod metric_server;
 mod network;
 mod options;
 mod pool;
@@ -63,6 +64,7 @@ static KINDS: &[&dyn ManagedKind] = &[
     &backup_job::BackupJob,
     &mapping::Mapping,
     &options::DatacenterOptions,
+    &metric_server::MetricServer,
     &dns::Dns,
     &timezone::Timezone,
     &network::Network,

@@ -1,9 +1,9 @@
-//! What the cluster does by itself: its options.
+//! What the cluster does by itself: its options, where its statistics go.
 
-use strata_yaml::{Map, Spanned, TextRule, TextShape, choice, record};
+use strata_yaml::{Map, Spanned, TextRule, TextShape, Value, choice, record};
 
 use crate::value::address::Cidr;
-use crate::value::name::TAG;
+use crate::value::name::{ID, TAG};
 use crate::value::place::{ADDRESS, VM_ID};
 
 /// The first bytes of hardware addresses.
@@ -165,10 +165,56 @@ record! {
     }
 }
 
+choice! {
+    /// What takes statistics.
+    pub enum MetricServerType { Graphite = "graphite", InfluxDb = "influxdb", OpenTelemetry = "opentelemetry" }
+}
+
+choice! {
+    /// How statistics are sent.
+    pub enum MetricProtocol { Udp = "udp", Tcp = "tcp", Http = "http", Https = "https" }
+}
+
+record! {
+    /// A server that statistics of hosts, guests and storages are sent to.
+    pub struct MetricServer {
+        /// what it is
+        "type" kind: MetricServerType;
+        /// its name or address
+        "server" server: String [label(ADDRESS)];
+        /// its port
+        "port" port: u16 [range(1, 65535)];
+        /// how it is reached: graphite `udp` or `tcp`, influxdb `udp`, `http` or `https`, opentelemetry `http` or `https`
+        "protocol" protocol: Option<MetricProtocol>;
+        /// graphite: the path of the statistics; opentelemetry: that of the URL
+        "path" path: Option<String>;
+        /// influxdb: the bucket or database
+        "bucket" bucket: Option<String>;
+        /// influxdb: the organization
+        "organization" organization: Option<String>;
+        /// influxdb: the token that lets Proxmox write
+        "token" token: Option<Value<String>> [secret];
+        /// whether the certificate of the server is checked
+        "verifyCertificate" verify_certificate: Option<bool>;
+        /// the largest packet
+        "mtu" mtu: Option<u32> [range(512, 65_536)];
+        /// how many seconds the server may take
+        "timeout" timeout: Option<u32> [range(0, 3600)];
+        /// whether it is used
+        "enabled" enabled: bool = true;
+        /// taken over if it is there already
+        "adopt" adopt: bool = false;
+        /// never destroyed or replaced by Strata
+        "protect" protect: bool = false;
+    }
+}
+
 record! {
     /// What the cluster does by itself.
     pub struct Services {
         /// options of the whole datacenter: networks of migrations, the scheduler, tags, VMIDs
         "options" options: Option<Spanned<DatacenterOptions>>;
+        /// servers that statistics are sent to, by id
+        "metricServers" metric_servers: Map<MetricServer> [keys(ID), env()];
     }
 }
