@@ -5,6 +5,7 @@ mod backup;
 mod firewall;
 mod host;
 mod metrics;
+mod notifications;
 mod options;
 mod storage;
 
@@ -33,6 +34,7 @@ pub fn draw_hypervisor(site: &Site<'_>, hypervisor: &Hypervisor) -> Result<Bluep
     draft.backup_jobs(hypervisor);
     draft.datacenter_options(hypervisor);
     draft.metric_servers(hypervisor);
+    draft.notifications(hypervisor);
     draft.hosts(hypervisor);
     draft.datacenter_firewall(hypervisor);
     if let Err(error) = draft.blueprint.graph.check()

@@ -32,6 +32,7 @@ names! {
     MAPPING = "mapping",
     METRIC_SERVER = "metricserver",
     NETWORK = "network",
+    NOTIFICATION = "notification",
     OPTIONS = "options",
     POOL = "pool",
     REPLICATION = "replication",

@@ -21,6 +21,7 @@ pub(crate) mod managed;
 mod mapping;
 mod metric_server;
 mod network;
+mod notification;
 mod options;
 mod pool;
 mod replication;
@@ -65,6 +66,7 @@ static KINDS: &[&dyn ManagedKind] = &[
     &mapping::Mapping,
     &options::DatacenterOptions,
     &metric_server::MetricServer,
+    &notification::Notification,
     &dns::Dns,
     &timezone::Timezone,
     &network::Network,

@@ -1,9 +1,9 @@
-//! What the cluster does by itself: its options, where its statistics go.
+//! What the cluster does by itself: its options, where its statistics and notifications go.
 
 use strata_yaml::{Map, Spanned, TextRule, TextShape, Value, choice, record};
 
 use crate::value::address::Cidr;
-use crate::value::name::{ID, TAG};
+use crate::value::name::{ID, TAG, USER};
 use crate::value::place::{ADDRESS, VM_ID};
 
 /// The first bytes of hardware addresses.
@@ -209,6 +209,75 @@ record! {
     }
 }
 
+choice! {
+    /// How a notification is sent.
+    pub enum EndpointType { Sendmail = "sendmail", Smtp = "smtp", Gotify = "gotify", Webhook = "webhook" }
+}
+
+choice! {
+    /// How a mail server is reached.
+    pub enum SmtpMode { Insecure = "insecure", StartTls = "starttls", Tls = "tls" }
+}
+
+choice! {
+    /// The request of a webhook.
+    pub enum WebhookMethod { Post = "post", Put = "put", Get = "get" }
+}
+
+record! {
+    /// Where notifications can be sent.
+    pub struct NotificationEndpoint {
+        /// what it is
+        "type" kind: EndpointType;
+        /// smtp: the mail server; gotify: its URL
+        "server" server: Option<String> [label(ADDRESS)];
+        /// smtp: its port
+        "port" port: Option<u16> [range(1, 65535)];
+        /// smtp: how it is reached; otherwise `tls`
+        "mode" mode: Option<SmtpMode>;
+        /// smtp: who logs in there
+        "username" username: Option<Value<String>>;
+        /// smtp: their password
+        "password" password: Option<Value<String>> [secret];
+        /// sendmail, smtp: the address that mail comes from
+        "from" from: Option<String>;
+        /// sendmail, smtp: the name beside that address
+        "author" author: Option<String>;
+        /// sendmail, smtp: addresses that mail goes to
+        "to" to: Vec<String>;
+        /// sendmail, smtp: users whose addresses mail goes to: `root@pam`
+        "users" users: Vec<String> [text(USER)];
+        /// gotify: the token that lets Proxmox send
+        "token" token: Option<Value<String>> [secret];
+        /// webhook: the URL; `{{ secrets.NAME }}` stands for a secret
+        "url" url: Option<String>;
+        /// webhook: the request; otherwise `post`
+        "method" method: Option<WebhookMethod>;
+        /// webhook: headers, by name
+        "headers" headers: Map<String> [keys(ID)];
+        /// webhook: what is sent, with `{{ title }}`, `{{ message }}` and the like
+        "body" body: Option<String>;
+        /// webhook: secrets that URL, headers and body refer to, by name
+        "secrets" secrets: Map<Value<String>> [keys(ID), secret];
+        /// whether it is used
+        "enabled" enabled: bool = true;
+        /// for people
+        "comment" comment: Option<String> [env()];
+        /// taken over if it is there already and nobody's mark is on it
+        "adopt" adopt: bool = false;
+        /// never destroyed or replaced by Strata
+        "protect" protect: bool = false;
+    }
+}
+
+record! {
+    /// Where notifications go, and which.
+    pub struct Notifications {
+        /// where they can be sent, by name
+        "endpoints" endpoints: Map<NotificationEndpoint> [keys(ID)];
+    }
+}
+
 record! {
     /// What the cluster does by itself.
     pub struct Services {
@@ -216,5 +285,7 @@ record! {
         "options" options: Option<Spanned<DatacenterOptions>>;
         /// servers that statistics are sent to, by id
         "metricServers" metric_servers: Map<MetricServer> [keys(ID), env()];
+        /// where notifications go, and which
+        "notifications" notifications: Option<Notifications>;
     }
 }
