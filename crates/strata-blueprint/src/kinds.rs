@@ -33,6 +33,7 @@ names! {
     METRIC_SERVER = "metricserver",
     NETWORK = "network",
     NOTIFICATION = "notification",
+    NOTIFICATION_MATCHER = "matcher",
     OPTIONS = "options",
     POOL = "pool",
     REPLICATION = "replication",

@@ -22,6 +22,7 @@ mod mapping;
 mod metric_server;
 mod network;
 mod notification;
+mod notification_matcher;
 mod options;
 mod pool;
 mod replication;
@@ -67,6 +68,7 @@ static KINDS: &[&dyn ManagedKind] = &[
     &options::DatacenterOptions,
     &metric_server::MetricServer,
     &notification::Notification,
+    &notification_matcher::Matcher,
     &dns::Dns,
     &timezone::Timezone,
     &network::Network,

@@ -2,7 +2,9 @@
 
 use strata_resource::{Secret, Spec, Value};
 use strata_source::hypervisor::Hypervisor;
-use strata_source::hypervisor::services::{EndpointType, NotificationEndpoint, WebhookMethod};
+use strata_source::hypervisor::services::{
+    EndpointType, NotificationEndpoint, NotificationMatcher, WebhookMethod,
+};
 use strata_yaml::Spanned;
 
 use super::Part;
@@ -16,6 +18,33 @@ impl Draft<'_> {
         for (name, endpoint) in notifications.endpoints.iter() {
             self.endpoint(name, endpoint);
         }
+        for (name, matcher) in notifications.matchers.iter() {
+            self.matcher(name, matcher);
+        }
+    }
+
+    fn matcher(&mut self, name: &Spanned<String>, matcher: &NotificationMatcher) {
+        let kind = kinds::NOTIFICATION_MATCHER;
+        let mut part = Part::new(kind, name, name.span).flags(matcher.adopt, matcher.protect);
+        if self.known(kinds::NOTIFICATION, Some(name)).len() == 1 {
+            let message = format!("an endpoint and a matcher are both called `{name}`");
+            self.refuse("twice", message, name.span);
+        }
+        let spec = &mut part.spec;
+        spec.put("matcher", name.as_str());
+        spec.put_full("targets", list(matcher.targets.iter().map(|target| &target.value)));
+        let severities: Vec<String> = matcher.severities.iter().map(ToString::to_string).collect();
+        spec.put_full("severities", list(Some(severities.join(",")).filter(|all| !all.is_empty())));
+        spec.put_full("match_fields", list(&matcher.fields));
+        spec.put_full("calendar", list(&matcher.calendar));
+        spec.put_some("mode", matcher.mode.map(|mode| mode.to_string()));
+        spec.put_some("invert", matcher.invert);
+        spec.put("enabled", matcher.enabled);
+        self.comment(spec, kind, name, matcher.comment.as_ref());
+        for target in &matcher.targets {
+            part.needs.extend(self.known(kinds::NOTIFICATION, Some(target)));
+        }
+        self.part(part);
     }
 
     fn endpoint(&mut self, name: &Spanned<String>, endpoint: &NotificationEndpoint) {
@@ -48,7 +77,7 @@ impl Draft<'_> {
         spec.put_full("users", list(&endpoint.users));
         spec.put_some("url", endpoint.url.clone());
         if kind == EndpointType::Webhook {
-            spec.put("method", endpoint.method.unwrap_or(WebhookMethod::Post).to_string());
+            spec.put("http_method", endpoint.method.unwrap_or(WebhookMethod::Post).to_string());
         }
         let headers =
             endpoint.headers.iter().map(|(key, value)| (key.value.clone(), Value::text(value.as_str())));

@@ -270,11 +270,55 @@ record! {
     }
 }
 
+choice! {
+    /// How urgent a notification is.
+    pub enum Severity {
+        Info = "info",
+        Notice = "notice",
+        Warning = "warning",
+        Error = "error",
+        Unknown = "unknown",
+    }
+}
+
+choice! {
+    /// Whether all of the conditions must hold.
+    pub enum MatchMode { All = "all", Any = "any" }
+}
+
+record! {
+    /// Which notifications go where.
+    pub struct NotificationMatcher {
+        /// the endpoints that they go to
+        "targets" targets: Vec<Spanned<String>> [text(ID)];
+        /// how urgent they are
+        "severities" severities: Vec<Severity>;
+        /// what their fields say: `exact:type=vzdump`, `regex:hostname=^pve`
+        "fields" fields: Vec<String>;
+        /// when they are sent: `mon..fri 8:00-17:00`
+        "calendar" calendar: Vec<String>;
+        /// whether all of these must hold, or any; otherwise all
+        "mode" mode: Option<MatchMode>;
+        /// those for which that does not hold
+        "invert" invert: Option<bool>;
+        /// whether it is used
+        "enabled" enabled: bool = true;
+        /// for people
+        "comment" comment: Option<String> [env()];
+        /// taken over if it is there already and nobody's mark is on it
+        "adopt" adopt: bool = false;
+        /// never destroyed or replaced by Strata
+        "protect" protect: bool = false;
+    }
+}
+
 record! {
     /// Where notifications go, and which.
     pub struct Notifications {
         /// where they can be sent, by name
         "endpoints" endpoints: Map<NotificationEndpoint> [keys(ID)];
+        /// which of them go where, by name
+        "matchers" matchers: Map<NotificationMatcher> [keys(ID)];
     }
 }
 

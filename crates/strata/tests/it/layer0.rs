@@ -1,5 +1,7 @@
 //! Layer 0: what `hypervisors/` says is made, kept, changed and taken away like anything else.
 
+mod services;
+
 use serde_json::{Value, json};
 use strata_sim::{ROOT_PASSWORD, ROOT_TOKEN};
 use strata_testkit::{Repo, Strata, TestSim};
@@ -149,8 +151,13 @@ pub(crate) fn datacenter(source: &str) -> World {
     World { sim, repo }
 }
 
-/// A host cannot be without name servers and a time zone: they stay as they were set.
+/// A host cannot be without name servers and a time zone, nor a datacenter without options: they stay as they were set.
 pub(crate) fn without_settings(mut export: Value) -> Value {
+    export["cluster"]["options"] = Value::Null;
+    // The keeper of addresses remembers zones in which nothing is any more.
+    if let Some(zones) = export["ipam"].as_object_mut() {
+        zones.retain(|_, zone| zone.as_object().is_none_or(|zone| !zone.is_empty()));
+    }
     for node in export["nodes"].as_array_mut().unwrap() {
         node["dns"] = Value::Null;
         node["timezone"] = Value::Null;
