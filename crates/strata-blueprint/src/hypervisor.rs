@@ -7,6 +7,7 @@ mod host;
 mod metrics;
 mod notifications;
 mod options;
+mod sdn;
 mod storage;
 
 use std::collections::BTreeSet;
@@ -36,6 +37,7 @@ pub fn draw_hypervisor(site: &Site<'_>, hypervisor: &Hypervisor) -> Result<Bluep
     draft.metric_servers(hypervisor);
     draft.notifications(hypervisor);
     draft.hosts(hypervisor);
+    draft.sdn(hypervisor);
     draft.datacenter_firewall(hypervisor);
     if let Err(error) = draft.blueprint.graph.check()
         && draft.found.is_empty()

@@ -39,6 +39,7 @@ names! {
     REPLICATION = "replication",
     ROLE = "role",
     SCHEMATIC = "schematic",
+    SDN = "sdn",
     SECRET = "secret",
     SECURITY_GROUP = "securitygroup",
     STORAGE = "storage",

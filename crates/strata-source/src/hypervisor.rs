@@ -2,6 +2,7 @@
 
 pub mod access;
 pub mod network;
+pub mod sdn;
 pub mod services;
 pub mod storage;
 
@@ -9,6 +10,7 @@ use strata_yaml::{Map, Spanned, TextRule, TextShape, choice, record};
 
 use crate::hypervisor::access::{AclEntry, Group, Role, Token, User};
 use crate::hypervisor::network::{DnsSettings, HostInterface};
+use crate::hypervisor::sdn::Sdn;
 use crate::hypervisor::services::Services;
 use crate::hypervisor::storage::Storage;
 use crate::machine::firewall::{FirewallRule, Policy};
@@ -253,6 +255,8 @@ record! {
         "storages" storages: Map<Storage> [keys(ID)];
         /// bridges, bonds and VLANs, by name
         "network" network: Map<HostInterface> [keys(ID), aliases(&["bridges"])];
+        /// software-defined networks
+        "sdn" sdn: Option<Spanned<Sdn>>;
         /// pools of guests and storages
         "pools" pools: Map<GuestPool> [keys(POOL), env()];
         /// named sets of privileges
