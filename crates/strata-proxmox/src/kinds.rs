@@ -27,6 +27,7 @@ mod options;
 mod pool;
 mod replication;
 mod role;
+mod sdn;
 mod security_group;
 mod shared;
 mod storage;
@@ -72,6 +73,7 @@ static KINDS: &[&dyn ManagedKind] = &[
     &dns::Dns,
     &timezone::Timezone,
     &network::Network,
+    &sdn::Sdn,
     &firewall::Firewall,
     &alias::Alias,
     &ipset::IpSet,
