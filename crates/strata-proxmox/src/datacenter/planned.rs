@@ -15,6 +15,8 @@ pub(crate) struct PlannedPlaces {
     storages: BTreeSet<(String, String)>,
     /// Node and interface.
     interfaces: BTreeSet<(String, String)>,
+    /// Interfaces that every node will have.
+    everywhere: BTreeSet<String>,
 }
 
 impl PlannedPlaces {
@@ -40,12 +42,16 @@ impl PlannedPlaces {
         self.interfaces.insert((node.to_owned(), name.to_owned()));
     }
 
+    pub(crate) fn add_interface_everywhere(&mut self, name: &str) {
+        self.everywhere.insert(name.to_owned());
+    }
+
     pub(crate) fn has_pool(&self, pool: &str) -> bool {
         self.pools.contains(pool)
     }
 
     pub(crate) fn has_interface(&self, node: &str, name: &str) -> bool {
-        self.interfaces.contains(&(node.to_owned(), name.to_owned()))
+        self.everywhere.contains(name) || self.interfaces.contains(&(node.to_owned(), name.to_owned()))
     }
 
     /// Whether a storage will be there, perhaps with more content than now.

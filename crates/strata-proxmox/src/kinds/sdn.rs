@@ -2,17 +2,18 @@
 
 mod class;
 mod config;
+mod guard;
 mod locked;
 mod ours;
 
 use async_trait::async_trait;
 use strata_engine::{ErrorClass, Operation, Outcome, ProviderError, Sighting, Wanted};
-use strata_resource::{KindTable, kind};
+use strata_resource::{KindTable, Spec, Value, kind};
 
 use super::managed::ManagedKind;
 use super::shared::{ADOPT, DATACENTER};
 use crate::client::Client;
-use crate::datacenter::{Family, LiveObject};
+use crate::datacenter::{Family, LiveObject, PlannedPlaces, spec_text};
 use crate::execute::Work;
 use crate::preflight::{Needs, verb};
 
@@ -99,6 +100,22 @@ impl ManagedKind for Sdn {
         needs.add(&["SDN.Allocate"], all(), verb(operation));
     }
 
+    fn provides(&self, spec: &Spec, planned: &mut PlannedPlaces) {
+        let zones = spec.get("zones").and_then(Value::as_map);
+        let vnets = spec.get("vnets").and_then(Value::as_map).into_iter().flatten();
+        for (name, vnet) in vnets {
+            let zone = vnet.as_map().map(|vnet| spec_text(vnet, "zone")).unwrap_or_default();
+            let zone = zones.and_then(|zones| zones.get(zone)?.as_map());
+            let nodes = zone.and_then(|zone| zone.get("nodes")?.as_list()).unwrap_or_default();
+            if nodes.is_empty() {
+                planned.add_interface_everywhere(name);
+            }
+            for node in nodes.iter().filter_map(Value::as_text) {
+                planned.add_interface(node, name);
+            }
+        }
+    }
+
     fn refusals(&self, _: &Client, operation: &Operation, _: &[Operation]) -> Vec<ProviderError> {
         let fixed = operation.changes.iter().filter(|change| {
             let keys: Vec<&str> = change.path.keys().iter().map(String::as_str).collect();
@@ -120,6 +137,7 @@ impl ManagedKind for Sdn {
     }
 
     async fn execute(&self, work: &Work<'_>) -> Result<Outcome, ProviderError> {
+        guard::check(work).await?;
         locked::execute(work).await
     }
 }
