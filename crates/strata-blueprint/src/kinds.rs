@@ -36,6 +36,7 @@ names! {
     NOTIFICATION_MATCHER = "matcher",
     OPTIONS = "options",
     POOL = "pool",
+    REALM = "realm",
     REPLICATION = "replication",
     ROLE = "role",
     SCHEMATIC = "schematic",

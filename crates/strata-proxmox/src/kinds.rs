@@ -25,6 +25,7 @@ mod notification;
 mod notification_matcher;
 mod options;
 mod pool;
+mod realm;
 mod replication;
 mod role;
 mod sdn;
@@ -59,6 +60,7 @@ static KINDS: &[&dyn ManagedKind] = &[
     &replication::Replication,
     &pool::Pool,
     &role::Role,
+    &realm::Realm,
     &group::Group,
     &user::User,
     &token::Token,

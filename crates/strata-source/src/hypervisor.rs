@@ -8,7 +8,7 @@ pub mod storage;
 
 use strata_yaml::{Map, Spanned, TextRule, TextShape, choice, record};
 
-use crate::hypervisor::access::{AclEntry, Group, Role, Token, User};
+use crate::hypervisor::access::{AclEntry, Group, Realm, Role, Token, User};
 use crate::hypervisor::network::{DnsSettings, HostInterface};
 use crate::hypervisor::sdn::Sdn;
 use crate::hypervisor::services::Services;
@@ -261,6 +261,8 @@ record! {
         "pools" pools: Map<GuestPool> [keys(POOL), env()];
         /// named sets of privileges
         "roles" roles: Map<Role> [keys(ID)];
+        /// where users come from, by realm
+        "realms" realms: Map<Realm> [keys(ID)];
         /// groups of users
         "groups" groups: Map<Group> [keys(ID)];
         /// users, with their realm: `ops@pve`

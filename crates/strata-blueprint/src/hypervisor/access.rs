@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use strata_source::hypervisor::Hypervisor;
-use strata_source::hypervisor::access::AclEntry;
+use strata_source::hypervisor::access::{AclEntry, Realm, RealmType};
 use strata_yaml::Spanned;
 
 use super::Part;
@@ -33,11 +33,61 @@ impl Draft<'_> {
             self.comment(&mut part.spec, kinds::GROUP, name, group.comment.as_ref());
             self.part(part);
         }
+        for (name, realm) in hypervisor.realms.iter() {
+            self.realm(name, realm);
+        }
         self.users(hypervisor);
         self.tokens(hypervisor);
         for entry in &hypervisor.acl {
             self.acl(entry);
         }
+    }
+
+    fn realm(&mut self, name: &Spanned<String>, realm: &Realm) {
+        let mut part = Part::new(kinds::REALM, name, name.span).flags(realm.adopt, realm.protect);
+        for (key, given, belongs, needed) in keys_of_realm(realm) {
+            let kind = realm.kind;
+            if given && !belongs.contains(&kind) {
+                let message = format!("the realm `{name}` is of type `{kind}`, which has no `{key}`");
+                self.refuse("no-such-field", message, name.span);
+            } else if !given && needed.contains(&kind) {
+                let message = format!("the realm `{name}` is of type `{kind}`, and has no `{key}`");
+                self.refuse("missing-field", message, name.span);
+            }
+        }
+        let spec = &mut part.spec;
+        spec.put("realm", name.as_str());
+        spec.put("type", realm.kind.to_string());
+        let texts = [
+            ("server", &realm.server),
+            ("fallback_server", &realm.fallback_server),
+            ("domain", &realm.domain),
+            ("base_dn", &realm.base_dn),
+            ("user_attribute", &realm.user_attribute),
+            ("bind_dn", &realm.bind_dn),
+            ("filter", &realm.filter),
+            ("group_dn", &realm.group_dn),
+            ("group_filter", &realm.group_filter),
+            ("sync_attributes", &realm.sync_attributes),
+            ("issuer_url", &realm.issuer_url),
+            ("client_id", &realm.client_id),
+            ("username_claim", &realm.username_claim),
+            ("scopes", &realm.scopes),
+        ];
+        for (field, text) in texts {
+            spec.put_some(field, text.clone());
+        }
+        spec.put_some("port", realm.port.map(int));
+        spec.put_some("mode", realm.mode.map(|mode| mode.to_string()));
+        spec.put_some("verify", realm.verify);
+        spec.put_some("autocreate", realm.autocreate);
+        spec.put_some("preselected", realm.default);
+        self.comment(spec, kinds::REALM, name, realm.comment.as_ref());
+        let password = realm.password.as_ref().and_then(|password| self.secret(password));
+        part.spec.put_some("password", password);
+        let key = realm.client_key.as_ref().and_then(|key| self.secret(key));
+        part.spec.put_some("client_key", key);
+        self.part(part);
     }
 
     fn users(&mut self, hypervisor: &Hypervisor) {
@@ -57,6 +107,7 @@ impl Draft<'_> {
             for group in &user.groups {
                 part.needs.extend(self.known(kinds::GROUP, Some(group)));
             }
+            part.needs.extend(self.known(kinds::REALM, name.rsplit_once('@').map(|(_, realm)| realm)));
             self.part(part);
         }
     }
@@ -115,4 +166,34 @@ impl Draft<'_> {
 
 fn sorted(texts: &[Spanned<String>]) -> BTreeSet<String> {
     texts.iter().map(|text| text.value.clone()).collect()
+}
+
+type RealmKey = (&'static str, bool, &'static [RealmType], &'static [RealmType]);
+
+/// The keys that not every type has: whether one is given, the types that have it, and those that need it.
+fn keys_of_realm(realm: &Realm) -> [RealmKey; 19] {
+    use RealmType::{ActiveDirectory, Ldap, OpenId};
+    const DIRECTORY: &[RealmType] = &[Ldap, ActiveDirectory];
+    const OPENID: &[RealmType] = &[OpenId];
+    [
+        ("server", realm.server.is_some(), DIRECTORY, DIRECTORY),
+        ("fallbackServer", realm.fallback_server.is_some(), DIRECTORY, &[]),
+        ("port", realm.port.is_some(), DIRECTORY, &[]),
+        ("mode", realm.mode.is_some(), DIRECTORY, &[]),
+        ("verify", realm.verify.is_some(), DIRECTORY, &[]),
+        ("domain", realm.domain.is_some(), &[ActiveDirectory], &[ActiveDirectory]),
+        ("baseDn", realm.base_dn.is_some(), DIRECTORY, &[Ldap]),
+        ("userAttribute", realm.user_attribute.is_some(), DIRECTORY, &[Ldap]),
+        ("bindDn", realm.bind_dn.is_some(), DIRECTORY, &[]),
+        ("password", realm.password.is_some(), DIRECTORY, &[]),
+        ("filter", realm.filter.is_some(), DIRECTORY, &[]),
+        ("groupDn", realm.group_dn.is_some() || realm.group_filter.is_some(), DIRECTORY, &[]),
+        ("syncAttributes", realm.sync_attributes.is_some(), DIRECTORY, &[]),
+        ("issuerUrl", realm.issuer_url.is_some(), OPENID, OPENID),
+        ("clientId", realm.client_id.is_some(), OPENID, OPENID),
+        ("clientKey", realm.client_key.is_some(), OPENID, &[]),
+        ("usernameClaim", realm.username_claim.is_some(), OPENID, &[]),
+        ("scopes", realm.scopes.is_some(), OPENID, &[]),
+        ("autocreate", realm.autocreate.is_some(), OPENID, &[]),
+    ]
 }

@@ -1,9 +1,9 @@
-//! Users, groups, roles, tokens and what they may do.
+//! Users, their realms, groups, roles, tokens and what they may do.
 
-use strata_yaml::{Spanned, Value, record};
+use strata_yaml::{Spanned, Value, choice, record};
 
 use crate::value::name::{ACL_PATH, ID, TOKEN, USER};
-use crate::value::place::VM_ID;
+use crate::value::place::{ADDRESS, VM_ID};
 
 record! {
     /// A named set of privileges.
@@ -89,6 +89,72 @@ record! {
         "token" token: Option<Spanned<String>> [text(TOKEN)];
         /// also below the path
         "propagate" propagate: bool = true;
+        /// taken over if it is there already and nobody's mark is on it
+        "adopt" adopt: bool = false;
+        /// never destroyed or replaced by Strata
+        "protect" protect: bool = false;
+    }
+}
+
+choice! {
+    /// Where the users of a realm are kept.
+    pub enum RealmType { Ldap = "ldap", ActiveDirectory = "ad", OpenId = "openid" }
+}
+
+choice! {
+    /// How a directory is reached.
+    pub enum DirectoryMode { Plain = "ldap", Tls = "ldaps", StartTls = "ldap+starttls" }
+}
+
+record! {
+    /// A realm: where users come from.
+    pub struct Realm {
+        /// where its users are kept
+        "type" kind: RealmType;
+        /// ldap, ad: the server
+        "server" server: Option<String> [label(ADDRESS)];
+        /// ldap, ad: the server that is asked if the first one does not answer
+        "fallbackServer" fallback_server: Option<String> [label(ADDRESS)];
+        /// ldap, ad: its port
+        "port" port: Option<u16> [range(1, 65535)];
+        /// ldap, ad: how it is reached; otherwise in the clear
+        "mode" mode: Option<DirectoryMode>;
+        /// ldap, ad: its certificate is checked
+        "verify" verify: Option<bool>;
+        /// ad: the domain
+        "domain" domain: Option<String>;
+        /// ldap, ad: where users are looked for
+        "baseDn" base_dn: Option<String>;
+        /// ldap, ad: the attribute that is the name of a user
+        "userAttribute" user_attribute: Option<String>;
+        /// ldap, ad: who Proxmox logs in as
+        "bindDn" bind_dn: Option<String>;
+        /// ldap, ad: their password
+        "password" password: Option<Value<String>> [secret];
+        /// ldap, ad: which users
+        "filter" filter: Option<String>;
+        /// ldap, ad: where groups are looked for
+        "groupDn" group_dn: Option<String>;
+        /// ldap, ad: which groups
+        "groupFilter" group_filter: Option<String>;
+        /// ldap, ad: attributes of users: `email=mail,firstname=givenName`
+        "syncAttributes" sync_attributes: Option<String>;
+        /// openid: the URL of the provider
+        "issuerUrl" issuer_url: Option<String>;
+        /// openid: what Proxmox is called there
+        "clientId" client_id: Option<String>;
+        /// openid: its key
+        "clientKey" client_key: Option<Value<String>> [secret];
+        /// openid: the claim that is the name of a user; it cannot be changed
+        "usernameClaim" username_claim: Option<String>;
+        /// openid: what is asked for; otherwise `email profile`
+        "scopes" scopes: Option<String>;
+        /// openid: users are made when they log in for the first time
+        "autocreate" autocreate: Option<bool>;
+        /// it is chosen where somebody logs in and says nothing
+        "default" default: Option<bool>;
+        /// for people
+        "comment" comment: Option<String> [env()];
         /// taken over if it is there already and nobody's mark is on it
         "adopt" adopt: bool = false;
         /// never destroyed or replaced by Strata

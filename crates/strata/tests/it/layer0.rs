@@ -1,5 +1,6 @@
 //! Layer 0: what `hypervisors/` says is made, kept, changed and taken away like anything else.
 
+mod realms;
 mod sdn;
 mod services;
 
