@@ -34,6 +34,7 @@ const EXAMPLES: &[Example] = &[
         "stacks/web/stack.yaml",
         "stacks/web/cloud-init/database.yaml",
     ),
+    example!("datacenter", "strata.yaml", "hypervisors/datacenter.yaml", "stacks/shop/stack.yaml",),
     example!(
         "environments",
         "strata.yaml",

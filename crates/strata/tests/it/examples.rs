@@ -4,6 +4,7 @@ use serde_json::json;
 use strata_sim::{Pace, SimOptions};
 use strata_testkit::{Repo, Strata, TestSim};
 
+use crate::layer0::without_settings;
 use crate::world::BINARY;
 
 fn play(example: &str, environments: &[&str], changed: (&str, u32)) {
@@ -13,7 +14,7 @@ fn play(example: &str, environments: &[&str], changed: (&str, u32)) {
     strata.run(&["init", "--example", example, "."]).ok();
     // The example names the fixed port of the default world; this simulator has another.
     repo.edit("strata.yaml", "https://127.0.0.1:18006", &sim.endpoint());
-    if environments == [""] {
+    if repo.read("strata.yaml").contains("http://127.0.0.1:18008") {
         repo.edit("strata.yaml", "http://127.0.0.1:18008", &format!("http://{}", sim.gateway()));
     }
     strata.run(&["validate"]).ok();
@@ -47,12 +48,18 @@ fn play(example: &str, environments: &[&str], changed: (&str, u32)) {
             chosen => strata.run(&["-e", chosen, "destroy", "--yes"]).ok(),
         };
     }
-    crate::kill::assert_same(&sim.export(), &before, "destroy leaves the datacenter as it was");
+    let (after, before) = (without_settings(sim.export()), without_settings(before));
+    crate::kill::assert_same(&after, &before, "destroy leaves the datacenter as it was");
 }
 
 #[test]
 fn homelab() {
     play("homelab", &[""], ("pve1", 800));
+}
+
+#[test]
+fn datacenter() {
+    play("datacenter", &[""], ("pve1", 9100));
 }
 
 #[test]

@@ -167,4 +167,8 @@ pub(super) const REFUSED: &[(&str, &str, &str)] = &[
     ("StackProxmox", "idRange", "outside-id-range"),
     ("CloudInit", "allowSecretOnStorage", "secret-on-storage"),
     ("BackupJob", "all", "no-guest"),
+    // Each type has keys of its own, so that none can take the place of another.
+    ("NotificationEndpoint", "type", "missing-field"),
+    ("Realm", "type", "missing-field"),
+    ("SdnZone", "type", "missing-field"),
 ];

@@ -109,10 +109,14 @@ fn machines() -> Json {
             "a": {"vmId": 9100, "use": ["p"], "disk": 4, "network": [{"bridge": "vmbr0", "ip": "192.0.2.10/24", "ip6": "2001:db8::10/64"}], "cloudInit": {"user": "u"}},
             "c": {"vmId": 9101, "template": "t", "network": [{"bridge": "vmbr0"}]},
             "d": {"vmId": 9102, "disk": 4, "cloudInit": {"userData": {"secret": "x"}, "allowSecretOnStorage": true}},
-            "e": {"vmId": 9110, "count": 2, "disk": 4},
+            "e": {"vmId": 9110, "count": 2, "disk": 4, "ha": {"maxRestart": 2}, "replication": [{"target": "pve2"}]},
             "f": {"disk": 4, "each": {"k": {"vmId": 9140}}},
         },
-        "containers": {"g": {"image": "local:vztmpl/a.tar.zst", "disk": {"size": 4}, "each": {"k": {"vmId": 9240}}}, "b": {"vmId": 9200, "image": {"url": "https://x.example/b.tar.zst"}, "disk": {"size": 4}, "network": [{"bridge": "vmbr0", "ip": "192.0.2.11/24", "ip6": "2001:db8::11/64"}]}},
+        "containers": {"g": {"image": "local:vztmpl/a.tar.zst", "disk": {"size": 4}, "each": {"k": {"vmId": 9240}}}, "b": {"vmId": 9200, "ha": {}, "image": {"url": "https://x.example/b.tar.zst"}, "disk": {"size": 4}, "network": [{"bridge": "vmbr0", "ip": "192.0.2.11/24", "ip6": "2001:db8::11/64"}]}},
+        "haRules": {
+            "here": {"guests": ["vms.e"], "nodes": ["pve1"]},
+            "apart": {"guests": ["vms.e"], "affinity": "negative"},
+        },
         "outputs": {"o": "vms.a.address"},
     })
 }
@@ -200,6 +204,11 @@ fn datacenter() -> Json {
         "metadata": {"name": "dc"},
         "proxmox": {"target": "pve", "nodes": ["pve1", "pve2"]},
         "groups": {"g": {}, "h": {}},
+        "realms": {
+            "dir": {"type": "ldap", "server": "192.0.2.60", "baseDn": "dc=x", "userAttribute": "uid"},
+            "ad": {"type": "ad", "server": "192.0.2.61", "domain": "x.example"},
+            "sso": {"type": "openid", "issuerUrl": "https://x.example", "clientId": "pve"},
+        },
         "users": {"a@pve": {"groups": ["g"]}, "b@pve": {}},
         "tokens": {"a@pve!tk": {}, "a@pve!uk": {}},
         "roles": {"r": {"privileges": ["VM.Audit"]}, "s": {"privileges": ["VM.Audit"]}},
@@ -211,6 +220,34 @@ fn datacenter() -> Json {
         },
         "storages": {"tank": {"type": "dir", "path": "/srv", "content": ["images"]}},
         "backupJobs": {"nightly": {"schedule": "02:00", "storage": "tank", "guests": [9100]}},
+        "metricServers": {
+            "gr": {"type": "graphite", "server": "192.0.2.70", "port": 2003},
+            "in": {"type": "influxdb", "server": "192.0.2.71", "port": 8086},
+            "ot": {"type": "opentelemetry", "server": "192.0.2.72", "port": 4318},
+        },
+        "notifications": {
+            "endpoints": {
+                "mail": {"type": "sendmail", "to": ["a@x.example"]},
+                "smtp": {"type": "smtp", "server": "192.0.2.73", "from": "a@x.example", "to": ["a@x.example"]},
+                "push": {"type": "gotify", "server": "https://x.example", "token": {"env": "TOKEN"}},
+                "hook": {"type": "webhook", "url": "https://x.example"},
+            },
+            "matchers": {"errors": {"targets": ["mail"]}},
+        },
+        "sdn": {
+            "controllers": {
+                "ce": {"type": "evpn", "asn": 65000},
+                "cb": {"type": "bgp", "asn": 65001, "node": "pve1", "peers": ["192.0.2.80"]},
+            },
+            "zones": {
+                "zs": {"type": "simple"},
+                "zv": {"type": "vlan", "bridge": "vmbr5"},
+                "zq": {"type": "qinq", "bridge": "vmbr5", "tag": 7},
+                "zx": {"type": "vxlan", "peers": ["192.0.2.81"]},
+                "ze": {"type": "evpn", "controller": "ce", "vrfVxlan": 100},
+            },
+            "vnets": {"va": {"zone": "zs", "subnets": {"10.66.0.0/24": {"gateway": "10.66.0.1"}}}},
+        },
     })
 }
 

@@ -249,7 +249,42 @@ fn storages_and_users(leaks: &mut Leaks) -> Value {
         let value = leaks.plant("User", &field, |core| value_of(&field, core));
         file["users"][format!("user{index}@pve")] = json!({field: value});
     }
+    services_and_realms(leaks, &mut file);
     file
+}
+
+fn services_and_realms(leaks: &mut Leaks, file: &mut Value) {
+    for (field, _) in fields("MetricServer") {
+        let value = leaks.plant("MetricServer", &field, |core| value_of(&field, core));
+        let server = json!({"type": "influxdb", "server": "192.0.2.40", "port": 8086, field: value});
+        file["metricServers"] = json!({"stats": server});
+    }
+    file["notifications"] = json!({"endpoints": {}});
+    for (index, (field, _)) in fields("NotificationEndpoint").into_iter().enumerate() {
+        let mut value = leaks.plant("NotificationEndpoint", &field, |core| value_of(&field, core));
+        let mut endpoint = match field.as_str() {
+            "token" => json!({"type": "gotify", "server": "https://push.example"}),
+            "secrets" => json!({"type": "webhook", "url": "https://hook.example/{{ secrets.id }}"}),
+            _ => {
+                json!({"type": "smtp", "server": "mail.example", "from": "a@x.example", "to": ["b@x.example"]})
+            }
+        };
+        if field == "secrets" {
+            value = json!({"id": value});
+        }
+        endpoint[field] = value;
+        file["notifications"]["endpoints"][format!("end{index}")] = endpoint;
+    }
+    file["realms"] = json!({});
+    for (index, (field, _)) in fields("Realm").into_iter().enumerate() {
+        let value = leaks.plant("Realm", &field, |core| value_of(&field, core));
+        let mut realm = match field.as_str() {
+            "clientKey" => json!({"type": "openid", "issuerUrl": "https://sso.example", "clientId": "pve"}),
+            _ => json!({"type": "ldap", "server": "ldap.example", "baseDn": "dc=x", "userAttribute": "uid"}),
+        };
+        realm[field] = value;
+        file["realms"][format!("realm{index}")] = realm;
+    }
 }
 
 fn settings(sim: &TestSim, leaks: &mut Leaks) -> Value {
