@@ -53,6 +53,10 @@ findings-on commit:
 review-kill-test:
     cargo test --release -p strata --test it -- --ignored --nocapture kill_all_requests_of_an_approved_apply
 
+# Adopts a datacenter that people made by hand, killed at each request; then every verb on ten of its guests, killed at each request
+adopt-kill-test:
+    cargo test --release -p strata --test it -- --ignored --nocapture adopt_kill
+
 # Requests, time, processor time and memory of a plan of 10 to 10,000 guests; then the state server
 bench: && bench-server
     cargo build --release

@@ -56,6 +56,10 @@ impl Fields {
         self.take(field, |value| value.as_text().map(str::to_owned))
     }
 
+    pub(crate) fn text_if(&mut self, field: &str, fits: fn(&str) -> bool) -> Option<String> {
+        self.take(field, |value| value.as_text().filter(|text| fits(text)).map(str::to_owned))
+    }
+
     /// A text that the source has a word for.
     pub(crate) fn word(&mut self, field: &str, words: &[&str]) -> Option<String> {
         self.take(field, |value| value.as_text().filter(|text| words.contains(text)).map(str::to_owned))
@@ -111,6 +115,20 @@ impl Fields {
         }
     }
 
+    /// What cannot be taken after all.
+    pub(crate) fn leave(&mut self, field: String, value: Value) {
+        self.0.insert(field, value);
+    }
+
+    /// What nobody took yet.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &String> {
+        self.0.keys()
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     pub(crate) fn get(&self, field: &str) -> Option<&Value> {
         self.0.get(field)
     }
@@ -135,7 +153,7 @@ fn slot_order(slot: &str) -> (String, u32) {
     (name.to_owned(), slot[name.len()..].parse().unwrap_or(0))
 }
 
-fn number(text: &str) -> Option<Json> {
+pub(crate) fn number(text: &str) -> Option<Json> {
     if let Ok(whole) = text.parse::<i64>() {
         return Some(whole.into());
     }

@@ -4,7 +4,10 @@ use serde_json::Value as Json;
 use strata_resource::Value;
 use strata_source::machine::firewall::{Firewall, FirewallRule};
 
+use strata_yaml::Record;
+
 use crate::fields::{Fields, Object, Put};
+use crate::record::record;
 
 /// Nothing where it is as Proxmox leaves it.
 pub(crate) fn written(mut firewall: Fields) -> Option<Json> {
@@ -40,25 +43,5 @@ pub(crate) fn applies(written: &Json) -> bool {
 
 fn rule(rule: &Value) -> Json {
     let mut rule = rule.as_map().map(Fields::of).unwrap_or_default();
-    let mut yaml = Object::new();
-    for (key, field) in [
-        (FirewallRule::direction, "type"),
-        (FirewallRule::action, "action"),
-        (FirewallRule::macro_, "macro"),
-        (FirewallRule::protocol, "proto"),
-        (FirewallRule::source, "source"),
-        (FirewallRule::source_port, "sport"),
-        (FirewallRule::destination, "dest"),
-        (FirewallRule::destination_port, "dport"),
-        (FirewallRule::icmp_type, "icmp-type"),
-        (FirewallRule::interface, "iface"),
-        (FirewallRule::log, "log"),
-        (FirewallRule::comment, "comment"),
-    ] {
-        yaml.put(key, rule.text(field));
-    }
-    if rule.bool("enable") == Some(false) {
-        yaml.set(FirewallRule::enabled, false);
-    }
-    Json::Object(yaml)
+    Json::Object(record(FirewallRule::spec(), &mut rule))
 }

@@ -1,8 +1,10 @@
 //! From a live guest to the YAML that describes it: the way back of what a blueprint does.
 //!
-//! [`vm`] and [`container`] take a spec as a provider reads it and give the entry of `stack.yaml` that is drawn to the same spec. Only
+//! [`vm`], [`template`] and [`container`] take a spec as a provider reads it and give the entry of `stack.yaml` that is drawn to the same spec. Only
 //! what differs from what the blueprint would choose is written; what no key expresses goes under `options`, and what cannot be expressed
 //! at all is a note. Nothing is dropped in silence: every field of the spec is taken out of it once, and what is left over is told.
+//!
+//! [`object`] does the same for what a datacenter has besides guests, with the entry of a file of `hypervisors/`.
 //!
 //! Pure. Whether the result is right is not decided here: whoever adopts draws it and compares it with the live guest.
 //!
@@ -21,6 +23,7 @@
 pub mod accept;
 mod cloud_init;
 mod container;
+mod datacenter;
 mod defaults;
 mod device;
 mod diff;
@@ -30,15 +33,17 @@ mod firewall;
 mod group;
 mod guest;
 mod network;
+mod record;
 mod vm;
 
 use serde_json::Value as Json;
 
 pub use container::{IMAGE_STANDS_IN, container};
+pub use datacenter::{WrittenObject, host_of, is_written, new_file, object, object_name, put_objects};
 pub use defaults::StackDefaults;
 pub use diff::{DiffLine, line_diff};
 pub use group::{GroupBy, REST, guest_key};
-pub use vm::vm;
+pub use vm::{linked_vm, template, vm};
 
 /// A guest as it is written.
 #[derive(Debug, Clone)]

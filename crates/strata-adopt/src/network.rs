@@ -52,9 +52,9 @@ pub(crate) fn of_container(left: &mut Fields, firewalled: bool) -> Json {
         yaml.put(ContainerNic::firewall, filtered(&mut nic, firewalled));
         yaml.put(ContainerNic::rate, nic.number("rate"));
         yaml.put(ContainerNic::link_down, nic.unless("link_down", false));
-        yaml.put(ContainerNic::ip, nic.text("ip"));
+        yaml.put(ContainerNic::ip, nic.text_if("ip", is_sayable));
         yaml.put(ContainerNic::gateway, nic.text("gateway"));
-        yaml.put(ContainerNic::ip6, nic.text("ip6"));
+        yaml.put(ContainerNic::ip6, nic.text_if("ip6", is_sayable));
         yaml.put(ContainerNic::gateway6, nic.text("gateway6"));
         // Every device of a container is one.
         if nic.get("type").and_then(strata_resource::Value::as_text) == Some("veth") {
@@ -64,6 +64,11 @@ pub(crate) fn of_container(left: &mut Fields, firewalled: bool) -> Json {
         (slot, Json::Object(yaml))
     };
     listed(slots.map(device).collect(), "net")
+}
+
+/// `manual` is a raw option: whoever is in the container sees to it.
+fn is_sayable(address: &str) -> bool {
+    address != "manual"
 }
 
 /// The blueprint has a guest's rules apply to its devices.

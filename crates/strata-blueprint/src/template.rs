@@ -28,7 +28,7 @@ impl Draft<'_> {
             firewalled: false,
             mac: &|nic| nic.mac.as_ref().map(|mac| mac.value.to_string()),
         };
-        let mut built = self.hardware(&machine, &template.hardware, Some(&template.image));
+        let mut built = self.hardware(&machine, &template.hardware, template.image.as_ref());
         let interfaces = Self::interfaces(&built, template.hardware.network.iter(), &Some);
         self.cloud_init(&machine, instance.vm_id, template.cloud_init.as_ref(), &interfaces, &mut built);
         let mut spec = Spec::new();

@@ -309,9 +309,11 @@ pub enum Event<'e> {
     },
     /// The file of an environment was written with what another one has.
     Promoted { from: &'e str, to: &'e str, file: &'e str },
-    /// A guest that `strata adopt` left as it is, and why.
+    /// A guest or an object that `strata adopt` left as it is, and why.
     NotAdopted {
-        vmid: u32,
+        /// Of a guest.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        vmid: Option<u32>,
         object: &'e str,
         /// What it would have been called.
         #[serde(skip_serializing_if = "Option::is_none")]

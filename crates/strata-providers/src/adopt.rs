@@ -1,35 +1,30 @@
-//! Guests that were made by hand, brought into the repository: their YAML, their records and their ownership marks.
+//! Guests and objects of a datacenter that were made by hand, brought into the repository: their YAML, their records and their ownership marks.
 //!
-//! [`AllProviders::propose`] looks and writes nothing: it reads the guests, edits the files of their stacks in memory, and draws and plans
-//! the repository as it would be. A guest is proposed only if the plan of its YAML finds nothing to change. [`AllProviders::adopt`] then
+//! [`AllProviders::propose`] looks and writes nothing: it reads what is there, edits the files of the stacks in memory, and draws and plans
+//! the repository as it would be. What is there is proposed only if the plan of its YAML finds nothing to change. [`AllProviders::adopt`] then
 //! records what was proposed, under the lock, once the files are written.
 
 mod all;
+mod guests;
+mod objects;
 mod proposal;
 mod refusals;
 mod trial;
+mod wish;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use strata_engine::{ApplyOptions, Proofs};
-use strata_proxmox::TAKEN_OVER;
-use strata_resource::{Address, Value};
+use strata_resource::Address;
 use strata_session::{Purpose, SessionError, StackSession, StateAccess, Workspace};
 
 use crate::AllProviders;
 use crate::orphans::States;
-use proposal::{Candidate, Draft, Drawn};
+pub(crate) use guests::stack_defaults;
+pub(crate) use proposal::stack_of;
+use proposal::{Candidate, Draft, Drawn, Live};
 pub use proposal::{FileEdit, LeftOut, Proposal, Proposed};
-pub(crate) use proposal::{stack_defaults, stack_of};
-
-/// A guest that somebody wants to manage, and as what.
-#[derive(Debug, Clone)]
-pub struct Wish {
-    pub address: Address,
-    pub vmid: u32,
-    /// Where it is; otherwise on the target of its stack.
-    pub target: Option<String>,
-}
+pub use wish::Wish;
 
 /// What came of it.
 #[derive(Debug, Clone, Default)]
@@ -39,6 +34,24 @@ pub struct Adopted {
     pub marked: usize,
     /// What `strata plan` would still do about them.
     pub left: usize,
+}
+
+impl Adopted {
+    /// `2 guests, 1 object`.
+    pub fn counted(&self, proposal: &Proposal) -> String {
+        let is_guest =
+            |address: &&Address| proposal.adopted.get(address).is_some_and(|one| one.vmid.is_some());
+        let guests = self.addresses.iter().filter(is_guest).count();
+        let several = |count: usize, one: &str| match count {
+            1 => format!("1 {one}"),
+            count => format!("{count} {one}s"),
+        };
+        match (guests, self.addresses.len() - guests) {
+            (guests, 0) => several(guests, "guest"),
+            (0, objects) => several(objects, "object"),
+            (guests, objects) => format!("{}, {}", several(guests, "guest"), several(objects, "object")),
+        }
+    }
 }
 
 impl AllProviders {
@@ -80,19 +93,19 @@ impl AllProviders {
         };
         left_out.extend(candidates.iter().filter_map(|candidate| {
             let error = refused.remove(&candidate.address)?;
-            let Candidate { address, guest, .. } = candidate;
+            let Candidate { address, live, .. } = candidate;
             Some(LeftOut {
-                vmid: guest.vmid,
-                described: guest.described.clone(),
+                vmid: live.vmid(),
+                described: live.described().to_owned(),
                 address: Some(address.clone()),
                 error,
             })
         }));
-        left_out.sort_by_key(|one| one.vmid);
+        left_out.sort_by_key(|one| (one.vmid.is_none(), one.vmid));
         Ok(Proposal { left_out, ..proposal })
     }
 
-    /// The guests that are wanted, and those that there are not.
+    /// What is wanted, and what of it there is not.
     async fn live(
         &self,
         workspace: &Workspace,
@@ -101,13 +114,11 @@ impl AllProviders {
         let providers = self.proxmox();
         let (mut candidates, mut left_out) = (Vec::new(), Vec::new());
         let mut refuse = |wish: &Wish, error: SessionError| {
-            let address = Some(wish.address.clone());
-            left_out.push(LeftOut {
-                vmid: wish.vmid,
-                described: format!("guest {}", wish.vmid),
-                address,
-                error,
-            });
+            let described = match wish.vmid {
+                Some(vmid) => format!("guest {vmid}"),
+                None => format!("`{}`", wish.address),
+            };
+            left_out.push(LeftOut { vmid: wish.vmid, described, address: Some(wish.address.clone()), error });
         };
         let mut by_target: BTreeMap<String, Vec<&Wish>> = BTreeMap::new();
         for wish in wishes {
@@ -123,27 +134,29 @@ impl AllProviders {
                 }
                 continue;
             };
-            let vmids: BTreeSet<u32> = wishes.iter().map(|wish| wish.vmid).collect();
-            let mut found = BTreeMap::new();
-            for guest in provider.live_guests(Some(&vmids)).await? {
-                match guest {
-                    Ok(guest) => drop(found.insert(guest.vmid, Ok(guest))),
-                    Err((vmid, error)) => drop(found.insert(vmid, Err(SessionError::from(error)))),
+            let mut found = self::objects::named(provider, &wishes).await;
+            let vmids: BTreeSet<u32> = wishes.iter().filter_map(|wish| wish.vmid).collect();
+            let guests = match vmids.is_empty() {
+                true => Vec::new(),
+                false => provider.live_guests(Some(&vmids)).await?,
+            };
+            for guest in guests {
+                let (vmid, live) = match guest {
+                    Ok(guest) => (guest.vmid, Ok(guest)),
+                    Err((vmid, error)) => (vmid, Err(SessionError::from(error))),
+                };
+                for wish in wishes.iter().filter(|wish| wish.vmid == Some(vmid)) {
+                    found.insert(wish.address.clone(), live.clone().map(Live::Guest));
                 }
             }
             for wish in wishes {
-                match found.get(&wish.vmid) {
-                    Some(Ok(guest)) => candidates.push(Candidate {
-                        address: wish.address.clone(),
-                        target: target.clone(),
-                        guest: guest.clone(),
-                    }),
-                    Some(Err(error)) => refuse(wish, error.clone()),
-                    None => {
-                        let message = format!("`{target}` has no guest with the VMID {}", wish.vmid);
-                        let hint = "its login may lack the right to see it: `VM.Audit` on the guest";
-                        refuse(wish, SessionError::refused(message).hint(hint));
+                match found.remove(&wish.address) {
+                    Some(Ok(live)) => {
+                        let (address, target) = (wish.address.clone(), target.clone());
+                        candidates.push(Candidate { address, target, live });
                     }
+                    Some(Err(error)) => refuse(wish, error),
+                    None => refuse(wish, not_there(&target, wish)),
                 }
             }
         }
@@ -174,10 +187,20 @@ impl AllProviders {
 
 fn proofs(session: &StackSession, proposal: &Proposal) -> Proofs {
     let own = proposal.adopted.iter().filter(|(address, _)| address.stack() == session.name);
-    own.map(|(address, one)| {
-        (address.clone(), [(TAKEN_OVER.to_owned(), Value::text(one.proof.as_str()))].into())
-    })
-    .collect()
+    own.map(|(address, one)| (address.clone(), one.proof.clone())).collect()
+}
+
+fn not_there(target: &str, wish: &Wish) -> SessionError {
+    match wish.vmid {
+        Some(vmid) => SessionError::refused(format!("`{target}` has no guest with the VMID {vmid}"))
+            .hint("its login may lack the right to see it: `VM.Audit` on the guest"),
+        None => {
+            let (kind, name) = (wish.address.kind().table().name, wish.address.name());
+            SessionError::refused(format!("`{target}` has no {kind} `{name}`")).hint(
+                "its login may lack the right to see it; a guest is named with its VMID: `ADDRESS=VMID`",
+            )
+        }
+    }
 }
 
 /// The target that a wish is about.
@@ -201,8 +224,7 @@ fn only_target(workspace: &Workspace) -> Result<String, SessionError> {
     let mut proxmox = targets.iter().filter(|(_, target)| target.proxmox.is_some());
     match (proxmox.next(), proxmox.next()) {
         (Some((name, _)), None) => Ok(name.value.clone()),
-        _ => Err(SessionError::failed("which target the guests are on is not known")
-            .hint("name it with `--target`")),
+        _ => Err(SessionError::failed("which target is meant is not known").hint("name it with `--target`")),
     }
 }
 
@@ -225,7 +247,7 @@ async fn record(
         return Err(SessionError::refused(format!("`{address}` is not adopted: {reason}")));
     }
     if let Some((address, _)) = adoption.differences.iter().next() {
-        let message = format!("`{address}` is not adopted: the guest changed meanwhile");
+        let message = format!("`{address}` is not adopted: it changed meanwhile");
         return Err(SessionError::refused(message).hint("adopt it again"));
     }
     session.record(&adoption).await?;

@@ -3,6 +3,7 @@
 
 use serde::de::IgnoredAny;
 use strata_engine::{ErrorClass, ProviderError, Unseen};
+use strata_resource::{Spec, Value};
 
 use crate::api::{ApiErrorKind, NodeRow, Params};
 use crate::client::{CallError, Client};
@@ -70,4 +71,10 @@ pub(crate) async fn is_no_member(client: &Client, error: &CallError, node: &str)
     }
     let rows: Vec<NodeRow> = client.get("/nodes", Params::new()).await?;
     Ok(rows.iter().all(|row| row.node != node))
+}
+
+/// A spec for each member of the cluster, with its name in this field.
+pub(crate) async fn each_host(client: &Client, field: &str) -> Result<Vec<Spec>, CallError> {
+    let rows: Vec<NodeRow> = client.get("/nodes", Params::new()).await?;
+    Ok(rows.into_iter().map(|row| Spec::from([(field.to_owned(), Value::text(row.node))])).collect())
 }

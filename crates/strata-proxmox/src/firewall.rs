@@ -33,6 +33,8 @@ pub(crate) struct LiveFirewall {
     pub(crate) rules: Vec<Value>,
     /// None for an empty list: the server gives one with each rule.
     pub(crate) rules_digest: Option<String>,
+    /// Options that no field is about.
+    pub(crate) unread: Vec<String>,
 }
 
 impl LiveFirewall {
@@ -46,6 +48,8 @@ impl LiveFirewall {
                 live.options.insert(key, Value::Bool(value == "1"));
             } else if TEXTS.contains(&key.as_str()) {
                 live.options.insert(key, Value::text(value));
+            } else {
+                live.unread.push(key);
             }
         }
         live.rules_digest = rules.first().and_then(|rule| rule.get("digest")).map(|digest| digest.0.clone());

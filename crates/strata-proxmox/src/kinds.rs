@@ -44,6 +44,7 @@ use strata_resource::{Kind, Spec, register_kinds};
 pub(crate) use self::cidata::KIND as CIDATA;
 pub use self::container::KIND as CONTAINER;
 use self::managed::ManagedKind;
+pub use self::template::KIND as TEMPLATE;
 pub use self::token::TokenKeeper;
 pub use self::vm::KIND as VM;
 use crate::datacenter::Family;

@@ -6,10 +6,11 @@ use futures::stream::{self, StreamExt};
 use strata_engine::ProviderError;
 use strata_resource::{Kind, Mark, Spec, Value};
 
-use crate::api::GuestRow;
+use crate::api::{GuestRow, Params};
 use crate::client::{CallError, Client};
-use crate::codec::{GuestKind, beyond, decode};
-use crate::guest::{Guest, cluster_guests};
+use crate::codec::{GuestKind, LiveConfig, beyond, decode};
+use crate::guest::{Guest, Row, cluster_guests};
+use crate::kinds;
 use crate::ownership::{describe, taken_over_proof};
 
 /// A guest as it is, with every field that a spec can have.
@@ -17,7 +18,10 @@ use crate::ownership::{describe, taken_over_proof};
 pub struct LiveGuest {
     pub vmid: u32,
     pub kind: Kind,
-    pub is_template: bool,
+    /// A container that others are cloned from: nothing but a VM can be a template of a stack.
+    pub is_container_template: bool,
+    /// The template that its disks are linked to.
+    pub linked_to: Option<u32>,
     pub node: String,
     pub name: Option<String>,
     /// ``VM 9100 `db` on `pve2` ``.
@@ -74,6 +78,9 @@ async fn read(client: &Client, row: GuestRow) -> Result<LiveGuest, (u32, Provide
     let failed = |error: CallError| (row.vmid, error.explain(&format!("read {guest}")));
     let config = guest.config(client).await.map_err(failed)?;
     let firewall = guest.firewall(client).await.map_err(failed)?;
+    let [aliases, sets] = ["aliases", "ipset"].map(|list| guest.path(&format!("/firewall/{list}")));
+    let aliases: Vec<Row> = client.get(&aliases, Params::new()).await.map_err(failed)?;
+    let sets: Vec<Row> = client.get(&sets, Params::new()).await.map_err(failed)?;
     let is_template = config.is_on("template");
     let running = !is_template && guest.is_running(client).await.map_err(failed)?;
 
@@ -83,6 +90,18 @@ async fn read(client: &Client, row: GuestRow) -> Result<LiveGuest, (u32, Provide
         .iter()
         .map(|part| format!("`{part}` has no key in the YAML: it stays as it is"))
         .collect();
+    for option in &firewall.unread {
+        notes
+            .push(format!("the option `{option}` of its firewall has no key in the YAML: it stays as it is"));
+    }
+    for (what, names) in [("alias", aliases), ("IP set", sets)] {
+        for name in names.iter().filter_map(|row| row.get("name")) {
+            notes.push(format!(
+                "the {what} `{}` of its firewall has no key in the YAML: it stays as it is",
+                name.as_str()
+            ));
+        }
+    }
     beyond.keys.retain(|key| !OF_PROXMOX.contains(&key.as_str()));
     let unused: Vec<String> = beyond.keys.iter().filter(|key| key.starts_with("unused")).cloned().collect();
     for key in unused {
@@ -117,6 +136,9 @@ async fn read(client: &Client, row: GuestRow) -> Result<LiveGuest, (u32, Provide
     {
         cpu.insert("sockets".to_owned(), Value::Int(sockets));
     }
+    if is_template {
+        spec.insert("template".to_owned(), Value::Bool(true));
+    }
     let mark = Mark::split_from_notes(config.get("description").unwrap_or_default()).0;
     spec.insert("vmid".to_owned(), Value::Int(row.vmid.into()));
     spec.insert("node".to_owned(), Value::text(guest.node.as_str()));
@@ -125,8 +147,9 @@ async fn read(client: &Client, row: GuestRow) -> Result<LiveGuest, (u32, Provide
     spec.insert("firewall".to_owned(), firewall.into_spec());
     Ok(LiveGuest {
         vmid: row.vmid,
-        kind: kind.resource_kind(),
-        is_template,
+        kind: if is_template && kind == GuestKind::Qemu { kinds::TEMPLATE } else { kind.resource_kind() },
+        is_container_template: is_template && kind == GuestKind::Lxc,
+        linked_to: linked_to(&config),
         described: describe(&guest, row.name.as_deref()),
         node: guest.node.clone(),
         name: row.name.as_deref().map(str::to_owned),
@@ -136,5 +159,15 @@ async fn read(client: &Client, row: GuestRow) -> Result<LiveGuest, (u32, Provide
         proof: taken_over_proof(&guest, &config).to_owned(),
         spec,
         notes,
+    })
+}
+
+/// `tank:base-9000-disk-0/vm-9100-disk-0`: a difference to a disk of VM 9000.
+fn linked_to(config: &LiveConfig) -> Option<u32> {
+    let volumes = config.keys().filter_map(|(_, value)| value.split(',').next()?.split_once(':'));
+    volumes.map(|(_, name)| name).find_map(|name| {
+        let (above, _) = name.rsplit_once('/')?;
+        let base = above.split('/').find_map(|part| part.strip_prefix("base-"))?;
+        base.split('-').next()?.parse().ok()
     })
 }

@@ -7,10 +7,12 @@ use strata_engine::{
     Finding, Look, Obstacle, Operation, OperationContext, Outcome, Provider, ProviderError, Review, Sighting,
     Wanted,
 };
+use strata_resource::Kind;
 use strata_state::OpenEntry;
 
 use crate::client::{Client, ConnectError};
 use crate::live_guest::{self, LiveGuest};
+use crate::live_object::{self, DatacenterObject};
 use crate::marked::{self, MarkedGuests};
 use crate::marked_objects::{self, Found, MarkedObject, NamedVolume};
 use crate::{ProxmoxOptions, execute, interrupted_tasks, media, observe, preflight, review, storages};
@@ -74,6 +76,11 @@ impl ProxmoxProvider {
         only: Option<&BTreeSet<u32>>,
     ) -> Result<Vec<Result<LiveGuest, (u32, ProviderError)>>, ProviderError> {
         live_guest::live_guests(&self.client, only).await
+    }
+
+    /// Every object of the datacenter, whoever made it; or those of some kinds.
+    pub async fn live_objects(&self, only: Option<&BTreeSet<Kind>>) -> Found<DatacenterObject> {
+        live_object::live_objects(&self.client, only).await
     }
 
     pub fn client(&self) -> &Client {

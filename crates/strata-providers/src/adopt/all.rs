@@ -1,21 +1,25 @@
-//! Every guest of a target: what each of them is called, and which of them are managed already.
+//! Everything that a target has: what each guest and object is called, and which of them are managed already.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use strata_adopt::{GroupBy, guest_key};
+use strata_blueprint::kinds;
 use strata_proxmox::LiveGuest;
 use strata_resource::{Address, Value};
 use strata_session::{SessionError, Workspace};
 use strata_source::EffectiveStack;
 
-use super::proposal::{Candidate, Drawn, LeftOut, Proposal};
+use super::proposal::{Candidate, Drawn, LeftOut, Live, Proposal};
 use super::refusals::known_as;
-use super::{no_target, only_target, stack_of};
+use super::{no_target, objects, only_target, stack_of};
 use crate::AllProviders;
 use crate::orphans::States;
 
+/// The stack that templates go to.
+const TEMPLATES: &str = "templates";
+
 impl AllProviders {
-    /// What adopting every guest of a target would write. A guest that is recorded and carries no ownership mark yet is proposed
+    /// What adopting everything of a target would write. What is recorded and carries no ownership mark yet is proposed
     /// again where `marks` are asked for: the run that recorded it may have been killed.
     pub async fn propose_all(
         &self,
@@ -25,7 +29,8 @@ impl AllProviders {
         marks: bool,
     ) -> Result<Proposal, SessionError> {
         if let Some(environment) = workspace.environment() {
-            let message = format!("guests are adopted into files, not into the overlays of `{environment}`");
+            let message =
+                format!("what is adopted goes into files, not into the overlays of `{environment}`");
             return Err(SessionError::usage(message).hint("leave `-e` out"));
         }
         let target = match target {
@@ -47,7 +52,7 @@ impl AllProviders {
                 }
                 Ok(guest) => guests.push(guest),
                 Err((vmid, error)) => left_out.push(LeftOut {
-                    vmid,
+                    vmid: Some(vmid),
                     described: format!("guest {vmid}"),
                     address: None,
                     error: error.into(),
@@ -60,24 +65,31 @@ impl AllProviders {
         for guest in guests {
             let known = known_as(&states, guest.vmid, &target).or_else(|| places.source.get(&guest.vmid));
             match known.cloned() {
-                Some(address) => candidates.push(Candidate { address, target: target.clone(), guest }),
+                Some(address) => candidates.push(guest_as(address, &target, guest)),
                 None => others.push(guest),
             }
         }
         places.taken.extend(candidates.iter().map(|one| one.address.clone()));
         for guest in others {
             match places.of(&guest) {
-                Ok(address) => candidates.push(Candidate { address, target: target.clone(), guest }),
+                Ok(address) => candidates.push(guest_as(address, &target, guest)),
                 Err(error) => {
                     let LiveGuest { vmid, described, .. } = guest;
-                    left_out.push(LeftOut { vmid, described, address: None, error });
+                    left_out.push(LeftOut { vmid: Some(vmid), described, address: None, error });
                 }
             }
         }
-        candidates.sort_by_key(|one| one.guest.vmid);
+        candidates.sort_by_key(|one| one.live.vmid());
+        let objects = objects::all(workspace, &states, &target, provider, marks).await?;
+        candidates.extend(objects.candidates);
+        left_out.extend(objects.left_out);
         let proposal = self.settled(workspace, &states, &candidates, left_out).await?;
-        Ok(Proposal { managed, ..proposal })
+        Ok(Proposal { managed: managed + objects.managed, remarks: objects.remarks, ..proposal })
     }
+}
+
+fn guest_as(address: Address, target: &str, guest: LiveGuest) -> Candidate {
+    Candidate { address, target: target.to_owned(), live: Live::Guest(guest) }
 }
 
 /// Addresses for guests that have none.
@@ -97,9 +109,10 @@ impl<'w> Places<'w> {
         for stack in workspace.repository().effective().filter(|stack| stack.is_default_environment) {
             let here = workspace.repository().target(stack).is_some_and(|(name, _)| name == target);
             if here && (stack.machines().is_some() || stack.cluster().is_some()) {
-                let guests = drawn.guests(workspace, stack)?;
-                source.extend(guests.iter().map(|(address, vmid)| (*vmid, address.clone())));
-                taken.extend(guests.keys().cloned());
+                let known = drawn.of(workspace, stack)?;
+                let vmid = |(address, vmid): (&Address, &String)| Some((vmid.parse().ok()?, address.clone()));
+                source.extend(known.iter().filter_map(vmid));
+                taken.extend(known.keys().cloned());
             }
         }
         Ok(Self { workspace, target, by, source, taken })
@@ -110,7 +123,11 @@ impl<'w> Places<'w> {
         let text = |field: &str| guest.spec.get(field).and_then(Value::as_text);
         let tags = guest.spec.get("tags").and_then(Value::as_list).unwrap_or_default();
         let tags: Vec<String> = tags.iter().filter_map(|tag| tag.as_text().map(str::to_owned)).collect();
-        let stack = self.by.stack(text("pool"), &tags, &guest.node);
+        let stack = match guest.kind {
+            // Guests of several stacks may be linked to them.
+            kinds::TEMPLATE => TEMPLATES.to_owned(),
+            _ => self.by.stack(text("pool"), &tags, &guest.node),
+        };
         let stack =
             [stack.clone(), format!("{}-{stack}", self.target)].into_iter().find(|name| self.is_free(name));
         let stack = stack.ok_or_else(|| {

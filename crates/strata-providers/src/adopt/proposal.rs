@@ -1,20 +1,16 @@
-//! What an adoption would write: the files of a repository with new guests in them.
+//! What an adoption would write: the files of a repository with new guests and objects in them.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use serde_json::{Map, Value as Json};
-use strata_adopt::{StackDefaults, Written};
-use strata_blueprint::{kinds, vmid_of};
-use strata_proxmox::LiveGuest;
-use strata_resource::Address;
+use strata_blueprint::vmid_of;
+use strata_proxmox::kinds::datacenter_name;
+use strata_proxmox::{DatacenterObject, LiveGuest};
+use strata_resource::{Address, Spec, Value};
 use strata_session::{SessionError, Workspace};
 use strata_source::EffectiveStack;
-use strata_source::stack::{Stack, StackProxmox};
-use strata_yaml::Key;
 use strata_yaml::edit::{self, Step};
 
-use super::refusals::{refuse_condition, refuse_mark, refuse_state, section};
 use crate::orphans::States;
 
 /// A file as it is and as it would be. One that is not there yet is empty.
@@ -47,23 +43,25 @@ impl FileEdit {
     }
 }
 
-/// One guest that can be adopted.
+/// One guest or object that can be adopted.
 #[derive(Debug, Clone)]
 pub struct Proposed {
-    pub vmid: u32,
+    /// Of a guest.
+    pub vmid: Option<u32>,
     /// ``VM 9100 `db` on `pve2` ``.
     pub described: String,
     /// Its YAML is new; otherwise the source has it already.
     pub is_written: bool,
     /// What is live and the YAML does not say, one line each.
     pub notes: Vec<String>,
-    pub(super) proof: String,
+    pub(super) proof: Spec,
 }
 
-/// One guest that cannot be adopted.
+/// One guest or object that cannot be adopted.
 #[derive(Debug, Clone)]
 pub struct LeftOut {
-    pub vmid: u32,
+    /// Of a guest.
+    pub vmid: Option<u32>,
     /// As far as it is known what it is.
     pub described: String,
     /// What it would have been called.
@@ -77,12 +75,14 @@ pub struct Proposal {
     /// By path from the root of the repository.
     pub files: BTreeMap<String, FileEdit>,
     pub adopted: BTreeMap<Address, Proposed>,
-    /// In the order of their VMIDs.
+    /// Guests in the order of their VMIDs, then objects.
     pub left_out: Vec<LeftOut>,
-    /// Guests of the target that are managed already.
+    /// Guests and objects of the target that are managed already.
     pub managed: usize,
-    /// Whose the new entries are, by file, section and key.
-    pub(super) entries: BTreeMap<(String, String, String), Address>,
+    /// What is said of the target as a whole: what nobody manages, what could not be listed.
+    pub remarks: Vec<String>,
+    /// Whose the new entries are, by file and the way to them.
+    pub(super) entries: Vec<(String, Vec<Step>, Address)>,
 }
 
 impl Proposal {
@@ -94,11 +94,49 @@ impl Proposal {
     }
 }
 
-/// A guest that was read, and as what it is wanted.
+/// What was read, and as what it is wanted.
 pub(super) struct Candidate {
     pub(super) address: Address,
     pub(super) target: String,
-    pub(super) guest: LiveGuest,
+    pub(super) live: Live,
+}
+
+/// What can be adopted.
+pub(super) enum Live {
+    Guest(LiveGuest),
+    Object(DatacenterObject),
+}
+
+impl Live {
+    pub(super) fn vmid(&self) -> Option<u32> {
+        match self {
+            Self::Guest(guest) => Some(guest.vmid),
+            Self::Object(_) => None,
+        }
+    }
+
+    pub(super) fn described(&self) -> &str {
+        match self {
+            Self::Guest(guest) => &guest.described,
+            Self::Object(object) => &object.described,
+        }
+    }
+
+    fn notes(&self) -> &[String] {
+        match self {
+            Self::Guest(guest) => &guest.notes,
+            Self::Object(object) => &object.notes,
+        }
+    }
+
+    fn proof(&self) -> Spec {
+        match self {
+            Self::Guest(guest) => {
+                [(strata_proxmox::TAKEN_OVER.to_owned(), Value::text(guest.proof.as_str()))].into()
+            }
+            Self::Object(_) => Spec::new(),
+        }
+    }
 }
 
 /// The stack of an address in the environment of this run.
@@ -106,169 +144,134 @@ pub(crate) fn stack_of<'w>(workspace: &'w Workspace, name: &str) -> Option<&'w E
     workspace.repository().stack(name, workspace.surroundings().environment.as_deref())
 }
 
-/// The guests that the source has, stack by stack.
+/// What the source has, stack by stack: the VMID of a guest, the name of an object.
 #[derive(Default)]
-pub(super) struct Drawn(BTreeMap<String, BTreeMap<Address, u32>>);
+pub(super) struct Drawn(BTreeMap<String, BTreeMap<Address, String>>);
 
 impl Drawn {
-    pub(super) fn guests(
+    pub(super) fn of(
         &mut self,
         workspace: &Workspace,
         stack: &EffectiveStack,
-    ) -> Result<&BTreeMap<Address, u32>, SessionError> {
+    ) -> Result<&BTreeMap<Address, String>, SessionError> {
         if !self.0.contains_key(&stack.name) {
             let blueprint = workspace.blueprint_without_secrets(stack)?;
-            let guests = blueprint.graph.iter();
-            let guests = guests.filter_map(|resource| Some((resource.address.clone(), vmid_of(resource)?)));
-            self.0.insert(stack.name.clone(), guests.collect());
+            let known = blueprint.graph.iter().filter_map(|resource| {
+                let vmid = vmid_of(resource).map(|vmid| vmid.to_string());
+                let name = vmid.or_else(|| datacenter_name(resource.kind(), &resource.spec))?;
+                Some((resource.address.clone(), name))
+            });
+            self.0.insert(stack.name.clone(), known.collect());
         }
         Ok(self.0.entry(stack.name.clone()).or_default())
     }
 }
 
-/// Guests while they are gathered, and then the files with them.
+/// Guests and objects while they are gathered, and then the files with them.
 pub(super) struct Draft<'w> {
-    workspace: &'w Workspace,
-    states: &'w States,
-    drawn: &'w mut Drawn,
-    adopted: BTreeMap<Address, Proposed>,
+    pub(super) workspace: &'w Workspace,
+    pub(super) states: &'w States,
+    pub(super) drawn: &'w mut Drawn,
+    pub(super) adopted: BTreeMap<Address, Proposed>,
+    /// Templates of the source, by VMID, once they are asked for.
+    pub(super) templates: Option<BTreeMap<u32, Address>>,
     /// By the path of the file.
-    new: BTreeMap<String, Vec<(&'w Candidate, Key)>>,
+    new: BTreeMap<String, Vec<&'w Candidate>>,
 }
+
+/// A file with new entries, and the way to each of them.
+pub(super) type Filled = (FileEdit, Vec<Vec<Step>>);
 
 impl<'w> Draft<'w> {
     pub(super) fn new(workspace: &'w Workspace, states: &'w States, drawn: &'w mut Drawn) -> Self {
-        Self { workspace, states, drawn, adopted: BTreeMap::new(), new: BTreeMap::new() }
+        let (adopted, new) = (BTreeMap::new(), BTreeMap::new());
+        Self { workspace, states, drawn, adopted, templates: None, new }
     }
 
     pub(super) fn add(&mut self, candidate: &'w Candidate) -> Result<(), SessionError> {
-        let Candidate { address, target, guest } = candidate;
-        let section = section(address, guest)?;
+        let Candidate { address, target, live } = candidate;
         let stack = stack_of(self.workspace, address.stack());
-        if let Some(stack) = stack
-            && stack.machines().is_none()
-        {
-            let message = format!("`{}` is no stack of machines", address.stack());
-            return Err(
-                SessionError::refused(message).hint("guests are adopted into `stacks/<name>/stack.yaml`")
-            );
-        }
         if stack.is_some_and(|stack| !stack.is_default_environment) {
             let message = format!("`{address}` is in an environment that only an overlay describes");
             return Err(SessionError::refused(message).hint("adopt it into a stack of its own, without `-e`"));
         }
-        refuse_state(self.states, address, guest, target)?;
-        refuse_mark(self.workspace, self.states, address, guest)?;
-        refuse_condition(guest)?;
+        let (new_path, name) = match live {
+            Live::Guest(guest) => (self.check_guest(address, target, guest)?, guest.vmid.to_string()),
+            Live::Object(object) => (
+                self.check_object(candidate, object)?,
+                datacenter_name(object.kind, &object.spec).unwrap_or_default(),
+            ),
+        };
         let drawn = match stack {
-            Some(stack) => self.drawn.guests(self.workspace, stack)?.get(address).copied(),
+            Some(stack) => self.drawn.of(self.workspace, stack)?.get(address).cloned(),
             None => None,
         };
-        if let Some(own) = drawn.filter(|own| *own != guest.vmid) {
-            let message = format!("`{address}` is in the source already, with the VMID {own}");
+        if let Some(own) = drawn.as_ref().filter(|own| **own != name) {
+            let what = if live.vmid().is_some() { "with the VMID" } else { "as" };
+            let message = format!("`{address}` is in the source already, {what} {own}");
             return Err(SessionError::refused(message).hint("name another address"));
         }
         if drawn.is_none() {
-            let path = match stack {
-                Some(stack) => stack.path.clone(),
-                None => format!("stacks/{}/stack.yaml", address.stack()),
-            };
-            self.new.entry(path).or_default().push((candidate, section));
+            let path = stack.map_or(new_path, |stack| stack.path.clone());
+            self.new.entry(path).or_default().push(candidate);
         }
-        let (described, proof) = (guest.described.clone(), guest.proof.clone());
-        let notes = guest.notes.clone();
-        let one = Proposed { vmid: guest.vmid, described, is_written: drawn.is_none(), notes, proof };
+        let one = Proposed {
+            vmid: live.vmid(),
+            described: live.described().to_owned(),
+            is_written: drawn.is_none(),
+            notes: live.notes().to_vec(),
+            proof: live.proof(),
+        };
         self.adopted.insert(address.clone(), one);
         Ok(())
     }
 
-    /// The files, and the guests that could not be put into theirs.
+    /// The files, and what could not be put into theirs.
     pub(super) fn finish(mut self) -> (Proposal, BTreeMap<Address, SessionError>) {
-        let (mut files, mut entries, mut refused) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+        let (mut files, mut entries, mut refused) = (BTreeMap::new(), Vec::new(), BTreeMap::new());
         for (path, new) in std::mem::take(&mut self.new) {
-            entries.extend(new.iter().map(|(one, section)| {
-                let place = (path.clone(), section.name().to_owned(), one.address.name().to_owned());
-                (place, one.address.clone())
-            }));
-            match self.write(&path, &new) {
-                Ok(edit) => drop(files.insert(path, edit)),
+            let filled = match new.first().map(|one| &one.live) {
+                Some(Live::Object(_)) => self.write_objects(&path, &new),
+                _ => self.write_guests(&path, &new),
+            };
+            match filled {
+                Ok((edit, places)) => {
+                    let placed = places.into_iter().zip(&new);
+                    entries.extend(placed.map(|(place, one)| (path.clone(), place, one.address.clone())));
+                    files.insert(path, edit);
+                }
                 Err(error) => {
-                    refused.extend(new.iter().map(|(one, _)| (one.address.clone(), error.clone())));
+                    refused.extend(new.iter().map(|one| (one.address.clone(), error.clone())));
                 }
             }
         }
         (Proposal { files, entries, adopted: self.adopted, ..Proposal::default() }, refused)
     }
 
-    /// Puts entries into the file of their stack.
-    fn write(&mut self, path: &str, new: &[(&Candidate, Key)]) -> Result<FileEdit, SessionError> {
-        let cannot = |error: edit::EditError| {
-            SessionError::refused(format!("`{path}` cannot be edited: {error}"))
-                .hint("write the entry by hand")
-        };
-        let stack = new.first().and_then(|(one, _)| stack_of(self.workspace, one.address.stack()));
-        let (before, begun, defaults) = self.begin(path, stack, new)?;
-        let mut sections: Vec<(Key, Map<String, Json>)> = Vec::new();
-        for (Candidate { address, guest, .. }, section) in new {
-            let Written { yaml, notes } = match address.kind() == kinds::CONTAINER {
-                true => strata_adopt::container(address.name(), &guest.spec, &defaults),
-                false => strata_adopt::vm(address.name(), &guest.spec, &defaults),
-            };
-            if let Some(one) = self.adopted.get_mut(address) {
-                one.notes.extend(notes);
-            }
-            match sections.iter_mut().find(|(key, _)| key == section) {
-                Some((_, entries)) => drop(entries.insert(address.name().to_owned(), yaml)),
-                None => sections.push((*section, Map::from_iter([(address.name().to_owned(), yaml)]))),
-            }
+    /// What is live and the YAML does not say.
+    pub(super) fn note(&mut self, address: &Address, notes: Vec<String>) {
+        if let Some(one) = self.adopted.get_mut(address) {
+            one.notes.extend(notes);
         }
-        let after = sections.iter().try_fold(begun, |text, (section, entries)| {
-            edit::insert_all(&text, &[Step::from(section.name())], entries).map_err(cannot)
-        });
-        Ok(FileEdit { before, after: after? })
     }
 
-    /// A file as it is and as it is begun, and what it says for all of its guests.
-    fn begin(
-        &self,
-        path: &str,
-        stack: Option<&EffectiveStack>,
-        new: &[(&Candidate, Key)],
-    ) -> Result<(String, String, StackDefaults), SessionError> {
-        let place = self.workspace.root().join(path);
-        if let Some(machines) = stack.and_then(EffectiveStack::machines) {
-            let before = std::fs::read_to_string(&place)
-                .map_err(|error| SessionError::failed(format!("cannot read `{path}`: {error}")))?;
-            return Ok((before.clone(), before, stack_defaults(machines)));
+    pub(super) fn read(&self, path: &str) -> Result<String, SessionError> {
+        std::fs::read_to_string(self.workspace.root().join(path))
+            .map_err(|error| SessionError::failed(format!("cannot read `{path}`: {error}")))
+    }
+
+    pub(super) fn refuse_other(&self, path: &str) -> Result<(), SessionError> {
+        match self.workspace.root().join(path).exists() {
+            true => {
+                Err(SessionError::refused(format!("`{path}` is there, and is the file of another stack")))
+            }
+            false => Ok(()),
         }
-        if place.exists() {
-            return Err(SessionError::refused(format!(
-                "`{path}` is there, and is the file of another stack"
-            )));
-        }
-        let specs: Vec<_> = new.iter().map(|(one, _)| &one.guest.spec).collect();
-        let defaults = StackDefaults::of(&specs);
-        let target = new.first().map(|(one, _)| one.target.as_str()).unwrap_or_default();
-        let mut proxmox = Map::from_iter([(StackProxmox::target.name().to_owned(), Json::from(target))]);
-        for (key, value) in [
-            (StackProxmox::node, &defaults.node),
-            (StackProxmox::storage, &defaults.disk_storage),
-            (StackProxmox::pool, &defaults.pool),
-        ] {
-            proxmox.extend(value.as_deref().map(|value| (key.name().to_owned(), value.into())));
-        }
-        let begun = edit::set("", &[Step::from(Stack::proxmox.name())], &Json::Object(proxmox))
-            .map_err(|error| SessionError::failed(format!("`{path}` cannot be made: {error}")))?;
-        Ok((String::new(), begun, defaults))
     }
 }
 
-pub(crate) fn stack_defaults(stack: &Stack) -> StackDefaults {
-    let proxmox = stack.proxmox.as_ref();
-    let text = |value: &strata_yaml::Spanned<String>| value.value.clone();
-    StackDefaults {
-        node: proxmox.and_then(|proxmox| proxmox.node.as_ref()).map(text),
-        pool: proxmox.and_then(|proxmox| proxmox.pool.as_ref()).map(text),
-        disk_storage: proxmox.and_then(|proxmox| proxmox.storage.as_ref()?.disk.as_ref()).map(text),
+pub(super) fn cannot_edit(path: &str) -> impl Fn(edit::EditError) -> SessionError {
+    move |error| {
+        SessionError::refused(format!("`{path}` cannot be edited: {error}")).hint("write the entry by hand")
     }
 }

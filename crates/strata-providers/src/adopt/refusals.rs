@@ -11,10 +11,12 @@ use crate::orphans::{States, vmid};
 
 /// Where an entry goes, if the guest is of the kind that the address names.
 pub(super) fn section(address: &Address, guest: &LiveGuest) -> Result<Key, SessionError> {
-    if guest.is_template {
-        let message = format!("{} is a template", guest.described);
-        return Err(SessionError::refused(message)
-            .hint("what it was made from cannot be read: write it under `templates`, with its image and another VMID"));
+    if guest.is_container_template {
+        let message =
+            format!("{} is a template, and stacks have no templates of containers", guest.described);
+        return Err(SessionError::refused(message).hint(
+            "leave it as it is: containers that were cloned from it are adopted without it; or clone it in full, and delete it",
+        ));
     }
     match guest.kind {
         kind if kind != address.kind() => Err(SessionError::refused(format!(
@@ -24,6 +26,7 @@ pub(super) fn section(address: &Address, guest: &LiveGuest) -> Result<Key, Sessi
         ))
         .hint(format!("write `{}/{}/{}`", address.stack(), guest.kind.table().name, address.name()))),
         kinds::CONTAINER => Ok(Stack::containers),
+        kinds::TEMPLATE => Ok(Stack::templates),
         _ => Ok(Stack::vms),
     }
 }
@@ -91,7 +94,18 @@ pub(super) fn refuse_mark(
 pub(super) fn refuse_condition(guest: &LiveGuest) -> Result<(), SessionError> {
     if let Some(lock) = &guest.lock {
         let message = format!("{} is locked ({lock})", guest.described);
-        return Err(SessionError::refused(message).hint("wait until its task has ended, then adopt it"));
+        return Err(SessionError::refused(message).hint(unlocking(guest, lock)));
+    }
+    if !guest.spec.contains_key("name") {
+        let message =
+            format!("{} has no name, and an address ends with the name of its guest", guest.described);
+        let hint = format!(
+            "name it (`{} set {} --{} NAME`), then adopt it",
+            tool(guest),
+            guest.vmid,
+            if guest.kind == kinds::CONTAINER { "hostname" } else { "name" }
+        );
+        return Err(SessionError::refused(message).hint(hint));
     }
     if !guest.pending.is_empty() {
         let fields: Vec<String> = guest.pending.iter().map(|field| format!("`{field}`")).collect();
@@ -100,4 +114,20 @@ pub(super) fn refuse_condition(guest: &LiveGuest) -> Result<(), SessionError> {
         return Err(SessionError::refused(message).hint("restart it, or revert them, then adopt it"));
     }
     Ok(())
+}
+
+fn tool(guest: &LiveGuest) -> &'static str {
+    if guest.kind == kinds::CONTAINER { "pct" } else { "qm" }
+}
+
+/// What ends a lock: what it was set for, or a person who knows that nothing works on the guest any more.
+fn unlocking(guest: &LiveGuest, lock: &str) -> String {
+    let (tool, vmid, node) = (tool(guest), guest.vmid, &guest.node);
+    match lock {
+        "suspended" => format!("start it (`{tool} resume {vmid}` on `{node}`), then adopt it"),
+        "mounted" => format!("`{tool} unmount {vmid}` on `{node}`, then adopt it"),
+        _ => format!(
+            "wait until its task has ended, then adopt it; `{tool} unlock {vmid}` on `{node}` frees it where no task works on it any more"
+        ),
+    }
 }

@@ -45,7 +45,7 @@ impl AllProviders {
     }
 }
 
-/// The guests that these errors are about.
+/// What these errors are about.
 fn blame(
     proposal: &Proposal,
     errors: &[Diagnostic],
@@ -62,42 +62,63 @@ fn blame(
             at_fault.next().or_else(last).ok_or_else(|| SessionError::failed(error.message.clone()))?;
         let described = &proposal.adopted[address].described;
         let refusal = SessionError::refused(format!("{described} cannot be said in YAML: {}", error.message));
-        let refusal = error.hint.iter().fold(refusal, |refusal, hint| refusal.hint(hint.clone()));
+        let usual = "change that on the guest or on the other one, then adopt it";
+        let refusal = refusal.hint(error.hint.clone().unwrap_or_else(|| usual.to_owned()));
         refused.entry(address.clone()).or_insert(refusal);
     }
     Ok(refused)
 }
 
-/// The guest whose new entry stands there.
+/// Whose new entry stands there.
 fn written_at<'p>(proposal: &'p Proposal, span: Span, sources: &SourceMap) -> Option<&'p Address> {
     let edited = proposal.files.get(sources.path(span.file))?;
     let path = edit::path_at(&edited.after, span.start as usize).ok()?;
-    let [Step::Key(section), Step::Key(key), ..] = path.as_slice() else { return None };
-    proposal.entries.get(&(sources.path(span.file).to_owned(), section.clone(), key.clone()))
+    let file = sources.path(span.file);
+    let here = |(own, place, _): &&(String, Vec<Step>, Address)| own == file && path.starts_with(place);
+    // What stands within another one is the nearer.
+    let nearest = proposal.entries.iter().filter(here).max_by_key(|(_, place, _)| place.len());
+    nearest.map(|(_, _, address)| address)
 }
 
-/// What the plan of the stack says against its new guests.
+/// What the plan of the stack says against what is new in it.
 async fn survey(
     session: &mut StackSession,
     proposal: &Proposal,
 ) -> Result<BTreeMap<Address, SessionError>, SessionError> {
-    let adoption = session.survey(&proofs(session, proposal)).await?;
-    let refused = adoption.refused.into_iter().map(|(address, reason)| {
+    let proofs = proofs(session, proposal);
+    let mut adoption = session.survey(&proofs).await?;
+    let refused = std::mem::take(&mut adoption.refused).into_iter().map(|(address, reason)| {
         let described = proposal.adopted.get(&address).map(|one| one.described.as_str()).unwrap_or_default();
-        (address, SessionError::refused(format!("{described} cannot be adopted: {reason}")))
+        let refusal = SessionError::refused(format!("{described} cannot be adopted: {reason}"));
+        (address, refusal.hint("change that there, then adopt it"))
     });
     let mut refused: BTreeMap<Address, SessionError> = refused.collect();
+    // What is drawn under another address would never be recorded.
+    let seen = |address: &Address| {
+        adoption.records.contains_key(address)
+            || adoption.known.contains(address)
+            || adoption.differences.contains_key(address)
+    };
+    for address in proofs.keys().filter(|address| !seen(address)) {
+        refused.entry(address.clone()).or_insert_with(|| {
+            let described =
+                proposal.adopted.get(address).map(|one| one.described.as_str()).unwrap_or_default();
+            let message = format!("{described} would not be called `{address}`");
+            SessionError::refused(message)
+                .hint("an address ends with the name of its guest: write it so, or rename the guest first")
+        });
+    }
     for (address, changes) in adoption.differences {
         let Some(one) = proposal.adopted.get(&address) else { continue };
         let fields: Vec<String> = changes.iter().map(|change| format!("`{}`", change.path)).collect();
         let (message, hint) = match one.is_written {
             true => (
                 format!("no YAML says what {} has: {} would change", one.described, fields.join(", ")),
-                "set it on the guest to what Strata can say, then adopt it again",
+                "set it there to what Strata can say, then adopt it again",
             ),
             false => (
                 format!("{} differs from the source in {}", one.described, fields.join(", ")),
-                "bring the source in line with the guest, or remove the entry: `strata adopt` then writes it",
+                "bring the source in line with it, or remove the entry: `strata adopt` then writes it",
             ),
         };
         refused.insert(address, SessionError::refused(message).hint(hint));

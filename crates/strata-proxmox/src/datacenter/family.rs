@@ -29,6 +29,8 @@ pub(crate) struct LiveObject {
     pub(crate) staged: Option<String>,
     /// Why it is never ours, whatever else is so.
     pub(crate) reserved: Option<&'static str>,
+    /// What the server says of it and no field does.
+    pub(crate) unread: Vec<String>,
 }
 
 impl LiveObject {
@@ -86,6 +88,11 @@ pub(crate) trait Family: Sync {
     /// All that there are, by key; where they are asked for one by one, at least those that are `asked` for.
     async fn list(&self, client: &Client, asked: &[&Spec])
     -> Result<BTreeMap<String, LiveObject>, CallError>;
+
+    /// Specs that together ask for all that there are; none where a list has all of them whatever is asked for.
+    async fn everything(&self, _client: &Client) -> Result<Vec<Spec>, CallError> {
+        Ok(Vec::new())
+    }
 
     /// All that there are, with their marks, whatever is asked for; what they are made of may be left out.
     async fn list_all(&self, client: &Client) -> Result<BTreeMap<String, LiveObject>, CallError> {

@@ -101,6 +101,12 @@ impl Family for NamedList {
         spec.get(self.id.0).and_then(Value::as_text).map(str::to_owned)
     }
 
+    async fn everything(&self, client: &Client) -> Result<Vec<Spec>, CallError> {
+        let rows: Vec<Row> = client.get(self.path, Params::new()).await?;
+        let names = rows.iter().filter_map(|row| row_text(row, self.id.1));
+        Ok(names.map(|name| Spec::from([(self.id.0.to_owned(), Value::Text(name))])).collect())
+    }
+
     async fn list_all(&self, client: &Client) -> Result<BTreeMap<String, LiveObject>, CallError> {
         let rows: Vec<Row> = client.get(self.path, Params::new()).await?;
         let named = rows.iter().filter_map(|row| {

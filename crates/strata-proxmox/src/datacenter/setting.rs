@@ -34,6 +34,10 @@ impl Family for Setting {
         spec.get(self.node).and_then(Value::as_text).map(str::to_owned)
     }
 
+    async fn everything(&self, client: &Client) -> Result<Vec<Spec>, CallError> {
+        absence::each_host(client, self.node).await
+    }
+
     async fn list(
         &self,
         client: &Client,

@@ -59,6 +59,8 @@ pub(crate) struct Simple {
     pub(crate) single: Option<&'static str>,
     /// It is made by a request to its own path.
     pub(crate) made_at_path: bool,
+    /// Keys that the server adds to a row, and nobody sets.
+    pub(crate) derived: &'static [&'static str],
     /// Why a row is never ours.
     pub(crate) reserved: fn(&Row) -> Option<&'static str>,
     /// A field that has a call of its own.
@@ -92,6 +94,7 @@ impl Simple {
             read_each: false,
             single: None,
             made_at_path: false,
+            derived: &[],
             reserved: |_| None,
             separate: None,
         }
@@ -143,14 +146,21 @@ impl Simple {
             let value = row.get(field.remote).and_then(|value| read(field, self.form_of(field), value));
             live.spec.extend(value.map(|value| (field.path.to_owned(), value)));
         }
-        if let Some(rest) = self.rest {
-            let is_known = |key: &str| {
-                key == "digest" || key == self.id_key() || self.fields().any(|field| field.remote == key)
-            };
-            let others = row.iter().filter(|(key, _)| !is_known(key) && Some(key.as_str()) != self.comment);
-            let others: Spec =
-                others.filter_map(|(key, value)| Some((key.clone(), Value::Text(text_of(value)?)))).collect();
-            live.spec.insert(rest.to_owned(), Value::Map(others));
+        let is_known = |key: &str| {
+            key == "digest" || key == self.id_key() || self.fields().any(|field| field.remote == key)
+        };
+        let others = row.iter().filter(|(key, _)| !is_known(key) && Some(key.as_str()) != self.comment);
+        match self.rest {
+            Some(rest) => {
+                let text = |(key, value): (&String, &serde_json::Value)| {
+                    Some((key.clone(), Value::Text(text_of(value)?)))
+                };
+                live.spec.insert(rest.to_owned(), Value::Map(others.filter_map(text).collect()));
+            }
+            None => {
+                let unread = others.filter(|(key, _)| !self.derived.contains(&key.as_str()));
+                live.unread = unread.map(|(key, _)| key.clone()).collect();
+            }
         }
         if let Some(comment) = self.comment.and_then(|key| row_text(row, key)) {
             live.set_comment(&comment);

@@ -28,6 +28,7 @@ kind! {
 
 static ROWS: Simple = Simple {
     comment: Some("comment"),
+    derived: &["ipversion"],
     replaces: true,
     takes_digest: true,
     ..Simple::new("alias", "/cluster/firewall/aliases", &TABLE)

@@ -65,6 +65,7 @@ const KEEP: Parts = &[
 
 static ROWS: Simple = Simple {
     comment: Some("comment"),
+    derived: &["type", "next-run"],
     unset: Unset::Delete,
     parts: &[("keep", KEEP)],
     ..Simple::new("backup job", "/cluster/backup", &TABLE)

@@ -99,6 +99,10 @@ impl Family for Datacenter {
         spec.get("firewall").and_then(Value::as_text).map(str::to_owned)
     }
 
+    async fn everything(&self, _: &Client) -> Result<Vec<Spec>, CallError> {
+        Ok(vec![Spec::from([("firewall".to_owned(), Value::text("datacenter"))])])
+    }
+
     async fn list(
         &self,
         client: &Client,
@@ -108,7 +112,13 @@ impl Family for Datacenter {
         let rules = client.get(RULES, Params::new());
         let (options, rules) = futures::future::try_join(options, rules).await?;
         let mut live = LiveFirewall::new(options, rules);
-        live.options.retain(|option, _| OURS.contains(&option.as_str()));
+        let (ours, others) = live
+            .options
+            .into_iter()
+            .partition(|(option, _): &(String, Value)| OURS.contains(&option.as_str()));
+        live.options = ours;
+        let others: Spec = others;
+        live.unread.extend(others.into_keys());
         // A firewall in which nothing is said is not there yet.
         if live.options.is_empty() && live.rules.is_empty() {
             return Ok(BTreeMap::new());
@@ -120,6 +130,7 @@ impl Family for Datacenter {
         respell_macros(&mut object, asked.first().copied());
         object.digest = digest_of(&object.spec);
         object.file_digest = live.rules_digest;
+        object.unread = live.unread;
         let names = asked.iter().filter_map(|spec| self.key(spec));
         Ok(names.map(|name| (name, object.clone())).collect())
     }

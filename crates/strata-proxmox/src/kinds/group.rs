@@ -26,7 +26,12 @@ kind! {
     "group": Text => InPlace [remote("groupid")];
 }
 
-static ROWS: Simple = Simple { comment: Some("comment"), ..Simple::new("group", "/access/groups", &TABLE) };
+static ROWS: Simple = Simple {
+    comment: Some("comment"),
+    // Its members are told with each user.
+    derived: &["users"],
+    ..Simple::new("group", "/access/groups", &TABLE)
+};
 
 pub(super) struct Group;
 

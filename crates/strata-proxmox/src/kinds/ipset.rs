@@ -54,6 +54,9 @@ static ITEMS: NamedList = NamedList {
         addresses.sort();
         live.spec
             .insert("addresses".to_owned(), Value::List(addresses.into_iter().map(Value::Text).collect()));
+        let commented =
+            rows.iter().filter(|row| row_text(row, "comment").is_some_and(|text| !text.is_empty()));
+        live.unread.extend(commented.filter_map(address_of).map(|address| format!("comment of {address}")));
     },
     edit: edit_addresses,
     forced: true,

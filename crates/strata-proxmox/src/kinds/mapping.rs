@@ -49,6 +49,7 @@ const fn rows(list: &'static str) -> Simple {
         unset: Unset::Delete,
         takes_digest: true,
         parts: &[("devices", DEVICE)],
+        derived: &["type", "checks", "error"],
         ..Simple::new("mapping", list, &TABLE)
     }
 }
@@ -100,6 +101,10 @@ impl Family for Mappings {
     fn key(&self, spec: &Spec) -> Option<String> {
         let (bus, family) = Self::bus(spec);
         Some(format!("{bus}/{}", family.key(spec)?))
+    }
+
+    async fn everything(&self, _: &Client) -> Result<Vec<Spec>, CallError> {
+        Ok(["pci", "usb"].map(|bus| Spec::from([("bus".to_owned(), Value::text(bus))])).into())
     }
 
     async fn list_all(&self, client: &Client) -> Result<BTreeMap<String, LiveObject>, CallError> {

@@ -32,6 +32,7 @@ kind! {
 }
 
 static ROWS: Simple = Simple {
+    derived: &["special"],
     reserved: |row| (row_text(row, "special").as_deref() == Some("1")).then_some("it is built into Proxmox"),
     ..Simple::new("role", "/access/roles", &TABLE)
 };

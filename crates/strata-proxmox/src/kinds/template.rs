@@ -3,8 +3,9 @@
 mod linked;
 
 use async_trait::async_trait;
-use strata_engine::{Finding, Operation, ProviderError, Review};
-use strata_resource::{KindTable, MadeFrom, Shape, Shown, kind};
+use strata_engine::{ErrorClass, Finding, Operation, ProviderError, Review};
+use strata_resource::{KindTable, MadeFrom, Shape, Shown, Spec, Value, kind};
+use strata_state::Action;
 
 use super::guest::{self, GUEST};
 use super::managed::ManagedKind;
@@ -44,6 +45,19 @@ impl ManagedKind for Template {
         needs.guest(operation, GuestKind::Qemu);
     }
 
+    /// A template that was adopted, or deleted since, and that nothing says how to make.
+    fn refusals(&self, client: &Client, operation: &Operation, all: &[Operation]) -> Vec<ProviderError> {
+        let mut refusals = guest::refusals(client, operation, GuestKind::Qemu, all);
+        if operation.action == Action::Create && !has_source(&operation.spec) {
+            let message =
+                format!("`{}` cannot be made: nothing says what it is made from", operation.address);
+            let mut error = ProviderError::new(ErrorClass::BadInput, message).field("image");
+            error.nothing_done = true;
+            refusals.push(error.hint("name its `image`; a template that was adopted has none"));
+        }
+        refusals
+    }
+
     async fn preconditions(
         &self,
         client: &Client,
@@ -52,4 +66,10 @@ impl ManagedKind for Template {
     ) -> Result<Vec<Finding>, ProviderError> {
         linked::preconditions(client, own, review.operations).await
     }
+}
+
+/// Whether one of its disks begins as a copy of something.
+fn has_source(spec: &Spec) -> bool {
+    let disks = spec.get("disks").and_then(Value::as_map).into_iter().flat_map(|disks| disks.values());
+    disks.filter_map(Value::as_map).any(|disk| disk.contains_key("import") || disk.contains_key("volume"))
 }

@@ -48,6 +48,7 @@ pub(super) static ROWS: Simple = Simple {
     // With the groups that they are in.
     list_query: &[("full", "1")],
     comment: Some("comment"),
+    derived: &["tokens", "realm-type", "tfa-locked-until", "totp-locked"],
     reserved: |row| {
         (row_text(row, "userid").as_deref() == Some("root@pam")).then_some("root@pam is nobody's to manage")
     },

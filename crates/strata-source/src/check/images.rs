@@ -44,7 +44,7 @@ pub(super) fn check(repository: &Repository, diagnostics: &mut Diagnostics) {
 fn used(stack: &Stack) -> Vec<&ImageRef> {
     let mut images = Vec::new();
     for template in stack.templates.values() {
-        images.push(&template.image);
+        images.extend(&template.image);
         images.extend(disk_images(&template.hardware));
     }
     for vm in stack.vms.values() {

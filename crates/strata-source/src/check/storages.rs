@@ -69,7 +69,7 @@ fn of_machines(stack: &Stack) -> Vec<&Spanned<String>> {
     names.extend(stack.images.values().filter_map(|image| image.storage.as_ref()));
     for template in stack.templates.values() {
         names.extend(&template.storage);
-        names.extend(of_image(&template.image));
+        names.extend(template.image.as_ref().and_then(of_image));
         names.extend(of_hardware(&template.hardware));
         names.extend(template.cloud_init.as_ref().and_then(|cloud_init| cloud_init.storage.as_ref()));
     }

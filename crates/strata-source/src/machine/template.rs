@@ -10,14 +10,14 @@ use crate::value::name::{HOST, ID, TAG};
 use crate::value::place::VM_ID;
 
 record! {
-    /// A template made from a cloud image.
+    /// A template made from a cloud image, or adopted as it is.
     pub struct Template [at_most_one(&["node", "nodes"]), lenders(&["use"])] {
         /// the number in the Proxmox cluster; with `nodes`, of the first
         "vmId" vm_id: Spanned<u32> [range(100, 999_999_999), label(VM_ID)];
         /// profiles whose fields it has where it says nothing itself; later ones win
         "use" profiles: Vec<Spanned<String>>;
-        /// the disk image it is made of
-        "image" image: ImageRef;
+        /// the disk image it is made of; without one it is never made, only kept as it was adopted
+        "image" image: Option<ImageRef>;
         /// otherwise the key
         "name" name: Option<Spanned<String>> [text(HOST), env()];
         /// the Proxmox node; otherwise the stack's

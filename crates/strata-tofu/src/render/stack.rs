@@ -1,7 +1,7 @@
 //! The stack family: generic code that goes over data, and the data in `vms.tfvars`.
 
 use strata_blueprint::kinds;
-use strata_resource::Resource;
+use strata_resource::{Resource, Value};
 
 use super::{Family, Project, modules_from, of_kind, root};
 use crate::data;
@@ -124,6 +124,12 @@ fn data_file(project: &Project<'_>, files: &mut Files) -> String {
     {
         let mut entries = Vec::new();
         for resource in of_kind(project.blueprint, kind) {
+            if kind == kinds::TEMPLATE && !has_image(resource) {
+                let reason =
+                    "it was adopted, and nothing says what it is made from: its clones name its VMID";
+                files.gap(resource.address.to_string(), reason);
+                continue;
+            }
             let machine = match kind {
                 kinds::CONTAINER => data::container(resource, files),
                 kinds::TEMPLATE => without_power(data::vm(resource, None, files)),
@@ -152,6 +158,13 @@ fn template_of<'p>(project: &'p Project<'_>, machine: &Resource) -> Option<&'p R
     let vm_id = clone.get("template")?.as_int()?;
     of_kind(project.blueprint, kinds::TEMPLATE)
         .find(|template| strata_blueprint::vmid_of(template).is_some_and(|known| i64::from(known) == vm_id))
+}
+
+/// Whether one of its disks begins as a copy of something.
+fn has_image(template: &Resource) -> bool {
+    let disks =
+        template.spec.get("disks").and_then(Value::as_map).into_iter().flat_map(|disks| disks.values());
+    disks.filter_map(Value::as_map).any(|disk| disk.contains_key("import"))
 }
 
 fn without_power(machine: Expr) -> Expr {

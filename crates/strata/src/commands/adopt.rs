@@ -5,7 +5,6 @@ use std::process::ExitCode;
 use strata_engine::ApplyOptions;
 use strata_events::Event;
 use strata_providers::{Adopted, DiffLine, GroupBy, LeftOut, Proposal, Wish, line_diff};
-use strata_resource::Address;
 
 use super::CommandResult;
 use super::execute::{ask, stop_on_interrupt};
@@ -14,33 +13,36 @@ use crate::context::Context;
 use crate::style::{self, paint};
 use crate::workspace::Workspace;
 
-/// Brings guests that were made by hand under management
+/// Brings what was made by hand under management
 ///
-/// Reads each guest, writes its entry into the file of its stack (comments and order are kept; only what differs from the defaults is
-/// written), and shows it. After consent the files are written, the guests are recorded in the state, and their ownership marks are added
-/// to their notes: nothing else of a guest changes, and none is restarted. The plan after it is empty. What cannot be adopted is named with
-/// the reason, and left alone.
+/// Reads each guest or object, writes its entry into the file of its stack (comments and order are kept; only what differs from the
+/// defaults is written), and shows it. After consent the files are written, what was adopted is recorded in the state, and ownership marks are
+/// added to notes and comments: nothing else changes, and no guest is restarted. The plan after it is empty. What cannot be adopted is named
+/// with the reason, and left alone.
 ///
-/// With `--all` every guest of a target is adopted, into a stack for each pool, tag or node. Guests that are managed already are counted,
-/// and each guest that is left out has a line with the reason.
+/// A guest is named with its VMID: `web/vm/db=9110`. An object of the datacenter (a pool, a user, a storage, the network of a host) is known by
+/// its address: `pve/pool/production` goes into `hypervisors/pve.yaml`.
+///
+/// With `--all` everything of a target is adopted: guests into a stack for each pool, tag or node, the rest into `hypervisors/`. What is
+/// managed already is counted, and whatever is left out has a line with the reason.
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// A guest and the address that it gets, such as `web/vm/db=9110`; with `--as`, its VMID alone
-    #[arg(value_name = "ADDRESS=VMID", required_unless_present = "all", conflicts_with = "all")]
-    guests: Vec<String>,
+    /// A guest and the address that it gets, such as `web/vm/db=9110` (with `--as`, its VMID alone), or the address of an object of the datacenter
+    #[arg(value_name = "ADDRESS[=VMID]", required_unless_present = "all", conflicts_with = "all")]
+    wanted: Vec<String>,
     /// The address of the one guest that is named by its VMID
     #[arg(long = "as", value_name = "ADDRESS")]
     address: Option<String>,
-    /// Adopts every guest of the target
+    /// Adopts every guest and every object of the target
     #[arg(long, conflicts_with = "address")]
     all: bool,
     /// What the guests of one stack have in common; guests without it go to the stack `other`
     #[arg(long, value_enum, default_value = "pool", requires = "all")]
     group_by: Group,
-    /// The target that the guests are on; otherwise that of their stack, or the only one
+    /// The target that it is on; otherwise that of the stack, or the only one
     #[arg(long, value_name = "TARGET")]
     target: Option<String>,
-    /// Leaves the notes of the guests as they are: only the state then says that they are managed
+    /// Leaves notes and comments as they are: only the state then says what is managed
     #[arg(long)]
     no_mark: bool,
     /// Goes ahead without asking
@@ -89,7 +91,7 @@ pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
     }
     if !proposal.adopted.is_empty() && !args.yes {
         tell_left_out(context, &proposal);
-        ask(if args.no_mark { "Adopt this?" } else { "Adopt this, and mark the guests?" })?;
+        ask(if args.no_mark { "Adopt this?" } else { "Adopt this, and add the ownership marks?" })?;
     }
     for (path, edit) in &proposal.files {
         edit.write(workspace.root(), path)?;
@@ -106,7 +108,7 @@ pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Whoever names guests wants all of them.
+/// Whoever names something wants all of it.
 fn refuse(context: &Context, proposal: &Proposal) -> Result<(), CommandError> {
     match proposal.left_out.as_slice() {
         [] => Ok(()),
@@ -121,34 +123,19 @@ fn refuse(context: &Context, proposal: &Proposal) -> Result<(), CommandError> {
         several => {
             tell_left_out(context, proposal);
             let all = several.len() + proposal.adopted.len();
-            Err(CommandError::refused(format!("{} of {all} guests cannot be adopted", several.len())))
+            Err(CommandError::refused(format!("{} of {all} cannot be adopted", several.len())))
         }
     }
 }
 
 impl Args {
     fn wishes(&self) -> Result<Vec<Wish>, CommandError> {
-        let parsed = |address: &str, vmid: &str| -> Result<Wish, CommandError> {
-            let address: Address = address
-                .parse()
-                .map_err(|error| CommandError::failed(format!("`{address}` is no address: {error}")))?;
-            let vmid = vmid.parse().map_err(|_| {
-                CommandError::failed(format!("`{vmid}` is no VMID")).hint("it is a number, such as 9110")
-            })?;
-            Ok(Wish { address, vmid, target: self.target.clone() })
-        };
-        if let Some(address) = &self.address {
-            return match self.guests.as_slice() {
-                [vmid] => Ok(vec![parsed(address, vmid)?]),
-                _ => Err(CommandError::failed("`--as` names the address of one guest")),
-            };
+        let target = self.target.as_deref();
+        match (&self.address, self.wanted.as_slice()) {
+            (None, wanted) => wanted.iter().map(|wanted| Wish::read(wanted, target)).collect(),
+            (Some(address), [vmid]) => Ok(vec![Wish::of_guest(address, vmid, target)?]),
+            _ => Err(CommandError::failed("`--as` names the address of one guest")),
         }
-        let wish = |guest: &String| match guest.split_once('=') {
-            Some((address, vmid)) => parsed(address, vmid),
-            None => Err(CommandError::failed(format!("`{guest}` does not say as what the guest is adopted"))
-                .hint("write `ADDRESS=VMID`, such as `web/vm/db=9110`, or name the address with `--as`")),
-        };
-        self.guests.iter().map(wish).collect()
     }
 }
 
@@ -175,7 +162,7 @@ fn show(context: &Context, proposal: &Proposal, whole: bool) {
     }
 }
 
-/// Every guest that is not adopted, with the reason.
+/// Everything that is not adopted, with the reason.
 fn tell_left_out(context: &Context, proposal: &Proposal) {
     for LeftOut { vmid, described, address, error } in &proposal.left_out {
         context.printer.event(&Event::NotAdopted {
@@ -190,6 +177,10 @@ fn tell_left_out(context: &Context, proposal: &Proposal) {
         for hint in &error.hints {
             context.printer.line(format!("  {} {hint}", paint(style::HINT, "hint:")));
         }
+    }
+    for remark in &proposal.remarks {
+        context.printer.event(&Event::Note { message: remark, address: None, file: None, line: None });
+        context.printer.line(format!("{} {remark}", paint(style::WARNING, "note:")));
     }
 }
 
@@ -206,7 +197,7 @@ fn tell(context: &Context, proposal: &Proposal, adopted: &Adopted) {
     let (count, marked, left) = (adopted.addresses.len(), adopted.marked, adopted.left);
     let (known, refused) = (proposal.managed, proposal.left_out.len());
     printer.event(&Event::TakenOverAll { taken: count, known, refused, left, dry_run: false });
-    let guests = |count: usize| if count == 1 { "1 guest".to_owned() } else { format!("{count} guests") };
+    let counts = adopted.counted(proposal);
     let others = [(known, "managed already"), (refused, "left out")];
     let others =
         others.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!(", {count} {what}"));
@@ -217,5 +208,5 @@ fn tell(context: &Context, proposal: &Proposal, adopted: &Adopted) {
         left => format!("`strata plan` shows {left} differences"),
     };
     let adopted = paint(style::CREATE, "adopted:");
-    printer.line(format!("{adopted} {}, {marked} marked{others}; {plan}", guests(count)));
+    printer.line(format!("{adopted} {counts}, {marked} marked{others}; {plan}"));
 }

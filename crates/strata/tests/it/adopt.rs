@@ -120,7 +120,7 @@ fn a_vm_made_by_hand_is_adopted_as_it_is() {
       +     firewall:
       +       policyIn: DROP
       +       rules:
-      +         - {direction: in, action: ACCEPT, protocol: tcp, destinationPort: "5432", comment: postgres}
+      +         - {direction: in, action: ACCEPT, comment: postgres, protocol: tcp, destinationPort: 5432}
       +     cores: 2
       +     sockets: 2
       +     cpu: host
@@ -224,7 +224,7 @@ fn what_must_not_be_adopted_is_refused_with_the_reason() {
     error: `web/vm/db`: VM 9110 `db` on `pve2` is a copy: it carries the ownership mark of VMID 9000
       hint: remove that line from its notes, then adopt it
     error: `web/vm/db`: VM 9110 `db` on `pve2` is locked (backup)
-      hint: wait until its task has ended, then adopt it
+      hint: wait until its task has ended, then adopt it; `qm unlock 9110` on `pve2` frees it where no task works on it any more
     ");
 }
 

@@ -4,6 +4,9 @@
 mod accepted;
 mod adopt;
 mod adopt_all;
+mod adopt_life;
+mod adopt_objects;
+mod adopt_templates;
 mod arrival;
 mod bad_input;
 mod bare_metal;

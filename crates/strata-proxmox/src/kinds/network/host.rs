@@ -84,6 +84,10 @@ impl Family for Networks {
         spec.get("network").and_then(Value::as_text).map(str::to_owned)
     }
 
+    async fn everything(&self, client: &Client) -> Result<Vec<Spec>, CallError> {
+        absence::each_host(client, "network").await
+    }
+
     async fn list(
         &self,
         client: &Client,
