@@ -45,7 +45,7 @@ impl Fields {
         Self(spec.clone())
     }
 
-    /// Taken out if it is what `read` takes; otherwise it stays, and is left over.
+    /// Taken if it is what `read` takes; otherwise it stays, and is left over.
     fn take<T>(&mut self, field: &str, read: impl Fn(&Value) -> Option<T>) -> Option<T> {
         let value = read(self.0.get(field)?)?;
         self.0.remove(field);

@@ -2,7 +2,7 @@
 //!
 //! [`vm`], [`template`] and [`container`] take a spec as a provider reads it and give the entry of `stack.yaml` that is drawn to the same spec. Only
 //! what differs from what the blueprint would choose is written; what no key expresses goes under `options`, and what cannot be expressed
-//! at all is a note. Nothing is dropped in silence: every field of the spec is taken out of it once, and what is left over is told.
+//! at all is a note. Nothing is dropped without a message: every field of the spec is taken once, and what is left over is reported.
 //!
 //! [`object`] does the same for what a datacenter has besides guests, with the entry of a file of `hypervisors/`.
 //!

@@ -1,6 +1,6 @@
 //! A value from outside the file, which knows whether it is secret.
 //!
-//! What came through `{secret}`, or stands in a field for secrets, cannot be taken out as ordinary text: it goes into a spec as a
+//! What came through `{secret}`, or stands in a field for secrets, cannot be read as ordinary text: it goes into a spec as a
 //! secret, or into a document that is one as a whole.
 
 use strata_resource::{Secret, Value};

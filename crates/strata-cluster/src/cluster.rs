@@ -148,7 +148,7 @@ impl Cluster {
         self.control_planes().iter().all(given_up)
     }
 
-    /// The user said that etcd is begun again where it was lost.
+    /// The user said that etcd is bootstrapped again where it was lost.
     pub(crate) fn may_begin_again(&self) -> bool {
         self.options.new_cluster || self.options.restoring.is_some()
     }

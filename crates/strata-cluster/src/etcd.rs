@@ -68,7 +68,7 @@ impl Membership {
         Ok(())
     }
 
-    /// Whether members whose machines are gone can be taken out and made again: the others must be a majority.
+    /// Whether members whose machines are gone can be removed and made again: the others must be a majority.
     /// Otherwise says how many there are.
     pub(crate) fn may_rebuild(&self, gone: &[&str]) -> Result<(), String> {
         let others = |member: &&EtcdMember| !gone.contains(&member.hostname.as_str());
@@ -142,7 +142,7 @@ impl Cluster {
             .collect();
         let lists =
             answers.into_iter().filter_map(|(members, _)| members.ok()).filter(|members| !members.is_empty());
-        // A member that was cut off may have an old list; the longest-lived majority has the one with most members that are well.
+        // A member that was cut off may have an old list; the longest-lived majority has the one with most healthy members.
         let best = lists.max_by_key(|members| {
             members.iter().filter(|member| BTreeSet::contains(&well, &member.id)).count()
         });
@@ -173,7 +173,7 @@ impl Cluster {
         Ok((!status.errors.is_empty()).then(|| format!("etcd: {}", status.errors.join(", "))))
     }
 
-    /// Takes out a member whose machine is gone, with the help of those that are well.
+    /// Removes a member whose machine is gone, by way of healthy ones.
     pub(crate) async fn remove_member(
         &self,
         name: &str,

@@ -186,7 +186,7 @@ pub(crate) async fn sync(
     Ok(Outcome::default())
 }
 
-/// Flux has fetched the repository: until then nothing of it runs, and wrong credentials would go unnoticed. A failure is believed when it
+/// Flux has fetched the repository: until then nothing of it runs, and wrong credentials would go unnoticed. A failure counts when it
 /// stays, as Flux tries again by itself.
 async fn fetched(cluster: &Cluster, context: &dyn OperationContext) -> Result<(), ProviderError> {
     let reference = FluxSync::source_reference();
@@ -210,7 +210,7 @@ async fn fetched(cluster: &Cluster, context: &dyn OperationContext) -> Result<()
     })
 }
 
-/// Flux lets go without taking anything down: suspended first, so that nothing is pruned.
+/// Flux is removed without taking anything down: suspended first, so that nothing is pruned.
 async fn release(cluster: &Cluster, context: &dyn OperationContext) -> Result<(), ProviderError> {
     let kustomization = FluxSync::kustomization_reference();
     if cluster.kube().get(&kustomization).await.map_err(kube)?.is_some() {

@@ -21,7 +21,7 @@ pub struct Adoption {
     pub records: BTreeMap<Address, StateResource>,
     /// Objects that the state knows already.
     pub known: Vec<Address>,
-    /// Objects that were promised and are not there, or are somebody else's; and why.
+    /// Objects that the other state names and that are not there, or are somebody else's; and why.
     pub refused: BTreeMap<Address, String>,
     /// What differs between the source and what is taken over.
     pub differences: BTreeMap<Address, Vec<FieldChange>>,
@@ -90,7 +90,7 @@ impl LockedRun {
     }
 }
 
-/// The record of an object as if we had made it. It carries no mark: whether it has one is seen by looking.
+/// The record of an object as if we had made it. It has no ownership mark: whether the object carries one is seen by looking.
 fn on_trial(resource: &Resource, proof: &Spec) -> StateResource {
     let mut spec = stored_spec(&resource.spec);
     if let Some(mark) = resource.kind().table().mark_field() {

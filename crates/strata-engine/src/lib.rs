@@ -61,8 +61,8 @@ pub use moves::{Move, PlannedMove, is_known_twice, is_same_but_for_lineage, is_s
 pub use plan::{IgnoredChange, Plan, PlanContent, Problem, ProblemKind, Step, StepAction, Summary};
 pub use planner::{Draft, PlanRequest, draft_plan, make_plan};
 pub use provider::{
-    Behind, ErrorClass, Observed, Obstacle, Operation, OperationContext, Outcome, Provider, ProviderError,
-    Sighting, Unmanaged, Unseen, Wanted,
+    Behind, Dispute, ErrorClass, Observed, Obstacle, Operation, OperationContext, Outcome, Provider,
+    ProviderError, Sighting, Unmanaged, Unseen, Wanted,
 };
 pub use recovery::{Resolution, ResolvedEntry};
 pub use refresh::{Live, refresh};

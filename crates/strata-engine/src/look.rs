@@ -11,7 +11,7 @@ use tokio::sync::OnceCell;
 type Answer = Arc<OnceCell<Arc<dyn Any + Send + Sync>>>;
 
 /// The answers of one look, by question. It begins when the plans of a run do, and ends with them: nothing that was written is behind it,
-/// so a listing of it is as good as a new one. Whoever recovers, executes or proves something looks anew.
+/// so a listing of it is as good as a new one. Whoever recovers, executes or proves something looks again.
 #[derive(Clone, Default)]
 pub struct Look(Arc<Mutex<BTreeMap<String, Answer>>>);
 

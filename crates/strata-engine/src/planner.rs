@@ -285,7 +285,7 @@ impl<'a> Planner<'a> {
             Sighting::Ours(observed) => {
                 let observed = &*self.seen(observed);
                 match former.zip(recorded) {
-                    // The state knows another object under this address; the one with the wanted identity is ours by its mark.
+                    // The state knows another object under this address; the one with the wanted identity is ours by its ownership mark.
                     Some((former, recorded)) => {
                         self.drop_former(resource, recorded, former);
                         self.compare(resource, None, observed);
@@ -415,7 +415,9 @@ impl<'a> Planner<'a> {
         if recorded.is_none() && adopts(resource.kind(), &resource.spec) && !is_marked {
             step.reasons.push("it is there already and is taken over: `adopt` says so".to_owned());
         } else if recorded.is_none() && (is_marked || !table.is_adoptable()) {
-            step.reasons.push("it is there and ours by its ownership mark, but not in the state".to_owned());
+            step.reasons.push(
+                "it exists with the ownership mark of this repository, but is not in the state".to_owned(),
+            );
         } else if recorded.is_some_and(|recorded| recorded.partial) {
             step.reasons.push("an interrupted run left it unfinished".to_owned());
         }
@@ -469,7 +471,7 @@ impl<'a> Planner<'a> {
     }
 }
 
-/// What was taken over carries no mark until something else about it changes: the resource without one, if it is as it should be.
+/// What was taken over carries no ownership mark until something else about it changes: the resource without one, if it is as it should be.
 fn unmarked(resource: &Resource, recorded: Option<&StateResource>, observed: &Observed) -> Option<Resource> {
     let mark = resource.kind().table().mark_field()?;
     let recorded = recorded.filter(|recorded| !recorded.partial && !recorded.spec.contains_key(mark))?;

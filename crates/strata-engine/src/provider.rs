@@ -1,4 +1,4 @@
-//! What the engine asks of a provider: look, act, and settle what an interrupted run left behind.
+//! What the engine asks of a provider: look, act, and resolve what an interrupted run left behind.
 //!
 //! A provider makes no choice that is not in the operation it is given. Its work on one operation is a sequence of small
 //! idempotent steps; a run that dies between two of them leaves something that the next plan completes.
@@ -47,29 +47,44 @@ pub enum Sighting {
 pub struct Unmanaged {
     /// ``VM 9110 `db` on `pve1` ``.
     pub what: String,
-    /// Why it is not ours; empty where `what` says it.
-    pub why: String,
+    pub why: Dispute,
     /// The lineage, whole or short, and the address that its ownership mark names, where it carries one.
     pub mark: Option<(String, String)>,
 }
 
+/// Why something is not ours.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Dispute {
+    /// Neither the state nor an ownership mark says that this repository manages it.
+    Unclaimed,
+    /// Something says that it is another one, or another's: a sentence about `it`.
+    Because(String),
+    /// What it is called says it.
+    InName,
+}
+
 impl Unmanaged {
-    pub fn new(what: impl Into<String>, why: impl Into<String>) -> Self {
-        Self { what: what.into(), why: why.into(), mark: None }
+    pub fn new(what: impl Into<String>, why: Dispute) -> Self {
+        Self { what: what.into(), why, mark: None }
+    }
+
+    pub fn because(what: impl Into<String>, why: impl Into<String>) -> Self {
+        Self::new(what, Dispute::Because(why.into()))
     }
 }
 
 impl From<String> for Unmanaged {
     fn from(what: String) -> Self {
-        Self::new(what, "")
+        Self::new(what, Dispute::InName)
     }
 }
 
 impl std::fmt::Display for Unmanaged {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self.why.as_str() {
-            "" => f.write_str(&self.what),
-            why => write!(f, "{}: {why}", self.what),
+        match &self.why {
+            Dispute::Unclaimed => write!(f, "{} exists and is not managed by this repository", self.what),
+            Dispute::Because(why) => write!(f, "{}: {why}", self.what),
+            Dispute::InName => f.write_str(&self.what),
         }
     }
 }

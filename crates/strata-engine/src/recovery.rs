@@ -213,7 +213,7 @@ pub(crate) fn begun_update(
         becomes.spec = with_slots(kind.rules(), &becomes.spec, &ours);
     }
     let Some(known) = document.resources.get(&entry.address) else {
-        // Ours by its mark, by `adopt`, or, as the network of a host, by its first change: known from now on.
+        // Ours by its ownership mark, by `adopt`, or, as the network of a host, by its first change: known from now on.
         let facts = seen.unwrap_or(&becomes.facts).clone();
         let first = StateResource { partial: true, facts, ..*becomes };
         return if kind.table().recorded_when_begun {

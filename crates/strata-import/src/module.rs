@@ -131,7 +131,7 @@ pub(super) struct Resource {
 pub(super) struct Lifecycle {
     pub(super) place: SourceLine,
     pub(super) prevent_destroy: bool,
-    /// The attributes whose changes are passed over.
+    /// The attributes whose changes are ignored.
     pub(super) ignored: Vec<String>,
 }
 

@@ -19,7 +19,7 @@ use strata_session::{SessionError, Workspace, plannable};
 use crate::bundle::known_cluster;
 use crate::cluster::Clusters;
 
-/// What a state promises of one stack.
+/// What a state names of one stack.
 #[derive(Default, Clone)]
 pub struct ExpectedObjects {
     pub proofs: Proofs,

@@ -1,5 +1,6 @@
 //! Whether a guest is ours (docs/ownership.md, "Guests").
 
+use strata_engine::{Dispute, Unmanaged};
 use strata_resource::{Address, Lineage, Mark, Spec, Value};
 use strata_state::StateResource;
 
@@ -34,7 +35,7 @@ impl<'a> Claim<'a> {
     }
 
     /// Why the guest is not ours; none if it is.
-    pub(crate) fn dispute(&self, guest: &Guest, config: &LiveConfig) -> Option<String> {
+    pub(crate) fn dispute(&self, guest: &Guest, config: &LiveConfig) -> Option<Dispute> {
         let recorded = |fact: &str| self.facts?.get(fact)?.as_text();
         let live = guest.proof(config);
         if let Some((fact, live)) = &live
@@ -48,28 +49,26 @@ impl<'a> Claim<'a> {
             if let Some(expected) =
                 self.facts.and_then(|facts| facts.get(TAKEN_OVER)).and_then(Value::as_text)
             {
-                return taken_over(expected, guest, config);
+                return taken_over(expected, guest, config).map(Dispute::Because);
             }
             return Some(match known {
-                Some(fact) => {
-                    format!(
-                        "it carries no ownership mark, and its {fact} is not the one that the state knows"
-                    )
-                }
-                None => "it carries no ownership mark of this repository".to_owned(),
+                Some(fact) => Dispute::Because(format!(
+                    "it carries no ownership mark, and its {fact} is not the one that the state knows"
+                )),
+                None => Dispute::Unclaimed,
             });
         };
         let ours = Mark::new(self.lineage, self.address, guest.vmid);
         if mark == ours || self.former == Some(mark.to_string().as_str()) {
             return None;
         }
-        Some(if mark.vmid != guest.vmid {
+        Some(Dispute::Because(if mark.vmid != guest.vmid {
             format!("its ownership mark is that of VMID {}: it is a copy", mark.vmid)
         } else if mark.lineage != ours.lineage {
             format!("it belongs to another state: its ownership mark names `{}`", mark.address)
         } else {
             format!("its ownership mark names `{}`", mark.address)
-        })
+        }))
     }
 }
 
@@ -109,6 +108,12 @@ pub(crate) fn hardware_address(device: &str) -> Option<&str> {
         .find(|value| value.len() == 17 && value.split(':').filter(|octet| octet.len() == 2).count() == 6)
 }
 
+/// A guest that is not ours, for people.
+pub(crate) fn unmanaged(guest: &Guest, config: &LiveConfig, why: Dispute) -> Unmanaged {
+    let name = config.get("name").or_else(|| config.get("hostname"));
+    Unmanaged { what: describe(guest, name), why, mark: carried_mark(guest, config) }
+}
+
 /// How an unmanaged guest is called: ``VM 9100 `db` on `pve2` ``.
 pub(crate) fn describe(guest: &Guest, name: Option<&str>) -> String {
     let name = name.map(|name| format!(" `{name}`")).unwrap_or_default();
@@ -129,7 +134,10 @@ mod tests {
         let address = crate::kinds::address("web/vm/web-1");
         let facts: Option<Spec> = facts.map(|(key, value)| [(key.to_owned(), Value::text(value))].into());
         let claim = Claim { lineage: &lineage, address: &address, facts: facts.as_ref(), former: None };
-        claim.dispute(&guest(kind), &live(config))
+        claim.dispute(&guest(kind), &live(config)).map(|why| match why {
+            Dispute::Because(why) => why,
+            other => format!("{other:?}"),
+        })
     }
 
     fn mark(vmid: u32, address: &str) -> String {
@@ -179,7 +187,7 @@ mod tests {
             "its ownership mark is that of VMID 9000: it is a copy"
         );
         assert_eq!(marked(&mark(9100, "web/vm/web-2")).unwrap(), "its ownership mark names `web/vm/web-2`");
-        assert_eq!(marked("mine").unwrap(), "it carries no ownership mark of this repository");
+        assert_eq!(marked("mine").unwrap(), "Unclaimed");
         let foreign = Mark::new(&Lineage::derive("other", "x"), &crate::kinds::address("web/vm/web-1"), 9100);
         assert!(marked(&foreign.to_string()).unwrap().starts_with("it belongs to another state"));
     }

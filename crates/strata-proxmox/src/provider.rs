@@ -1,4 +1,4 @@
-//! The provider: looks, acts and settles, by way of the modules of those names.
+//! The provider: observes, executes and resolves what was interrupted, by way of the modules of those names.
 
 use std::collections::BTreeSet;
 

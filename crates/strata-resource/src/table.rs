@@ -40,7 +40,7 @@ pub struct KindTable {
     pub always_there: bool,
     /// Its provider answers for it only where the state knows it: nothing about the object itself tells whose it is.
     pub seen_by_record: bool,
-    /// An object that is ours by its mark and that an interrupted update touched is known from then on. Not where a value that is given only
+    /// An object that is ours by its ownership mark and that an interrupted update touched is known from then on. Not where a value that is given only
     /// once would be lost.
     pub recorded_when_begun: bool,
     /// Facts that prove an object to be the same one later. Without any of them it is not taken over.
@@ -55,6 +55,8 @@ pub struct KindTable {
     pub busy: &'static str,
     /// How content relates to a name that the source chose.
     pub content: Option<Content>,
+    /// The field that `strata adopt` is given for an object that was made by hand; none where it adopts no object of the kind.
+    pub adopted_by: Option<&'static str>,
     /// What objects were made from.
     pub made_from: Option<MadeFrom>,
     /// How several of them are changed one after another.
@@ -197,6 +199,7 @@ impl KindTable {
             gone: "it is gone: somebody else deleted it",
             busy: "wait until it has ended",
             content: None,
+            adopted_by: None,
             made_from: None,
             rollout: Rollout::No,
             runs_others: false,
@@ -287,6 +290,15 @@ impl KindTable {
     /// Whether what is there already can be taken over by the source.
     pub fn is_adoptable(&self) -> bool {
         self.field_for(Purpose::Adopt).is_some()
+    }
+
+    /// The command that adopts the object that a spec names.
+    pub fn adopt_command(&self, address: &Address, spec: &Spec) -> Option<String> {
+        match spec.get(self.adopted_by?)? {
+            Value::Int(number) => Some(format!("strata adopt {address}={number}")),
+            Value::Text(name) => Some(format!("strata adopt {address}={name}")),
+            _ => None,
+        }
     }
 
     /// Whether later looks tell by facts that an object is the same one, as of guests: it is taken over and kept with these.

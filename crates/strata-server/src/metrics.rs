@@ -57,7 +57,7 @@ impl Metrics {
         let own = [
             ("strata_received_bytes_total", "Bytes of states that came in.", &self.received),
             ("strata_sent_bytes_total", "Bytes of states that went out.", &self.sent),
-            ("strata_denied_total", "Requests of nobody we know.", &self.denied),
+            ("strata_denied_total", "Requests without a known user.", &self.denied),
             ("strata_connections_total", "Connections.", &self.connections),
         ];
         let own = own.map(|(name, help, value)| (name, help, value.load(Ordering::Relaxed)));

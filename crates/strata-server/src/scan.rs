@@ -71,7 +71,7 @@ impl Scanner {
     pub(crate) fn push(&mut self, chunk: &[u8]) {
         let mut rest = chunk;
         while !self.broken && !rest.is_empty() {
-            // Nearly all of a state is inside of strings, deep down: those are passed over without a look at each byte's meaning.
+            // Nearly all of a state is inside of strings, deep down: those are skipped without a look at each byte's meaning.
             if self.in_string && !self.escaped && self.stack.len() > 1 {
                 let plain = rest.iter().position(|byte| matches!(byte, b'"' | b'\\')).unwrap_or(rest.len());
                 self.offset += plain as u64;

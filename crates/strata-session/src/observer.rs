@@ -16,7 +16,7 @@ pub trait Observer: Send + Sync {
     /// Something that a person should know while the session runs.
     fn session_event(&self, event: SessionEvent<'_>);
 
-    /// Errors in the source that ended something; the error that follows is silent.
+    /// Errors in the source that ended something; the error that follows is not shown.
     fn diagnostics(&self, found: &[&Diagnostic], sources: &SourceMap);
 
     /// The sink for the engine's events about one stack. Its steps are counted from zero.

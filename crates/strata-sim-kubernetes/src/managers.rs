@@ -93,7 +93,7 @@ impl Writer<'_> {
 
 /// After a write that is no apply: what it changed is the writer's, what is gone is nobody's.
 pub fn after_update(old: Option<&Value>, new: &mut Value, shape: Shape<'_>, writer: &Writer<'_>) {
-    // The books are kept here; what a client sends about them is not believed.
+    // The books are kept here; what a client sends about them does not count.
     let mut entries = old.map(read).unwrap_or_default();
     let now_set = fields::of(new, shape);
     let changed: Fields = now_set

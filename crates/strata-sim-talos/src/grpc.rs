@@ -99,7 +99,7 @@ pub async fn read(body: Incoming) -> Result<Vec<Bytes>, Status> {
 pub struct Frames {
     ready: VecDeque<Frame<Bytes>>,
     stream: Option<mpsc::Receiver<Result<Vec<u8>, Status>>>,
-    /// How it ends, if not well.
+    /// How it ends, if with an error.
     failed: Option<Status>,
     ended: bool,
 }

@@ -12,7 +12,7 @@ pub struct Session {
     authenticated: bool,
 }
 
-/// A call, taken out of a message.
+/// A call, read from a message.
 #[derive(Debug)]
 pub struct Call {
     /// None for a call that wants no answer.

@@ -93,7 +93,7 @@ const CREATE_ONLY: &[&str] = &[
 ];
 const UPDATE_ONLY: &[&str] = &["user_properties", "user_properties_update", "volsize", "force_size"];
 
-/// What a call sets and what it lets go, by the names of ZFS.
+/// What a call sets and what it unsets, by the names of ZFS.
 #[derive(Debug, Default)]
 pub struct Settings {
     pub set: BTreeMap<String, String>,

@@ -1,4 +1,4 @@
-//! Lets time pass for the machines and for the daemons of the nodes: settles them whenever something changed or is due.
+//! Lets time pass for the machines and for the daemons of the nodes: advances them whenever something changed or is due.
 
 use std::sync::Arc;
 use std::time::Duration;

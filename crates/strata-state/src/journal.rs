@@ -89,8 +89,8 @@ impl OpenEntry {
 }
 
 impl JournalRecord {
-    /// Says how many records are before it, so that a line that was taken out is noticed. It belongs to no operation: former versions
-    /// pass over a task of an entry that is not open.
+    /// Says how many records are before it, so that a line that was removed is seen. It belongs to no operation: former versions
+    /// ignore a task of an entry that is not open.
     fn count(records: usize) -> Self {
         Self::Task { id: 0, task: format!("{records} {COUNTED}") }
     }

@@ -106,7 +106,7 @@ pub enum StoreError {
     Journal { key: String, damage: DamagedJournal },
     #[error("the state `{key}` has no version with serial {serial}")]
     NoVersion { key: String, serial: u64 },
-    #[error("the lock on `{key}` is not ours any more")]
+    #[error("the lock on `{key}` was lost")]
     LockLost { key: String },
     #[error("the lock on `{key}` could not be renewed in time: another run may hold it by now")]
     Lapsed { key: String },
@@ -178,7 +178,7 @@ impl StoreError {
 pub trait Store: Send + Sync {
     /// Where it is, for people.
     fn describe(&self) -> String;
-    /// What this store cannot promise, for `strata doctor`.
+    /// What this store cannot guarantee, for `strata doctor`.
     fn caveat(&self) -> Option<String> {
         None
     }

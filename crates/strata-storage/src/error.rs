@@ -13,7 +13,7 @@ pub enum FailureKind {
     /// What was set contradicts itself or cannot be read.
     Settings,
     Unreachable,
-    /// Nobody said who we are, or it was not believed.
+    /// No credentials were given, or they were refused.
     Unauthenticated,
     Forbidden,
     /// The server does not respect the conditions of a write.

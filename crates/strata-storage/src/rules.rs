@@ -47,7 +47,7 @@ pub struct Write {
     pub lineage: Option<String>,
     pub size: u64,
     pub md5: String,
-    /// The lock that the writer believes to hold.
+    /// The lock that the writer holds as far as it knows.
     pub lock: Option<String>,
     pub replaces: Replaces,
     pub force: bool,
@@ -60,7 +60,7 @@ pub struct Write {
 pub enum Replaces {
     /// What is there, if its serial is lower.
     Whatever,
-    /// What the writer believes to have this serial; 0 for none.
+    /// What has this serial as far as the writer knows; 0 for none.
     Serial(u64),
     /// It joins the history of a state that is not there, and no further.
     Nothing,

@@ -30,7 +30,7 @@ pub struct Timeouts {
     pub call: Duration,
     /// A call during which the node works: bootstrap, configuration, changes of etcd's members.
     pub slow: Duration,
-    /// What moves images and snapshots: the silence between two messages, and where there is only one, until it is there.
+    /// What moves images and snapshots: the time between two messages, and where there is only one, until it is there.
     pub transfer: Duration,
 }
 
@@ -54,7 +54,7 @@ pub(crate) struct Stream<T> {
     client: TalosClient,
     call: &'static str,
     messages: Messages<T>,
-    /// How long the node may be silent.
+    /// How long the node may send nothing.
     idle: Duration,
 }
 

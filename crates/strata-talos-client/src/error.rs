@@ -78,9 +78,9 @@ pub enum TlsProblem {
     /// What a configured node says to a client without a certificate.
     #[error("it asks for a client certificate: it is not in maintenance mode")]
     CertificateRequired,
-    #[error("it does not know the authority that issued our certificate")]
+    #[error("it does not know the authority that issued the client certificate")]
     ClientUnknown,
-    #[error("it says that our certificate is not valid at this time")]
+    #[error("it says that the client certificate is not valid at this time")]
     ClientExpired,
     #[error("TLS failed: {0}")]
     Other(String),

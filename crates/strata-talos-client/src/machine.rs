@@ -35,7 +35,7 @@ pub enum ApplyMode {
     /// From 1.14 on only in maintenance mode, and [`TalosReason::Unimplemented`] otherwise.
     Reboot,
     /// Up to 1.13, a change that needs a reboot is [`TalosReason::InvalidArgument`]. From 1.14 on it is taken and stays pending
-    /// until the next reboot, silently.
+    /// until the next reboot, without an error.
     NoReboot,
     /// At the next reboot.
     Staged,

@@ -119,7 +119,7 @@ impl Strata {
         Killed { struck, ended }
     }
 
-    /// Starts it in the background, silent.
+    /// Starts it in the background, without its output.
     pub fn spawn(&self, arguments: &[&str]) -> Child {
         self.command(arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
     }

@@ -165,7 +165,7 @@ impl TrueNasClient {
     ) -> Result<Answer, TrueNasError> {
         let options = &self.options;
         let mut slot = self.connection.lock().await;
-        // Taken out, so that a call which is given up in the middle leaves no half-read connection behind.
+        // Taken from its place, so that a call which is given up in the middle leaves no half-read connection behind.
         let (permit, within) = match kind {
             Kind::Read => (None, None),
             Kind::Write(permit) => (Some(permit), permit.within()),

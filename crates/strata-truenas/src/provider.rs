@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use async_trait::async_trait;
 use sha2::{Digest, Sha256};
 use strata_engine::{
-    ErrorClass, Finding, Look, Observed, Obstacle, Operation, OperationContext, Outcome, Provider,
-    ProviderError, Review, Sighting, Wanted,
+    Dispute, ErrorClass, Finding, Look, Observed, Obstacle, Operation, OperationContext, Outcome, Provider,
+    ProviderError, Review, Sighting, Unmanaged, Wanted,
 };
 use strata_net::WritePermit;
 use strata_resource::{Address, Lineage, Spec, Value};
@@ -72,8 +72,8 @@ impl DatasetProvider {
             return Ok(Sighting::Unmanaged(why.into()));
         }
         if !marked && wanted.recorded.is_none() {
-            let why = format!("dataset `{name}` is there, and nothing says that it is ours");
-            return Ok(Sighting::Unmanaged(why.into()));
+            let what = format!("dataset `{name}`");
+            return Ok(Sighting::Unmanaged(Unmanaged::new(what, Dispute::Unclaimed)));
         }
         let asked = [Some(wanted.spec), wanted.recorded.map(|recorded| &recorded.spec)];
         Ok(Sighting::Ours(observed(&found, &name, asked.into_iter().flatten())))

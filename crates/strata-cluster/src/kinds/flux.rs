@@ -16,7 +16,7 @@ kind! {
         called: "Flux {version}",
         identity: &["flux"],
         no_tofu: BY_FLUX,
-        proof: "the API server is the cluster's, and server-side apply books our fields",
+        proof: "the API server is the cluster's, and server-side apply records Strata's fields",
         digest_on: "resourceVersion, by the server",
         recovery: "applied again, which changes nothing",
         seen_by_record: true,

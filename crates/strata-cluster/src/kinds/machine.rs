@@ -36,7 +36,7 @@ kind! {
         identity: &["machine"],
         no_tofu: BY_TALOS,
         proof: "it answers to the certificate authority of the cluster",
-        recovery: "a machine in maintenance mode is configured again; one that runs with our keys is compared; one that is unreachable is waited for",
+        recovery: "a machine in maintenance mode is configured again; one that runs with the cluster's keys is compared; one that is unreachable is waited for",
         shown: Shown {
             in_headline: &["machine", "vm", "foreign", "media", "cordoned", "left_etcd", "unregistered", "address", "version"],
             summarised: Some("config"),

@@ -17,7 +17,7 @@ kind! {
         called: "Kubernetes secret {namespace}/{secret}",
         identity: &["namespace", "secret"],
         no_tofu: BY_FLUX,
-        proof: "the API server is the cluster's, and server-side apply books our fields",
+        proof: "the API server is the cluster's, and server-side apply records Strata's fields",
         digest_on: "resourceVersion, by the server",
         recovery: "applied again, which changes nothing",
         shown: Shown { removal: |_, ends| with_the_cluster(ends, "deleted"), shape: Shape::Secret, ..Shown::USUAL },

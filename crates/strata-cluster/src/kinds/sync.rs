@@ -16,7 +16,7 @@ kind! {
         called: "{path} of {repository}",
         identity: &["namespace", "sync"],
         no_tofu: BY_FLUX,
-        proof: "the API server is the cluster's, and server-side apply books our fields",
+        proof: "the API server is the cluster's, and server-side apply records Strata's fields",
         digest_on: "resourceVersion, by the server",
         recovery: "applied again, which changes nothing",
         shown: Shown {

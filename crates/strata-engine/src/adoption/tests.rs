@@ -40,7 +40,7 @@ fn seen(json: Json, facts: Json) -> Sighting {
     })
 }
 
-/// A repository of VMs `vmid` 1 to 9 with `notes: wanted`, all of them promised by somebody who built them, at what is live.
+/// A repository of VMs `vmid` 1 to 9 with `notes: wanted`, all of them named by whoever built them, at what is live.
 fn surveyed() -> Adoption {
     let lineage = Lineage::derive("r", "dev/s");
     let (mut graph, mut live) = (ResourceGraph::default(), Live::default());
@@ -104,7 +104,7 @@ fn what_is_there_and_proven_is_taken_over_as_it_is() {
     assert!(!record.spec.contains_key("mark") && record.facts == spec(json!({"uuid": "u"})));
 }
 
-/// What nobody promised is not taken over, although the plan would record it; what was promised and left the source is not missed.
+/// What nobody named is not taken over, although the plan would record it; what was named and left the source is not missed.
 #[test]
 fn what_nobody_promised_is_not_recorded() {
     let lineage = Lineage::derive("r", "dev/s");

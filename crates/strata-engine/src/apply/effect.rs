@@ -49,7 +49,7 @@ pub(super) fn failed_update(
     document: &StateDocument,
 ) -> Effect {
     let seen = step.observed.as_ref().map(|seen| &seen.facts);
-    // What only its mark says is ours must not leave the source without anybody knowing of it.
+    // What is ours by its ownership mark alone must not leave the source without anybody knowing of it.
     let first =
         seen.is_some() && step.recorded.is_none() && entry.address.kind().table().is_proven_by_facts();
     if nothing_done && !first {
@@ -148,7 +148,7 @@ mod tests {
         assert!(matches!(recorded(&step("record", None), &gone, &known), Effect::Unchanged));
     }
 
-    /// A refused update of what the state knows changes nothing; of what only its mark proves, it is known from now on.
+    /// A refused update of what the state knows changes nothing; of what only its ownership mark proves, it is known from now on.
     #[test]
     fn a_failed_update_is_claimed_if_anything_was_done_or_nobody_knew_the_guest() {
         let none = BTreeSet::new();
@@ -169,7 +169,7 @@ mod tests {
         assert!(matches!(failed_update(&of_known, &entry, true, &none, &document), Effect::Unchanged));
         let claimed = put(failed_update(&of_known, &entry, false, &none, &document));
         assert!(claimed.spec.contains_key("networks"), "{claimed:?}");
-        // Ours by its mark alone.
+        // Ours by its ownership mark alone.
         for nothing_done in [true, false] {
             let first = put(failed_update(&seen, &entry, nothing_done, &none, &state(None)));
             assert!(first.partial);

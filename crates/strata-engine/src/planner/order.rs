@@ -159,7 +159,7 @@ fn users<'a>(
     users
 }
 
-/// By stage and address, as far as the needs allow. Needs that give way are taken out.
+/// By stage and address, as far as the needs allow. Needs that give way are dropped.
 fn sorted(steps: &[Step], needs: &mut [Needs]) -> Vec<usize> {
     let mut waiting: Vec<usize> = needs.iter().map(|needs| needs.all().count()).collect();
     let mut needed_by: Vec<Vec<usize>> = vec![Vec::new(); steps.len()];

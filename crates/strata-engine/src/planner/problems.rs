@@ -3,8 +3,8 @@
 use strata_resource::{Address, ChangeEffect, FieldChange, Purpose, Refusal, Resource, Value};
 
 use super::{Planner, adopts};
-use crate::Unmanaged;
 use crate::plan::{Problem, ProblemKind, Step, StepAction};
+use crate::{Dispute, Unmanaged};
 
 impl Planner<'_> {
     /// Something stands where a resource is wanted. What is ours under another address was renamed, most likely.
@@ -20,16 +20,22 @@ impl Planner<'_> {
             });
             return;
         }
+        let table = resource.kind().table();
+        // What somebody else claims is theirs to give away.
+        let by_hand = table.adopt_command(&resource.address, &resource.spec);
+        let by_hand = by_hand.filter(|_| unmanaged.why == Dispute::Unclaimed);
+        let way = match by_hand {
+            Some(command) => format!("`{command}` adopts it, or give the resource another identity"),
+            None if table.is_adoptable() => {
+                "`adopt: true` takes over what carries no ownership mark, or give it another name".to_owned()
+            }
+            None => "give the resource another identity, or remove the unmanaged object by hand".to_owned(),
+        };
         self.problems.push(Problem {
             kind: ProblemKind::Unmanaged,
             address: resource.address.clone(),
             message: unmanaged.to_string(),
-            hint: if resource.kind().table().is_adoptable() {
-                "Strata never touches what is not its own: `adopt: true` takes over what carries no ownership mark, or give it another name"
-            } else {
-                "Strata never touches what is not its own: give the resource another identity, or remove the unmanaged object by hand"
-            }
-            .to_owned(),
+            hint: format!("Strata never touches what is not its own: {way}"),
             origin: resource.origin.clone(),
         });
     }

@@ -71,7 +71,7 @@ impl Planner<'_> {
         match self.request.live.current.get(address).unwrap_or(&Sighting::Absent) {
             Sighting::Absent => self.forget(address, recorded, "it is gone already"),
             Sighting::Unmanaged(what) => {
-                let reason = format!("its place was taken by something that is not ours: {what}");
+                let reason = format!("its place was taken: {what}");
                 self.forget(address, recorded, &reason);
             }
             sighting @ (Sighting::Busy(_) | Sighting::Unknown(_)) => {

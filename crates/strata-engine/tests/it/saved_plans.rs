@@ -134,7 +134,7 @@ async fn a_file_that_was_changed_is_refused() {
             PlanFile::parse(&text.as_bytes()[..length]).unwrap_err().starts_with("it is not a plan file")
         );
     }
-    // Whoever also mends the digest is found out by the plan of now.
+    // Whoever also corrects the digest is found out by the plan of now.
     let mut forged: PlanFile = serde_json::from_str(&text).unwrap();
     let mut plan = serde_json::to_value(forged.stacks.remove(0).plan).unwrap();
     plan["steps"][0]["reasons"] = json!(["forged"]);

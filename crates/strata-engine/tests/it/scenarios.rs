@@ -58,7 +58,7 @@ impl Story {
         ending
     }
 
-    /// Plans, applies, and is then settled.
+    /// Plans, applies, and then has nothing to do.
     async fn apply(&mut self, source: &Source) -> &mut Self {
         self.plan(source).await;
         let ending = self.run(source).await;

@@ -418,7 +418,7 @@ fn first_open(json: &Json) -> Option<String> {
     }
 }
 
-/// Takes out what only a run would tell, and says so.
+/// Removes what only a run would know, and says so.
 fn unknown(import: &mut Import<'_>, place: &SourceLine, json: &mut Json, path: &str) {
     let open = |json: &Json| json.as_str().is_some_and(is_open);
     let told = |import: &mut Import<'_>, path: &str, json: &Json| {

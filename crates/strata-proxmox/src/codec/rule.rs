@@ -232,7 +232,7 @@ mod tests {
         assert!(!rule.matches("net") && !rule.matches("net1x") && !rule.matches("network0"));
     }
 
-    /// Every field that can be written says what a change of it means: one that does not would change in place, in silence.
+    /// Every field that can be written says what a change of it means: one that does not would change in place, unseen.
     #[test]
     fn a15_every_field_of_a_guest_has_a_rule() {
         crate::kinds::register();

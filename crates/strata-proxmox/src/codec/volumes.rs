@@ -47,7 +47,7 @@ pub(crate) fn attached_now(live: &LiveConfig) -> BTreeMap<String, String> {
     slots.filter_map(|(key, text)| Some((key.to_owned(), volume_in(text)?))).collect()
 }
 
-/// What the guest has without using it, and what a restart would take out of its slot.
+/// What the guest has without using it, and what a restart would detach from its slot.
 pub(crate) fn detached_now(live: &LiveConfig) -> BTreeSet<String> {
     let unused = live.keys().filter(|(key, _)| is_unused(key)).map(|(_, volume)| volume.to_owned());
     let mut found: BTreeSet<String> = unused.collect();

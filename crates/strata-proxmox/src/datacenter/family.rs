@@ -16,7 +16,7 @@ pub(crate) type Row = serde_json::Map<String, serde_json::Value>;
 /// An object as the server has it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct LiveObject {
-    /// In canonical form; its mark is a field of it, as in a spec.
+    /// In canonical form; the ownership mark is a field of it, as in a spec.
     pub(crate) spec: Spec,
     pub(crate) mark: Option<CommentMark>,
     /// Changes with anything about the object.
@@ -94,7 +94,7 @@ pub(crate) trait Family: Sync {
         Ok(Vec::new())
     }
 
-    /// All that there are, with their marks, whatever is asked for; what they are made of may be left out.
+    /// All that there are, with their ownership marks, whatever is asked for; what they are made of may be left out.
     async fn list_all(&self, client: &Client) -> Result<BTreeMap<String, LiveObject>, CallError> {
         self.list(client, &[]).await
     }

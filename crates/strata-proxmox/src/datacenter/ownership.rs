@@ -3,7 +3,7 @@
 //! A mark in its comment decides where there is one. Otherwise the state does, the source where it says `adopt`, and after an
 //! interrupted create the fact that the object is exactly what was begun.
 
-use strata_engine::{Observed, Sighting, Unmanaged, Wanted};
+use strata_engine::{Dispute, Observed, Sighting, Unmanaged, Wanted};
 use strata_resource::{CommentMark, Kind, Spec, Value, diff_specs};
 use strata_state::StateResource;
 
@@ -29,9 +29,9 @@ pub(crate) fn judge(family: &dyn Family, wanted: &Wanted<'_>, live: Option<&Live
 }
 
 /// Why it is not ours; none if it is.
-fn dispute(wanted: &Wanted<'_>, live: &LiveObject) -> Option<String> {
+fn dispute(wanted: &Wanted<'_>, live: &LiveObject) -> Option<Dispute> {
     if let Some(why) = live.reserved {
-        return Some(why.to_owned());
+        return Some(Dispute::Because(why.to_owned()));
     }
     let ours = CommentMark::new(wanted.lineage, wanted.address);
     if let Some(mark) = &live.mark {
@@ -41,8 +41,8 @@ fn dispute(wanted: &Wanted<'_>, live: &LiveObject) -> Option<String> {
         };
         let known = *mark == ours
             || wanted.recorded.is_some_and(|known| mark.lineage == ours.lineage || applied(known));
-        return (!known)
-            .then(|| format!("it belongs to another state: its ownership mark names `{}`", mark.address));
+        let why = || format!("it belongs to another state: its ownership mark names `{}`", mark.address);
+        return (!known).then(|| Dispute::Because(why()));
     }
     let adopt = wanted.spec.get("adopt").and_then(Value::as_bool) == Some(true);
     let kind = wanted.address.kind();
@@ -52,8 +52,10 @@ fn dispute(wanted: &Wanted<'_>, live: &LiveObject) -> Option<String> {
     match wanted.begun {
         Some(begun) if is_just_that(kind, begun, live) => None,
         Some(begun) if kinds::of(kind).is_some_and(|managed| managed.is_on_the_way(begun, live)) => None,
-        Some(_) => Some("it is there already, and is not what an interrupted run was to make".to_owned()),
-        None => Some("it is there already, and nothing says that it is ours".to_owned()),
+        Some(_) => {
+            Some(Dispute::Because("it exists and is not what an interrupted run was to make".to_owned()))
+        }
+        None => Some(Dispute::Unclaimed),
     }
 }
 
@@ -84,7 +86,7 @@ mod tests {
         recorded: bool,
         begun: Option<serde_json::Value>,
         live: &LiveObject,
-    ) -> Option<String> {
+    ) -> Option<Dispute> {
         let (lineage, address) = (Lineage::derive("r", "dev/dc"), crate::kinds::address(address));
         let spec: Spec = serde_json::from_value(spec).unwrap();
         let begun: Option<Spec> = begun.map(|begun| serde_json::from_value(begun).unwrap());

@@ -53,7 +53,7 @@ pub(crate) async fn create(work: &Work<'_>) -> Result<Outcome, ProviderError> {
 }
 
 fn is_taken(volume: &str, size: i64, expected: usize) -> ProviderError {
-    let message = format!("`{volume}` is there with {size} bytes; ours would have {expected}");
+    let message = format!("`{volume}` exists with {size} bytes; the planned one has {expected}");
     ProviderError::new(ErrorClass::Conflict, message)
         .hint("it was not overwritten: somebody uploaded something under this name; delete it")
 }

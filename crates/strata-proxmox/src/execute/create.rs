@@ -1,6 +1,6 @@
 //! Making a guest: created or cloned in one call that carries the mark, then brought to its spec.
 
-use strata_engine::{ErrorClass, Outcome, ProviderError};
+use strata_engine::{Dispute, ErrorClass, Outcome, ProviderError, Unmanaged};
 use strata_resource::{FieldChange, FieldPath, Spec, Value, diff_specs};
 
 use super::update::Target;
@@ -14,7 +14,7 @@ use crate::guest::{Guest, locate};
 use crate::interrupted_tasks::leftover;
 use crate::interrupted_tasks::quiet_guest;
 use crate::observe::{Covers, observed_guest};
-use crate::ownership::{Claim, describe};
+use crate::ownership::{Claim, describe, unmanaged};
 use crate::review::PlannedGuest;
 
 /// How often a create is sent whose answers get lost.
@@ -24,7 +24,7 @@ const ATTEMPTS: usize = 4;
 enum Holder {
     Nobody,
     Us,
-    Unmanaged(String),
+    Unmanaged(Unmanaged),
 }
 
 pub(super) async fn create(work: &Work<'_>) -> Result<Outcome, ProviderError> {
@@ -90,10 +90,9 @@ async fn make(work: &Work<'_>, guest: &Guest, source: Option<u32>) -> Result<boo
     Err(lost.map_or_else(|| work.internal("it was not tried"), ProviderError::from))
 }
 
-fn taken(guest: &Guest, who: &str) -> ProviderError {
-    let mut error =
-        ProviderError::new(ErrorClass::Conflict, format!("VMID {} is taken by {who}", guest.vmid))
-            .hint("it was not touched; choose another `vmId`, or move the other guest away");
+fn taken(guest: &Guest, who: &Unmanaged) -> ProviderError {
+    let mut error = ProviderError::new(ErrorClass::Conflict, format!("VMID {} is taken: {who}", guest.vmid))
+        .hint("it was not touched; choose another `vmId`, or move the other guest away");
     error.nothing_done = true;
     error
 }
@@ -104,10 +103,9 @@ async fn holder(work: &Work<'_>, guest: &Guest) -> Result<Holder, ProviderError>
     if let Some(config) = guest.config_if_any(work.client).await.map_err(failed)? {
         let claim =
             Claim::new(&operation.lineage, &operation.address, operation.recorded.as_ref(), guest.vmid);
-        let name = config.get("name").or_else(|| config.get("hostname"));
         return Ok(match claim.dispute(guest, &config) {
             None => Holder::Us,
-            Some(why) => Holder::Unmanaged(format!("{}: {why}", describe(guest, name))),
+            Some(why) => Holder::Unmanaged(unmanaged(guest, &config, why)),
         });
     }
     let Some(row) = locate(work.client, guest.vmid).await.map_err(failed)? else {
@@ -118,7 +116,8 @@ async fn holder(work: &Work<'_>, guest: &Guest) -> Result<Holder, ProviderError>
     };
     let kind = if row.kind.as_deref() == Some("lxc") { GuestKind::Lxc } else { GuestKind::Qemu };
     let node = row.node.as_deref().unwrap_or_default().to_owned();
-    Ok(Holder::Unmanaged(describe(&Guest { kind, node, vmid: guest.vmid }, row.name.as_deref())))
+    let what = describe(&Guest { kind, node, vmid: guest.vmid }, row.name.as_deref());
+    Ok(Holder::Unmanaged(Unmanaged::new(what, Dispute::Unclaimed)))
 }
 
 async fn template_node(work: &Work<'_>, guest: &Guest, source: u32) -> Result<String, ProviderError> {
@@ -153,7 +152,7 @@ async fn finish(work: &Work<'_>, guest: Guest, cloned: bool, fresh: bool) -> Res
     let operation = work.operation;
     let claim = Claim::new(&operation.lineage, &operation.address, operation.recorded.as_ref(), guest.vmid);
     if let Some(why) = claim.dispute(&guest, &config) {
-        return Err(taken(&guest, &format!("{}: {why}", describe(&guest, config.get("name")))));
+        return Err(taken(&guest, &unmanaged(&guest, &config, why)));
     }
     let running = !fresh && guest.is_running(work.client).await.map_err(failed)?;
     let pool = spec.get("pool").and_then(Value::as_text);

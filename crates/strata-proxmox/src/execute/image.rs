@@ -120,7 +120,7 @@ pub(crate) async fn delete(work: &Work<'_>) -> Result<Outcome, ProviderError> {
     let known =
         recorded.is_some_and(|known| known.spec.get("volume").and_then(Value::as_text) == Some(volume));
     if !known && !volume.contains(operation.lineage.short()) {
-        let message = format!("`{volume}` is not ours by its name, and the state does not know it");
+        let message = format!("`{volume}` has no name of this repository, and the state does not know it");
         return Err(ProviderError::new(ErrorClass::Conflict, message).hint("it was not touched"));
     }
     let ours = recorded.filter(|_| known).and_then(|known| known.facts.get("size")).and_then(Value::as_int);

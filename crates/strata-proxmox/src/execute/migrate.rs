@@ -12,7 +12,7 @@ use crate::api::{MigrationCheck, Params};
 use crate::codec::GuestKind;
 use crate::guest::Guest;
 
-/// Moves the guest. Answers with what had to be taken out for the journey and is to be put back.
+/// Moves the guest. Answers with what had to be ejected for the move and is to be put back.
 pub(super) async fn migrate(
     work: &Work<'_>,
     target: &mut Target,
@@ -90,7 +90,7 @@ impl MigrationCheck {
     }
 }
 
-/// An ISO on a local storage keeps a VM where it is: it is taken out, and put back on the other side.
+/// An ISO on a local storage keeps a VM where it is: it is ejected, and put back on the other side.
 async fn eject_local_cdroms(
     work: &Work<'_>,
     target: &mut Target,
@@ -105,8 +105,10 @@ async fn eject_local_cdroms(
         let Some(slot) = slot else { continue };
         let ours = wanted.and_then(|cdroms| cdroms.get(&slot)?.as_map()?.get("volume")?.as_text());
         let Some(volume) = ours else {
-            let why =
-                format!("`{slot}` holds `{}`, which is on a local storage and not ours to eject", disk.volid);
+            let why = format!(
+                "`{slot}` holds `{}`, which is on a local storage and is not managed by this repository",
+                disk.volid
+            );
             return Err(cannot(&target.guest, node, &why));
         };
         let params = Params::new().with(&slot, "none,media=cdrom").with("digest", &target.config.digest);

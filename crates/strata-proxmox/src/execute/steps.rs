@@ -65,7 +65,7 @@ fn volume_key(field: &str) -> &str {
 pub(super) struct ConfigWrite {
     pub(super) set: Params,
     pub(super) delete: Vec<String>,
-    /// Keys whose live value cannot be compared: sent once and then believed.
+    /// Keys whose live value cannot be compared: sent once and then taken as set.
     pub(super) secrets: usize,
     /// Some key makes a new volume, which takes time.
     pub(super) allocates: bool,

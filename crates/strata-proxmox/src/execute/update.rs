@@ -1,6 +1,6 @@
 //! Bringing a guest of ours from what it is to what the changes say, in a fixed order.
 
-use strata_engine::{ErrorClass, Outcome, ProviderError};
+use strata_engine::{ErrorClass, Outcome, ProviderError, Unmanaged};
 use strata_resource::{ChangeEffect, FieldChange, FieldPath, KindRules, Value, diff_specs};
 
 use super::steps::{Steps, volumes_to_grow};
@@ -11,7 +11,7 @@ use crate::client::CallError;
 use crate::codec::{CodecError, LiveConfig, decode};
 use crate::guest::{Guest, locate};
 use crate::observe::{Covers, facts_of, observed_guest};
-use crate::ownership::{Claim, describe};
+use crate::ownership::{Claim, unmanaged};
 use crate::snippets;
 
 /// The guest that is worked on, as it was last read.
@@ -73,16 +73,14 @@ pub(super) async fn find(work: &Work<'_>) -> Result<Target, ProviderError> {
     };
     let claim = Claim::new(&operation.lineage, &operation.address, operation.recorded.as_ref(), vmid);
     if let Some(why) = claim.dispute(&guest, &config) {
-        let name = config.get("name").or_else(|| config.get("hostname"));
-        return Err(not_ours(&guest, name, &why));
+        return Err(not_ours(&unmanaged(&guest, &config, why)));
     }
     Ok(Target { guest, config, running: running.map_err(failed)? })
 }
 
-fn not_ours(guest: &Guest, name: Option<&str>, why: &str) -> ProviderError {
-    let mut error =
-        ProviderError::new(ErrorClass::Conflict, format!("{} is not ours: {why}", describe(guest, name)))
-            .hint("it was not touched; plan again");
+fn not_ours(unmanaged: &Unmanaged) -> ProviderError {
+    let mut error = ProviderError::new(ErrorClass::Conflict, unmanaged.to_string())
+        .hint("it was not touched; plan again");
     error.nothing_done = true;
     error
 }

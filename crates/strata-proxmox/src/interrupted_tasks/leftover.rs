@@ -1,5 +1,5 @@
 //! What a create of ours left behind that no task works on any more: a VMID that is claimed, with nothing but a lock, or without one
-//! after somebody took it away by hand. It carries no mark yet; that it is ours is known by the journal and the list of tasks.
+//! after somebody took it away by hand. It carries no ownership mark yet; that it is ours is known by the journal and the list of tasks.
 
 use std::time::Duration;
 

@@ -27,7 +27,7 @@ kind! {
         called: "firewall of the datacenter",
         identity: &["firewall"],
         proof: "the state, `adopt`, or nothing was in it",
-        recovery: "ours if nothing is in it but what was begun",
+        recovery: "managed if nothing is in it but what was begun",
         digest_on: "rules",
         shares: &[ADOPT],
         ..DATACENTER

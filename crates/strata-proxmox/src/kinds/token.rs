@@ -143,7 +143,7 @@ impl AccessKind for Token {
         let id = spec_text(&operation.spec, "token");
         let (message, hint) = if is_strange(operation) {
             let message = format!(
-                "`secret` would recreate the token `{id}`, which is there and not ours: whoever uses it is locked out"
+                "`secret` would recreate the token `{id}`, which exists and is not managed by this repository: whoever uses it is locked out"
             );
             (message, "take `secret` out and adopt it with the value that it has, or make another token")
         } else {

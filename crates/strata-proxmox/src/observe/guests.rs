@@ -14,7 +14,7 @@ use crate::client::{CallError, Client};
 use crate::codec::{GuestKind, LiveConfig, attached_now, decode, detached_now};
 use crate::firewall::LiveFirewall;
 use crate::guest::{ALL_GUESTS, Guest};
-use crate::ownership::{Claim, carried_mark, describe};
+use crate::ownership::{Claim, describe, unmanaged};
 use crate::snippets;
 
 /// One guest that somebody asks about and that is there.
@@ -102,8 +102,8 @@ fn match_up<'a>(
                 let other = if *kind == GuestKind::Qemu { GuestKind::Lxc } else { GuestKind::Qemu };
                 let guest = Guest { kind: other, node, vmid: row.vmid };
                 let what = describe(&guest, row.name.as_deref());
-                let unmanaged = Unmanaged::new(what, format!("it is a {}", other.word()));
-                sightings.push((*index, Sighting::Unmanaged(unmanaged)));
+                let other = Unmanaged::because(what, format!("it is a {}", other.word()));
+                sightings.push((*index, Sighting::Unmanaged(other)));
                 continue;
             }
             found.push(FoundGuest {
@@ -198,8 +198,7 @@ async fn sight(
     let wanted = found.wanted;
     let claim = Claim::new(wanted.lineage, wanted.address, wanted.recorded, guest.vmid);
     if let Some(why) = claim.dispute(guest, &config) {
-        let mark = carried_mark(guest, &config);
-        return Ok(Sighting::Unmanaged(Unmanaged { what: describe(guest, name), why, mark }));
+        return Ok(Sighting::Unmanaged(unmanaged(guest, &config, why)));
     }
     let covers = Covers::of(wanted);
     let firewall = match covers.firewall {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use futures::stream::{self, StreamExt, TryStreamExt};
 use sha2::{Digest, Sha256};
-use strata_engine::{Look, Observed, ProviderError, Sighting, Unmanaged, Unseen, Wanted};
+use strata_engine::{Dispute, Look, Observed, ProviderError, Sighting, Unmanaged, Unseen, Wanted};
 use strata_resource::{FieldPath, Spec, Value};
 
 use crate::absence;
@@ -120,7 +120,7 @@ async fn prove(client: &Client, wanted: &Wanted<'_>, node: &str, row: &ContentRo
         Ok(()) => Sighting::Ours(observed(wanted, row, size)),
         Err(why) => {
             let why = format!("{why}; remove it, and it is made again");
-            Sighting::Unmanaged(Unmanaged::new(format!("volume `{volume}`"), why))
+            Sighting::Unmanaged(Unmanaged::because(format!("volume `{volume}`"), why))
         }
     }
 }
@@ -138,7 +138,7 @@ pub(crate) async fn prove_download(
         size: Option<i64>,
     }
     let Some(url) = text(spec, "url") else {
-        return Err("its name is ours, and nothing proves what is in it".to_owned());
+        return Err("its name is one of this repository, and nothing proves what is in it".to_owned());
     };
     let query = Params::new().with("url", url);
     let asked: Result<Metadata, CallError> =
@@ -149,12 +149,12 @@ pub(crate) async fn prove_download(
             Err(format!("it has {size} bytes, what would be downloaded has {expected}"))
         }
         Ok(Metadata { size: None }) => {
-            Err("its name is ours, and its server does not state the size that would prove what is in it"
+            Err("its name is one of this repository, and its server does not state the size that would prove what is in it"
                 .to_owned())
         }
         Err(error) => {
             let error = error.explain("ask for the size of the download").message;
-            Err(format!("its name is ours, and nothing proves what is in it: {error}"))
+            Err(format!("its name is one of this repository, and nothing proves what is in it: {error}"))
         }
     }
 }
@@ -226,8 +226,8 @@ fn judge<'r>(wanted: &Wanted<'_>, rows: &'r [ContentRow]) -> Judged<'r> {
     let size = row.size.unwrap_or_default();
     let known = wanted.recorded.filter(|recorded| text(&recorded.spec, "volume") == Some(volume));
     if !volume.contains(wanted.lineage.short()) && known.is_none() {
-        let why = "its name does not say that it is ours";
-        return Judged::Sure(Sighting::Unmanaged(Unmanaged::new(format!("volume `{volume}`"), why)));
+        let what = format!("volume `{volume}`");
+        return Judged::Sure(Sighting::Unmanaged(Unmanaged::new(what, Dispute::Unclaimed)));
     }
     let expected = [wanted.spec.get("size"), known.and_then(|known| known.facts.get("size"))]
         .into_iter()
@@ -235,8 +235,8 @@ fn judge<'r>(wanted: &Wanted<'_>, rows: &'r [ContentRow]) -> Judged<'r> {
         .find_map(Value::as_int);
     let expected = expected.or_else(|| iso_size(wanted.spec));
     if let Some(expected) = expected.filter(|expected| *expected != size) {
-        let why = format!("it has {size} bytes, ours has {expected}");
-        return Judged::Sure(Sighting::Unmanaged(Unmanaged::new(format!("volume `{volume}`"), why)));
+        let why = format!("it has {size} bytes and not {expected}");
+        return Judged::Sure(Sighting::Unmanaged(Unmanaged::because(format!("volume `{volume}`"), why)));
     }
     // A name can be copied. What is behind it is known by its size, by the state, or by a create of ours that was interrupted.
     if expected.is_none() && known.is_none() && wanted.begun.is_none() {

@@ -17,7 +17,7 @@ impl Permissions {
     /// As the server knows them now.
     pub(crate) async fn read(client: &Client) -> Result<Self, ProviderError> {
         let answer = client.get("/access/permissions", Params::new()).await;
-        Ok(Self::new(answer.map_err(|error| error.explain("read our own permissions"))?))
+        Ok(Self::new(answer.map_err(|error| error.explain("read the permissions of the token"))?))
     }
 
     /// The same as a part of a look.

@@ -118,7 +118,7 @@ pub(super) async fn check(
         for (pool, address) in &places.pools {
             let there = rows.iter().any(|row| row.poolid == *pool) || around.planned.has_pool(pool);
             if !there && !blind(&format!("/pool/{pool}")) {
-                let text = format!("there is no pool `{pool}`, or we may not see it");
+                let text = format!("there is no pool `{pool}`, or the token may not see it");
                 wrong.push(missing(address, "pool", text, &names(&rows, |row| &row.poolid)));
             }
         }
@@ -150,7 +150,7 @@ async fn check_storages(
             if around.planned.has_storage(storage) {
                 continue;
             }
-            let text = format!("there is no storage `{storage}` on `{node}`, or we may not see it");
+            let text = format!("there is no storage `{storage}` on `{node}`, or the token may not see it");
             wrong.push(missing(address, "storage", text, &names(&rows, |row| &row.storage)));
             continue;
         };
@@ -264,7 +264,7 @@ async fn check_bridges(
     });
     Ok(missing_ones
         .map(|((_, bridge), address)| {
-            let text = format!("there is no bridge `{bridge}` on `{node}`, or we may not see it");
+            let text = format!("there is no bridge `{bridge}` on `{node}`, or the token may not see it");
             missing(address, "networks", text, &names(&rows, |row| &row.iface))
         })
         .collect())

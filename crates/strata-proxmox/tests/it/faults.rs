@@ -171,7 +171,7 @@ async fn a_stranger_that_appears_while_our_create_is_retried_is_named() {
     assert_eq!(error.class, ErrorClass::Conflict);
     assert_eq!(
         error.to_string(),
-        "VMID 9100 is taken by VM 9100 `db` on `pve1`: it carries no ownership mark of this repository"
+        "VMID 9100 is taken: VM 9100 `db` on `pve1` exists and is not managed by this repository"
     );
     assert_eq!(world.sim.export(), before);
 }

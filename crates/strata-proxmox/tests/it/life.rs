@@ -36,7 +36,7 @@ async fn a_vm_is_made_seen_changed_and_deleted() {
     assert!(tasks.iter().any(|task| task.contains(":qmcreate:9100:")), "{tasks:?}");
     assert!(tasks.iter().any(|task| task.contains(":qmstart:9100:")), "{tasks:?}");
 
-    // Without the state it is ours by its mark.
+    // Without the state it is ours by its ownership mark.
     assert!(matches!(world.look(VM, &made.spec, None).await, Sighting::Ours(_)));
 
     let mut wanted = iso_vm(4, "stopped");

@@ -1,4 +1,4 @@
-//! Moves between hypervisors: what travels, what is taken out for the journey, and what cannot.
+//! Moves between hypervisors: what travels, what is ejected for the move, and what cannot.
 
 use serde_json::json;
 use strata_engine::{ErrorClass, Provider};

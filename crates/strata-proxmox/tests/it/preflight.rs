@@ -46,9 +46,9 @@ async fn places_that_are_not_there_are_named_all_at_once() {
         [
             "`web/vm/b`: there is no node `pve9`",
             "`web/vm/web-1`: the storage `local` on `pve1` does not take disks of VMs (`images`)",
-            "`web/vm/web-1`: there is no storage `nope` on `pve1`, or we may not see it",
-            "`web/vm/web-1`: there is no bridge `vmbr9` on `pve1`, or we may not see it",
-            "`web/vm/web-1`: there is no pool `nowhere`, or we may not see it",
+            "`web/vm/web-1`: there is no storage `nope` on `pve1`, or the token may not see it",
+            "`web/vm/web-1`: there is no bridge `vmbr9` on `pve1`, or the token may not see it",
+            "`web/vm/web-1`: there is no pool `nowhere`, or the token may not see it",
         ]
     );
 }

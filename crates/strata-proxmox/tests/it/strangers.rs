@@ -22,18 +22,18 @@ async fn a_guest_of_somebody_else_is_named_and_left_alone() {
     let spec = world.complete(VM, iso_vm(2, "running"));
     assert_eq!(
         stranger(world.look(VM, &spec, None).await),
-        "VM 9100 `db` on `pve2`: it carries no ownership mark of this repository"
+        "VM 9100 `db` on `pve2` exists and is not managed by this repository"
     );
     // It appeared after the plan was made.
     let error = world.execute(&world.operation(Action::Create, VM, spec.clone())).await.unwrap_err();
     assert_eq!(error.class, ErrorClass::Conflict);
-    assert_eq!(error.to_string(), "VMID 9100 is taken by VM 9100 `db` on `pve2`");
+    assert_eq!(
+        error.to_string(),
+        "VMID 9100 is taken: VM 9100 `db` on `pve2` exists and is not managed by this repository"
+    );
     let error = world.execute(&world.operation(Action::Delete, VM, spec.clone())).await.unwrap_err();
     assert_eq!(error.class, ErrorClass::Conflict);
-    assert!(
-        error.to_string().contains("is not ours: it carries no ownership mark of this repository"),
-        "{error}"
-    );
+    assert_eq!(error.to_string(), "VM 9100 `db` on `pve2` exists and is not managed by this repository");
     let error = world.execute(&world.operation(Action::Update, VM, spec)).await.unwrap_err();
     assert_eq!(error.class, ErrorClass::Conflict);
     assert_eq!(world.sim.export(), before);

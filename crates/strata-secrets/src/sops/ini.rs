@@ -170,7 +170,7 @@ fn write_value(value: &str) -> String {
     }
 }
 
-/// The first line has lost its mark; the others still have theirs.
+/// The first line has lost its byte order mark; the others still have theirs.
 fn write_comment(text: &str, mark: char) -> String {
     let line = |(index, line): (usize, &str)| {
         if index > 0 && line.starts_with(['#', ';']) { line.to_owned() } else { format!("{mark} {line}") }

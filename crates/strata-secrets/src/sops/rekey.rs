@@ -23,7 +23,7 @@ impl OpenFile {
     /// The file for other recipients, with the same data key and the same ciphertext. Entries of recipients that
     /// stay are not touched. `None` if nothing changes.
     ///
-    /// Someone who is taken out has seen the data key: rotate it to shut them out.
+    /// A recipient that is removed has seen the data key: rotate it to shut them out.
     pub fn update_keys(
         &self,
         groups: &[Vec<String>],

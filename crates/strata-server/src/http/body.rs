@@ -9,7 +9,7 @@ use hyper::body::{Body as _, Incoming};
 
 use super::answer::Problem;
 
-/// How long a sender may be silent.
+/// How long a sender may send nothing.
 pub(super) const PATIENCE: Duration = Duration::from_secs(30);
 
 /// The next piece, none at the end.

@@ -69,7 +69,7 @@ impl<'s> Call<'s> {
         Err(Problem::new(StatusCode::FORBIDDEN, error))
     }
 
-    /// Whether the rules are to be passed over; who may not is told so.
+    /// Whether the rules are to be bypassed; who may not is refused.
     pub(super) fn force(&self, name: &StateName) -> Result<bool, Problem> {
         let said = self.query("force").or_else(|| self.header("strata-force"));
         let force = match said {

@@ -267,6 +267,6 @@ fn random_requests_do_no_harm() {
             );
         }
     }
-    // Of a connection that was silent for so long the server may have had enough.
+    // Of a connection that sent nothing for so long the server may have had enough.
     assert_eq!(world.root().send("GET", "/states/kept", b"").body, state(1, "l", 10));
 }

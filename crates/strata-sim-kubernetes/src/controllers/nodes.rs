@@ -9,7 +9,7 @@ use crate::cluster::{Cluster, Moment};
 use crate::facts::KubeNode;
 use crate::resource::of;
 
-/// Seconds after which a silent kubelet counts as lost.
+/// Seconds after which an unreachable kubelet counts as lost.
 const PATIENCE: f64 = 40.0;
 const OWNED_LABELS: &str = "talos.dev/owned-labels";
 const OWNED_ANNOTATIONS: &str = "talos.dev/owned-annotations";

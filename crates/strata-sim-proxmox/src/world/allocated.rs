@@ -18,7 +18,7 @@ fn tables(size: u64) -> u64 {
 }
 
 impl Volume {
-    /// Becomes larger. A list of tables that grows is written anew; the tables themselves are only written while no guest runs.
+    /// Becomes larger. A list of tables that grows is written again; the tables themselves are only written while no guest runs.
     pub fn grow(&mut self, size: u64, online: bool) {
         // While a guest runs, the list takes the place of an earlier one if there is any.
         if tables(size) > tables(self.size) && (!online || self.relisted == 0) {

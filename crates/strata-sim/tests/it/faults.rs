@@ -57,7 +57,7 @@ async fn a_request_held_before_is_not_carried_out_when_its_client_goes_away() {
     assert_eq!(site.control("GET", &wait, json!(null)).await["hit"], true);
     gone.abort();
     let _ = gone.await;
-    // The server notices the closed connection before it is let go.
+    // The server sees the closed connection before the request is released.
     tokio::time::sleep(Duration::from_millis(200)).await;
     site.control("DELETE", "/_sim/faults", json!(null)).await;
     tokio::time::sleep(Duration::from_millis(50)).await;

@@ -73,7 +73,7 @@ pub(super) fn holder(folder: &Folder) -> Result<Option<LockOwner>, StoreError> {
 }
 
 /// A living process keeps its lock file; by putting a new one in its place the next run gets a lock of its own, and the old
-/// holder notices at its next write that the file is not its own any more.
+/// holder sees at its next write that the file is not its own any more.
 pub(super) fn take_away(folder: &Folder, id: &str) -> Result<(), StoreError> {
     match holder(folder)? {
         Some(holder) if holder.id == id => {

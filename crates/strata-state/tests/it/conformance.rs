@@ -1,4 +1,4 @@
-//! The conformance suite: a store is given, the promises are tried.
+//! The conformance suite: a store is given, its guarantees are tried.
 
 use strata_resource::{Lineage, Spec};
 use strata_state::{
@@ -139,7 +139,7 @@ async fn a_lock_can_be_taken_away(store: &dyn Store) {
     lock.still_held().unwrap();
     store.break_lock(KEY, "6").await.unwrap();
     let next = store.lock(KEY, owner("7")).await.unwrap();
-    // The former holder notices at its next write at the latest, and for good.
+    // The former holder sees it at its next write at the latest, and for good.
     assert!(lock.append_journal(&[begin(1)]).await.is_err());
     assert!(lock.write(&document(2)).await.is_err());
     assert!(matches!(lock.still_held(), Err(StoreError::LockLost { .. })));

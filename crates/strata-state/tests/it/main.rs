@@ -1,4 +1,4 @@
-//! What every store promises, tried on each of them.
+//! What every store guarantees, tried on each of them.
 
 #![allow(clippy::unwrap_used, clippy::print_stderr)]
 

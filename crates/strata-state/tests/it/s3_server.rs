@@ -74,7 +74,7 @@ impl S3Server {
         *bytes = bytes.slice(..bytes.len() / 2);
     }
 
-    /// Holds up the next write but those of locks, until it is let go on.
+    /// Holds up the next write but those of locks, until it is released.
     pub(crate) fn stop_before_the_next_write(&self) -> Arc<Gate> {
         let gate = Arc::new(Gate::default());
         *self.gate.lock().unwrap() = Some(gate.clone());

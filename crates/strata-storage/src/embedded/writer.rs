@@ -153,7 +153,7 @@ impl Worker {
     }
 
     fn attempt(&mut self, batch: &[Job]) -> Result<Vec<Given>, Attempt> {
-        // Pieces of a content promise nothing until a version names them. A synced commit syncs the whole log, so what was lazy before
+        // Pieces of a content mean nothing until a version names them. A synced commit syncs the whole log, so what was lazy before
         // is durable with it.
         let durable = batch.iter().any(|job| match job {
             Job::Execute { command, .. } => command.is_durable(),

@@ -79,7 +79,7 @@ impl Record {
         })
     }
 
-    /// Takes out versions numbered up to `last` and written before `before`; never the current one.
+    /// Removes versions numbered up to `last` and written before `before`; never the current one.
     pub(super) fn forget(&mut self, last: u64, before: i64) -> Vec<Kept> {
         let current = self.head.current.as_ref().map(|current| current.version);
         let old = |kept: &Kept| {

@@ -143,7 +143,7 @@ pub(super) fn audit_policy() -> Value {
     }
 }
 
-/// Strangers may ask whether the API is healthy, and nothing else.
+/// Anonymous users may ask whether the API is healthy, and nothing else.
 fn authentication() -> Value {
     let paths = ["/livez", "/readyz", "/healthz"].map(|path| tree! { "path" => path });
     tree! {

@@ -1,4 +1,4 @@
-//! The bundle of a cluster that exists, taken out of the configuration of one of its control planes.
+//! The bundle of a cluster that exists, read from the configuration of one of its control planes.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;

@@ -1,4 +1,4 @@
-//! Nodes with spans, and problems as diagnostics: what can be passed over is, so that one look finds them all.
+//! Nodes with spans, and problems as diagnostics: what can be ignored is, so that one look finds them all.
 
 use strata_diagnostics::{Diagnostic, Diagnostics, FileId, Span};
 

@@ -379,7 +379,7 @@ proptest! {
                 prop_assert!(edited.contains(&comment), "{comment} is gone:\n{edited}");
             }
             prop_assert_eq!(crlf, !edited.replace("\r\n", "").contains('\n') && edited.contains("\r\n"));
-            // And it can be taken out again without a trace.
+            // And it can be removed again without a trace.
             prop_assert_eq!(remove(&edited, &target).unwrap(), text.clone());
         }
 

@@ -63,7 +63,7 @@ impl Story<'_> {
         self.say("A second plan finds nothing to do, which its exit code says too:");
         self.strata(&["plan", "--detailed-exitcode"], 0).await?;
         if let Some(vmid) = self.somebody_changes_a_guest().await {
-            self.say(&format!("Somebody edits guest {vmid} by hand, its notes too. It is still ours, and drift is seen (exit code 2) ..."));
+            self.say(&format!("Somebody edits guest {vmid} by hand, its notes too. It is still managed, and drift is seen (exit code 2) ..."));
             self.strata(&["drift"], 2).await?;
             self.say("... and corrected:");
             self.strata(&["apply", "--yes"], 0).await?;

@@ -195,9 +195,9 @@ impl EventSink for Progress {
             Event::RecoveryDone { resolved } => {
                 let what = match resolved.resolution {
                     Resolution::Finished => "it had been done",
-                    Resolution::Adopted => "it is there and ours, the plan completes it",
+                    Resolution::Adopted => "it exists and is managed, the plan completes it",
                     Resolution::NotDone => "nothing had been done",
-                    Resolution::LeftToStranger => "something that is not ours is there, left alone",
+                    Resolution::LeftToStranger => "something unmanaged has its identity, left alone",
                     Resolution::StaysOpen => "what came of it cannot be seen: it stays open, the rest goes on",
                 };
                 self.say(format!("  {} {}: {what}", paint(style::CREATE, "✓"), resolved.address));

@@ -192,7 +192,7 @@ fn machines_are_matched_with_the_repository_and_its_differences_are_told() {
     repo.write("stacks/web/stack.yaml", SOURCE);
     repo.write("terraform.tfstate", STATE);
     let strata = Strata::new(BINARY, &repo);
-    // Without the state of OpenTofu it is a stranger.
+    // Without the state of OpenTofu it is unmanaged.
     strata.run(&["plan"]).code(3);
     let imported = strata.run(&["import", "--state", "terraform.tfstate"]).ok();
     assert!(

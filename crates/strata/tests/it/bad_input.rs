@@ -202,9 +202,9 @@ fn a_number_that_a_stranger_has() {
     let output = world.strata().run(&["apply", "--yes"]).code(3);
     insta::assert_snapshot!(output.all(), @"
     web (workloads, test/web)
-      ✗ web/vm/app: VM 9100 `stranger` on `pve1`: it carries no ownership mark of this repository
+      ✗ web/vm/app: VM 9100 `stranger` on `pve1` exists and is not managed by this repository
           --> stacks/web/stack.yaml:5
-          hint: Strata never touches what is not its own: give the resource another identity, or remove the unmanaged object by hand
+          hint: Strata never touches what is not its own: `strata adopt web/vm/app=9100` adopts it, or give the resource another identity
 
     refused: nothing is done until the above is resolved
     ");

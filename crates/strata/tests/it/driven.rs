@@ -270,7 +270,7 @@ fn their_states_are_shown_without_secrets() {
     assert!(refused.stderr.contains("strata tofu run cloud -- state mv|rm 'x.y'"), "{}", refused.all());
     let pulled = strata.run(&["state", "pull", "cloud"]).ok();
     assert!(pulled.stderr.contains("strata tofu run cloud -- state pull"), "{}", pulled.all());
-    // Without OpenTofu nothing is passed over in silence.
+    // Without OpenTofu nothing is left out without a message.
     repo.remove("fake/tofu");
     strata.run(&["state", "list"]).code(1);
 }

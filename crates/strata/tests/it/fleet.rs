@@ -171,7 +171,7 @@ fn a_plan_says_what_an_apply_could_not_do() {
         "there is no node `pve9`",
         "--> stacks/b-nowhere/stack.yaml:4",
         "the storage `local` on `pve1` does not take disks of VMs (`images`)",
-        "there is no bridge `vmbr77` on `pve1`, or we may not see it",
+        "there is no bridge `vmbr77` on `pve1`, or the token may not see it",
         "--> stacks/c-wrong/stack.yaml:4",
         "refused: nothing is done until the above is resolved",
     ] {

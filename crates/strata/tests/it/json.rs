@@ -98,7 +98,7 @@ fn every_line_of_every_verb_is_an_event_of_the_schema() {
         let whole: Vec<&str> = ["--json"].iter().chain(*arguments).copied().collect();
         let output = world.strata().run(&whole).code(*code);
         let lines = contract.hold(&output);
-        // A plan that finds nothing has its summary; nothing is answered with silence but what looks for something and finds none.
+        // A plan that finds nothing has its summary; nothing has an empty answer but what looks for something and finds none.
         let may_be_silent = matches!(arguments.first(), Some(&"drift" | &"secrets" | &"policy"))
             || matches!(*arguments, ["state", "recover" | "diff", ..]);
         assert!(may_be_silent || !lines.is_empty(), "`strata {}` says nothing", whole.join(" "));

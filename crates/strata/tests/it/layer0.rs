@@ -663,7 +663,7 @@ fn a_server_that_refuses_a_part_leaves_nothing_staged() {
 fn the_interface_that_a_host_is_reached_by_needs_consent() {
     let dc = Datacenter::new(&BRIDGES.replace("vmbr5: {}", "vmbr0: {mtu: 1400}"));
     let refused = dc.strata().run(&["plan"]).code(3).all();
-    assert!(refused.contains("`vmbr0` of `pve1`: it is there already"), "{refused}");
+    assert!(refused.contains("`vmbr0` of `pve1` exists and is not managed"), "{refused}");
     dc.repo.edit(FILE, "vmbr0: {mtu: 1400}", "vmbr0: {mtu: 1400, adopt: true}");
     let refused = dc.strata().run(&["plan"]).code(3).all();
     assert!(
@@ -700,7 +700,7 @@ fn what_others_stage_on_our_interfaces_is_not_ours() {
     let before = dc.export();
     for command in [&["plan"][..], &["apply", "--yes"]] {
         let refused = dc.strata().run(command).code(3).all();
-        assert!(refused.contains("are staged that are not ours (`vmbr0`)"), "{refused}");
+        assert!(refused.contains("are staged that this repository did not make (`vmbr0`)"), "{refused}");
         assert!(refused.contains("`pvesh delete /nodes/pve1/network`"), "{refused}");
     }
     assert_same(&dc.export(), &before, "nothing is touched");
@@ -938,7 +938,9 @@ fn a_token_of_somebody_else_is_not_made_anew() {
     let before = dc.export();
     let refused = dc.strata().run(&["apply", "--yes"]).code(3).all();
     assert!(
-        refused.contains("would recreate the token `ann@pve!ci`, which is there and not ours"),
+        refused.contains(
+            "would recreate the token `ann@pve!ci`, which exists and is not managed by this repository"
+        ),
         "{refused}"
     );
     assert_same(&dc.export(), &before, "nothing is touched");
@@ -1081,7 +1083,7 @@ fn kill_at(part: Part, kind: &str, k: u64, expected: &Value) -> bool {
     let killed = dc.strata().kill_at(&dc.sim.control(), &fault, part.arguments());
     let struck = killed.struck_or_good(&format!("{kind} {k}"));
     if part != Part::Destroy {
-        // A plan after it tells what is open, and finds no stranger.
+        // A plan after it shows what is open, and finds nothing unmanaged.
         let plan = dc.strata().run(&["plan"]);
         assert_eq!(plan.code, 0, "{kind} {k}:\n{}", plan.all());
     }

@@ -107,7 +107,7 @@ fn d2_a_saved_plan_replaces_what_it_says_once() {
     world.strata().run(&["plan", "--replace", "web/vm/db", "-o", file]).ok();
     let shown = world.strata().run(&["show", file]).ok();
     assert!(shown.stdout.contains("replaced: web/vm/db"), "{}", shown.all());
-    // Taken out of the file, what it does is another plan.
+    // Removed from the file, what it does is another plan.
     let text = world.repo.read("replace.plan");
     world.repo.write("other.plan", &text.replace("\"web/vm/db\"\n  ],", "\"web/vm/dev\"\n  ],"));
     let other = world.repo.file("other.plan");

@@ -50,7 +50,7 @@ resource "proxmox_virtual_environment_vm" "disks" {
     content {
       interface    = disk.value
       datastore_id = "local-lvm"
-      # An operating system, which lets go of what is unplugged.
+      # An operating system, which releases what is unplugged.
       import_from = disk.value == "scsi0" ? proxmox_download_file.image.id : null
       size        = 4 + var.stage
     }

@@ -87,7 +87,7 @@ fn a_guest_whose_policy_says_so_is_recreated_with_its_cloud_init_data() {
     assert_eq!(steps(&plan(RestartPolicy::default(), false)), ["update vm/web"]);
 }
 
-/// What was taken over carries no mark until something else about it changes.
+/// What was taken over carries no ownership mark until something else about it changes.
 #[test]
 fn a_mark_comes_with_the_first_change_of_what_was_taken_over() {
     let plan = |wanted: Json, live: Json, partial: bool, pending: &[&str]| {

@@ -48,7 +48,7 @@ fn what_is_taken_over_is_told_from_what_is_ours() {
     let reason = "it is there already and is taken over: `adopt` says so";
     assert_eq!(step(&taken, StepAction::Update, "pool/lab").reasons, [reason]);
     let marked = pool(wanted.clone(), None, json!({"pool": "lab", "comment": "old", "mark": "m"}));
-    let reason = "it is there and ours by its ownership mark, but not in the state";
+    let reason = "it exists with the ownership mark of this repository, but is not in the state";
     assert_eq!(step(&marked, StepAction::Update, "pool/lab").reasons, [reason]);
     let mut table = Table::new();
     table.wants("vm/web", json!({"vmid": 1, "notes": "b"}), &[]).sees("vm/web", seen(json!({"vmid": 1})));

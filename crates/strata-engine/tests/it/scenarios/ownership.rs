@@ -1,4 +1,4 @@
-//! Whose is it: strangers, copies, notes edited by hand, a lost state.
+//! Whose is it: unmanaged objects, copies, notes edited by hand, a lost state.
 
 use insta::assert_snapshot;
 use serde_json::json;
@@ -67,7 +67,7 @@ async fn a_stranger_that_took_over_is_left_alone() {
     plan:
       0 - s/vm/log
       1 = forget s/vm/web
-          because its place was taken by something that is not ours: guest 100 `theirs` is not ours
+          because its place was taken: guest 100 `theirs` is not ours
       0 create, 0 update, 0 replace, 1 delete, 0 unchanged
     apply:
       2 done
@@ -186,10 +186,10 @@ async fn a_lost_state_is_found_again_by_the_marks() {
     plan:
       0 = record s/image/debian
       1 ~ s/vm/db (restart)
-          because it is there and ours by its ownership mark, but not in the state
+          because it exists with the ownership mark of this repository, but is not in the state
           cloudinit.password: {"$unknown":true} → (secret)
       2 ~ s/vm/web (restart)
-          because it is there and ours by its ownership mark, but not in the state
+          because it exists with the ownership mark of this repository, but is not in the state
           cpu.cores: 1 → 2
       0 create, 2 update, 0 replace, 0 delete, 1 unchanged
     "###);
@@ -245,7 +245,7 @@ async fn another_vmid_is_another_guest() {
     "###);
 }
 
-/// The state knows one guest, and the one that the source asks for is there too, ours by its mark.
+/// The state knows one guest, and the one that the source asks for is there too, ours by its ownership mark.
 #[tokio::test(start_paused = true)]
 async fn two_guests_of_one_address_become_one() {
     let mut story = Story::new();

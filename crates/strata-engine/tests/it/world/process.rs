@@ -29,7 +29,7 @@ impl Process {
         std::future::pending().await
     }
 
-    /// Goes on only while it lives. Others get their turn here, as with any real request.
+    /// Goes on only while it lives. Others run here, as with any real request.
     pub(crate) async fn breathe(&self) {
         for _ in 0..=self.slowness {
             tokio::task::yield_now().await;

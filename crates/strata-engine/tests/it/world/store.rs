@@ -226,7 +226,7 @@ impl Drop for MemoryLock {
 }
 
 impl MemoryLock {
-    /// One write to the disk, which the script may spoil. Takes a while: others get their turn before and after it.
+    /// One write to the disk, which the script may spoil. Takes a while: others run before and after it.
     async fn write_bytes(&self, what: &str, write: impl FnOnce(&mut Disk, bool)) -> Result<(), StoreError> {
         let process = self.store.process.as_ref().expect("a lock belongs to a process");
         process.breathe().await;

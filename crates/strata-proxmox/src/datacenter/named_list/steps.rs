@@ -123,7 +123,7 @@ mod tests {
         assert_eq!(way("", "ABZ"), ["", "A", "bA", "Ab", "zAb", "Abz", "ABz", "ABZ"]);
         assert_eq!(way("", "ZA"), ["", "z", "az", "za", "zA", "ZA"]);
         assert_eq!(way("AB", "BZ"), ["AB", "BAB", "zBAB", "BzAB", "BZAB", "BZA", "BZ"]);
-        // One rule is changed, put in, or taken out as before.
+        // One rule is changed, inserted, or deleted as before.
         assert_eq!(way("ABC", "AXC").len(), 2);
         assert_eq!(way("ABC", "AC").len(), 2);
         assert_eq!(way("BC", "ABC").len(), 2);

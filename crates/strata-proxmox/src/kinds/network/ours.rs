@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use strata_engine::{Observed, Sighting, Unmanaged, Wanted};
+use strata_engine::{Dispute, Observed, Sighting, Unmanaged, Wanted};
 use strata_resource::{Spec, Value};
 
 use super::host::{STAGED, interfaces, only_configured};
@@ -39,14 +39,14 @@ pub(super) fn judge(wanted: &Wanted<'_>, live: Option<&LiveObject>) -> Sighting 
         if !unfinished || !foreign.is_empty() {
             let names = foreign.join("`, `");
             return Sighting::Busy(format!(
-                "changes of the network of `{node}` are staged that are not ours (`{names}`): a reload would bring them along"
+                "changes of the network of `{node}` are staged that this repository did not make (`{names}`): a reload would bring them along"
             ));
         }
     }
     for (name, own) in asked.iter().filter(|(name, _)| there.contains_key(*name)) {
         if !recorded.contains_key(name) && !only_configured(own) && !is_begun(name) {
-            let why = "it is there already, and nothing says that it is ours";
-            return Sighting::Unmanaged(Unmanaged::new(format!("the interface `{name}` of `{node}`"), why));
+            let what = format!("the interface `{name}` of `{node}`");
+            return Sighting::Unmanaged(Unmanaged::new(what, Dispute::Unclaimed));
         }
     }
     // What was only configured is left as it is when it leaves the source. Recovery knows no source.

@@ -208,7 +208,7 @@ fn update(call: &mut Call<'_>) -> Reply {
     let target = call.args.int("moveto").and_then(|to| usize::try_from(to).ok());
     if let Some(target) = target.filter(|target| *target != at) {
         let rule = rules.remove(at);
-        // The target is meant as it was before the rule was taken out.
+        // The target is meant as it was before the rule was removed.
         let target = if target > at { target - 1 } else { target };
         rules.insert(target.min(rules.len()), rule);
     } else {

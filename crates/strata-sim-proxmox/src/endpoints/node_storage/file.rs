@@ -78,7 +78,7 @@ pub struct Bytes {
     pub sha256: String,
     /// The beginning, as far as it was kept.
     pub head: Vec<u8>,
-    /// Made up by the simulator; holds whatever its name promises.
+    /// Made up by the simulator; holds whatever its name says.
     pub synthetic: bool,
 }
 

@@ -127,7 +127,7 @@ impl Move {
             job.log(world, format!("removing source volume '{old}' after successful copy"));
             world.free(&old, &self.node);
         } else if old.contains("-cloudinit") {
-            // It is made anew wherever it is needed.
+            // It is made again wherever it is needed.
             job.log(world, format!("found unused cloudinit disk '{old}', removing it"));
             world.free(&old, &self.node);
         } else if let Some(key) = hotplug::add_unused(guest, &old) {

@@ -108,7 +108,7 @@ fn a_cluster_of_opentofu_keeps_its_machines_as_they_are() {
             path.display()
         );
     }
-    // Once the patch is taken out, Strata configures the machine by itself again.
+    // Once the patch is removed, Strata configures the machine by itself again.
     lab.repo.remove("clusters/lab/nodes.yaml");
     assert!(lab.run(&["plan"]).ok().stdout.contains("2 to change"));
     lab.repo.write("talos.tfstate", &state);

@@ -239,7 +239,7 @@ fn journal_lines(world: &World) -> Vec<String> {
     text.lines().map(str::to_owned).collect()
 }
 
-/// Whichever line is taken out of the journal of a killed run, the next one says so and does nothing.
+/// Whichever line is removed from the journal of a killed run, the next one says so and does nothing.
 #[test]
 fn f19_a_journal_with_a_line_less_is_not_believed() {
     let world = World::instant(SMALL);

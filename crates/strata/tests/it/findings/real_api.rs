@@ -234,7 +234,7 @@ fn r3_a_changed_alias_keeps_its_mark_and_its_comment() {
     world.strata().run(&["apply", "--yes"]).ok();
     assert_eq!(comment(), before);
     assert_eq!(read(&world, "/cluster/firewall/aliases/admin")["cidr"], "192.0.2.201");
-    // Ours by its mark alone, without a state.
+    // Ours by its ownership mark alone, without a state.
     std::fs::remove_dir_all(world.repo.file(".strata/state")).unwrap();
     let plan = world.strata().run(&["plan"]);
     assert!(plan.code != 3 && !plan.all().contains("stranger"), "{}", plan.all());
@@ -311,7 +311,7 @@ fn r5_a_pending_change_that_stays_needs_a_restart() {
     world.assert_settled();
 }
 
-/// A guest without a system: it never lets go of a device.
+/// A guest without a system: it never releases a device.
 const BLANK: &str = r#"
 metadata: {name: web, environment: test}
 proxmox: {target: pve, node: pve1, storage: {iso: local, disk: local-lvm}}

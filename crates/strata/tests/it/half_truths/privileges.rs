@@ -124,7 +124,7 @@ impl Bench {
         root(&self.world, "PUT", "/access/acl", &entry);
     }
 
-    /// Runs a command without the privilege. Where it says that all is well, the world is as expected.
+    /// Runs a command without the privilege. Where it says that nothing is wrong, the world is as expected.
     fn lacking(&self, missing: &Missing<'_>, arguments: &[&str], expected: &Value) -> String {
         self.take(missing, true);
         let run = self.world.strata().run(arguments);

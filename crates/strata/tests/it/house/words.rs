@@ -1,4 +1,5 @@
-//! Words that are gone stay gone: in what the binary can print, in the help of every command, in documents and examples.
+//! Words that are gone stay gone: in what the binary can print, in the help of every command, in documents, examples and comments. And nothing
+//! that is printed speaks of itself as a person.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -69,8 +70,14 @@ const GONE: [(&str, &str); 58] = [
     ("arriving from opentofu", "importing from OpenTofu"),
 ];
 
+/// What only a person says of itself: not printed.
+const FIRST_PERSON: [&str; 5] = ["we", "us", "our", "ours", "my"];
+
+/// What a comment may say: that one thing tells another from a third.
+const OF_COMMENTS: [&str; 4] = ["told", "tell", "tells", "telling"];
+
 /// Where one of them may stand, and why.
-const ALLOWED: [(&str, &str, &str); 9] = [
+const ALLOWED: [(&str, &str, &str); 13] = [
     ("strata-engine/src/plan.rs", "stranger", "saved plans of earlier versions"),
     ("strata-engine/src/plan.rs", "silent", "saved plans of earlier versions"),
     ("strata-resource/src/graph.rs", "standalone", "what earlier versions stored"),
@@ -80,6 +87,14 @@ const ALLOWED: [(&str, &str, &str); 9] = [
     ("CHANGELOG.md", "standalone", "names the former word"),
     ("strata-sim/README.md", "standalone", "a field of the simulator's control interface"),
     ("docs/ownership.md", "its mark", "the page defines `mark` as the ownership mark"),
+    (
+        "strata-sim-proxmox/src/endpoints/node_storage/prune.rs",
+        "its mark",
+        "the mark of a backup, as Proxmox calls it",
+    ),
+    ("strata-state/tests/it/postgres_tls.rs", "stranger", "the name of a file"),
+    ("strata-state/src/s3/lock_table.rs", "ours", "the name of a value in a request"),
+    ("strata-talos/src/oracle.rs", "ours", "a comparison that only tests write"),
 ];
 
 /// Lower case words with one space between them and around: what stands in `{}` is a value, and no word.
@@ -150,14 +165,29 @@ fn literals(text: &str) -> Vec<(usize, String)> {
     found
 }
 
+/// Whether a phrase stands among words, where it may not.
+fn stands(file: &str, words: &str, phrase: &str) -> bool {
+    let allowed = ALLOWED.iter().any(|(of, word, _)| file.ends_with(of) && *word == phrase);
+    !allowed && words.contains(&format!(" {phrase} "))
+}
+
 /// Of a text, the words that are gone: for each the place and what to say instead.
 fn gone(file: &str, line: usize, text: &str, found: &mut Vec<String>) {
     let words = words(text);
-    for (phrase, instead) in GONE {
-        let allowed = ALLOWED.iter().any(|(of, word, _)| file.ends_with(of) && *word == phrase);
-        if !allowed && words.contains(&format!(" {phrase} ")) {
-            found.push(format!("{file}:{line}: `{phrase}` is said as: {instead}"));
-        }
+    for (phrase, instead) in GONE.into_iter().filter(|(phrase, _)| stands(file, &words, phrase)) {
+        found.push(format!("{file}:{line}: `{phrase}` is said as: {instead}"));
+    }
+}
+
+/// The same of what is printed, which is no person either. A word alone is a name or a value.
+fn printed(file: &str, line: usize, text: &str, found: &mut Vec<String>) {
+    gone(file, line, text, found);
+    let words = words(text);
+    let is_sentence = words.split_whitespace().nth(1).is_some();
+    for person in FIRST_PERSON.into_iter().filter(|person| is_sentence && stands(file, &words, person)) {
+        found.push(format!(
+            "{file}:{line}: `{person}`: say who, such as Strata, this repository or the token"
+        ));
     }
 }
 
@@ -176,7 +206,7 @@ fn texts(folder: &Path, found: &mut Vec<PathBuf>) {
 fn help(path: &[String], found: &mut Vec<String>) {
     let output = Command::new(BINARY).args(path).arg("--help").output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
-    gone(&format!("strata {} --help", path.join(" ")), 0, &text, found);
+    printed(&format!("strata {} --help", path.join(" ")), 0, &text, found);
     let below = text.split("\nCommands:\n").nth(1).unwrap_or_default();
     for line in below.lines().take_while(|line| line.starts_with("  ")) {
         let name = line[2..].split(' ').next().unwrap_or_default();
@@ -194,6 +224,10 @@ fn literals_are_found_and_comments_are_not() {
     let mut seen = Vec::new();
     gone("a.rs", 1, "VM {told} is TOLD `is_told`", &mut seen);
     assert_eq!(seen, ["a.rs:1: `told` is said as: configured, shown, reported"]);
+    seen.clear();
+    printed("a.rs", 1, "we do", &mut seen);
+    printed("a.rs", 2, "ours", &mut seen);
+    assert_eq!(seen, ["a.rs:1: `we`: say who, such as Strata, this repository or the token"]);
 }
 
 #[test]
@@ -208,7 +242,7 @@ fn words_that_are_gone_are_not_printed() {
         for path in rust_files(&owner.join("src")) {
             let file = path.strip_prefix(crates()).unwrap().to_string_lossy().into_owned();
             for (line, text) in literals(&fs::read_to_string(&path).unwrap()) {
-                gone(&file, line, &text, &mut found);
+                printed(&file, line, &text, &mut found);
             }
         }
     }
@@ -230,6 +264,28 @@ fn words_that_are_gone_are_not_documented() {
         let text = fs::read_to_string(&path).unwrap();
         for (index, line) in text.lines().enumerate() {
             gone(&file, index + 1, line, &mut found);
+        }
+    }
+    assert!(found.is_empty(), "{}", found.join("\n"));
+}
+
+/// In the comments of every crate, its tests and the simulator too.
+#[test]
+fn words_that_are_gone_are_in_no_comment() {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(crates()).unwrap() {
+        let owner = entry.unwrap().path();
+        let parts = ["src", "tests"].map(|part| owner.join(part));
+        for path in parts.iter().filter(|part| part.is_dir()).flat_map(|part| rust_files(part)) {
+            let file = path.strip_prefix(crates()).unwrap().to_string_lossy().into_owned();
+            for (index, line) in fs::read_to_string(&path).unwrap().lines().enumerate() {
+                let Some(comment) = line.trim_start().strip_prefix("//") else { continue };
+                let words = words(comment);
+                let gone = GONE.into_iter().filter(|(phrase, _)| !OF_COMMENTS.contains(phrase));
+                for (phrase, instead) in gone.filter(|(phrase, _)| stands(&file, &words, phrase)) {
+                    found.push(format!("{file}:{}: `{phrase}` is said as: {instead}", index + 1));
+                }
+            }
         }
     }
     assert!(found.is_empty(), "{}", found.join("\n"));

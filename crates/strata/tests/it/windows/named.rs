@@ -48,7 +48,11 @@ fn assert_theirs(world: &World, comment: &str) {
     for command in [&APPLY[..], &["destroy", "--yes"]] {
         let refused = world.strata().run(command);
         assert_ne!(refused.code, 0, "{command:?}: {}", refused.all());
-        assert!(refused.all().contains("staged that are not ours (`vmbr5`)"), "{}", refused.all());
+        assert!(
+            refused.all().contains("staged that this repository did not make (`vmbr5`)"),
+            "{}",
+            refused.all()
+        );
         let node = node(world);
         assert!(node["staged"]["vmbr5"].to_string().contains(comment), "{command:?}: {node}");
         assert!(node["interfaces"]["vmbr5"].is_null(), "{command:?}: it was brought into effect");

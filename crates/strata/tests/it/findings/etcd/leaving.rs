@@ -147,7 +147,7 @@ fn f18_a_kill_around_the_wipe_of_a_disk_is_no_dead_end() {
         lab.assert_is(&shape, kind);
         lab.assert_settled(kind);
     }
-    // What was noted before a wipe that never came is not believed later.
+    // What was noted before a wipe that never came does not count later.
     lab.change(&json!({"cut-off": {"machine": "lab-worker-1", "cut_off": true}}));
     let refused = lab.run(&["plan"]).code(3);
     assert!(!refused.all().contains("wiped"), "{}", refused.all());

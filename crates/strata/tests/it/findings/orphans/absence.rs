@@ -82,7 +82,7 @@ fn a3_an_invisible_guest_is_not_created_over() {
     assert!(!known(&world).contains("web/vm/seen"));
 }
 
-/// Taken out of the source while it cannot be seen: it is kept in the state until it can be.
+/// Removed from the source while it cannot be seen: it is kept in the state until it can be.
 #[test]
 fn a3_an_invisible_guest_that_left_the_source_is_not_forgotten() {
     let world = World::instant(TWO);

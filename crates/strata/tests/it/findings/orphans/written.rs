@@ -48,7 +48,7 @@ fn refusals() -> Vec<Value> {
     .collect()
 }
 
-/// What is left of a stack whose disturbed part is taken out of the source again.
+/// What is left of a stack whose disturbed part is removed from the source again.
 fn leaves_nothing(whole: &str, rest: &str, method: &str, path: &str) {
     let undisturbed = World::instant(rest);
     undisturbed.strata().run(&["apply", "--yes"]).ok();
@@ -125,7 +125,7 @@ fn a1_what_an_update_added_before_it_failed_is_ours_to_remove() {
     }
 }
 
-/// The state was lost, the guest is ours by its mark, and its first change fails: from then on it is in the state.
+/// The state was lost, the guest is ours by its ownership mark, and its first change fails: from then on it is in the state.
 #[test]
 fn a1_a_guest_that_only_its_mark_proves_is_recorded_by_a_failed_change() {
     let before = format!("{HEAD}{VM}");

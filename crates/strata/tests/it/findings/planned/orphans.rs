@@ -68,7 +68,7 @@ fn what_was_forgotten_and_left_the_source_is_named() {
     let world = World::instant(STACK);
     world.strata().run(&["apply", "--yes"]).ok();
     world.strata().run(&["state", "rm", "web/vm/app-2"]).ok();
-    // The source still asks for it: it is found by its mark, and is no orphan.
+    // The source still asks for it: it is found by its ownership mark, and is no orphan.
     let plan = world.strata().run(&["plan"]).ok();
     assert!(!plan.all().contains("is in no state"), "{}", plan.all());
     let text = world.repo.read("stacks/web/stack.yaml");
