@@ -73,27 +73,29 @@ pub(crate) fn nested_gaps(resource: &Resource, words: &[(&str, &[&str])], files:
     for (path, known) in words {
         let (field, by_slot) = path.strip_suffix(".*").map_or((*path, false), |field| (field, true));
         let Some(map) = spec.get(field).and_then(Value::as_map) else { continue };
-        let parts: Vec<(String, &Spec)> = match by_slot {
-            false => vec![(field.to_owned(), map)],
+        let parts: Vec<(Vec<&str>, &Spec)> = match by_slot {
+            false => vec![(vec![field], map)],
             true => {
                 let slots = map.iter().filter_map(|(slot, value)| Some((slot, value.as_map()?)));
-                slots.map(|(slot, part)| (format!("{field}.{slot}"), part)).collect()
+                slots.map(|(slot, part)| (vec![field, slot.as_str()], part)).collect()
             }
         };
         for (place, part) in parts {
             for left in part.keys().filter(|key| !known.contains(&key.as_str())) {
-                not_rendered(resource, &format!("{place}.{left}"), files);
+                not_rendered(resource, &[&place[..], &[left]].concat(), files);
             }
         }
     }
 }
 
-/// Reports a field, with the reason that its kind gives.
-pub(crate) fn not_rendered(resource: &Resource, path: &str, files: &mut Files) {
-    let (rules, path) = (resource.kind().rules(), FieldPath::dotted(path));
+/// Reports a field, with the reason that its kind gives. A name may have dots in it, as interfaces do.
+pub(crate) fn not_rendered(resource: &Resource, keys: &[&str], files: &mut Files) {
+    let rules = resource.kind().rules();
+    let path = keys.iter().fold(FieldPath::root(), |path, key| path.child(key));
     // What takes any key has its reason with the keys.
-    let rule = if rules.knows(&path) { rules.rule(&path) } else { rules.rule(&path.child("*")) };
-    let reason = if rule.no_tofu.is_empty() { "the provider has no field for it" } else { rule.no_tofu };
+    let reasons = [rules.rule(&path).no_tofu, rules.rule(&path.child("*")).no_tofu];
+    let reason = reasons.into_iter().find(|reason| !reason.is_empty());
+    let reason = reason.unwrap_or("the provider has no field for it");
     files.gap(resource.address.to_string(), format!("`{path}`: {reason}"));
 }
 

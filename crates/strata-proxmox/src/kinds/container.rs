@@ -16,6 +16,7 @@ kind! {
         called: "container {vmid} on {node}",
         shares: &[guest::FIELDS],
         rollout: Rollout::Member { always: false, follows: |_| false, group: guest::restart_group },
+        adopted_by: Some("vmid"),
         ..GUEST
     }
     /// its host name
@@ -23,7 +24,9 @@ kind! {
     /// the archive that it is made from
     "image": Text => CreateOnly [remote("ostemplate")];
     /// it is converted to a template at the end
-    "template": Bool => InPlace [remote("template"), off_by_default];
+    "template": Bool => InPlace [remote("template"), off_by_default, no_tofu("the module makes no templates of containers")];
+    /// how long steps may take, in seconds; never compared
+    "timeouts": Map => Computed [unfelt, no_tofu("the module of containers has no timeouts")];
     /// the distribution that it is set up for
     "ostype": Text => CreateOnly [remote("ostype")];
     /// the password of root

@@ -105,10 +105,8 @@ pub(super) static FIELDS: &[FieldRule] = fields! {
     "firewall.rules": List => InPlace;
     /// any other key of Proxmox
     "options.*": Text => Restart [no_tofu(shared::NO_OPTIONS)];
-    /// how long steps may take, in seconds; never compared
-    "timeouts": Map => Computed [unfelt];
     /// the guests that it must not be down with, and how it is checked after a restart; never compared
-    "rollout": Map => Computed [unfelt];
+    "rollout": Map => Computed [unfelt, no_tofu(shared::ONLY_APPLY)];
 };
 
 /// The guests that must not be down with this one.

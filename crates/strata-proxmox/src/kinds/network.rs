@@ -12,7 +12,7 @@ use strata_engine::{Finding, Operation, Outcome, ProviderError, Review, Sighting
 use strata_resource::{KindTable, Spec, Value, kind};
 
 use super::managed::ManagedKind;
-use super::shared::{ADOPT, DATACENTER, NO_OPTIONS};
+use super::shared::{ADOPT, DATACENTER, NO_OPTIONS, ONLY_APPLY};
 use crate::client::Client;
 use crate::datacenter::{Family, LiveObject, PlannedPlaces, spec_text};
 use crate::execute::Work;
@@ -24,7 +24,7 @@ kind! {
         called: "network of {network}",
         identity: &["network"],
         proof: "for each interface the state, or `adopt`; an `eth` is only configured",
-        recovery: "ours if an interface is exactly what was begun; what is staged is brought into effect",
+        recovery: "an interface is managed if it is exactly what was begun; what is staged is brought into effect",
         shares: &[ADOPT],
         staged: true,
         busy: "bring what is staged into effect (`pvesh set /nodes/{name}/network`) or take it back (`pvesh delete /nodes/{name}/network`)",
@@ -47,7 +47,7 @@ kind! {
     /// what is there already is taken over
     "interfaces.*.adopt": Bool => Computed;
     /// the source allows a change that may cut the connection
-    "interfaces.*.may_cut": Bool => Computed;
+    "interfaces.*.may_cut": Bool => Computed [no_tofu(ONLY_APPLY)];
     /// any other key of an interface
     "interfaces.*.options.*": Text => InPlace [no_tofu(NO_OPTIONS)];
     /// type, addresses, gateways, device, tag, MTU, mode

@@ -26,6 +26,9 @@ pub(super) const NO_MARK: &str = "the state, or `adopt`: it has no comment that 
 pub(super) const NO_FIELD: &str = "the provider has no field for it";
 pub(super) const NO_OPTIONS: &str = "the provider takes no raw options of Proxmox";
 
+/// The same, of what says how Strata goes about a change.
+pub(super) const ONLY_APPLY: &str = "only `strata apply` uses it";
+
 /// What a reader looks for first in a disk, a network device, an interface or a rule.
 pub(super) const PARTS: &[(&str, Said)] = &[
     ("size", Said::Bare),

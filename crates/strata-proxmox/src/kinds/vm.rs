@@ -6,7 +6,7 @@ use strata_resource::{FieldRule, KindTable, Purpose, Rollout, fields, kind};
 
 use super::guest::{self, GUEST};
 use super::managed::ManagedKind;
-use super::shared::NO_FIELD;
+use super::shared::{NO_FIELD, ONLY_APPLY};
 use crate::codec::GuestKind;
 use crate::preflight::Needs;
 
@@ -17,6 +17,7 @@ kind! {
         shares: &[FIELDS, guest::FIELDS],
         rollout: Rollout::Member { always: false, follows: |_| false, group: guest::restart_group },
         runs_others: true,
+        adopted_by: Some("vmid"),
         ..GUEST
     }
 }
@@ -43,7 +44,9 @@ pub(super) static FIELDS: &[FieldRule] = fields! {
     /// its name in the interface of Proxmox
     "name": Text => InPlace [remote("name"), unfelt, purpose(Purpose::Name)];
     /// how it goes down before it is deleted; never compared
-    "force_stop": Bool => Computed;
+    "force_stop": Bool => Computed [no_tofu(ONLY_APPLY)];
+    /// how long steps may take, in seconds; never compared
+    "timeouts": Map => Computed [unfelt];
     /// the template that it is cloned from
     "clone": Map => CreateOnly [unfelt];
     /// VMID and node of the template, whether all is copied, and where to

@@ -8,8 +8,8 @@ use super::{Reading, by_slot, description, firewall, gib, nested_gaps, not_rende
 use crate::hcl::Expr;
 use crate::project::Files;
 
-/// Fields that only Strata's own apply uses, or that stay out of files.
-const OURS: [&str; 5] = ["mark", "notes", "timeouts", "rollout", "password"];
+/// Fields that are written under another name, or by a variable that is in no file.
+const WRITTEN: [&str; 3] = ["mark", "notes", "password"];
 
 /// The data of a container under the names of the module's inputs.
 pub(crate) fn container(resource: &Resource, files: &mut Files) -> Expr {
@@ -79,8 +79,8 @@ pub(crate) fn container(resource: &Resource, files: &mut Files) -> Expr {
     reading.set("startup", startup(spec));
     reading.take("firewall");
     reading.set("firewall", firewall(spec));
-    for field in reading.left().into_iter().filter(|field| !OURS.contains(field)) {
-        not_rendered(resource, field, files);
+    for field in reading.left().into_iter().filter(|field| !WRITTEN.contains(field)) {
+        not_rendered(resource, &[field], files);
     }
     nested_gaps(resource, &NESTED, files);
     Expr::Object(reading.entries)
@@ -134,7 +134,7 @@ fn root_disk(spec: &Spec, resource: &Resource, files: &mut Files) -> Option<Expr
     let mount_options = options(reading.take("mountoptions"));
     reading.set("mount_options", mount_options);
     for field in reading.left() {
-        not_rendered(resource, &format!("rootfs.{field}"), files);
+        not_rendered(resource, &["rootfs", field], files);
     }
     reading.object()
 }

@@ -68,7 +68,7 @@ pub(crate) fn datacenter(resource: &Resource, files: &mut Files) -> Vec<Entry> {
         files.gap(&what, "the provider cannot import it: OpenTofu leaves it alone");
     }
     for field in reading.left() {
-        not_rendered(resource, field, files);
+        not_rendered(resource, &[field], files);
     }
     vec![Entry { input, key, value: value.unwrap_or(Expr::Object(reading.entries)), adopt }]
 }
@@ -178,7 +178,6 @@ fn network(resource: &Resource, files: &mut Files) -> Vec<Entry> {
         let Some(interface) = interface.as_map() else { continue };
         let mut reading = Reading::new(interface);
         reading.take("adopt");
-        reading.take("may_cut");
         let input = match reading.take("type").and_then(Value::as_text) {
             Some("bridge") => "bridges",
             Some("bond") => "bonds",
@@ -219,7 +218,7 @@ fn network(resource: &Resource, files: &mut Files) -> Vec<Entry> {
             }
         }
         for field in reading.left() {
-            not_rendered(resource, &format!("interfaces.{name}.{field}"), files);
+            not_rendered(resource, &["interfaces", name, field], files);
         }
         entries.push(Entry {
             input,

@@ -22,7 +22,7 @@ pub(crate) fn image(resource: &Resource, files: &mut Files) -> Expr {
         reading.set("checksum_algorithm", Some(Expr::text(algorithm)));
     }
     for field in reading.left() {
-        not_rendered(resource, field, files);
+        not_rendered(resource, &[field], files);
     }
     Expr::Object(reading.entries)
 }

@@ -6,8 +6,8 @@ use super::{Reading, by_slot, description, firewall, nested_gaps, not_rendered, 
 use crate::hcl::Expr;
 use crate::project::Files;
 
-/// Fields that only Strata's own apply uses.
-const OURS: [&str; 5] = ["mark", "notes", "timeouts", "rollout", "force_stop"];
+/// Fields that are written under another name, or with others.
+const WRITTEN: [&str; 3] = ["mark", "notes", "timeouts"];
 
 /// Fields that a clone has of its template where it says nothing; the provider would put defaults of its own there.
 const INHERITED: [&str; 13] = [
@@ -94,8 +94,8 @@ pub(crate) fn vm(resource: &Resource, template: Option<&Resource>, files: &mut F
     reading.set("firewall", firewall(spec));
     let timeouts = spec.get("timeouts").and_then(Value::as_map).and_then(timeouts);
     reading.set("timeouts", timeouts);
-    for field in reading.left().into_iter().filter(|field| !OURS.contains(field)) {
-        not_rendered(resource, field, files);
+    for field in reading.left().into_iter().filter(|field| !WRITTEN.contains(field)) {
+        not_rendered(resource, &[field], files);
     }
     nested_gaps(&Resource { spec: whole.clone(), ..resource.clone() }, &NESTED, files);
     Expr::Object(reading.entries)
@@ -190,7 +190,7 @@ fn disk_map(disks: &Spec, resource: &Resource, files: &mut Files) -> Expr {
             reading.put(field, field);
         }
         for field in reading.left() {
-            not_rendered(resource, &format!("disks.{slot}.{field}"), files);
+            not_rendered(resource, &["disks", slot, field], files);
         }
         entries.push((slot.clone(), Expr::Object(reading.entries)));
     }
