@@ -23,7 +23,7 @@ kind! {
         called: "SDN of the {sdn}",
         identity: &["sdn"],
         proof: "for each zone, network, subnet and controller the state, or `adopt`",
-        recovery: "ours if an object is exactly what was begun; what is staged is brought into effect",
+        recovery: "an object is managed if it is exactly what was begun; what is staged is brought into effect",
         shares: &[ADOPT],
         staged: true,
         busy: "bring what is staged into effect (`pvesh set /cluster/sdn`) or take it back (`pvesh create /cluster/sdn/rollback`)",

@@ -101,7 +101,7 @@ fn objects_are_adopted_by_their_addresses() {
     assert_eq!(world.strata().run(&all).ok().code, 0);
     assert_eq!(world.repo.read("hypervisors/hosts.yaml"), text);
 
-    // It was there before: taken out of the source, it stays. What was made here goes.
+    // It was there before: removed from the source, it stays. What was made here goes.
     world.repo.write("hypervisors/hosts.yaml", "metadata: {environment: test}\nproxmox: {target: pve}\n");
     world.strata().run(&["apply", "--yes"]).ok();
     let export = world.sim.export();

@@ -168,7 +168,7 @@ impl Family for Locked {
         let foreign = live.map(|live| foreign(&live.order, &self.ours)).unwrap_or_default();
         if !foreign.is_empty() {
             let message = format!(
-                "somebody else stages changes of the SDN ({}): they would be brought into effect along with ours",
+                "somebody else stages changes of the SDN ({}): they would be brought into effect along with this one",
                 foreign.join(", ")
             );
             return Err(ProviderError::new(ErrorClass::Conflict, message)

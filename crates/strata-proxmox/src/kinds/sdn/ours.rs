@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use strata_engine::{Observed, Sighting, Unmanaged, Wanted};
+use strata_engine::{Dispute, Observed, Sighting, Unmanaged, Wanted};
 use strata_resource::{Spec, Value};
 
 use super::class::{CLASSES, Class};
@@ -18,7 +18,7 @@ pub(super) fn judge(wanted: &Wanted<'_>, live: Option<&LiveObject>) -> Sighting 
     if live.staged.is_some() && (!unfinished || !foreign.is_empty()) {
         let names = if foreign.is_empty() { live.order.join(", ") } else { foreign.join(", ") };
         return Sighting::Busy(format!(
-            "changes of the SDN are staged that are not ours ({names}): they would be brought into effect along with ours"
+            "others staged changes of the SDN ({names}): they would be brought into effect along with this one"
         ));
     }
     let mut spec = live.spec.clone();
@@ -32,8 +32,8 @@ pub(super) fn judge(wanted: &Wanted<'_>, live: Option<&LiveObject>) -> Sighting 
         };
         for (name, own) in asked.iter().filter(|(name, _)| there.contains_key(*name)) {
             if !recorded.contains_key(name) && !is_adopted(own) && !is_begun(name) {
-                let why = "it is there already, and nothing says that it is ours";
-                return Sighting::Unmanaged(Unmanaged::new(format!("the {} `{name}`", class.word), why));
+                let what = format!("the {} `{name}`", class.word);
+                return Sighting::Unmanaged(Unmanaged::new(what, Dispute::Unclaimed));
             }
         }
         // What was taken over is left as it is when it leaves the source. Recovery knows no source.
