@@ -6,6 +6,7 @@ use std::time::Instant;
 use strata_sim::{Pace, SimOptions};
 use strata_testkit::{Repo, Strata, TestSim};
 
+use crate::cluster::lab::{Lab, Shape};
 use crate::world::BINARY;
 
 fn stack(guests: u32) -> String {
@@ -114,4 +115,106 @@ fn bench_plan_without_changes() {
             peak as f64 / 1024.0
         );
     }
+}
+
+/// A stack of ten guests from a VMID on.
+fn small_stack(number: u32) -> String {
+    format!(
+        "metadata: {{name: s{number}, environment: test}}\nproxmox: {{target: pve, nodes: [pve1, pve2, pve3], storage: tank}}\n\
+         vms:\n  s{number}-g: {{count: 10, vmId: {}, memory: 64, disk: 1, started: false, network: [vmbr0]}}\n",
+        10_000 + number * 10
+    )
+}
+
+#[test]
+#[ignore = "two thousand guests: just bench"]
+fn bench_one_broken_stack_leaves_the_others_applied() {
+    let sim = TestSim::with(SimOptions { pace: Pace::INSTANT, ..SimOptions::default() });
+    let repo = Repo::on(&sim);
+    for number in 0..200 {
+        repo.write(&format!("stacks/s{number}/stack.yaml"), &small_stack(number));
+    }
+    // Somebody else's guest stands where the middle one wants its fifth.
+    let taken = serde_json::json!({"method": "POST", "path": "/nodes/pve1/qemu", "params": {
+        "vmid": 11_004, "name": "theirs", "memory": 64,
+    }});
+    assert_eq!(sim.control().change(&taken)["status"], 200);
+    let begun = Instant::now();
+    let applied = Strata::new(BINARY, &repo).run(&["apply", "--yes"]);
+    assert_ne!(applied.code, 0);
+    let vmids = |sim: &TestSim| -> Vec<u64> {
+        let export = sim.export();
+        let guests = export["guests"].as_array().unwrap().iter();
+        guests.filter_map(|guest| guest["vmid"].as_u64()).filter(|vmid| *vmid >= 10_000).collect()
+    };
+    let found = vmids(&sim);
+    println!(
+        "one of 200 stacks is broken: {} guests of the others, {:.1} s",
+        found.iter().filter(|vmid| !(11_000..11_010).contains(*vmid)).count(),
+        begun.elapsed().as_secs_f64()
+    );
+    for vmid in (10_000..12_000).filter(|vmid| !(11_000..11_010).contains(vmid)) {
+        assert!(found.contains(&vmid), "{vmid} is missing\n{}", applied.all());
+    }
+}
+
+fn cluster(number: u32) -> String {
+    format!(
+        r#"
+metadata: {{name: c{number}, environment: test}}
+cluster:
+  talos:
+    version: v1.13.9
+    schematic: {{id: ce4c980550dd2ab1b17bbf2b08801c7eb59418eafe8f279833297925d67c7515}}
+    installDisk: /dev/sda
+  kubernetes: {{version: v1.36.3}}
+  network: {{cidr: 198.18.{number}.0/24, gateway: 198.18.{number}.1, nameservers: [198.18.{number}.1], vip: 198.18.{number}.40, bridge: vmbr0}}
+  topology:
+    controlPlane: {{count: 3, resources: {{cores: 2, memory: 4096, disk: 20}}, addresses: 198.18.{number}.41-198.18.{number}.43}}
+proxmox:
+  target: pve
+  nodes: [pve1, pve2, pve3]
+  storage: {{iso: tank, disk: local-lvm}}
+  vm: {{idBase: {}}}
+"#,
+        20_000 + number * 10
+    )
+}
+
+/// Seconds of the whole apply, and of the slowest cluster in it, by the events of each.
+fn boots(clusters: u32, pace: &str) -> (f64, f64) {
+    let lab = Lab::paced(&Shape::new(3, 0), pace.parse().unwrap());
+    lab.repo.remove("clusters/lab/cluster.yaml");
+    lab.repo.remove("clusters/lab/talos.sops.yaml");
+    for number in 0..clusters {
+        lab.repo.write(&format!("clusters/c{number}/cluster.yaml"), &cluster(number));
+    }
+    let begun = Instant::now();
+    let applied = lab.run(&["--json", "apply", "--yes"]).ok();
+    let whole = begun.elapsed().as_secs_f64();
+    let mut spans: std::collections::BTreeMap<String, (f64, f64)> = std::collections::BTreeMap::new();
+    for line in applied.stdout.lines() {
+        let event: serde_json::Value = serde_json::from_str(line).unwrap();
+        let (Some(stack), Some(time)) = (event["stack"].as_str(), event["time"].as_str()) else { continue };
+        if event["event"] == "step-started" || event["event"] == "step-done" {
+            let at = time.parse::<jiff::Timestamp>().unwrap().as_millisecond() as f64 / 1000.0;
+            let span = spans.entry(stack.to_owned()).or_insert((at, at));
+            *span = (span.0.min(at), span.1.max(at));
+        }
+    }
+    assert_eq!(spans.len(), clusters as usize, "{:?}", spans.keys());
+    (whole, spans.values().map(|(first, last)| last - first).fold(0.0, f64::max))
+}
+
+#[test]
+#[ignore = "a measurement: just bench"]
+fn bench_apply_of_many_clusters() {
+    let pace = std::env::var("STRATA_PACE").unwrap_or_else(|_| "0.2".to_owned());
+    let (alone, _) = boots(1, &pace);
+    let (whole, slowest) = boots(50, &pace);
+    println!("one cluster of 3 nodes: {alone:.1} s; 50 of them: {whole:.1} s, {:.2} times", whole / alone);
+    println!(
+        "the slowest of the 50: {slowest:.1} s; the whole apply takes {:.2} times that",
+        whole / slowest
+    );
 }

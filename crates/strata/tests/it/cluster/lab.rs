@@ -185,8 +185,11 @@ pub(crate) struct Lab {
 impl Lab {
     /// A hundred times as fast as reality: things take a moment, so that what is seen while they happen is seen too.
     pub(crate) fn new(shape: &Shape) -> Self {
-        let sim =
-            TestSim::with(SimOptions { pace: "0.01".parse::<Pace>().unwrap(), ..SimOptions::default() });
+        Self::paced(shape, "0.01".parse().unwrap())
+    }
+
+    pub(crate) fn paced(shape: &Shape, pace: Pace) -> Self {
+        let sim = TestSim::with(SimOptions { pace, ..SimOptions::default() });
         let repo = Repo::on(&sim);
         let keys = keys();
         repo.write("age.key", &keys.age_key);
