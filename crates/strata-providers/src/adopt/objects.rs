@@ -58,6 +58,10 @@ pub(super) struct AllObjects {
     pub(super) remarks: Vec<String>,
 }
 
+fn not_written(described: &str) -> SessionError {
+    SessionError::refused(format!("{described}: `strata adopt` does not write objects of this kind"))
+}
+
 pub(super) async fn all(
     workspace: &Workspace,
     states: &States,
@@ -81,12 +85,8 @@ pub(super) async fn all(
         } else if let Some(address) = known.or_else(|| source.get(&(object.kind, name))) {
             objects.candidates.push(candidate(address.clone(), target, object));
         } else if !is_written(object.kind) {
-            let what = object.kind.table().name;
-            let error = SessionError::refused(format!(
-                "{} has no form in the YAML that is written",
-                object.described
-            ))
-            .hint(format!("write it under `hypervisors/`, with `adopt: true` where a {what} has it"));
+            let hint = "write it into the source by hand, with `adopt: true` where it has that key";
+            let error = not_written(&object.described).hint(hint);
             objects.left_out.push(LeftOut { vmid: None, described: object.described, address: None, error });
         } else {
             let stack = place(workspace, target, host_of(object.kind.table(), &object.spec));
@@ -224,9 +224,8 @@ impl Draft<'_> {
         for one in new {
             let Live::Object(object) = &one.live else { continue };
             let table = object.kind.table();
-            let written = strata_adopt::object(table, &object.spec).ok_or_else(|| {
-                SessionError::refused(format!("{} has no form in the YAML that is written", object.described))
-            })?;
+            let written =
+                strata_adopt::object(table, &object.spec).ok_or_else(|| not_written(&object.described))?;
             host = host.or(host_of(table, &object.spec));
             self.note(&one.address, written.notes.clone());
             objects.push(written);

@@ -160,9 +160,15 @@ fn a_datacenter_is_adopted_and_its_plan_is_empty() {
         lines.iter().filter(|line| is_guest(line) == guests).count()
     };
     assert_eq!(of_guests(&taken, true) + of_guests(&left_out, true), lived_in.vmids().len());
-    assert_eq!(of_guests(&left_out, false), 0);
+    // Of the other objects only those whose kinds are not written yet.
+    let is_written = |line: &&Value| {
+        let message = line["error"]["message"].as_str().unwrap();
+        line["vmid"].is_null() && !message.ends_with("`strata adopt` does not write objects of this kind")
+    };
+    assert_eq!(left_out.iter().find(is_written), None);
     let report: Vec<String> = left_out
         .iter()
+        .filter(|line| line["vmid"].is_number())
         .map(|line| {
             assert!(line["error"]["hints"][0].is_string(), "nobody can act upon it: {line}");
             format!("{} {}", line["vmid"], line["error"]["message"].as_str().unwrap())

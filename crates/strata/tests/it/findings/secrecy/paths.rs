@@ -61,6 +61,14 @@ const TABLE: &[(&str, Tried)] = &[
     ("serve backup FOLDER", As("serve --data")),
     ("serve restore FOLDER", As("serve --data")),
     ("sim --data", As("serve --data")),
+    ("policy test FILE", Reads("no.json", &["policy", "test", "no.json"])),
+    ("review keygen FILE", Writes(&["review", "keygen", "runner.key"], "runner.key")),
+    ("review show FILE", Reads("no.sealed", &["review", "show", "no.sealed"])),
+    ("review apply FILE", As("review show FILE")),
+    ("review plan --output", As("plan --output")),
+    ("review plan --comment", As("plan --output")),
+    ("review plan --document", As("plan --output")),
+    ("review plan --report", As("plan --output")),
 ];
 
 /// Says that there is no such file.
