@@ -173,7 +173,10 @@ impl State {
             "pool.dataset.update" => match self.datasets.get_mut(&id) {
                 Some(dataset) => {
                     for (key, value) in params[1].as_object().unwrap() {
-                        dataset[key] = property(value);
+                        match key.as_str() {
+                            "user_properties_update" => set_user_properties(dataset, value),
+                            key => dataset[key] = property(value),
+                        }
                     }
                     Ok(json!({}))
                 }
@@ -248,15 +251,17 @@ impl State {
         for (key, value) in data.as_object().unwrap() {
             match key.as_str() {
                 "name" | "type" | "create_ancestors" => {}
-                "user_properties" => {
-                    for pair in value.as_array().unwrap() {
-                        dataset["user_properties"][pair["key"].as_str().unwrap()] = property(&pair["value"]);
-                    }
-                }
+                "user_properties" => set_user_properties(dataset, value),
                 key => dataset[key] = property(value),
             }
         }
         Ok(json!({}))
+    }
+}
+
+fn set_user_properties(dataset: &mut Value, pairs: &Value) {
+    for pair in pairs.as_array().unwrap() {
+        dataset["user_properties"][pair["key"].as_str().unwrap()] = property(&pair["value"]);
     }
 }
 

@@ -38,6 +38,12 @@ async fn datasets_live_and_go_on_the_simulator() {
         assert!(is_as_wanted(&live, property, value), "{property}: {:?}", live.properties.get(property));
     }
     assert_eq!(live.user_properties["strata:owner"], "lineage");
+    // What a dataset above hands down is not its own.
+    let below = name("tank/k8s/homelab/below");
+    client.create_dataset(&WritePermit::unbound(), &NewDataset::new(below.clone())).await.unwrap();
+    let handed_down = client.dataset(&below).await.unwrap().unwrap().user_properties;
+    assert!(handed_down.is_empty(), "{handed_down:?}");
+    client.delete_empty_dataset(&WritePermit::unbound(), &below).await.unwrap();
     let change =
         BTreeMap::from([("compression".to_owned(), json!("INHERIT")), ("quota".to_owned(), json!(0))]);
     client.update_dataset(&WritePermit::unbound(), &homelab, &change, &BTreeMap::new()).await.unwrap();

@@ -128,10 +128,4 @@ async fn a_dataset_with_the_mark_of_another_state_is_not_ours() {
         assert_eq!(refused.class, ErrorClass::Conflict, "{refused}");
     }
     assert_eq!(client.dataset(&name).await.unwrap(), before);
-    // What a dataset above hands down is no mark of its own.
-    let mut below = NewDataset::new("tank/k8s/homelab/below".parse().unwrap());
-    below.ancestors = false;
-    client.create_dataset(&WritePermit::unbound(), &below).await.unwrap();
-    let below = client.dataset(&below.name).await.unwrap().unwrap();
-    assert!(below.user_properties.is_empty(), "{below:?}");
 }
