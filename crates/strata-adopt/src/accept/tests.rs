@@ -68,5 +68,5 @@ fn another_spelling_and_a_default_are_kept_as_they_are_written() {
     let (before, after) =
         (json!({"network": [{"ip": "192.0.2.10/24"}]}), json!({"network": [{"ip": "192.0.2.11/24"}]}));
     let text = first("vms:\n  web: {ip: 192.0.2.10/24}\n", before, after, &address);
-    assert_eq!(text, "vms:\n  web: {ip: 192.0.2.11/24}\n");
+    assert_eq!(text, "vms:\n  web: {ip: \"192.0.2.11/24\"}\n");
 }

@@ -52,7 +52,7 @@ fn what_its_name_and_its_mark_say_is_not_written() {
     assert_eq!(written.notes, ["`odd` has no key in the YAML: it stays as it is"]);
     assert_eq!(object_name(pool::OWN, &live), "lab~gpu");
     let (text, paths) = put_objects("", &[written]).unwrap();
-    assert_eq!(text, "pools:\n  lab/gpu: {comment: for tests, adopt: true}\n");
+    assert_eq!(text, "pools:\n  lab/gpu:\n    comment: for tests\n    adopt: true\n");
     assert_eq!(paths, [vec![Step::from("pools"), Step::from("lab/gpu")]]);
 }
 

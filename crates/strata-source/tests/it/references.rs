@@ -41,16 +41,17 @@ vms:
 
 #[test]
 fn a_broken_template_is_still_known() {
-    let world = web("templates: {debian12: {vmId: 9000}}\nvms: {a: {vmId: 100, template: debian12}}\n");
-    assert_snapshot!(mistakes(&world), @"
-    error[missing-key]: `debian12` has no `image`
-     --> stacks/web/stack.yaml:3:13
+    let world =
+        web("templates: {debian12: {vmId: 9000, image: 5}}\nvms: {a: {vmId: 100, template: debian12}}\n");
+    assert_snapshot!(mistakes(&world), @r#"
+    error[wrong-type]: expected a mapping with a `url`, the name of one of `images`, or a volume such as `local:iso/debian.iso`, found the number `5`
+     --> stacks/web/stack.yaml:3:43
       |
-    3 | templates: {debian12: {vmId: 9000}}
-      |             ^^^^^^^^
+    3 | templates: {debian12: {vmId: 9000, image: 5}}
+      |                                           ^ `image` takes a mapping with a `url`, the name of one of `images`, or a volume such as `local:iso/debian.iso`
       |
-      = hint: `image`: the disk image it is made of
-    ");
+      = hint: put it in quotes: "5"
+    "#);
 }
 
 #[test]

@@ -274,7 +274,7 @@ fn killed_at_some_requests_the_same_command_finishes_it() {
 
 /// The same at every request.
 #[test]
-#[ignore = "a whole datacenter for each of a thousand requests; just adopt-kill-test"]
+#[ignore = "a whole datacenter for each of a thousand requests: just adopt-kill-test"]
 fn adopt_kill_everything() {
     let reference = LivedIn::new();
     let before = reference.world();

@@ -226,7 +226,7 @@ fn an_adopted_guest_is_replaced_where_it_can_be() {
 }
 
 #[test]
-#[ignore = "every verb on ten guests, killed at each request; just adopt-kill-test"]
+#[ignore = "every verb on ten guests, killed at each request: just adopt-kill-test"]
 fn adopt_kill_ten_guests() {
     for guest in TEN {
         println!("{} {}", guest.1, guest.0);
