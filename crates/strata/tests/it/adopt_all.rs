@@ -207,7 +207,7 @@ fn a_datacenter_is_adopted_and_its_plan_is_empty() {
         })
         .collect();
     insta::assert_snapshot!("notes", notes.join("\n"));
-    for line in &left_out {
+    for line in left_out.iter().filter(|line| line["vmid"].is_number()) {
         let notes = lived_in.notes(u32::try_from(line["vmid"].as_u64().unwrap()).unwrap());
         assert!(!notes.contains("vmid=") || notes.contains("shop/"), "{notes}");
     }
