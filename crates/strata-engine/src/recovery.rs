@@ -1,14 +1,18 @@
 //! Closes what an interrupted run left open, by looking at the remote (docs/ownership.md has the table).
 
+use std::borrow::Cow;
+
 use schemars::JsonSchema;
 use serde::Serialize;
 use strata_resource::{Address, FieldPath, Spec, claimed_spec, with_slots};
-use strata_state::{Action, DeposedObject, Effect, JournalRecord, OpenEntry, StateDocument, StateResource};
+use strata_state::{
+    Action, DeposedObject, Effect, JournalRecord, OpenEntry, ReplayedState, StateDocument, StateResource,
+};
 
 use crate::events::Event;
 use crate::object_key::ObjectKey;
 use crate::planner::out_of_sight;
-use crate::refresh::answers;
+use crate::refresh::{Live, answers};
 use crate::run::{EngineError, LockedRun};
 use crate::{ErrorClass, Observed, OperationContext, Provider, ProviderError, Sighting, Unseen, Wanted};
 
@@ -174,6 +178,30 @@ pub(crate) fn decide(
         (Action::Create | Action::Update, Sighting::Absent) => (Effect::Unchanged, Resolution::NotDone),
         (_, Sighting::Unmanaged(_)) => (Effect::Unchanged, Resolution::LeftToStranger),
     })
+}
+
+/// The state as the next apply begins with it, as far as a look without the lock can say: what an open entry was to make by one request, and is there.
+///
+/// Without it a plan would give a new object once more what cannot be read back, such as a password, which not every login may do.
+pub(crate) fn foreseen<'s>(state: &'s ReplayedState, live: &Live) -> Cow<'s, ReplayedState> {
+    let mut foreseen = Cow::Borrowed(state);
+    for entry in &state.open {
+        let made =
+            entry.action == Action::Create && entry.to.is_none() && entry.address.kind().table().at_once;
+        if !made || state.document.resources.contains_key(&entry.address) {
+            continue;
+        }
+        let Some(sighting @ Sighting::Ours(observed)) = live.current.get(&entry.address) else { continue };
+        // Another object of the same address may be wanted by now.
+        let (kind, seen) = (entry.address.kind(), ObjectKey::of_entry(entry));
+        if ObjectKey::of(kind, &entry.target, &observed.spec) != seen {
+            continue;
+        }
+        if let Ok((effect, _)) = decide(entry, sighting.clone(), &state.document) {
+            effect.apply_to(&mut foreseen.to_mut().document, entry.address.clone());
+        }
+    }
+    foreseen
 }
 
 /// An object that was made but perhaps not to the end. The state says what it was to become, whatever the source says by now.

@@ -16,6 +16,7 @@ use crate::journal::SharedTally;
 use crate::moves::Move;
 use crate::plan::{Plan, Problem, ProblemKind};
 use crate::planner::{Draft, PlanRequest, draft_plan, make_plan};
+use crate::recovery::foreseen;
 use crate::refresh::{Live, refresh};
 use crate::{
     Drift, Finding, Home, Look, Obstacle, Operation, Provider, ProviderError, ResolvedEntry, Review, Unseen,
@@ -309,6 +310,7 @@ impl Run {
         let moved = stack.after_moves(state);
         let state = &*moved;
         let live = self.look(&stack.graph, state, &stack.lineage, look).await?;
+        let state = &*foreseen(state, &live);
         let known_as = self.known_elsewhere(stack, &state.document.resources, &live, look).await;
         let request = PlanRequest {
             graph: &stack.graph,

@@ -2,6 +2,7 @@
 
 mod etcd;
 mod imports;
+mod late;
 mod lease;
 mod orphans;
 mod planned;

@@ -1114,6 +1114,20 @@ fn a_kill_at_some_requests_loses_nothing() {
     kill_every(Part::Destroy, 31);
 }
 
+/// The password of a user cannot be read back, and a token cannot change it: the plan counts with what the killed run has made.
+#[test]
+fn a_user_that_a_killed_run_made_is_not_given_its_password_again() {
+    let dc = Part::Make.begin();
+    let made = json!({"kind": "hold-after", "method": "POST", "path": "/access/users"});
+    let killed = dc.strata().kill_at(&dc.sim.control(), &made, Part::Make.arguments());
+    assert!(killed.struck_or_good("after the user was made"));
+    let plan = dc.strata().run(&["plan"]).ok();
+    assert!(plan.stdout.contains("dc/user/ann@pve  an interrupted run began to create it"), "{}", plan.all());
+    assert!(!plan.stdout.contains("~ dc/user/ann@pve"), "{}", plan.all());
+    dc.apply();
+    dc.assert_settled();
+}
+
 #[test]
 #[ignore = "takes minutes: just kill-test"]
 fn kill_all_requests_about_a_datacenter() {

@@ -57,7 +57,7 @@ impl Shape {
         Self { talos: talos.to_owned(), kubernetes: kubernetes.to_owned(), ..self }
     }
 
-    fn yaml(&self) -> String {
+    pub(crate) fn yaml(&self) -> String {
         let Self { control_planes, workers, talos, kubernetes, cores, patches, gitops, others } = self;
         let mut patched = String::new();
         if !patches.is_empty() {
@@ -220,7 +220,12 @@ impl Lab {
     }
 
     pub(crate) fn strata(&self) -> Strata {
-        Strata::new(BINARY, &self.repo)
+        self.strata_of(&self.repo)
+    }
+
+    /// In another checkout.
+    pub(crate) fn strata_of(&self, repo: &Repo) -> Strata {
+        Strata::new(BINARY, repo)
             .env("STRATA_DIAL", "dial.json")
             .env("GIT_TOKEN", GIT_TOKEN)
             .env("STORAGE_KEY", STORAGE_KEY)

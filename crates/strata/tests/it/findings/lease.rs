@@ -28,7 +28,7 @@ fn small(sim: &TestSim, settings: &str, source: &str) -> Repo {
     repo
 }
 
-fn signal(child: &Child, name: &str) {
+pub(super) fn signal(child: &Child, name: &str) {
     let done = Command::new("kill").args([name, &child.id().to_string()]).status().unwrap();
     assert!(done.success());
 }
@@ -36,6 +36,31 @@ fn signal(child: &Child, name: &str) {
 fn has_guest(sim: &TestSim, vmid: u32) -> bool {
     let list = sim.control().change(&json!({"method": "GET", "path": "/cluster/resources", "params": {}}));
     list["data"].as_array().unwrap().iter().any(|row| row["vmid"] == vmid)
+}
+
+/// Applies, and lets a held request arrive as soon as the run says that it waits for just that.
+pub(super) fn apply_while_it_arrives(strata: &Strata, sim: &TestSim, fault: u64) -> String {
+    let mut next = strata.command(&APPLY).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut stdout = next.stdout.take().unwrap();
+    let output = std::thread::spawn(move || {
+        let mut text = String::new();
+        let _ = stdout.read_to_string(&mut text);
+        text
+    });
+    let mut told = String::new();
+    let mut lines = BufReader::new(next.stderr.take().unwrap()).lines();
+    let waits = lines.by_ref().map_while(Result::ok).any(|line| {
+        told.push_str(&line);
+        told.push('\n');
+        line.contains("a request of it may still arrive")
+    });
+    sim.control().release(fault);
+    lines.map_while(Result::ok).for_each(|line| told.push_str(&line));
+    let status = next.wait().unwrap();
+    let told = format!("{told}\n{}", output.join().unwrap());
+    assert!(waits, "{told}");
+    assert!(status.success(), "{told}");
+    told
 }
 
 /// A run that was stopped in the middle of a DELETE is taken for gone; what it sent arrives while the next one waits for just that.
@@ -58,27 +83,7 @@ fn a9_a_request_of_the_former_holder_arrives_after_the_takeover() {
 
     // The source has the guest again.
     let second = small(&sim, &settings, SMALL);
-    let mut next =
-        strata(&second).command(&APPLY).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    let mut stdout = next.stdout.take().unwrap();
-    let output = std::thread::spawn(move || {
-        let mut text = String::new();
-        let _ = stdout.read_to_string(&mut text);
-        text
-    });
-    let mut told = String::new();
-    let mut lines = BufReader::new(next.stderr.take().unwrap()).lines();
-    let waits = lines.by_ref().map_while(Result::ok).any(|line| {
-        told.push_str(&line);
-        told.push('\n');
-        line.contains("a request of it may still arrive")
-    });
-    sim.control().release(fault);
-    lines.map_while(Result::ok).for_each(|line| told.push_str(&line));
-    let status = next.wait().unwrap();
-    let told = format!("{told}\n{}", output.join().unwrap());
-    assert!(waits, "{told}");
-    assert!(status.success(), "{told}");
+    let told = apply_while_it_arrives(&strata(&second), &sim, fault);
     sim.control().clear_faults();
     assert!(has_guest(&sim, 9101), "the late request deleted what the next run had made\n{told}");
 
