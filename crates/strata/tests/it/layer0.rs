@@ -777,23 +777,26 @@ fn a_reload_whose_end_nobody_saw_is_done_again() {
     dc.assert_settled();
 }
 
-/// What a dead run staged about the last interface of a host goes with it: once it is gone, nobody else is taken for who staged it.
+/// What a dead run staged about an interface goes with it, also while a VLAN on it goes first: nobody else is taken for who staged it.
 #[test]
 fn what_a_dead_run_staged_goes_with_its_interface() {
-    let dc = Datacenter::new(&BRIDGES.replace("vmbr5: {}", "vmbr5: {mtu: 1400}"));
-    let before = dc.export();
-    dc.apply();
-    dc.repo.edit(FILE, "mtu: 1400", "mtu: 1500");
-    let control = dc.sim.control();
-    let change = json!({"kind": "hold-after", "method": "PUT", "path": "/nodes/pve1/network/vmbr5"});
-    let fault = control.fault(&change);
-    let mut child = dc.strata().spawn(&["apply", "--yes"]);
-    assert!(control.wait_fault(fault, 60.0));
-    child.kill().unwrap();
-    child.wait().unwrap();
-    control.clear_faults();
-    dc.strata().run(&["destroy", "--yes"]).ok();
-    assert_same(&dc.export(), &before, "our bridge is gone");
+    for vlan in ["", "\n  vmbr5.50: {address: 10.50.0.1/24}"] {
+        let interfaces = format!("vmbr5: {{mtu: 1400}}{vlan}");
+        let dc = Datacenter::new(&BRIDGES.replace("vmbr5: {}", &interfaces));
+        let before = dc.export();
+        dc.apply();
+        dc.repo.edit(FILE, "mtu: 1400", "mtu: 1500");
+        let control = dc.sim.control();
+        let change = json!({"kind": "hold-after", "method": "PUT", "path": "/nodes/pve1/network/vmbr5"});
+        let fault = control.fault(&change);
+        let mut child = dc.strata().spawn(&["apply", "--yes"]);
+        assert!(control.wait_fault(fault, 60.0));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        control.clear_faults();
+        dc.strata().run(&["destroy", "--yes"]).ok();
+        assert_same(&dc.export(), &before, "our interfaces are gone");
+    }
 }
 
 #[test]

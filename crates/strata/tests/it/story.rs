@@ -202,7 +202,8 @@ pub(crate) fn disturb_every(stories: &[Story], step: usize, faults: &[Value]) {
         let (expected, requests) = story.undisturbed();
         for (number, fault) in faults.iter().enumerate() {
             // Another beginning for each fault, so that a sample covers more requests.
-            let tried: Vec<u64> = (1 + 7 * number as u64..=requests).step_by(step).collect();
+            let first = 1 + 7 * number as u64 % step as u64;
+            let tried: Vec<u64> = (first..=requests).step_by(step).collect();
             tried.iter().for_each(|k| story.disturbed(fault, *k, &expected));
             println!("{}: {fault}: {} of {requests} requests", story.name, tried.len());
         }

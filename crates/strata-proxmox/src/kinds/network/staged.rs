@@ -76,9 +76,10 @@ fn owner<'h>(hunk: &[&'h str], at: usize) -> Option<&'h str> {
     None
 }
 
-/// Where the beginning of a part is out of sight: the interface that stands before the next one, or the last of all.
+/// Where the beginning of a part is out of sight: the interface that stands before the next one, or the last of all. Such a part stays,
+/// as every line of one that goes is in sight; so it is looked for among those that stay, which the new file has.
 fn before_next<'o>(hunk: &[&str], at: usize, order: &'o [String]) -> Option<&'o str> {
-    match hunk[at..].iter().find_map(|line| named(line)) {
+    match hunk[at..].iter().filter(|line| !line.starts_with('-')).find_map(|line| named(line)) {
         Some(next) => {
             let place = order.iter().position(|name| name == next)?;
             order.get(place.checked_sub(1)?).map(String::as_str)
@@ -112,5 +113,14 @@ mod tests {
         assert!(of(deep, &["vmbr1"]).is_empty());
         let last = deep.split(" auto").next().unwrap();
         assert_eq!(of(last, &["vmbr1"]), ["vmbr2"]);
+    }
+
+    #[test]
+    fn a_line_before_a_part_that_goes_is_in_the_one_before_it() {
+        let before = "@@ -20,12 +20,7 @@\n \tbridge-ports none\n \tbridge-stp off\n \tbridge-fd 0\n-#for guests\n \n-auto vmbr9\n-iface vmbr9 inet manual\n-\tbridge-ports none\n-\n";
+        let next = format!("{before} auto vmbr2\n iface vmbr2 inet manual\n");
+        assert_eq!(of(&next, &["vmbr9"]), ["vmbr1"]);
+        assert!(of(&next, &["vmbr9", "vmbr1"]).is_empty());
+        assert_eq!(of(before, &["vmbr9"]), ["vmbr2"], "it is the last that stays");
     }
 }
