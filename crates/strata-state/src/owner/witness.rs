@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::OpenOptionsExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
@@ -11,6 +11,9 @@ const FOLDER: &str = "/tmp";
 const PREFIX: &str = "strata-run-";
 /// Runs that were killed leave theirs behind; nobody asks for one that is older.
 const KEPT: Duration = Duration::from_secs(30 * 24 * 3600);
+/// One run of so many removes what is older. On a machine where many are killed, a look at each file that they left costs more than a short
+/// run's own work.
+const SWEEPS: u8 = 64;
 
 static OURS: Mutex<Option<String>> = Mutex::new(None);
 
@@ -30,9 +33,11 @@ pub(super) fn of_this_process() -> Option<String> {
     if let Some(name) = &*ours {
         return Some(name.clone());
     }
-    sweep();
     let mut bits = [0; 16];
     getrandom::fill(&mut bits).ok()?;
+    if bits[0].is_multiple_of(SWEEPS) {
+        sweep(Path::new(FOLDER));
+    }
     let name = hex::encode(bits);
     fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path(&name)?).ok()?;
     ours.clone_from(&Some(name.clone()));
@@ -46,8 +51,8 @@ pub(super) fn forget() {
     }
 }
 
-fn sweep() {
-    let Ok(entries) = fs::read_dir(FOLDER) else { return };
+fn sweep(folder: &Path) {
+    let Ok(entries) = fs::read_dir(folder) else { return };
     let old = |entry: &fs::DirEntry| {
         let written = entry.metadata().and_then(|found| found.modified()).ok();
         written
@@ -59,5 +64,28 @@ fn sweep() {
         if name.strip_prefix(PREFIX).is_some_and(|name| path(name).is_some()) && old(&entry) {
             let _ = fs::remove_file(entry.path());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_old_witnesses_are_swept() {
+        let folder = tempfile::tempdir().unwrap();
+        let write = |name: &str, age: Duration| {
+            let file = fs::File::create(folder.path().join(name)).unwrap();
+            file.set_modified(SystemTime::now() - age).unwrap();
+        };
+        let hour = Duration::from_secs(3600);
+        let names = ["a", "b"].map(|digit| format!("{PREFIX}{}", digit.repeat(32)));
+        write(&names[0], KEPT + hour);
+        write(&names[1], KEPT - hour);
+        write("strata-run-of-somebody", KEPT + hour);
+        sweep(folder.path());
+        let left =
+            ["strata-run-of-somebody", &names[0], &names[1]].map(|name| folder.path().join(name).exists());
+        assert_eq!(left, [true, false, true]);
     }
 }
