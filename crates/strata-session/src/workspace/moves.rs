@@ -339,27 +339,30 @@ fn companions(
     let mut found: Vec<Wish> = Vec::new();
     for (from, to) in pairs {
         let (own, other) = (workspace.lineage(open[from].stack)?, workspace.lineage(open[to].stack)?);
-        let known = &open[to].state.document().resources;
         for (old, record) in &open[from].state.document().resources {
             let moves = wishes.iter().chain(&found).any(|wish| wish.old == *old);
             if moves || graphs[&from].get(old).is_some() {
                 continue;
             }
             let taken = |address: &Address| wishes.iter().chain(&found).any(|wish| wish.new == *address);
-            let twin = graphs[&to].iter().find(|resource| {
-                let address = &resource.address;
-                address.kind() == old.kind()
-                    && !known.contains_key(address)
-                    && !taken(address)
-                    && is_same_but_for_lineage(
-                        old,
-                        (record, &own),
-                        (&resource.target, &resource.spec, &other),
-                    )
-            });
-            if let Some(twin) = twin {
-                let (old, new) = (old.clone(), twin.address.clone());
-                found.push(Wish { from, to, old, new, origin: None });
+            let twin_in = |home: usize, lineage: &Lineage| {
+                let known = &open[home].state.document().resources;
+                let mut drawn = graphs[&home].iter().map(|resource| (&resource.address, resource));
+                drawn.find(|(address, resource)| {
+                    address.kind() == old.kind()
+                        && !known.contains_key(*address)
+                        && !taken(address)
+                        && is_same_but_for_lineage(
+                            old,
+                            (record, &own),
+                            (&resource.target, &resource.spec, lineage),
+                        )
+                })
+            };
+            // An image is called by the first guest that uses it. Where others still do it stays, under another address.
+            let stays = twin_in(from, &own).map(|twin| (from, twin));
+            if let Some((to, (new, _))) = stays.or_else(|| Some((to, twin_in(to, &other)?))) {
+                found.push(Wish { from, to, old: old.clone(), new: new.clone(), origin: None });
             }
         }
     }

@@ -445,3 +445,33 @@ fn a_move_that_was_killed_can_be_taken_back() {
     world.assert_settled();
     assert_eq!([9110, 9111, 9200].map(|vmid| lasting(&world, vmid)), before);
 }
+
+/// An image is called by the first guest that uses it. If that one goes to another stack, the image stays with those that still use it.
+#[test]
+fn an_image_that_others_still_use_is_in_one_state() {
+    let guest = |key: &str, vmid: u32| {
+        format!(
+            "  {key}:\n    vmId: {vmid}\n    iso: {{url: \"https://images.example/rescue.iso\"}}\n    disk: 4\n    started: false\n"
+        )
+    };
+    let stack = |name: &str, rest: &str| {
+        format!("metadata: {{name: {name}, environment: test}}\nproxmox: {{target: pve, node: pve1}}\n{rest}")
+    };
+    let world = applied(&stack("web", &format!("vms:\n{}{}", guest("a", 9110), guest("b", 9111))));
+    world.repo.write("stacks/web/stack.yaml", &stack("web", &format!("vms:\n{}", guest("b", 9111))));
+    let moved = format!("moved: [{{from: web/vm/a, to: data/vm/a}}]\nvms:\n{}", guest("a", 9110));
+    world.repo.write("stacks/data/stack.yaml", &stack("data", &moved));
+    world.strata().run(&["apply", "--yes"]).ok();
+    world.assert_settled();
+    let images = || {
+        let export = world.export();
+        let volumes = export["volumes"].as_array().unwrap().iter();
+        volumes.filter(|one| one["volid"].as_str().unwrap().starts_with("local:iso/strata-")).count()
+    };
+    assert_eq!(images(), 2, "one for each stack: {:?}", states(&world));
+    // What one stack removes is not what the other has.
+    world.repo.remove("stacks/data/stack.yaml");
+    world.strata().run(&["apply", "--yes", "--allow-removed-stacks"]).ok();
+    world.assert_settled();
+    assert_eq!(images(), 1);
+}
