@@ -57,6 +57,10 @@ review-kill-test:
 adopt-kill-test:
     cargo test --release -p strata --test it -- --ignored --nocapture adopt_kill
 
+# Random lives of guests: renamed, moved, adopted, promoted, replaced, changed by others, with refusals and kills: `STRATA_SEED=7 STRATA_COUNT=100 just lives`
+lives:
+    cargo test --release -p strata --test it -- --ignored --nocapture lives_from_a_seed
+
 # Requests, time, processor time and memory of a plan of 10 to 10,000 guests; then the state server
 bench: && bench-server
     cargo build --release

@@ -41,6 +41,7 @@ mod kill;
 mod layer0;
 mod leak;
 mod least_privilege;
+mod lives;
 mod moved;
 mod places;
 mod recovered;

@@ -1,0 +1,138 @@
+//! What has to be true after every step of a life.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+use strata_testkit::TestSim;
+
+use super::Life;
+use crate::kill::assert_same;
+
+/// What makes two datacenters of the same source differ: identities that somebody drew, and names that were derived when an object was made.
+fn without_identities(export: &Value, ignored: &[u64]) -> Value {
+    let mut guests = export["guests"].as_array().unwrap().clone();
+    for guest in &mut guests {
+        let left_to_others = ignored.contains(&guest["vmid"].as_u64().unwrap());
+        let config = guest["config"].as_object_mut().unwrap();
+        for own in ["smbios1", "vmgenid", "meta", "digest"] {
+            config.remove(own);
+        }
+        if left_to_others {
+            config.remove("tags");
+        }
+        // What Proxmox assumes says the same where it is written.
+        config.retain(|key, value| {
+            !matches!(
+                (key.as_str(), value.as_str()),
+                ("ostype", Some("other")) | ("scsihw", Some("lsi")) | ("memory", Some("512"))
+            )
+        });
+        for value in config.values_mut() {
+            let plain = plain(value.as_str().unwrap_or_default());
+            *value = json!(plain);
+        }
+    }
+    guests.sort_by_key(|guest| guest["vmid"].as_u64());
+    let mut volumes = export["volumes"].as_array().unwrap().clone();
+    for volume in &mut volumes {
+        let plain = plain(volume["volid"].as_str().unwrap());
+        volume["volid"] = json!(plain);
+    }
+    volumes.sort_by_key(Value::to_string);
+    // How many there are of each shows in what is compared.
+    let mut counted: BTreeMap<String, u64> = BTreeMap::new();
+    for volume in &volumes {
+        *counted
+            .entry(format!("{}, {} on {}", volume["volid"], volume["size"], volume["node"]))
+            .or_default() += 1;
+    }
+    json!({"guests": guests, "volumes": counted})
+}
+
+/// Hardware addresses and the lineage in the name of a volume are those of the address that an object was made under.
+fn plain(text: &str) -> String {
+    let mut plain = text.trim_end().to_owned();
+    for (start, length) in [("BC:24:11:", 8), ("strata-", 12)] {
+        let mut from = 0;
+        while let Some(at) = plain[from..].find(start) {
+            let begin = from + at + start.len();
+            from = begin;
+            if plain.get(begin..begin + length).is_some_and(|own| own.chars().all(is_derived)) {
+                plain.replace_range(begin..begin + length, "(derived)");
+            }
+        }
+    }
+    plain
+}
+
+fn is_derived(letter: char) -> bool {
+    letter.is_ascii_hexdigit() || letter == ':'
+}
+
+impl Life {
+    /// The live world is the one that a first apply of the same source makes.
+    pub(super) fn assert_as_fresh(&self) {
+        let fresh = TestSim::start();
+        let repo = strata_testkit::Repo::on(&fresh);
+        for (path, bytes) in self.world.repo.all_files() {
+            let below = path.strip_prefix(self.world.repo.path()).unwrap().to_str().unwrap().to_owned();
+            if below.starts_with("stacks/") || below.starts_with("environments/") {
+                repo.write(&below, std::str::from_utf8(&bytes).unwrap());
+            }
+        }
+        let fresh = crate::world::World { sim: fresh, repo };
+        fresh.stranger(200);
+        let applied = fresh.strata().run(&["apply", "--yes"]);
+        assert_eq!(applied.code, 0, "{}\na first apply: {}", self.told, applied.all());
+        let (live, first) = (self.world.sim.export(), fresh.sim.export());
+        let ignored = &self.ignored;
+        assert_same(
+            &without_identities(&live, ignored),
+            &without_identities(&first, ignored),
+            &format!("{}\nnot what a first apply makes", self.told),
+        );
+    }
+
+    pub(super) fn assert_all_known(&self) {
+        let orphans = self.world.strata().run(&["drift", "--orphans"]);
+        assert_eq!(orphans.code, 0, "{}\nin no state: {}", self.told, orphans.all());
+    }
+
+    pub(super) fn foreign(&self) -> Value {
+        let export = self.world.sim.export();
+        let guests = export["guests"].as_array().unwrap();
+        guests.iter().find(|guest| guest["vmid"] == 200).cloned().unwrap_or_default()
+    }
+
+    /// Which process each guest runs in.
+    pub(super) fn processes(&self) -> BTreeMap<u64, Value> {
+        let export = self.world.sim.export();
+        let guests = export["guests"].as_array().unwrap().iter();
+        let pid = |guest: &Value| {
+            let kind = guest["type"].as_str().unwrap();
+            let path =
+                format!("/nodes/{}/{kind}/{}/status/current", guest["node"].as_str().unwrap(), guest["vmid"]);
+            let answer = self.world.sim.control().change(&json!({"method": "GET", "path": path}));
+            assert_eq!(answer["status"], 200, "{answer}");
+            answer["data"]["pid"].clone()
+        };
+        guests.map(|guest| (guest["vmid"].as_u64().unwrap(), pid(guest))).collect()
+    }
+
+    /// The guests that a plan says will be restarted, started, stopped, replaced, made or removed.
+    pub(super) fn named(&self, arguments: &[&str]) -> Vec<u64> {
+        let plan: Vec<&str> = ["--json", "plan"].into_iter().chain(arguments.iter().copied()).collect();
+        let planned = self.world.strata().run(&plan);
+        let events = planned.stdout.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+        let goes_down = |event: &Value| {
+            let power = event["changes"]
+                .as_array()
+                .is_some_and(|changes| changes.iter().any(|one| one["path"][0] == "power"));
+            event["restart"] == true || power || event["action"] != "update"
+        };
+        events
+            .filter(|event| event["event"] == "planned" && event["action"] != "moved" && goes_down(event))
+            .filter_map(|event| event["vmid"].as_u64())
+            .collect()
+    }
+}
