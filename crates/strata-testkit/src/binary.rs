@@ -98,7 +98,7 @@ impl Strata {
         }
     }
 
-    /// Kills a run when a fault strikes, which holds the request that it strikes. The faults are gone afterwards.
+    /// Kills a run when a fault strikes, which holds the request that it strikes. No other fault is left afterwards.
     pub fn kill_at(&self, control: &Control, fault: &Value, arguments: &[&str]) -> Killed {
         let id = control.fault(fault);
         let mut child = self.spawn(arguments);
@@ -114,8 +114,12 @@ impl Strata {
         };
         child.kill().unwrap();
         child.wait().unwrap();
-        control.release(id);
-        control.clear_faults();
+        // What is held before it is carried out goes with the connection of the dead run. Let go, it could arrive first, while the next
+        // run looks.
+        if !(struck && fault["kind"] == "hold-before") {
+            control.release(id);
+            control.clear_faults();
+        }
         Killed { struck, ended }
     }
 

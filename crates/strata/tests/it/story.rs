@@ -175,20 +175,16 @@ impl Story {
         let control = world.sim.control();
         let mut order = fault.clone();
         order["nth"] = json!(k);
-        let id = control.fault(&order);
         let what = if is_death(fault) {
-            let mut child = world.strata().spawn(command);
-            while !control.wait_fault(id, 0.5) && child.try_wait().unwrap().is_none() {}
-            child.kill().unwrap();
-            child.wait().unwrap();
-            control.release(id);
+            world.strata().kill_at(&control, &order, command);
             order.to_string()
         } else {
+            control.fault(&order);
             let ended = world.strata().run(command);
             assert!(!ended.all().contains("panicked"), "{order}\n{}", ended.all());
+            control.clear_faults();
             format!("{order}\n{}", ended.all())
         };
-        control.clear_faults();
         let what = format!("{}: {what}", self.name);
         let found = self.end(&world, &what);
         assert_same(&found, expected, &what);
