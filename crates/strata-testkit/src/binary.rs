@@ -114,7 +114,7 @@ impl Strata {
         };
         child.kill().unwrap();
         child.wait().unwrap();
-        // What is held before it is carried out goes with the connection of the dead run. Let go, it could arrive first, while the next
+        // What is held before it is carried out goes with the connection of the dead run. Released, it could arrive first, while the next
         // run looks.
         if !(struck && fault["kind"] == "hold-before") {
             control.release(id);
