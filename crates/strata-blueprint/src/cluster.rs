@@ -70,6 +70,8 @@ impl Draft<'_> {
             return;
         };
         let address = self.address(kinds::VM, &node.name);
+        let written = hypervisor.as_str();
+        let hypervisor = &self.home(&address, written);
         let vm = proxmox.vm.as_ref();
         let storages = Storages::new(proxmox.storage.as_ref());
         let machine = Machine {
@@ -137,7 +139,7 @@ impl Draft<'_> {
         spec.put_some("startup", own_startup.or(vm.and_then(|vm| vm.startup.as_ref())).map(startup));
         let limits = built.storages.iter().map(|storage| format!("storage:{hypervisor}/{storage}")).collect();
         let protect = node.setting(|settings| settings.protect).or(vm.and_then(|vm| vm.protect));
-        self.insert(Resource {
+        let mut resource = Resource {
             address,
             target: self.target.clone(),
             spec,
@@ -148,7 +150,10 @@ impl Draft<'_> {
             ignore: Vec::new(),
             limits,
             origin: self.origin(node.span),
-        });
+        };
+        // Machines of one role are kept apart: a hypervisor that is lost takes as few of them with it as can be.
+        self.leave_open(written, Some(format!("{:?}", node.role)), &mut resource);
+        self.insert(resource);
     }
 
     fn sizes(&self, node: &Node<'_>, storages: Storages<'_>, boot: &str, built: &mut Built) {

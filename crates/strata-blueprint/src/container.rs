@@ -8,7 +8,7 @@ use strata_source::stack::expand::Instance;
 
 use crate::cloud_init::addressing;
 use crate::fields::{Fields, decimal, int, list};
-use crate::guest::{Equals, policy, put_raw};
+use crate::guest::{Equals, group, policy, put_raw};
 use crate::hardware::trunks;
 use crate::image::ImageUse;
 use crate::kinds;
@@ -23,7 +23,8 @@ impl Draft<'_> {
     pub(crate) fn container(&mut self, stack: &Stack, instance: &Instance<'_, Container>) {
         let (container, guest) = (instance.spec, &instance.spec.guest);
         let address = self.address(kinds::CONTAINER, &instance.name);
-        let Some(node) = self.node(instance.node.as_ref(), instance.key).map(str::to_owned) else { return };
+        let Some(written) = self.node(instance.node.as_ref(), instance.key) else { return };
+        let node = self.home(&address, written);
         let storage = Storages::of(stack, container.storage.as_ref());
         let used = ImageUse { name: instance.key, node: &node, wanted: ContentType::Vztmpl, storage };
         let Some(image) = self.image(Some(stack), &container.image, &used) else { return };
@@ -82,7 +83,8 @@ impl Draft<'_> {
         let mut depends_on = self.dependencies(stack, &guest.depends_on);
         depends_on.extend(image.resource);
         let ignore = self.ignored(kinds::CONTAINER, guest);
-        self.insert(Resource {
+        let group = group(&spec);
+        let mut resource = Resource {
             address,
             target: self.target.clone(),
             spec,
@@ -93,7 +95,9 @@ impl Draft<'_> {
             ignore,
             limits: vec![format!("storage:{node}/{disks}")],
             origin: self.origin(instance.key.span),
-        });
+        };
+        self.leave_open(written, group, &mut resource);
+        self.insert(resource);
     }
 }
 

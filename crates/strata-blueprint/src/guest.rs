@@ -69,6 +69,11 @@ pub(crate) struct Equals<'e> {
     pub(crate) fixed: Option<IpAddr>,
 }
 
+/// Those that a guest must not be down with are those that it is kept apart from.
+pub(crate) fn group(spec: &Spec) -> Option<String> {
+    spec.get("rollout").and_then(|rollout| rollout.as_map()?.get("group")?.as_text()).map(str::to_owned)
+}
+
 fn tcp(place: String) -> Spec {
     let mut check = Spec::new();
     check.put("tcp", place);

@@ -27,7 +27,7 @@
 //! let stack = repository.effective().find_map(|stack| stack.machines()).expect("a stack of machines");
 //! let site = Site {
 //!     repository: "lab", environment: None, stack: "web", lineage: &Lineage::derive("lab", "dev/web"), origins: &BTreeMap::new(),
-//!     default_target: None, shared_storages: &BTreeMap::new(), foreign_templates: &BTreeMap::new(), mirror: &|url| url.to_owned(),
+//!     homes: &BTreeMap::new(), default_target: None, shared_storages: &BTreeMap::new(), foreign_templates: &BTreeMap::new(), mirror: &|url| url.to_owned(),
 //!     resolver: &NoSecrets, is_secret: &|_| false, cluster_secrets: None, sources: &repository.sources,
 //! };
 //! let blueprint = draw_stack(&site, stack).unwrap_or_else(|found| panic!("{found:?}"));
@@ -47,6 +47,7 @@ mod hypervisor;
 mod image;
 pub mod kinds;
 mod outputs;
+pub mod placement;
 mod resolved;
 mod site;
 mod stack;

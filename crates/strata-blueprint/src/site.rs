@@ -10,6 +10,7 @@ use strata_talos::SecretsBundle;
 use strata_yaml::{Reference, Value as Written};
 
 use crate::cluster::ClusterPlan;
+use crate::placement::Homes;
 use crate::resolved::Resolved;
 
 /// Resolves what comes from outside the file.
@@ -48,6 +49,8 @@ pub struct Site<'a> {
     pub lineage: &'a Lineage,
     /// What was made under another address: what derives from an address stays as it was made.
     pub origins: &'a BTreeMap<Address, Origin>,
+    /// Where guests stand whose source leaves it open.
+    pub homes: &'a Homes,
     /// The target of stacks that name none.
     pub default_target: Option<&'a str>,
     /// Storages that every node sees the same content of, by target.
@@ -73,6 +76,10 @@ pub struct Blueprint {
     pub graph: ResourceGraph,
     /// The first fixed address of each machine that has one.
     pub addresses: BTreeMap<Address, String>,
+    /// Guests whose place is open, each with the name of those that it is kept apart from.
+    pub groups: BTreeMap<Address, String>,
+    /// The nodes that guests whose place is open can be cloned on, where that is not everywhere.
+    pub templates_on: BTreeMap<Address, BTreeSet<String>>,
     /// What the stack tells others.
     pub outputs: BTreeMap<String, strata_resource::Value>,
     /// For a cluster, what its provider works with besides.

@@ -1,6 +1,8 @@
 //! A template: a VM made from a cloud image, and only cloned.
 
+use strata_diagnostics::Diagnostic;
 use strata_resource::{Resource, RestartPolicy, Spec, Stage};
+use strata_source::machine::guest::ANY_NODE;
 use strata_source::machine::template::Template;
 use strata_source::stack::Stack;
 use strata_source::stack::expand::Instance;
@@ -17,6 +19,13 @@ impl Draft<'_> {
         let template = instance.spec;
         let address = self.address(kinds::TEMPLATE, &instance.name);
         let Some(node) = self.node(instance.node.as_ref(), instance.key).map(str::to_owned) else { return };
+        if node == ANY_NODE {
+            let message =
+                format!("`{}` is a template: it stays on a node that the source names", instance.key);
+            let problem = Diagnostic::error("no-node", message).at(instance.key.span);
+            self.found.push(problem.hint("set `node` here, or `nodes` for one on each of them"));
+            return;
+        }
         let machine = Machine {
             stack: Some(stack),
             address: &address,

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use strata_diagnostics::nearest;
 use strata_resource::{Address, Resource, Spec, Stage, Value};
+use strata_source::machine::guest::ANY_NODE;
 use strata_source::machine::network::Nic;
 use strata_source::machine::vm::Vm;
 use strata_source::stack::Stack;
@@ -11,7 +12,7 @@ use strata_source::stack::expand::Instance;
 use strata_yaml::Spanned;
 
 use crate::fields::{Fields, int};
-use crate::guest::{Equals, policy};
+use crate::guest::{Equals, group, policy};
 use crate::hardware::{BOOT_DISK, Cloned, Machine};
 use crate::kinds;
 use crate::site::Draft;
@@ -28,7 +29,8 @@ impl Draft<'_> {
     pub(crate) fn vm(&mut self, stack: &Stack, instance: &Instance<'_, Vm>) {
         let (vm, guest) = (instance.spec, &instance.spec.guest);
         let address = self.address(kinds::VM, &instance.name);
-        let Some(node) = self.node(instance.node.as_ref(), instance.key).map(str::to_owned) else { return };
+        let Some(written) = self.node(instance.node.as_ref(), instance.key) else { return };
+        let node = self.home(&address, written);
         let cloned = vm.template.as_ref().map(|name| cloned(stack, name, vm));
         let machine = Machine {
             stack: Some(stack),
@@ -68,13 +70,19 @@ impl Draft<'_> {
             let Some(source) = self.template_of(stack, name, &node) else { return };
             spec.put("clone", clone_spec(&source, vm, &spec));
             limits.push(format!("template:{}", source.vm_id));
+            if written == ANY_NODE
+                && let Some(nodes) = self.nodes_of(stack, name, &source)
+            {
+                self.blueprint.templates_on.insert(address.clone(), nodes);
+            }
             depends_on.extend(source.resource);
         }
         depends_on.extend(self.dependencies(stack, &guest.depends_on));
         let on_change =
             guest.on_change.or(vm.cloud_init.as_ref().and_then(|cloud_init| cloud_init.on_change));
         let ignore = self.ignored(kinds::VM, guest);
-        self.insert(Resource {
+        let group = group(&spec);
+        let mut resource = Resource {
             address,
             target: self.target.clone(),
             spec,
@@ -85,7 +93,22 @@ impl Draft<'_> {
             ignore,
             limits,
             origin: self.origin(instance.key.span),
-        });
+        };
+        self.leave_open(written, group, &mut resource);
+        self.insert(resource);
+    }
+
+    /// The nodes that a template can be cloned on; none where its disks are on storages that every node sees.
+    fn nodes_of(&self, stack: &Stack, name: &Spanned<String>, source: &Source) -> Option<BTreeSet<String>> {
+        let Some(own) = &source.resource else { return source.node.clone().map(|node| [node].into()) };
+        let disks = self.blueprint.graph.get(own).and_then(|template| template.spec.get("disks")?.as_map());
+        let storage = |disk: &Value| disk.as_map()?.get("storage")?.as_text().map(str::to_owned);
+        let mut storages = disks.into_iter().flat_map(|disks| disks.values()).filter_map(storage);
+        if storages.all(|storage| self.is_shared(&storage)) {
+            return None;
+        }
+        let templates = stack.template_instances().into_iter().filter(|template| template.key == name);
+        Some(templates.filter_map(|template| template.node.map(|node| node.value)).collect())
     }
 
     pub(crate) fn pool(&self, stack: &Stack, own: Option<&Spanned<String>>) -> Option<String> {

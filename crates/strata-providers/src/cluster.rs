@@ -22,7 +22,7 @@ use strata_state::StateDocument;
 use strata_talos::SecretsBundle;
 use strata_talos_client::SpkiPin;
 
-use strata_session::{HeldState, Purpose, SessionError, SessionEvent, Workspace, secrets};
+use strata_session::{Before, HeldState, Purpose, SessionError, SessionEvent, Workspace, secrets};
 
 /// A cluster as the source has it: what its nodes are told, and its keys.
 pub struct DrawnCluster {
@@ -94,7 +94,8 @@ impl<'w> Clusters<'w> {
             return Err(SessionError::failed(message).hint("`strata apply` makes them, with the cluster"));
         }
         let bundle = self.bundle(stack, &Purpose::LOOK, &mut state).await?;
-        let mut blueprint = self.workspace.draw(stack, &BTreeMap::new(), Some(&bundle), &BTreeMap::new())?;
+        let mut blueprint =
+            self.workspace.draw(stack, &BTreeMap::new(), Some(&bundle), &Before::default())?;
         let plan = blueprint.cluster.take().unwrap_or_default();
         Ok((DrawnCluster { plan, bundle, graph: blueprint.graph }, state))
     }

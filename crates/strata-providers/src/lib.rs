@@ -30,6 +30,7 @@ mod infrastructure;
 mod inventory;
 pub mod kinds;
 mod orphans;
+mod placement;
 mod role;
 mod snapshots;
 mod takeover;
@@ -40,6 +41,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
+use strata_blueprint::placement::Homes;
 use strata_blueprint::{Blueprint, cluster_target};
 use strata_cluster::{ClusterProvider, GuardedProvider, RemovedCluster};
 use strata_engine::Providers;
@@ -78,6 +80,8 @@ struct Seen {
     truenas: BTreeMap<String, Arc<DatasetProvider>>,
     /// The VMIDs that the source asks for in this run, with their targets.
     wanted: BTreeSet<(String, u32)>,
+    /// What places are chosen from, by target, with what was chosen in this run.
+    datacenters: BTreeMap<String, strata_blueprint::placement::Datacenter>,
 }
 
 impl AllProviders {
@@ -134,6 +138,10 @@ impl ProviderSet for AllProviders {
             Some(_) => Clusters::of(workspace).keys(stack, purpose, state).await.map(Some),
             None => Ok(None),
         }
+    }
+
+    async fn place(&self, drawn: &Blueprint) -> Result<Homes, SessionError> {
+        self.choose_homes(drawn).await
     }
 
     fn complete(&self, workspace: &Workspace, drawn: &mut Blueprint) {

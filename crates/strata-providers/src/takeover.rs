@@ -14,7 +14,7 @@ use strata_source::EffectiveStack;
 use strata_state::StateDocument;
 use strata_talos::{PatchesBetween, SecretsBundle};
 
-use strata_session::{SessionError, Workspace, plannable};
+use strata_session::{Before, SessionError, Workspace, plannable};
 
 use crate::bundle::known_cluster;
 use crate::cluster::Clusters;
@@ -307,7 +307,8 @@ impl Takeover<'_> {
         write: bool,
     ) -> Result<KeptConfigs, SessionError> {
         let (stack, _) = self.clusters.written_cluster(stack)?;
-        let drawn = self.workspace.draw(stack, &BTreeMap::new(), Some(&cluster.secrets), &BTreeMap::new())?;
+        let drawn =
+            self.workspace.draw(stack, &BTreeMap::new(), Some(&cluster.secrets), &Before::default())?;
         let plan = drawn.cluster.unwrap_or_default();
         let mut kept = KeptConfigs { files: Vec::new(), notes: Vec::new() };
         let mut nodes: BTreeMap<String, Vec<String>> = BTreeMap::new();

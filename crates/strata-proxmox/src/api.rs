@@ -15,5 +15,5 @@ pub(crate) use answers::{
 pub(crate) use classify::{TaskFailure, TaskFailureKind, only_warns};
 pub use error::{ApiError, ApiErrorKind};
 pub(crate) use params::{Params, encode_path_part, url_encode};
-pub(crate) use scalar::{Scalar, flag};
+pub(crate) use scalar::{Scalar, flag, whole};
 pub use upid::Upid;

@@ -34,6 +34,7 @@ mod datacenter;
 mod execute;
 mod firewall;
 mod guest;
+mod hosts;
 mod interrupted_tasks;
 pub mod kinds;
 mod live_guest;
@@ -52,6 +53,7 @@ mod storages;
 
 pub use api::{ApiError, ApiErrorKind, Upid, Version};
 pub use client::{CallError, Client, ConnectError};
+pub use hosts::{Host, HostedGuest, Hosts};
 pub use kinds::TokenKeeper;
 pub use live_guest::LiveGuest;
 pub use live_object::DatacenterObject;

@@ -15,7 +15,7 @@ use crate::live_guest::{self, LiveGuest};
 use crate::live_object::{self, DatacenterObject};
 use crate::marked::{self, MarkedGuests};
 use crate::marked_objects::{self, Found, MarkedObject, NamedVolume};
-use crate::{ProxmoxOptions, execute, interrupted_tasks, media, observe, preflight, review, storages};
+use crate::{ProxmoxOptions, execute, hosts, interrupted_tasks, media, observe, preflight, review, storages};
 
 /// A Proxmox cluster, as the engine sees it.
 pub struct ProxmoxProvider {
@@ -31,6 +31,11 @@ impl ProxmoxProvider {
     /// The storages that every node sees the same content of. One request.
     pub async fn shared_storages(&self) -> Result<BTreeSet<String>, ProviderError> {
         storages::shared(&self.client).await
+    }
+
+    /// The hypervisors that are online and the guests on them, for whoever chooses a place for a guest.
+    pub async fn hosts(&self) -> Result<hosts::Hosts, ProviderError> {
+        hosts::hosts(&self.client).await
     }
 
     /// The volume in a VM's drive; none if it is empty, or there is no such VM.

@@ -130,6 +130,7 @@ async fn plan_environment(
         new_cluster: false,
         restoring: None,
         replace: Vec::new(),
+        homes: Default::default(),
     };
     let planning = Planning { purpose, access: StateAccess::Look, into_file: true, saved: None };
     let planned = workspace.plan(&names, &planning).await?;

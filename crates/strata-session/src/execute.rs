@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use futures::stream::{FuturesUnordered, StreamExt};
+use strata_blueprint::placement::{Homes, planned_homes};
 use strata_engine::{ApplyOptions, ApplyReport, Capacity, LockedRun, PlanFile, StopSignal};
 use strata_secret::SecretBytes;
 
@@ -147,6 +148,12 @@ impl Totals {
     }
 }
 
+/// The places that a saved plan has for what is new: it is applied as it was shown.
+fn saved_homes(saved: &PlanFile) -> Homes {
+    let steps = saved.stacks.iter().flat_map(|planned| &planned.plan.steps);
+    planned_homes(steps.map(|step| (&step.address, &step.spec)))
+}
+
 impl Workspace {
     /// Plans, has it reviewed, and runs it. With a plan file, exactly that one or nothing.
     pub async fn execute(
@@ -163,6 +170,7 @@ impl Workspace {
             new_cluster: job.new_cluster,
             restoring: job.restoring.clone(),
             replace: job.replace.clone(),
+            homes: job.saved.map(saved_homes).unwrap_or_default(),
         };
         let access = StateAccess::Lock(if job.destroy { "destroy" } else { "apply" });
         let planning = Planning { purpose, access, into_file: false, saved: job.saved };

@@ -71,6 +71,6 @@ pub use providers::{DrawnStack, ProviderSet};
 pub use stack_session::{HeldState, Keys, OpenStack, Purpose, StackSession, StateAccess};
 pub use surroundings::{Process, Random, Surroundings};
 pub use workspace::{
-    KnownOutputs, OWN_FOLDER, Opened, RemovedStack, Workspace, counted, find_root, key, layer, own_name,
-    plannable,
+    Before, KnownOutputs, OWN_FOLDER, Opened, RemovedStack, Workspace, counted, find_root, key, layer,
+    own_name, plannable,
 };

@@ -1,6 +1,7 @@
 //! What a session needs of those who know kinds and reach remotes. It names no kind itself.
 
 use async_trait::async_trait;
+use strata_blueprint::placement::Homes;
 use strata_blueprint::{Blueprint, ClusterPlan};
 use strata_engine::Providers;
 use strata_resource::{Address, ResourceGraph};
@@ -34,6 +35,9 @@ pub trait ProviderSet: Send + Sync {
         purpose: &Purpose,
         state: &mut HeldState,
     ) -> Result<Option<SecretsBundle>, SessionError>;
+
+    /// Places for those of a drawing whose source leaves that open and that have none yet.
+    async fn place(&self, drawn: &Blueprint) -> Result<Homes, SessionError>;
 
     /// Completes what was drawn with what only files of the repository tell, and has its secrets redacted from now on.
     fn complete(&self, workspace: &Workspace, drawn: &mut Blueprint);

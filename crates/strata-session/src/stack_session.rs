@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use strata_blueprint::placement::{Homes, recorded_homes};
 use strata_blueprint::{Blueprint, cluster_target};
 use strata_engine::{
     Action, Adoption, ApplyOptions, ApplyReport, Drift, EarlierOperations, EngineError, LockedRun, Look,
@@ -22,7 +23,7 @@ use crate::error::SessionError;
 use crate::providers::DrawnStack;
 use crate::selection::Pattern;
 use crate::workspace::moves::{self, StackMoves};
-use crate::workspace::{Workspace, digest_key, is_removed, layer, own_name};
+use crate::workspace::{Before, Workspace, digest_key, is_removed, layer, own_name};
 
 /// Whether the keys of a new cluster are made and kept, or only drawn to see what a plan would be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,12 +44,20 @@ pub struct Purpose {
     pub restoring: Option<Arc<SecretBytes>>,
     /// Addresses of what is replaced although nothing about it asks for that.
     pub replace: Vec<String>,
+    /// The places that a saved plan has for what is new.
+    pub homes: Homes,
 }
 
 impl Purpose {
     /// To look, and to change nothing, not even here.
-    pub const LOOK: Self =
-        Self { destroy: false, keys: Keys::Draw, new_cluster: false, restoring: None, replace: Vec::new() };
+    pub const LOOK: Self = Self {
+        destroy: false,
+        keys: Keys::Draw,
+        new_cluster: false,
+        restoring: None,
+        replace: Vec::new(),
+        homes: Homes::new(),
+    };
 }
 
 /// How the states of stacks are read.
@@ -197,7 +206,7 @@ impl<'w> OpenStack<'w> {
         let named = named.or_else(|| own_name(self.stack));
         connections.require(named.as_deref().into_iter().chain(self.known_targets()))?;
         let keyed = self.keys().await?;
-        let drawn = self.draw(keyed, &connections)?;
+        let drawn = self.draw(keyed, &connections).await?;
         let wanted = drawn.blueprint.graph.iter().map(|resource| resource.target.as_str());
         connections.require(wanted)?;
         self.connect(drawn, &connections).await
@@ -216,12 +225,37 @@ impl<'w> OpenStack<'w> {
         Ok(KeyedStack { bundle })
     }
 
-    fn draw(&self, keyed: KeyedStack, connections: &Connections) -> Result<DrawnBlueprint, SessionError> {
+    /// Where what was made stands, or was begun, and where a plan that was shown puts the rest.
+    pub(crate) fn homes(&self) -> Homes {
+        let mut document = self.state.document().clone();
+        self.moves.moves.iter().for_each(|one| one.apply_to(&mut document));
+        let begun = self.state.replayed().open.iter();
+        let begun = begun.filter_map(|entry| Some((&entry.address, &entry.becomes.as_ref()?.spec)));
+        let mut homes = self.purpose.homes.clone();
+        homes.extend(recorded_homes(begun));
+        homes.extend(recorded_homes(document.resources.iter().map(|(address, one)| (address, &one.spec))));
+        homes
+    }
+
+    async fn draw(
+        &self,
+        keyed: KeyedStack,
+        connections: &Connections,
+    ) -> Result<DrawnBlueprint, SessionError> {
         let KeyedStack { bundle } = keyed;
         let origins = moves::origins(self.state.replayed(), &self.moves.moves);
-        let drawn = moves::drawn_origins(&origins);
-        let blueprint =
-            self.workspace.draw(self.stack, connections.shared_storages(), bundle.as_ref(), &drawn)?;
+        let mut before = Before { origins: moves::drawn_origins(&origins), homes: self.homes() };
+        let draw = |before: &Before| {
+            self.workspace.draw(self.stack, connections.shared_storages(), bundle.as_ref(), before)
+        };
+        let mut blueprint = draw(&before)?;
+        if !self.purpose.destroy {
+            let chosen = self.workspace.surroundings().providers.place(&blueprint).await?;
+            if !chosen.is_empty() {
+                before.homes.extend(chosen);
+                blueprint = draw(&before)?;
+            }
+        }
         let has_secrets = |graph: &ResourceGraph| {
             graph.iter().any(|resource| resource.spec.values().any(Value::has_secret))
         };

@@ -33,6 +33,7 @@ use crate::connections::Connections;
 use crate::error::SessionError;
 use crate::surroundings::Surroundings;
 use crate::tofu::Program;
+pub use drawing::Before;
 pub use driven::KnownOutputs;
 pub(crate) use moves::leave;
 pub use opening::Opened;

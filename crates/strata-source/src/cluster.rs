@@ -253,7 +253,7 @@ record! {
         "insecure" insecure: Option<bool>;
         /// with `endpoint`: how the server proves who it is
         "tls" tls: Option<Tls>;
-        /// the Proxmox node
+        /// the Proxmox node; `any` has one chosen for each machine when it is made
         "node" node: Option<Spanned<String>> [text(ID)];
         /// Proxmox nodes that the machines are spread over
         "nodes" nodes: Vec<Spanned<String>> [text(ID)];

@@ -77,7 +77,7 @@ record! {
     pub struct StackProxmox [at_most_one(&["node", "nodes"])] {
         /// one of the targets of strata.yaml
         "target" target: Option<Spanned<String>> [text(NAME)];
-        /// the Proxmox node
+        /// the Proxmox node; `any` has one chosen for each guest when it is made
         "node" node: Option<Spanned<String>> [text(ID)];
         /// Proxmox nodes that guests with `count` are spread over
         "nodes" nodes: Vec<Spanned<String>> [text(ID)];

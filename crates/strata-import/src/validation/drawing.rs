@@ -83,6 +83,7 @@ fn of_stack(
         origins: &origins,
         // A cluster that writes its Proxmox down itself is a target of its own.
         default_target: known.or(Some("own")),
+        homes: &Default::default(),
         shared_storages: &shared,
         foreign_templates: foreign,
         mirror: &|url| url.to_owned(),

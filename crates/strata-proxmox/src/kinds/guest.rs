@@ -63,6 +63,8 @@ pub(super) static FIELDS: &[FieldRule] = fields! {
     "vmid": Int => Replace [because("the VMID is the guest's identity")];
     /// the hypervisor that it is on
     "node": Text => Migrate;
+    /// with `node: any`, the hypervisor that it was put on when it was made: what it is made from is there; never compared
+    "home": Text => Computed [unfelt, no_tofu(shared::ONLY_APPLY)];
     /// the line in its notes that says whose it is
     "mark": Text => InPlace [purpose(Purpose::Mark), unfelt];
     /// labels in the interface of Proxmox, lower case

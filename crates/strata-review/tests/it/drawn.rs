@@ -60,6 +60,7 @@ fn draw(repository: &Repository, stack: &EffectiveStack, world: &Memory) -> Stri
         lineage: &lineage,
         origins: &origins,
         default_target: target.map(|(name, _)| name),
+        homes: &Default::default(),
         shared_storages: &shared,
         foreign_templates: &foreign,
         mirror: &|url| settings.mirrored(url),

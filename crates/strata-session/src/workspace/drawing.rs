@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use strata_blueprint::placement::Homes;
 use strata_blueprint::{
     Blueprint, ForeignTemplate, Origin, Resolver, Site, draw_cluster, draw_hypervisor, draw_stack,
 };
@@ -14,6 +15,15 @@ use super::resolve::{ByName, Outside};
 use super::{Workspace, reach};
 use crate::error::{ErrorKind, SessionError};
 
+/// What was made before: it stays what it is, and where it is.
+#[derive(Debug, Clone, Default)]
+pub struct Before {
+    /// Where objects were made that were moved since then.
+    pub origins: BTreeMap<Address, Origin>,
+    /// Where guests stand whose source leaves it open.
+    pub homes: Homes,
+}
+
 impl Workspace {
     /// The blueprint of a stack as far as it can be drawn without asking a target.
     pub fn blueprint(&self, stack: &str) -> Result<Blueprint, SessionError> {
@@ -21,13 +31,13 @@ impl Workspace {
     }
 
     pub fn blueprint_of(&self, stack: &EffectiveStack) -> Result<Blueprint, SessionError> {
-        self.draw(stack, &BTreeMap::new(), None, &BTreeMap::new())
+        self.draw(stack, &BTreeMap::new(), None, &Before::default())
     }
 
     /// The same without a key and without a connection: of a secret only its name is looked for.
     pub fn blueprint_by_names(&self, stack: &EffectiveStack) -> Result<Blueprint, SessionError> {
         let by_name = ByName(Outside::new(self, &stack.folder));
-        self.draw_with(stack, &BTreeMap::new(), None, &BTreeMap::new(), &by_name)
+        self.draw_with(stack, &BTreeMap::new(), None, &Before::default(), &by_name)
     }
 
     pub fn draw(
@@ -35,10 +45,10 @@ impl Workspace {
         stack: &EffectiveStack,
         shared_storages: &BTreeMap<String, BTreeSet<String>>,
         cluster_secrets: Option<&SecretsBundle>,
-        origins: &BTreeMap<Address, Origin>,
+        before: &Before,
     ) -> Result<Blueprint, SessionError> {
         let outside = Outside::new(self, &stack.folder);
-        self.draw_with(stack, shared_storages, cluster_secrets, origins, &outside)
+        self.draw_with(stack, shared_storages, cluster_secrets, before, &outside)
     }
 
     pub(super) fn draw_with(
@@ -46,10 +56,10 @@ impl Workspace {
         stack: &EffectiveStack,
         shared_storages: &BTreeMap<String, BTreeSet<String>>,
         cluster_secrets: Option<&SecretsBundle>,
-        origins: &BTreeMap<Address, Origin>,
+        before: &Before,
         resolver: &dyn Resolver,
     ) -> Result<Blueprint, SessionError> {
-        let drawn = self.attempt(stack, shared_storages, cluster_secrets, origins, resolver)?;
+        let drawn = self.attempt(stack, shared_storages, cluster_secrets, before, resolver)?;
         let mut drawn = drawn.map_err(|found| {
             let found: Vec<&Diagnostic> = found.iter().collect();
             self.surroundings.observer.diagnostics(&found, &self.repository.sources);
@@ -63,7 +73,7 @@ impl Workspace {
     pub fn drawing_errors(&self, stack: &EffectiveStack) -> Result<Vec<Diagnostic>, SessionError> {
         let by_name = ByName(Outside::new(self, &stack.folder));
         let storages = self.repository.shared_storages();
-        Ok(self.attempt(stack, &storages, None, &BTreeMap::new(), &by_name)?.err().unwrap_or_default())
+        Ok(self.attempt(stack, &storages, None, &Before::default(), &by_name)?.err().unwrap_or_default())
     }
 
     fn attempt(
@@ -71,7 +81,7 @@ impl Workspace {
         stack: &EffectiveStack,
         shared_storages: &BTreeMap<String, BTreeSet<String>>,
         cluster_secrets: Option<&SecretsBundle>,
-        origins: &BTreeMap<Address, Origin>,
+        before: &Before,
         resolver: &dyn Resolver,
     ) -> Result<Result<Blueprint, Vec<Diagnostic>>, SessionError> {
         let settings = self.repository.settings(&stack.environment);
@@ -84,7 +94,8 @@ impl Workspace {
             environment: (!stack.is_default_environment).then_some(stack.environment.as_str()),
             stack: &stack.name,
             lineage: &lineage,
-            origins,
+            origins: &before.origins,
+            homes: &before.homes,
             default_target: known.or(own.as_deref()),
             shared_storages,
             foreign_templates: &foreign,

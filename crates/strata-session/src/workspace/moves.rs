@@ -10,7 +10,7 @@ use strata_resource::{Address, Lineage, ResourceGraph, Value};
 use strata_source::EffectiveStack;
 use strata_state::{MadeAs, ReplayedState, StateDocument, StateResource};
 
-use super::{Workspace, is_removed, key};
+use super::{Before, Workspace, is_removed, key};
 use crate::connections::Connections;
 use crate::error::SessionError;
 use crate::stack_session::OpenStack;
@@ -184,7 +184,8 @@ impl Workspace {
                 false => {
                     let origins = origins(one.state.replayed(), &one.moves.moves);
                     let drawn = drawn_origins(&origins);
-                    match self.draw(one.stack, connections.shared_storages(), None, &drawn) {
+                    let before = Before { origins: drawn, homes: one.homes() };
+                    match self.draw(one.stack, connections.shared_storages(), None, &before) {
                         Ok(drawn) => drawn.graph,
                         Err(error) => return Ok(Some((key(one.stack), error))),
                     }

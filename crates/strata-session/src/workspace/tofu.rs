@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use strata_blueprint::{Blueprint, Resolver};
+use strata_blueprint::{Blueprint, Resolver, placement};
 use strata_diagnostics::Diagnostic;
 use strata_engine::Providers;
 use strata_resource::{Address, Value as Output};
@@ -15,7 +15,7 @@ use strata_source::{EffectiveStack, Model, Reference, Source, Spanned, Value};
 use strata_tofu::{Connection, Family, Files, Project};
 
 use super::resolve::Outside;
-use super::{OWN_FOLDER, Workspace, digest_key};
+use super::{Before, OWN_FOLDER, Workspace, digest_key};
 use crate::error::SessionError;
 use crate::tofu::{Inputs, Program};
 
@@ -54,7 +54,14 @@ impl Workspace {
             for environment in &entry.environments {
                 let Some(stack) = self.repository.stack(&entry.name, Some(environment)) else { continue };
                 if Family::of(stack).is_some() {
-                    drawn.push((stack, self.blueprint_without_secrets(stack)?, self.connection(stack)));
+                    let blueprint = self.blueprint_without_secrets(stack)?;
+                    if let Some(open) = placement::homeless(&blueprint).first() {
+                        let message = format!("`{}` has no node that OpenTofu could be given", open.address);
+                        return Err(SessionError::refused(message)
+                            .origin(open.origin.clone())
+                            .hint("`node: any` is for `strata apply`; name a node to render it"));
+                    }
+                    drawn.push((stack, blueprint, self.connection(stack)));
                 }
             }
         }
@@ -83,7 +90,7 @@ impl Workspace {
 
     pub fn blueprint_without_secrets(&self, stack: &EffectiveStack) -> Result<Blueprint, SessionError> {
         let outside = WithoutSecrets(Outside::new(self, &stack.folder));
-        self.draw_with(stack, &self.repository.shared_storages(), None, &BTreeMap::new(), &outside)
+        self.draw_with(stack, &self.repository.shared_storages(), None, &Before::default(), &outside)
     }
 
     /// The first fixed address of each machine of a stack, as the source says it. Neither secrets nor variables are read.
@@ -93,7 +100,7 @@ impl Workspace {
     ) -> Result<BTreeMap<Address, String>, SessionError> {
         let outside = WithoutSurroundings(Outside::new(self, &stack.folder));
         let storages = self.repository.shared_storages();
-        Ok(self.draw_with(stack, &storages, None, &BTreeMap::new(), &outside)?.addresses)
+        Ok(self.draw_with(stack, &storages, None, &Before::default(), &outside)?.addresses)
     }
 
     /// How the provider reaches the Proxmox of a stack.
@@ -134,7 +141,7 @@ impl Workspace {
                 }
             }
         }
-        let blueprint = self.draw(stack, &self.repository.shared_storages(), None, &BTreeMap::new())?;
+        let blueprint = self.draw(stack, &self.repository.shared_storages(), None, &Before::default())?;
         for (name, json) in strata_tofu::secret_variables(&blueprint) {
             variables.insert(name.to_owned(), SecretString::new(json.to_string()));
         }

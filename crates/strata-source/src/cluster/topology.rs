@@ -89,7 +89,7 @@ record! {
         "dhcp" dhcp: Option<bool>;
         /// when it starts and stops with its host
         "startup" startup: Option<Startup>;
-        /// the Proxmox node
+        /// the Proxmox node; `any` has one chosen when it is made, and leaves moves to HA and people
         "hypervisor" hypervisor: Option<Spanned<String>> [text(ID)];
         /// Strata refuses to destroy it
         "protect" protect: Option<bool>;

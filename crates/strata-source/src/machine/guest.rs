@@ -128,6 +128,9 @@ record! {
     }
 }
 
+/// The node of a guest that may stand anywhere.
+pub const ANY_NODE: &str = "any";
+
 record! {
     /// Keys that go to Proxmox as they are.
     pub struct ProxmoxOptions {
@@ -149,7 +152,7 @@ record! {
         "ip" ip: Option<Spanned<Addressing>> [label(ADDRESS)];
         /// otherwise the key; with `count`, the part before the number; with `each`, the part before the name of the entry
         "name" name: Option<Spanned<String>> [text(HOST), env()];
-        /// the Proxmox node; otherwise the stack's
+        /// the Proxmox node; `any` has one chosen when it is made, and leaves moves to HA and people; otherwise the stack's
         "node" node: Option<Spanned<String>> [text(ID), aliases(&["hypervisor"])];
         /// the pool it is a member of
         "pool" pool: Option<Spanned<String>> [env()];

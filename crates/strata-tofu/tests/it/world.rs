@@ -54,6 +54,7 @@ pub(crate) fn draw(repository: &Repository, stack: &EffectiveStack) -> Blueprint
         lineage: &lineage,
         origins: &origins,
         default_target: Some("pve"),
+        homes: &Default::default(),
         shared_storages: &shared,
         foreign_templates: &foreign,
         mirror: &|url| url.to_owned(),

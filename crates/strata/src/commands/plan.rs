@@ -52,6 +52,7 @@ pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
             new_cluster: false,
             restoring: None,
             replace: args.replace.clone(),
+            homes: Default::default(),
         },
         access: StateAccess::Look,
         into_file: args.output.is_some(),

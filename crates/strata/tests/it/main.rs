@@ -7,6 +7,7 @@ mod adopt_all;
 mod adopt_life;
 mod adopt_objects;
 mod adopt_templates;
+mod any_node;
 mod arrival;
 mod bad_input;
 mod bare_metal;

@@ -362,6 +362,7 @@ fn draw(
         lineage: &lineage,
         origins: &origins,
         default_target: target.or(own),
+        homes: &Default::default(),
         shared_storages: &shared,
         foreign_templates: &templates,
         mirror: &|url| settings.mirrored(url),
