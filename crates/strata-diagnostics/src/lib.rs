@@ -34,7 +34,7 @@ mod suggest;
 pub use collector::Diagnostics;
 pub use diagnostic::{Diagnostic, Label, Severity};
 pub use json::to_json;
-pub use read_file::{LARGEST_FILE, read_file, read_text_file};
+pub use read_file::{LARGEST_DOCUMENT, LARGEST_FILE, read_file, read_text_file};
 pub use render::{Color, render};
 pub use sarif::to_sarif;
 pub use source_map::{Location, SourceFile, SourceMap};

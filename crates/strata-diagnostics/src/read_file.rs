@@ -8,11 +8,15 @@ use std::path::Path;
 /// More than any source, secret or document has.
 pub const LARGEST_FILE: u64 = 64 * 1024 * 1024;
 
-/// The content of a file. Anything else is not even opened: a FIFO would wait for a writer, and a device may never end.
+/// More than a state, a plan or an encrypted file has, and less than a machine's memory.
+pub const LARGEST_DOCUMENT: u64 = 1024 * 1024 * 1024;
+
+/// The content of a file, or of what the shell opened for this run, such as `<(pass show key)`. Anything else is not even opened: a FIFO
+/// would wait for a writer, and a device may never end.
 pub fn read_file(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     let too_large = || io::Error::other(format!("it is larger than {}", size(most)));
     let found = fs::metadata(path)?;
-    if let Some(kind) = other_kind(found.file_type()) {
+    if let Some(kind) = other_kind(found.file_type()).filter(|_| !is_open_already(path)) {
         return Err(io::Error::other(format!("it is {kind}, not a file")));
     }
     if found.len() > most {
@@ -31,6 +35,11 @@ pub fn read_file(path: &Path, most: u64) -> io::Result<Vec<u8>> {
 pub fn read_text_file(path: &Path, most: u64) -> io::Result<String> {
     String::from_utf8(read_file(path, most)?)
         .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not text in UTF-8"))
+}
+
+/// A descriptor that whoever started this run gave it. Only by its own name: a link in a repository that leads there is nobody's wish.
+fn is_open_already(path: &Path) -> bool {
+    path == Path::new("/dev/stdin") || path.starts_with("/dev/fd") || path.starts_with("/proc/self/fd")
 }
 
 fn size(bytes: u64) -> String {
@@ -67,6 +76,20 @@ mod tests {
         assert_eq!(told("/dev/zero"), "it is a device, not a file");
         assert_eq!(told("/"), "it is a folder, not a file");
         assert_eq!(read_file(Path::new("/nowhere"), 10).unwrap_err().kind(), io::ErrorKind::NotFound);
+    }
+
+    #[test]
+    fn f19_what_the_shell_opened_is_read() {
+        use std::io::Write as _;
+        use std::os::fd::AsRawFd as _;
+        let (reader, mut writer) = io::pipe().unwrap();
+        writer.write_all(b"a password").unwrap();
+        drop(writer);
+        let path = format!("/dev/fd/{}", reader.as_raw_fd());
+        assert_eq!(read_file(Path::new(&path), 10).unwrap(), b"a password");
+        let endless = fs::File::open("/dev/zero").unwrap();
+        let path = format!("/proc/self/fd/{}", endless.as_raw_fd());
+        assert_eq!(read_file(Path::new(&path), 16).unwrap_err().to_string(), "it is larger than 16 bytes");
     }
 
     #[test]

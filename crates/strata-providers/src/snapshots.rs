@@ -9,6 +9,7 @@ use async_trait::async_trait;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use strata_cluster::{EtcdSnapshot, SnapshotSink};
+use strata_diagnostics::read_file;
 use strata_engine::{ErrorClass, ProviderError};
 use strata_secret::SecretBytes;
 use strata_secrets::Recipient;
@@ -79,6 +80,9 @@ impl ReadSnapshot {
     }
 }
 
+/// etcd's authors advise against databases beyond 8 GiB.
+const LARGEST_SNAPSHOT: u64 = 9 * 1024 * 1024 * 1024;
+
 fn named<'n>(names: impl IntoIterator<Item = &'n str>) -> String {
     let names: Vec<String> = names.into_iter().map(|name| format!("`{name}`")).collect();
     if names.is_empty() { "none".to_owned() } else { names.join(", ") }
@@ -88,7 +92,7 @@ impl Clusters<'_> {
     /// Opens a snapshot of etcd: one of ours, encrypted with age; one as etcd writes it; or the database file of a member.
     pub fn read_snapshot(&self, path: &Path) -> Result<ReadSnapshot, SessionError> {
         let name = path.display();
-        let content = std::fs::read(path)
+        let content = read_file(path, LARGEST_SNAPSHOT)
             .map_err(|error| SessionError::failed(format!("cannot read `{name}`: {error}")))?;
         let sealed = [&b"age-encryption.org/"[..], &b"-----BEGIN AGE ENCRYPTED FILE-----"[..]];
         let plain = match sealed.iter().any(|start| content.starts_with(start)) {

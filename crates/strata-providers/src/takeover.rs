@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::json;
 use strata_blueprint::{Blueprint, kinds};
-use strata_diagnostics::Diagnostics;
+use strata_diagnostics::{Diagnostics, LARGEST_FILE, read_text_file};
 use strata_engine::Proofs;
 use strata_import::tofu_state::{BuiltCluster, BuiltGuest, BuiltObjects, BuiltVolume, Snippet, StateNote};
 use strata_proxmox::{SNIPPETS, TAKEN_OVER};
@@ -333,7 +333,7 @@ impl Takeover<'_> {
         }
         let folder = stack.folder.as_str();
         let path = format!("{folder}/nodes.yaml");
-        let files = match std::fs::read_to_string(self.workspace.root().join(&path)) {
+        let files = match read_text_file(&self.workspace.root().join(&path), LARGEST_FILE) {
             _ if folder.is_empty() => None,
             Ok(text) => beside(folder, &path, &text, &nodes),
             Err(_) => {

@@ -86,7 +86,7 @@ impl TokenKeeper for SopsKeeper {
         let sealed = opened.file.edit(&merged, now, &mut |buffer: &mut [u8]| (self.random)(buffer));
         let Some(sealed) = sealed.map_err(|error| error.to_string())? else { return Ok(()) };
         self.prove(&sealed, name, &whole)?;
-        if std::fs::read(&self.place).is_ok_and(|now| now != opened.before) {
+        if read_file(&self.place, LARGEST_FILE).is_ok_and(|now| now != opened.before) {
             return Err("somebody else writes the file at this moment".to_owned());
         }
         strata_secrets::replace(&self.place, &sealed).map_err(|error| error.to_string())?;

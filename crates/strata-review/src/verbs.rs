@@ -4,6 +4,7 @@ use std::path::Path;
 
 use async_trait::async_trait;
 use clap::Subcommand;
+use strata_diagnostics::{LARGEST_DOCUMENT, LARGEST_FILE, read_file, read_text_file};
 use strata_events::Event;
 use strata_secret::SecretString;
 use strata_session::{ErrorKind, SessionError, Surroundings, Workspace, find_root};
@@ -117,7 +118,7 @@ impl Desk<'_> {
                 .map_err(|error| SessionError::failed(error.to_string()).because(error))?,
             Some(_) => {
                 let path = given.unwrap_or_default();
-                let text = std::fs::read_to_string(path)
+                let text = read_text_file(Path::new(path), LARGEST_FILE)
                     .map_err(|error| SessionError::failed(format!("cannot read `{path}`: {error}")))?;
                 SecretString::new(text)
             }
@@ -154,7 +155,7 @@ fn tell(range: &Range, terminal: &dyn Terminal) {
 
 /// Reads a file that the command line names.
 fn read(path: &Path) -> Result<Vec<u8>, SessionError> {
-    std::fs::read(path)
+    read_file(path, LARGEST_DOCUMENT)
         .map_err(|error| SessionError::failed(format!("cannot read `{}`: {error}", path.display())))
 }
 

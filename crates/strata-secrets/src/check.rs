@@ -1,5 +1,6 @@
 //! Looking for secrets in the clear, in files that go into a repository.
 
+mod layout;
 mod shape;
 
 use std::path::Path;
@@ -60,12 +61,15 @@ pub fn check_file(path: &Path, content: &[u8], rules: &CreationRules, known: &Re
     if shape::is_plan(content) {
         findings.push(Finding::Plan);
     }
-    for (index, line) in content.split(|byte| *byte == b'\n').enumerate() {
+    let text = layout::readable(content);
+    let lines: Vec<&[u8]> = text.split(|byte| *byte == b'\n').collect();
+    let mut looks = layout::looks(&lines);
+    for (index, line) in lines.iter().enumerate() {
         let line_number = index + 1;
         // Which one it is says more than what it looks like.
         if known.is_in(line) {
             findings.push(Finding::KnownSecret { line: line_number });
-        } else if let Some(like) = shape::of_line(line) {
+        } else if let Some(like) = looks.remove(&line_number) {
             findings.push(Finding::Looks { line: line_number, like });
         }
     }

@@ -6,6 +6,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use strata_diagnostics::{LARGEST_FILE, read_text_file};
+
 /// Files with paths below their root.
 pub struct Tracked {
     pub root: PathBuf,
@@ -93,7 +95,7 @@ struct Ignored(Vec<String>);
 
 impl Ignored {
     fn read(root: &Path) -> Self {
-        let text = fs::read_to_string(root.join(".gitignore")).unwrap_or_default();
+        let text = read_text_file(&root.join(".gitignore"), LARGEST_FILE).unwrap_or_default();
         let lines =
             text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with(['#', '!']));
         let lines = lines.map(|line| line.trim_end_matches('/').to_owned());

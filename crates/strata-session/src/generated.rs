@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::io;
 use std::path::Path;
 
+use strata_diagnostics::{LARGEST_FILE, read_text_file};
 use strata_tofu::{FileOrigin, Files, file_origin};
 
 /// How one file compares with what is rendered.
@@ -31,7 +32,7 @@ pub fn compare(
 ) -> Result<Vec<(String, FileStatus)>, (String, io::Error)> {
     let mut compared = Vec::new();
     for (path, wanted) in files.iter() {
-        let status = match std::fs::read_to_string(root.join(path)) {
+        let status = match read_text_file(&root.join(path), LARGEST_FILE) {
             Ok(text) if text == wanted => FileStatus::Current,
             // A checkout may have given it the line ends of Windows: nothing of that is anybody's work.
             Ok(text) => match file_origin(&text.replace("\r\n", "\n")) {
@@ -77,7 +78,7 @@ fn superfluous(
         } else if !wanted.contains(path.as_str())
             && !name.starts_with("taken_over.")
             && [".tf", ".tfvars", "README.md", "talconfig.yaml"].iter().any(|end| name.ends_with(end))
-            && std::fs::read_to_string(root.join(&path))
+            && read_text_file(&root.join(&path), LARGEST_FILE)
                 .is_ok_and(|text| file_origin(&text) == FileOrigin::Generated)
         {
             compared.push((path, FileStatus::Superfluous));

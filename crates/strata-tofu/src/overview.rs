@@ -4,6 +4,8 @@ use std::path::Path;
 
 use hcl_edit::structure::Body;
 
+use strata_diagnostics::{LARGEST_FILE, read_text_file};
+
 /// As far as the files can be read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Overview {
@@ -27,7 +29,7 @@ impl Overview {
             .collect();
         paths.sort();
         for path in paths {
-            if let Ok(body) = std::fs::read_to_string(path).unwrap_or_default().parse::<Body>() {
+            if let Ok(body) = read_text_file(&path, LARGEST_FILE).unwrap_or_default().parse::<Body>() {
                 overview.add(&body);
             }
         }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use strata_adopt::accept::{Edit, guesses, key_changes, ways, with_live};
 use strata_adopt::{StackDefaults, container, vm};
 use strata_blueprint::kinds;
-use strata_diagnostics::Diagnostic;
+use strata_diagnostics::{Diagnostic, LARGEST_FILE, read_text_file};
 use strata_resource::{Address, FieldChange, FieldPath, Resource, ResourceGraph, Spec, Value, drift_between};
 use strata_session::{SessionError, Workspace, key};
 use strata_source::EffectiveStack;
@@ -284,5 +284,5 @@ fn drawn(workspace: &Workspace, stack: &EffectiveStack) -> Result<ResourceGraph,
 
 /// A file that is not there is empty.
 fn read(workspace: &Workspace, path: &str) -> String {
-    std::fs::read_to_string(workspace.root().join(path)).unwrap_or_default()
+    read_text_file(&workspace.root().join(path), LARGEST_FILE).unwrap_or_default()
 }

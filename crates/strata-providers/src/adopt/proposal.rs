@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use strata_blueprint::vmid_of;
+use strata_diagnostics::{LARGEST_FILE, read_text_file};
 use strata_proxmox::kinds::datacenter_name;
 use strata_proxmox::{DatacenterObject, LiveGuest};
 use strata_resource::{Address, Spec, Value};
@@ -27,7 +28,7 @@ impl FileEdit {
         let failed = |error: std::io::Error| {
             SessionError::failed(format!("cannot write `{path}`: {error}")).because(error)
         };
-        let now = match std::fs::read_to_string(&place) {
+        let now = match read_text_file(&place, LARGEST_FILE) {
             Ok(text) => text,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
             Err(error) => return Err(failed(error)),
@@ -256,7 +257,7 @@ impl<'w> Draft<'w> {
     }
 
     pub(super) fn read(&self, path: &str) -> Result<String, SessionError> {
-        std::fs::read_to_string(self.workspace.root().join(path))
+        read_text_file(&self.workspace.root().join(path), LARGEST_FILE)
             .map_err(|error| SessionError::failed(format!("cannot read `{path}`: {error}")))
     }
 

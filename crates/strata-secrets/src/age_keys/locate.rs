@@ -8,6 +8,7 @@ use zeroize::Zeroizing;
 use super::{AgeError, Identities};
 use crate::prompt::Prompt;
 use crate::{Environment, command};
+use strata_diagnostics::{LARGEST_FILE, read_file};
 
 /// A command that prints an identity for the recipient in `SOPS_AGE_RECIPIENT`.
 pub(super) struct KeyCommand {
@@ -83,7 +84,7 @@ impl Identities {
     }
 
     fn look(&mut self, place: &str, path: &Path, is_ssh: bool, prompt: &Arc<dyn Prompt>, named: bool) {
-        let text = match std::fs::read(path) {
+        let text = match read_file(path, LARGEST_FILE) {
             Ok(bytes) => Zeroizing::new(bytes),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound && !named => {
                 self.looked.push(format!("{place} does not exist"));

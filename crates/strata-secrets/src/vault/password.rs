@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use strata_diagnostics::{LARGEST_FILE, read_file};
 use strata_secret::SecretString;
 use zeroize::Zeroizing;
 
@@ -224,7 +225,7 @@ impl Passwords {
                 .map_err(|error| error.to_string())?;
             return text(&printed).map(|text| SecretString::from(text.trim_matches(['\r', '\n'])));
         }
-        let content = Zeroizing::new(std::fs::read(path).map_err(|error| error.to_string())?);
+        let content = Zeroizing::new(read_file(path, LARGEST_FILE).map_err(|error| error.to_string())?);
         text(&content).map(|text| SecretString::from(text.trim()))
     }
 }

@@ -6,6 +6,7 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use strata_diagnostics::{LARGEST_FILE, read_file};
 use strata_storage::Failure;
 
 use super::{Rule, Token, User};
@@ -45,7 +46,7 @@ impl AccessFile {
     /// What is in the file; nothing if there is none.
     pub fn load(path: &Path) -> Result<Self, AccessError> {
         let failed = |source: Failure| AccessError::Read { path: path.to_owned(), source };
-        match fs::read(path) {
+        match read_file(path, LARGEST_FILE) {
             Ok(bytes) => serde_json::from_slice(&bytes).map_err(|error| failed(Failure::from_error(error))),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Self::default()),
             Err(error) => Err(failed(Failure::from_error(error))),

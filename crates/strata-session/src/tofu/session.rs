@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use strata_diagnostics::{LARGEST_FILE, read_text_file};
 use strata_engine::StopSignal;
 use strata_source::{EffectiveStack, Model};
 use strata_tofu::{Diagnosis, Family};
@@ -118,7 +119,7 @@ impl<'w> TofuSession<'w> {
 
     /// Refuses a saved plan of other code than there is now: nobody has seen what that would do.
     pub fn check_saved(&self) -> Result<(), SessionError> {
-        let kept = std::fs::read_to_string(self.code_file()).unwrap_or_default();
+        let kept = read_text_file(&self.code_file(), LARGEST_FILE).unwrap_or_default();
         if kept == self.code_digest() {
             return Ok(());
         }

@@ -6,6 +6,7 @@ use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
+use strata_diagnostics::{LARGEST_FILE, read_file};
 use strata_engine::Sealing;
 use strata_resource::{Address, Lineage};
 use strata_secret::DigestKey;
@@ -103,7 +104,7 @@ pub(super) fn load_or_make(folder: &Path, surroundings: &Surroundings) -> Result
     let failed = |what: &str, error: std::io::Error| {
         SessionError::failed(format!("cannot {what} `{}`: {error}", path.display()))
     };
-    match fs::read(&path) {
+    match read_file(&path, LARGEST_FILE) {
         Ok(bytes) => DigestKey::from_bytes(&bytes).ok_or_else(|| {
             SessionError::failed(format!(
                 "`{}` is not a key: it has {} bytes, not 32",
@@ -115,7 +116,8 @@ pub(super) fn load_or_make(folder: &Path, surroundings: &Surroundings) -> Result
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
             make(folder, &path, surroundings).map_err(|error| failed("make", error))?;
             // Another run may have been faster; then it is that one's.
-            let bytes = Zeroizing::new(fs::read(&path).map_err(|error| failed("read", error))?);
+            let bytes =
+                Zeroizing::new(read_file(&path, LARGEST_FILE).map_err(|error| failed("read", error))?);
             DigestKey::from_bytes(&bytes).ok_or_else(|| SessionError::failed("a key has 32 bytes"))
         }
         Err(error) => Err(failed("read", error)),

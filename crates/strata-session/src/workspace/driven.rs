@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use strata_diagnostics::{LARGEST_FILE, read_text_file};
 use strata_resource::Value;
 use strata_source::{EffectiveStack, Model};
 use strata_tofu::FileOrigin;
@@ -50,7 +51,7 @@ impl Workspace {
         let mut code = entries
             .map(|entry| entry.path())
             .filter(|path| path.extension().is_some_and(|ending| ending == "tf"))
-            .filter_map(|path| std::fs::read_to_string(path).ok())
+            .filter_map(|path| read_text_file(&path, LARGEST_FILE).ok())
             .peekable();
         stack.path == stack.folder
             && code.peek().is_some()

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use strata_diagnostics::{LARGEST_FILE, read_file};
 use strata_net::{ClientIdentity, ServerNames, TlsTrust};
 use strata_secret::SecretString;
 use tokio_postgres::config::{Host, SslMode};
@@ -197,7 +198,8 @@ fn identity(words: &TlsWords, folder: &Path) -> Result<Option<ClientIdentity>, F
 
 fn read(folder: &Path, name: &str) -> Result<Vec<u8>, Failure> {
     let path = folder.join(name);
-    std::fs::read(&path).map_err(|error| Failure::of(format!("cannot read `{}`", path.display()), error))
+    read_file(&path, LARGEST_FILE)
+        .map_err(|error| Failure::of(format!("cannot read `{}`", path.display()), error))
 }
 
 /// Something about the connection that was set and cannot be.

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use strata_diagnostics::{LARGEST_DOCUMENT, read_file};
 use strata_engine::PlanFile;
 
 use super::CommandResult;
@@ -93,7 +94,7 @@ fn plan_file(arguments: &[String]) -> Option<PathBuf> {
 }
 
 pub(super) fn read(path: &Path) -> Result<PlanFile, CommandError> {
-    let bytes = std::fs::read(path)
+    let bytes = read_file(path, LARGEST_DOCUMENT)
         .map_err(|error| CommandError::failed(format!("cannot read `{}`: {error}", path.display())))?;
     PlanFile::parse(&bytes)
         .map_err(|reason| CommandError::refused(format!("`{}` cannot be applied: {reason}", path.display())))

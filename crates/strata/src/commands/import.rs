@@ -5,6 +5,7 @@ mod state;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use strata_diagnostics::{LARGEST_FILE, read_text_file};
 use strata_events::Event;
 use strata_import::{Imported, Note, STANDS_IN};
 use strata_secrets::vault;
@@ -124,7 +125,7 @@ fn write(into: &Path, from: &Path, imported: &Imported) -> Result<(), CommandErr
     let same = std::fs::canonicalize(into).ok() == std::fs::canonicalize(from).ok();
     for (path, text) in &imported.files {
         let place = into.join(path);
-        let there = std::fs::read_to_string(&place).ok();
+        let there = read_text_file(&place, LARGEST_FILE).ok();
         if there.as_deref() == Some(text) {
             continue;
         }
@@ -173,7 +174,7 @@ fn write(into: &Path, from: &Path, imported: &Imported) -> Result<(), CommandErr
         strata_secrets::replace(&rules, text.as_bytes()).map_err(|error| failed(&rules, error))?;
     }
     let ignored = into.join(".gitignore");
-    let mut text = std::fs::read_to_string(&ignored).unwrap_or_default();
+    let mut text = read_text_file(&ignored, LARGEST_FILE).unwrap_or_default();
     if !text.lines().any(|line| line.trim_start_matches('/') == strata_session::secrets::OWN_KEY) {
         text.push_str("/age.key\n/.strata/\n");
         strata_secrets::replace(&ignored, text.as_bytes()).map_err(|error| failed(&ignored, error))?;

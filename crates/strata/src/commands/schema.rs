@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use serde_json::Value;
+use strata_diagnostics::{LARGEST_FILE, read_text_file};
 use strata_events::Event;
 use strata_events::schemas::Output;
 use strata_source::schema::Document;
@@ -80,7 +81,7 @@ fn write(context: &Context, folder: &PathBuf) -> CommandResult {
 /// checkout that is only read, stops nothing.
 pub(crate) fn put_missing(root: &Path) {
     let folder = root.join(".strata/schema");
-    let settings = std::fs::read_to_string(root.join("strata.yaml")).unwrap_or_default();
+    let settings = read_text_file(&root.join("strata.yaml"), LARGEST_FILE).unwrap_or_default();
     if folder.exists() || !settings.contains("$schema=.strata/schema/") {
         return;
     }

@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Subcommand;
+use strata_diagnostics::{LARGEST_DOCUMENT, read_file};
 use strata_secrets::creation::CreationError;
 use strata_secrets::vault::{PasswordSource, Passwords};
 use strata_secrets::{Access, Environment, NoPrompt, Prompt, Sealed, SealedError, sops};
@@ -108,7 +109,7 @@ impl Keys<'_> {
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, CommandError> {
-    std::fs::read(path)
+    read_file(path, LARGEST_DOCUMENT)
         .map_err(|error| CommandError::failed(format!("cannot read `{}`: {error}", path.display())))
 }
 

@@ -4,6 +4,7 @@ mod cells;
 mod config_writes;
 mod hints;
 mod map;
+mod reads;
 mod words;
 
 use std::collections::BTreeSet;

@@ -4,6 +4,7 @@ use std::io::Read;
 use std::path::Path;
 use std::process::ExitCode;
 
+use strata_diagnostics::{LARGEST_DOCUMENT, LARGEST_FILE, read_text_file};
 use strata_engine::Adoption;
 use strata_events::Event;
 use strata_import::tofu_state::{BuiltObjects, Connection, Repository, StateNote, write_repository};
@@ -52,7 +53,7 @@ fn read(context: &Context, path: &Path) -> Result<TofuState, CommandError> {
     if path == Path::new("-") {
         std::io::stdin().lock().read_to_string(&mut text).map_err(failed)?;
     } else {
-        text = std::fs::read_to_string(context.elsewhere(path)).map_err(failed)?;
+        text = read_text_file(&context.elsewhere(path), LARGEST_DOCUMENT).map_err(failed)?;
     }
     TofuState::parse(&text).map_err(|error| {
         CommandError::failed(format!("the state `{shown}` cannot be taken over: {error}")).hint(error.hint())
@@ -138,7 +139,7 @@ fn write(context: &Context, into: &Path, repository: &Repository) -> Result<(), 
         put(sops::CONFIG_FILE, rules.as_bytes())?;
     }
     let ignored = into.join(".gitignore");
-    let mut text = std::fs::read_to_string(&ignored).unwrap_or_default();
+    let mut text = read_text_file(&ignored, LARGEST_FILE).unwrap_or_default();
     if !text.lines().any(|line| line.trim_start_matches('/') == strata_session::secrets::OWN_KEY) {
         text.push_str("/age.key\n/.strata/\n*.tfstate*\n");
         put(".gitignore", text.as_bytes())?;

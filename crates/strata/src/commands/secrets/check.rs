@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use strata_diagnostics::LARGEST_FILE;
 use strata_events::Event;
 use strata_secret::Redactor;
 use strata_secrets::sops::CreationRules;
@@ -23,9 +24,6 @@ use crate::workspace::{Workspace, find_root};
 #[derive(clap::Args)]
 pub(crate) struct Args {}
 
-/// Larger files are data, not sources.
-const LARGEST: u64 = 64 * 1024 * 1024;
-
 pub(super) fn run(keys: &Keys<'_>, _args: &Args) -> CommandResult {
     let folder = keys.path(Path::new(""));
     let tracked = Tracked::below(&find_root(&folder).unwrap_or(folder));
@@ -42,8 +40,14 @@ pub(super) fn run(keys: &Keys<'_>, _args: &Args) -> CommandResult {
     for file in &tracked.files {
         let path = tracked.root.join(file);
         // A link's target is looked at where it is; a submodule is a repository of its own.
-        if !path.symlink_metadata().is_ok_and(|found| found.is_file() && found.len() <= LARGEST) {
-            continue;
+        let Ok(found) = path.symlink_metadata().map(|found| (found.is_file(), found.len())) else { continue };
+        match found {
+            (true, size) if size > LARGEST_FILE => {
+                printer.note(format!("`{}` was not searched: it is larger than 64 MiB", file.display()));
+                continue;
+            }
+            (true, _) => {}
+            (false, _) => continue,
         }
         tell(file, search.look(&path, &super::read(&path)?)?, "");
     }

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::{ExitCode, ExitStatus};
 use std::time::Duration;
 
+use strata_diagnostics::{LARGEST_DOCUMENT, read_file};
 use strata_events::Event;
 use strata_secret::SecretBytes;
 use strata_secrets::{Access, MemoryFile, MemoryFileError, Opened, OsRandom, check_syntax};
@@ -106,7 +107,7 @@ impl Subject {
 
     /// An edit can take an hour; what somebody else wrote meanwhile must not be lost.
     fn check_untouched(&self) -> Result<(), CommandError> {
-        let now = std::fs::read(&self.path).ok();
+        let now = read_file(&self.path, LARGEST_DOCUMENT).ok();
         if now.as_ref() == self.before.as_ref().map(|(content, _)| content) {
             return Ok(());
         }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use strata_diagnostics::{LARGEST_FILE, read_text_file};
 use strata_net::TlsTrust;
 use strata_secret::SecretString;
 use strata_server::storage::Storage;
@@ -106,7 +107,7 @@ impl Settings {
         let password = match &settings.password_file {
             Some(name) => {
                 let path = self.folder.join(name);
-                let text = std::fs::read_to_string(&path).map_err(|error| {
+                let text = read_text_file(&path, LARGEST_FILE).map_err(|error| {
                     CommandError::failed(format!("cannot read `{}`: {error}", path.display()))
                 })?;
                 Some(SecretString::from(text.trim_end_matches(['\r', '\n'])))
@@ -141,7 +142,7 @@ fn bucket(context: &Context, settings: &S3Settings) -> BucketOptions {
 }
 
 fn load(context: &Context, path: &Path) -> Result<Config, CommandError> {
-    let text = std::fs::read_to_string(path)
+    let text = read_text_file(path, LARGEST_FILE)
         .map_err(|error| CommandError::failed(format!("cannot read `{}`: {error}", path.display())))?;
     load_text(context, &path.display().to_string(), text)
 }

@@ -1,7 +1,9 @@
 //! `strata state migrate`.
 
+use std::path::Path;
 use std::process::ExitCode;
 
+use strata_diagnostics::{LARGEST_FILE, read_text_file};
 use strata_events::Event;
 use strata_source::settings::state::State;
 use strata_state::{Copied, CopiedHistory, StoreError, copy_state};
@@ -29,7 +31,7 @@ pub(crate) struct Args {
 
 pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
     let workspace = Workspace::load(context)?;
-    let (name, text) = match std::fs::read_to_string(&args.to) {
+    let (name, text) = match read_text_file(Path::new(&args.to), LARGEST_FILE) {
         Ok(text) => (args.to.as_str(), text),
         Err(_) => ("--to", args.to.clone()),
     };

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use strata_diagnostics::{LARGEST_DOCUMENT, read_file};
 use strata_state::{FORMAT, StateDocument};
 
 use super::address::print_where;
@@ -27,7 +28,7 @@ pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
     let workspace = Workspace::load_with_removed(context, std::slice::from_ref(&args.stack)).await?;
     print_where(&workspace, &args.stack, "push")?;
     let name = args.file.display();
-    let bytes = std::fs::read(&args.file)
+    let bytes = read_file(&args.file, LARGEST_DOCUMENT)
         .map_err(|error| CommandError::failed(format!("cannot read `{name}`: {error}")))?;
     let pushed: StateDocument = serde_json::from_slice(&bytes)
         .map_err(|error| CommandError::failed(format!("`{name}` is not a state: {error}")))?;

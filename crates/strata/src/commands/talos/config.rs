@@ -1,9 +1,9 @@
 //! `strata talos config`.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use strata_diagnostics::{LARGEST_FILE, read_text_file};
 use strata_secret::SecretString;
 use strata_secrets::OsRandom;
 use strata_talos::{Contract, GenConfigArgs, PatchSource, gen_config};
@@ -133,7 +133,7 @@ fn of_flags(context: &Context, args: &Args) -> CommandResult {
 }
 
 fn read(path: &Path) -> Result<SecretString, CommandError> {
-    fs::read_to_string(path)
+    read_text_file(path, LARGEST_FILE)
         .map(SecretString::new)
         .map_err(|error| CommandError::failed(format!("cannot read `{}`: {error}", path.display())))
 }

@@ -160,6 +160,62 @@ fn f19_a_source_that_is_no_file_is_told() {
     assert!(said.stderr.contains("it is larger than 64 MiB"), "{}", said.all());
 }
 
+/// Every file that the command line names, as a FIFO, a device and a folder: an answer at once, and no memory that grows.
+#[test]
+fn f19_an_argument_that_is_no_file_is_told() {
+    let world = World::instant(
+        "metadata: {name: web, environment: test}\nproxmox: {target: pve, node: pve1}\nvms: {a: {vmId: 9100, disk: 1, memory: 64}}\n",
+    );
+    world.strata().run(&["apply", "--yes"]).ok();
+    let made = Command::new("mkfifo").arg(world.repo.file("pipe.json")).status().unwrap();
+    assert!(made.success());
+    std::os::unix::fs::symlink("/dev/zero", world.repo.file("zero.json")).unwrap();
+    std::fs::create_dir(world.repo.file("folder.json")).unwrap();
+    for (file, kind) in [("pipe.json", "a FIFO"), ("zero.json", "a device"), ("folder.json", "a folder")] {
+        for arguments in [
+            &["show", file][..],
+            &["review", "show", file],
+            &["state", "push", "web", file],
+            &["secrets", "decrypt", file],
+            &["secrets", "encrypt", file],
+            &["serve", "--config", file],
+            &["import", "--state", file],
+            &[
+                "talos",
+                "config",
+                "--secrets",
+                file,
+                "--contract",
+                "v1.13",
+                "--name",
+                "lab",
+                "--endpoint",
+                "https://192.0.2.1:6443",
+            ],
+        ] {
+            let mut child = world
+                .strata()
+                .command(arguments)
+                .stdout(std::process::Stdio::null())
+                .stderr(std::process::Stdio::piped())
+                .spawn()
+                .unwrap();
+            // A generous time, so that one that hangs fails here and not for ever.
+            let ended = (0..1200).any(|_| {
+                std::thread::sleep(Duration::from_millis(50));
+                child.try_wait().unwrap().is_some()
+            });
+            if !ended {
+                child.kill().unwrap();
+            }
+            let output = child.wait_with_output().unwrap();
+            let said = String::from_utf8_lossy(&output.stderr);
+            assert!(ended, "{arguments:?} hangs on {kind}");
+            assert!(said.contains(&format!("{kind}, not a file")), "{arguments:?}: {said}");
+        }
+    }
+}
+
 /// What is written is there whole or not at all, and nothing else is left.
 #[test]
 fn f19_a_killed_rotation_leaves_no_files() {
