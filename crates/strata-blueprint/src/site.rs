@@ -17,6 +17,11 @@ use crate::resolved::Resolved;
 pub trait Resolver {
     /// The value, or what is wrong and where.
     fn resolve(&self, reference: &Reference) -> Result<SecretString, Box<Diagnostic>>;
+
+    /// Whether what it gives for a secret is that secret, and not something in its place.
+    fn opens_secrets(&self) -> bool {
+        true
+    }
 }
 
 /// A template of another stack.
@@ -94,11 +99,20 @@ pub(crate) struct Draft<'a> {
     pub(crate) found: Vec<Diagnostic>,
     /// Image volumes by storage, node and name: one download however many use it.
     pub(crate) images: BTreeMap<(String, String, String), Address>,
+    /// In the place of a cluster's secrets, where only mistakes are looked for.
+    pub(crate) stand_in: Option<SecretsBundle>,
 }
 
 impl<'a> Draft<'a> {
     pub(crate) fn new(site: &'a Site<'a>, target: String) -> Self {
-        Self { site, target, blueprint: Blueprint::default(), found: Vec::new(), images: BTreeMap::new() }
+        Self {
+            site,
+            target,
+            blueprint: Blueprint::default(),
+            found: Vec::new(),
+            images: BTreeMap::new(),
+            stand_in: None,
+        }
     }
 
     pub(crate) fn address(&self, kind: Kind, name: &str) -> Address {

@@ -8,7 +8,8 @@ use strata_source::cluster::{Cluster, Cni as WrittenCni};
 use strata_source::value::document::Document;
 use strata_talos::{
     Arch, Cni, ConfigInput, Contract, DiskKey, Factory, FactoryImage, KernelModule, Link, MachineConfig,
-    NodeInput, NodeNetwork, NodePatch, Patch, Platform, RegistryMirror, Role, Shown, node_config,
+    NodeInput, NodeNetwork, NodePatch, Patch, Platform, RegistryMirror, Role, SecretsBundle, Shown,
+    node_config,
 };
 
 use super::{FACTORY, boot_slot, schematic_id};
@@ -60,7 +61,8 @@ pub(super) fn installer(
 }
 
 impl Draft<'_> {
-    /// The configuration of one node; what stands in its way is reported.
+    /// The configuration of one node; what stands in its way is reported. Without the secrets of the cluster there is none, and where only mistakes
+    /// are looked for, one is made all the same to find them.
     pub(super) fn machine_config(
         &mut self,
         cluster: &Cluster,
@@ -68,7 +70,25 @@ impl Draft<'_> {
         node: &Node<'_>,
         mac: Option<String>,
     ) -> Option<(MachineConfig, PublicConfig)> {
-        let secrets = self.site.cluster_secrets?;
+        if let Some(secrets) = self.site.cluster_secrets {
+            return self.config_with(secrets, cluster, nodes, node, mac);
+        }
+        if !self.site.resolver.opens_secrets() {
+            let stand_in = self.stand_in.take().or_else(|| SecretsBundle::stand_in().ok())?;
+            self.config_with(&stand_in, cluster, nodes, node, mac);
+            self.stand_in = Some(stand_in);
+        }
+        None
+    }
+
+    fn config_with(
+        &mut self,
+        secrets: &SecretsBundle,
+        cluster: &Cluster,
+        nodes: &[Node<'_>],
+        node: &Node<'_>,
+        mac: Option<String>,
+    ) -> Option<(MachineConfig, PublicConfig)> {
         let version = &cluster.cluster.talos.version;
         let contract: Contract = match version.parse() {
             Ok(contract) => contract,
@@ -93,6 +113,8 @@ impl Draft<'_> {
                 let made = |patches: &[NodePatch]| node_config(&input, secrets, &own, patches).ok();
                 Some((config, patches.public(made)))
             }
+            // It may need what a patch brings that nobody opened.
+            Err(_) if patches.closed => None,
             Err(error) => {
                 let told = if patches.has_secret() { error.without_names() } else { error.to_string() };
                 let message = format!("`{}` has no machine configuration: {told}", node.name);
@@ -139,6 +161,10 @@ impl Draft<'_> {
         let mut patches = Patches::default();
         for document in written {
             let Resolution { text, public } = self.written(document, &|_, _| Some(()))?;
+            if !matches!(public, Public::All) && !self.site.resolver.opens_secrets() {
+                patches.closed = true;
+                continue;
+            }
             let (origin, span) = match document {
                 Document::File(path) => (path.value.clone(), path.span),
                 Document::Inline(text) => (self.origin(text.span).unwrap_or_default(), text.span),
@@ -173,6 +199,8 @@ struct Patches {
     bare: Vec<NodePatch>,
     /// Only those that hold no secret.
     open: Vec<NodePatch>,
+    /// One with a secret that was not opened is missing.
+    closed: bool,
 }
 
 impl Patches {

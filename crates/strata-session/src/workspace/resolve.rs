@@ -132,6 +132,10 @@ impl Resolver for ByName<'_> {
             Ok(Some(false)) | Err(_) => self.0.resolve(reference),
         }
     }
+
+    fn opens_secrets(&self) -> bool {
+        false
+    }
 }
 
 /// Stands in for a secret that nobody opens.
