@@ -19,6 +19,10 @@ test crate *filter:
 audit:
     cargo deny --all-features check
 
+# The documentation as a site, in target/book (needs mdbook)
+book:
+    mdbook build
+
 # The whole story on the simulated datacenter
 demo:
     cargo run --release -- demo

@@ -15,6 +15,7 @@ declare -A tools=(
   [age]=STRATA_AGE
   [ansible-vault]=STRATA_ANSIBLE_VAULT
   [ansible-inventory]=STRATA_ANSIBLE_INVENTORY
+  [mcp-client]=STRATA_MCP_CLIENT
   [talosctl]=STRATA_TALOSCTL
   [kubectl]=STRATA_KUBECTL
   [etcd]=STRATA_ETCD
@@ -187,6 +188,15 @@ install_ansible-inventory() {
   python3 -m venv "$kept/ansible"
   "$kept/ansible/bin/pip" install --quiet ansible-core
   ln -sf "$kept/ansible/bin/ansible-inventory" "$kept/ansible-inventory"
+}
+
+# A Python that has the protocol's own kit.
+install_mcp-client() {
+  python3 -m venv "$kept/mcp"
+  "$kept/mcp/bin/pip" install --quiet 'mcp>=2,<3'
+  printf '#!/bin/sh\nexec "%s" "$@"\n' "$kept/mcp/bin/python" >"$kept/mcp-client.new"
+  chmod +x "$kept/mcp-client.new"
+  mv "$kept/mcp-client.new" "$kept/mcp-client"
 }
 
 install_ansible-vault() {

@@ -21,6 +21,7 @@
 
 #![warn(missing_docs)]
 
+mod codes;
 mod collector;
 mod diagnostic;
 mod json;
@@ -31,6 +32,7 @@ mod source_map;
 mod span;
 mod suggest;
 
+pub use codes::CodePage;
 pub use collector::Diagnostics;
 pub use diagnostic::{Diagnostic, Label, Severity};
 pub use json::to_json;

@@ -61,6 +61,8 @@ pub enum Event<'e> {
     Initialized { folder: &'e Path, example: &'e str },
     /// Every file is valid.
     Valid { stacks: usize, objects: usize },
+    /// What the code of a message means, as Markdown.
+    Code { code: &'e str, text: &'e str },
     /// The JSON Schema of a kind of file or document.
     Schema { name: &'e str, schema: Json },
     /// The reference of a kind of file, as Markdown.

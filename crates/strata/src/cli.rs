@@ -104,6 +104,7 @@ pub(crate) enum Command {
     #[cfg_attr(not(feature = "sim"), command(hide = true))]
     Demo(commands::demo::Args),
     Validate(commands::validate::Args),
+    Explain(commands::explain::Args),
     Schema(commands::schema::Args),
     Plan(commands::plan::Args),
     Show(commands::show::Args),
@@ -128,6 +129,7 @@ pub(crate) enum Command {
     Serve(commands::serve::Args),
     #[cfg_attr(not(feature = "sim"), command(hide = true))]
     Sim(commands::sim::Args),
+    Mcp(commands::mcp::Args),
     Doctor(commands::doctor::Args),
     Completions(commands::completions::Args),
 }

@@ -9,10 +9,12 @@ pub(crate) mod destroy;
 pub(crate) mod doctor;
 pub(crate) mod drift;
 mod execute;
+pub(crate) mod explain;
 pub(crate) mod graph;
 pub(crate) mod import;
 pub(crate) mod init;
 pub(crate) mod inventory;
+pub(crate) mod mcp;
 #[cfg(not(feature = "sim"))]
 pub(crate) mod no_sim;
 pub(crate) mod output;
@@ -56,6 +58,7 @@ pub(crate) async fn run(cli: Cli, printer: Printer) -> CommandResult {
         Command::Init(args) => init::run(&context, &args),
         Command::Demo(args) => demo::run(&context, &args).await,
         Command::Validate(args) => validate::run(&context, &args),
+        Command::Explain(args) => explain::run(&context, &args),
         Command::Schema(args) => schema::run(&context, &args),
         Command::Plan(args) => plan::run(&context, &args).await,
         Command::Show(args) => show::run(&context, &args),
@@ -78,6 +81,7 @@ pub(crate) async fn run(cli: Cli, printer: Printer) -> CommandResult {
         Command::Talos(args) => talos::run(&context, &args).await,
         Command::Unlock(args) => unlock::run(&context, &args).await,
         Command::Serve(args) => serve::run(&context, &args).await,
+        Command::Mcp(args) => mcp::run(&context, &args).await,
         Command::Sim(args) => sim::run(&context, &args).await,
         Command::Doctor(args) => doctor::run(&context, &args).await,
         Command::Completions(args) => completions::run(&context, &args),

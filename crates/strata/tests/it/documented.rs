@@ -18,7 +18,8 @@ use strata_testkit::TestSim;
 use crate::world::BINARY;
 
 /// The pages that can be followed. A page here without a command fails.
-const PAGES: &[&str] = &["docs/tutorial.md"];
+const PAGES: &[&str] =
+    &["docs/tutorial.md", "docs/howto/guests.md", "docs/howto/clusters.md", "docs/howto/recovery.md"];
 
 #[test]
 fn every_page_that_can_be_followed_leads_where_it_says() {

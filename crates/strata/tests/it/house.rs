@@ -1,9 +1,11 @@
 //! The shape of the code itself: what may name what.
 
 mod cells;
+mod codes;
 mod config_writes;
 mod hints;
 mod map;
+mod pages;
 mod reads;
 mod words;
 

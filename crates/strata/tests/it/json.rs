@@ -82,6 +82,7 @@ fn every_line_of_every_verb_is_an_event_of_the_schema() {
         (&["sync"], 0),
         (&["sync", "--check"], 0),
         (&["policy", "check"], 0),
+        (&["explain", "unknown-key"], 0),
         (&["schema", "stack"], 0),
         (&["schema", "stack", "--markdown"], 0),
         (&["schema", "events"], 0),
