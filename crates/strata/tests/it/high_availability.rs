@@ -8,7 +8,7 @@ use crate::kill::assert_same;
 use crate::least_privilege::{become_somebody_with, computed};
 use crate::world::World;
 
-const STACK: &str = r#"
+pub(crate) const STACK: &str = r#"
 metadata: {name: web, environment: test}
 proxmox: {target: pve, nodes: [pve1, pve2], storage: {iso: local, disk: copies}}
 vms:
@@ -38,7 +38,12 @@ fn change(world: &World, method: &str, path: &str, params: &Value) {
 }
 
 fn world() -> World {
-    let world = World::with(Pace::FAST, STACK);
+    with_copies(STACK)
+}
+
+/// A datacenter with a storage whose volumes can be copied to other hosts.
+pub(crate) fn with_copies(stack: &str) -> World {
+    let world = World::with(Pace::FAST, stack);
     let pool =
         json!({"storage": "copies", "type": "zfspool", "pool": "rpool/data", "content": "images,rootdir"});
     change(&world, "POST", "/storage", &pool);

@@ -38,20 +38,22 @@ pub(super) async fn execute(work: &Work<'_>) -> Result<Outcome, ProviderError> {
         done => done,
     };
     match done {
-        Ok(outcome) => {
-            locked.release(work).await;
-            Ok(outcome)
-        }
+        // A lock that stays would be taken for somebody else's by whoever finds nothing open.
+        Ok(outcome) => locked.release(work).await.map(|()| outcome).map_err(|error| {
+            let mut error = ProviderError::from(error);
+            error.message = format!("everything is in effect, and the SDN is still locked: {}", error.message);
+            error.hint("apply again: the lock of an interrupted run is taken over, and freed")
+        }),
         Err(mut error) => {
             // Who comes next finds an open entry, and goes on from there.
             if matches!(error.class, ErrorClass::Stopped | ErrorClass::Unreachable) {
                 return Err(error);
             }
-            if clean && locked.take_back(work).await {
+            let undone = clean && locked.take_back(work).await;
+            if locked.release(work).await.is_ok() && undone {
                 work.context.writes_undone();
                 error.nothing_done = true;
             }
-            locked.release(work).await;
             Err(error)
         }
     }
@@ -104,12 +106,18 @@ impl Locked {
         call
     }
 
-    async fn release(&self, work: &Work<'_>) {
+    /// What is left of it after a failure is taken over by the next run.
+    async fn release(&self, work: &Work<'_>) -> Result<(), StepError> {
         if self.token.is_some() {
             let free = work.call(Method::DELETE, LOCK.to_owned(), Params::new(), "free the lock of the SDN");
-            // What is left of it is taken over by the next run, or freed by hand.
-            let _ = work.write(&self.with_token(free)).await;
+            let free = self.with_token(free);
+            match work.write(&free).await {
+                // Freeing what is free does no harm.
+                Err(StepError::Lost { .. }) => work.write(&free).await?,
+                freed => freed?,
+            };
         }
+        Ok(())
     }
 
     /// Nothing was staged before: whatever is now is ours. Gives whether nothing waits any more.
