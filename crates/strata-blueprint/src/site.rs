@@ -154,9 +154,7 @@ impl<'a> Draft<'a> {
     /// A name of a volume that holds the lineage, as it is if the volume was made by another stack.
     pub(crate) fn as_made(&self, address: &Address, name: &str) -> String {
         match self.site.origins.get(address) {
-            Some(origin) => {
-                self.site.lineage.replaced_in(name, &origin.lineage.short_of(origin.again))
-            }
+            Some(origin) => self.site.lineage.replaced_in(name, &origin.lineage.short_of(origin.again)),
             None => name.to_owned(),
         }
     }

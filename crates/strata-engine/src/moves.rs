@@ -7,8 +7,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use strata_resource::{Address, Lineage, Resource, ResourceGraph};
 use strata_state::{
-    Action, Departed, Destination, Effect, JournalRecord, MadeAs, OpenEntry, StateDocument, StateResource, Store,
-    StoreError, replay,
+    Action, Departed, Destination, Effect, JournalRecord, MadeAs, OpenEntry, StateDocument, StateResource,
+    Store, StoreError, replay,
 };
 
 use crate::object_key::ObjectKey;
@@ -119,12 +119,13 @@ pub fn made_again(
     graph: &ResourceGraph,
 ) -> BTreeMap<Address, MadeAs> {
     let lineage = &document.lineage;
-    let is_new =
-        |address: &Address| !document.resources.contains_key(address) && !begun.contains(address);
+    let is_new = |address: &Address| !document.resources.contains_key(address) && !begun.contains(address);
     let renamed = |address: &Address, again: u32| {
-        document.resources.values().filter_map(|record| record.made_as.as_deref()).any(|made| {
-            made.address == *address && made.lineage == *lineage && made.again == again
-        })
+        document
+            .resources
+            .values()
+            .filter_map(|record| record.made_as.as_deref())
+            .any(|made| made.address == *address && made.lineage == *lineage && made.again == again)
     };
     let taken = |resource: &Resource, again: u32| {
         let key = ObjectKey::of(resource.kind(), &resource.target, &resource.spec);
@@ -134,10 +135,7 @@ pub fn made_again(
             return document.departed.iter().any(|gone| key_of(gone) == named);
         }
         renamed(&resource.address, again)
-            || document
-                .departed
-                .iter()
-                .any(|gone| gone.address == resource.address && gone.again == again)
+            || document.departed.iter().any(|gone| gone.address == resource.address && gone.again == again)
     };
     let again = |resource: &Resource| {
         let again = (0..).find(|again| !taken(resource, *again)).filter(|again| *again > 0)?;

@@ -262,6 +262,7 @@ fn a_volume_that_left_is_made_under_another_name() {
     // The second one is called by another guest now: it stays the same volume.
     state.resources.insert(address("s/image/b"), record(volume(1), &[]));
     assert_eq!(again(&state, &wanted("s/image/c", volume(0))), Some(1));
-    let other = json!({"volume": "local:iso/strata-other.iso", "storage": "local", "node": "n", "shared": false});
+    let other =
+        json!({"volume": "local:iso/strata-other.iso", "storage": "local", "node": "n", "shared": false});
     assert_eq!(again(&state, &wanted("s/image/d", other)), None);
 }

@@ -50,6 +50,17 @@ pub(crate) fn with_copies(stack: &str) -> World {
     world
 }
 
+/// A copy that is not wanted any more is removed by its host, some time later.
+pub(crate) fn wait_for_removals(world: &World) {
+    for _ in 0..600 {
+        if !world.export().to_string().contains("remove_job") {
+            return;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+    panic!("a copy is still there");
+}
+
 fn resources(world: &World) -> Vec<Value> {
     let mut resources = read(world, "/cluster/ha/resources").as_array().unwrap().clone();
     // They are made at the same time.

@@ -8,7 +8,8 @@ use crate::world::World;
 
 /// A stack with these guests, and what it says was moved.
 fn stack(name: &str, moved: &str, guests: &[(&str, u32)]) -> String {
-    let mut text = format!("metadata: {{name: {name}, environment: test}}\nproxmox: {{target: pve, node: pve1}}\n");
+    let mut text =
+        format!("metadata: {{name: {name}, environment: test}}\nproxmox: {{target: pve, node: pve1}}\n");
     if !moved.is_empty() {
         text.push_str(&format!("moved: [{moved}]\n"));
     }

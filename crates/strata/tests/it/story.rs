@@ -161,6 +161,7 @@ impl Story {
                 assert_eq!(left.stdout.trim(), "", "{}: {what}", self.name);
             }
         }
+        high_availability::wait_for_removals(world);
         let mut export = without_empty_staging(world.export());
         // A removal of a subnet takes its gateway out of the kept addresses at once, and Proxmox' rollback does not bring it back.
         export["ipam"] = Value::Null;

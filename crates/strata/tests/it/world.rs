@@ -96,9 +96,7 @@ impl World {
 
     pub(crate) fn strata(&self) -> Strata {
         let passwords = ["APP_PASSWORD", "ANN_PASSWORD", "PBS_PASSWORD"];
-        passwords
-            .iter()
-            .fold(Strata::new(BINARY, &self.repo), |strata, name| strata.env(name, PASSWORD))
+        passwords.iter().fold(Strata::new(BINARY, &self.repo), |strata, name| strata.env(name, PASSWORD))
     }
 
     /// Every live object; the order in which storages were made means nothing.

@@ -41,7 +41,8 @@ pub(super) async fn execute(work: &Work<'_>) -> Result<Outcome, ProviderError> {
         // A lock that stays would be taken for somebody else's by whoever finds nothing open.
         Ok(outcome) => locked.release(work).await.map(|()| outcome).map_err(|error| {
             let mut error = ProviderError::from(error);
-            error.message = format!("everything is in effect, and the SDN is still locked: {}", error.message);
+            error.message =
+                format!("everything is in effect, and the SDN is still locked: {}", error.message);
             error.hint("apply again: the lock of an interrupted run is taken over, and freed")
         }),
         Err(mut error) => {
@@ -49,7 +50,7 @@ pub(super) async fn execute(work: &Work<'_>) -> Result<Outcome, ProviderError> {
             if matches!(error.class, ErrorClass::Stopped | ErrorClass::Unreachable) {
                 return Err(error);
             }
-            let undone = clean && locked.take_back(work).await;
+            let undone = clean && locked.take_back(work, &looked).await;
             if locked.release(work).await.is_ok() && undone {
                 work.context.writes_undone();
                 error.nothing_done = true;
@@ -120,8 +121,8 @@ impl Locked {
         Ok(())
     }
 
-    /// Nothing was staged before: whatever is now is ours. Gives whether nothing waits any more.
-    async fn take_back(&self, work: &Work<'_>) -> bool {
+    /// Nothing was staged before: whatever is now is ours. Gives whether all is as it was; what came into effect already is not taken back.
+    async fn take_back(&self, work: &Work<'_>, before: &LiveObject) -> bool {
         if self.token.is_none() {
             return false;
         }
@@ -130,7 +131,7 @@ impl Locked {
         if work.write(&self.with_token(call)).await.is_err() {
             return false;
         }
-        config::read(work.client).await.is_ok_and(|now| now.staged.is_none())
+        config::read(work.client).await.is_ok_and(|now| now.staged.is_none() && now.spec == before.spec)
     }
 }
 

@@ -163,6 +163,34 @@ fn a_lock_that_cannot_be_freed_is_told_and_taken_over() {
     }
 }
 
+/// The look that was to prove the effect is refused: what is in effect is known all the same, and can be removed.
+#[test]
+fn what_came_into_effect_before_a_failure_is_ours() {
+    const LOOK: &str = "/cluster/sdn/zones";
+    let undisturbed = Datacenter::new(SDN);
+    undisturbed.sim.control().reset_requests();
+    undisturbed.apply();
+    let counts = undisturbed.sim.control().requests()["counts"].clone();
+    let is_look =
+        |row: &&Value| row["method"] == "GET" && row["path"].as_str().is_some_and(|path| path.contains(LOOK));
+    let looks: u64 =
+        counts.as_array().unwrap().iter().filter(is_look).filter_map(|row| row["count"].as_u64()).sum();
+    let dc = Datacenter::new(SDN);
+    let before = dc.without_settings();
+    let refused = json!({"kind": "refuse", "method": "GET", "path": LOOK, "nth": looks, "status": 400, "text": "not now"});
+    dc.sim.control().fault(&refused);
+    let told = dc.strata().run(&["apply", "--yes", "--parallelism", "1"]).code(1).all();
+    assert!(told.contains("not now"), "{told}");
+    dc.sim.control().clear_faults();
+    assert!(dc.export()["cluster"]["files"]["sdn/running/zones"]["lab"].is_object(), "{told}");
+    dc.repo.edit(FILE, "    back: {zone: tunnel, tag: 5000, isolatePorts: true}\n", "");
+    dc.apply();
+    dc.assert_settled();
+    dc.assert_in_effect();
+    dc.strata().run(&["destroy", "--yes"]).ok();
+    assert_same(&dc.without_settings(), &before, "destroy leaves the datacenter as it was");
+}
+
 #[test]
 fn zones_of_others_are_taken_over_only_where_the_source_says_so() {
     let dc = Datacenter::new(SDN);

@@ -86,7 +86,13 @@ fn plain(text: &str) -> String {
             let begin = from + at + start.len();
             from = begin;
             if plain.get(begin..begin + length).is_some_and(|own| own.chars().all(is_derived)) {
-                plain.replace_range(begin..begin + length, "(derived)");
+                let rest = &plain[begin + length..];
+                // The second one of its name.
+                let again = rest.strip_prefix('.').map_or(0, |rest| {
+                    let digits = rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+                    if digits > 0 { 1 + digits } else { 0 }
+                });
+                plain.replace_range(begin..begin + length + again, "(derived)");
             }
         }
     }

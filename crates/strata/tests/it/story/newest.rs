@@ -109,7 +109,6 @@ fn managed() -> Part {
             ("maxRestart: 3, comment: the shop", "maxRelocate: 2, failback: false"),
             ("nodes: [\"pve1:2\", pve2], comment: near the disks", "nodes: [pve1, pve2], strict: true"),
             ("schedule: \"*/30\", rate: 10", "enabled: false, comment: later"),
-            ("    memory: 64\n", "    memory: 128\n"),
         ],
     );
     let names = [
