@@ -1,4 +1,4 @@
-//! Stories of what is staged, settled by managers, or kept by services of the datacenter: networks, high availability, realms, options.
+//! Stories of what is staged, done later by managers, or kept by services of the datacenter: networks, high availability, realms, options.
 
 use super::{Layer, Source, Story, edited, without};
 use crate::high_availability;
