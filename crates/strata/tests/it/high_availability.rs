@@ -223,6 +223,26 @@ fn a_copy_that_goes_elsewhere_is_made_when_the_former_one_is_gone() {
     world.assert_settled();
 }
 
+/// Proxmox removes a deleted job some time later, and refuses another one of its id until then.
+#[test]
+fn a_copy_that_is_wanted_again_is_made_when_the_former_one_is_gone() {
+    let world = world();
+    world.strata().run(&["apply", "--yes"]).ok();
+    let made = world.export();
+    for _ in 0..2 {
+        world.strata().run(&["destroy", "--yes"]).ok();
+        world.strata().run(&["apply", "--yes"]).ok();
+        assert_same(&world.export(), &made, "made again");
+        world.assert_settled();
+    }
+    let copies = "    replication: [{target: pve3, schedule: \"*/30\", rate: 10}]\n";
+    world.repo.edit(FILE, copies, "");
+    world.strata().run(&["apply", "--yes"]).ok();
+    world.repo.write(FILE, STACK);
+    world.strata().run(&["apply", "--yes"]).ok();
+    assert_same(&world.export(), &made, "wanted again");
+}
+
 #[test]
 fn wrong_high_availability_is_named_before_anything_is_done() {
     for (from, to, told) in [
