@@ -33,13 +33,15 @@ pub struct ForeignTemplate {
     pub node: Option<String>,
 }
 
-/// Where an object was made that was moved since then.
+/// Where an object was made that was moved since then, or that is not the first one of its address.
 #[derive(Debug, Clone)]
 pub struct Origin {
     /// The address that it had.
     pub address: Address,
     /// The lineage of the state that it was in.
     pub lineage: Lineage,
+    /// How many objects that still live somewhere were made under this address before it.
+    pub again: u32,
 }
 
 /// What a blueprint is drawn for.
@@ -166,16 +168,19 @@ impl<'a> Draft<'a> {
     /// A name of a volume that holds the lineage, as it is if the volume was made by another stack.
     pub(crate) fn as_made(&self, address: &Address, name: &str) -> String {
         match self.site.origins.get(address) {
-            Some(origin) => name.replace(self.site.lineage.short(), origin.lineage.short()),
+            Some(origin) => self.site.lineage.replaced_in(name, &origin.lineage.short_of(origin.again)),
             None => name.to_owned(),
         }
     }
 
     /// A hardware address that stays the same as long as repository, address and slot do.
     pub(crate) fn derived_mac(&self, address: &Address, slot: &str) -> String {
-        let address = self.made_as(address);
+        let again = self.site.origins.get(address).map_or(0, |origin| origin.again);
+        let (address, again) = (self.made_as(address).to_string(), again.to_string());
+        let mut parts = vec!["strata mac 1", self.site.repository, &address, slot];
+        parts.extend((again != "0").then_some(again.as_str()));
         let mut hash = Sha256::new();
-        for part in ["strata mac 1", self.site.repository, &address.to_string(), slot] {
+        for part in parts {
             hash.update((part.len() as u64).to_be_bytes());
             hash.update(part);
         }

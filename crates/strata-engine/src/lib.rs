@@ -57,7 +57,9 @@ pub use drift::{Drift, DriftKind};
 pub use events::{Event, EventSink};
 pub use known_as::{Home, KnownAs};
 pub use look::Look;
-pub use moves::{Move, PlannedMove, is_known_twice, is_same_but_for_lineage, is_same_object, keep_origin};
+pub use moves::{
+    Move, PlannedMove, is_known_twice, is_same_but_for_lineage, is_same_object, keep_origin, made_again,
+};
 pub use plan::{IgnoredChange, Plan, PlanContent, Problem, ProblemKind, Step, StepAction, Summary};
 pub use planner::{Draft, PlanRequest, draft_plan, make_plan};
 pub use provider::{

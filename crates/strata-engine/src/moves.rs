@@ -1,12 +1,14 @@
 //! Objects that get another address, in their state or in another one. A move itself changes nothing remote: the record goes, and what its
 //! address shows up in (the ownership mark, perhaps the name) is brought up to date by the plan as any other field.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use strata_resource::{Address, Lineage};
+use strata_resource::{Address, Lineage, Resource, ResourceGraph};
 use strata_state::{
-    Action, Destination, Effect, JournalRecord, MadeAs, OpenEntry, StateDocument, StateResource, Store,
-    StoreError, replay,
+    Action, Departed, Destination, Effect, JournalRecord, MadeAs, OpenEntry, StateDocument, StateResource,
+    Store, StoreError, replay,
 };
 
 use crate::object_key::ObjectKey;
@@ -73,16 +75,74 @@ impl Move {
                 }
             }
             Self::Arrival { to, record, .. } => {
+                // What comes back is here again.
+                let arrives = ObjectKey::of_record(to.kind(), record);
+                document.departed.retain(|gone| key_of(gone) != arrives);
                 document.resources.entry(to.clone()).or_insert_with(|| (**record).clone());
             }
             Self::Departure { from, .. } => {
-                document.resources.remove(from);
+                if let Some(record) = document.resources.remove(from) {
+                    note_departure(document, from, &record);
+                }
                 for record in document.resources.values_mut() {
                     record.depends_on.remove(from);
                 }
             }
         }
     }
+}
+
+fn key_of(departed: &Departed) -> ObjectKey {
+    ObjectKey::of(departed.address.kind(), &departed.target, &departed.identity)
+}
+
+/// Only what derives from this state can be derived here again.
+fn note_departure(document: &mut StateDocument, from: &Address, record: &StateResource) {
+    let made = record.made_as.as_deref();
+    if made.is_some_and(|made| made.lineage != document.lineage) {
+        return;
+    }
+    let address = made.map_or(from, |made| &made.address).clone();
+    let again = made.map_or(0, |made| made.again);
+    let identity = address.kind().table().identity_of(&record.spec);
+    let departed = Departed { address, again, target: record.target.clone(), identity };
+    if !document.departed.contains(&departed) {
+        document.departed.push(departed);
+    }
+}
+
+/// Objects that are wanted and not there yet, and that would derive the same as one that was made here before them and lives under another
+/// address, or in another state. How many there are is part of what they derive.
+pub fn made_again(
+    document: &StateDocument,
+    begun: &BTreeSet<Address>,
+    graph: &ResourceGraph,
+) -> BTreeMap<Address, MadeAs> {
+    let lineage = &document.lineage;
+    let is_new = |address: &Address| !document.resources.contains_key(address) && !begun.contains(address);
+    let renamed = |address: &Address, again: u32| {
+        document
+            .resources
+            .values()
+            .filter_map(|record| record.made_as.as_deref())
+            .any(|made| made.address == *address && made.lineage == *lineage && made.again == again)
+    };
+    let taken = |resource: &Resource, again: u32| {
+        let key = ObjectKey::of(resource.kind(), &resource.target, &resource.spec);
+        let named = key.clone().renamed(lineage, &lineage.short_of(again));
+        // The name of a volume holds the lineage; a guest has its VMID, and what derives from its address.
+        if key.clone().renamed(lineage, "") != key {
+            return document.departed.iter().any(|gone| key_of(gone) == named);
+        }
+        renamed(&resource.address, again)
+            || document.departed.iter().any(|gone| gone.address == resource.address && gone.again == again)
+    };
+    let again = |resource: &Resource| {
+        let again = (0..).find(|again| !taken(resource, *again)).filter(|again| *again > 0)?;
+        let (address, lineage) = (resource.address.clone(), lineage.clone());
+        Some((address.clone(), MadeAs { address, lineage, digest_key: None, again }))
+    };
+    graph.iter().filter(|resource| is_new(&resource.address)).filter_map(again).collect()
 }
 
 /// Notes where an object was made, the first time it is moved.
@@ -93,7 +153,7 @@ pub fn keep_origin(
     digest_key: Option<String>,
 ) {
     let (address, lineage) = (address.clone(), lineage.clone());
-    record.made_as.get_or_insert_with(|| Box::new(MadeAs { address, lineage, digest_key }));
+    record.made_as.get_or_insert_with(|| Box::new(MadeAs { address, lineage, digest_key, again: 0 }));
 }
 
 /// Whether two records are about one object.
@@ -114,7 +174,9 @@ pub fn is_same_but_for_lineage(
     (target, spec, other): (&str, &strata_resource::Spec, &Lineage),
 ) -> bool {
     let key = ObjectKey::of_record(address.kind(), one);
-    key.renamed(lineage.short(), other.short()) == ObjectKey::of(address.kind(), target, spec)
+    // What was moved before is still called as it was made.
+    let made = one.made_as.as_ref().map_or(lineage, |made| &made.lineage);
+    key.renamed(made, other.short()) == ObjectKey::of(address.kind(), target, spec)
 }
 
 impl LockedRun {

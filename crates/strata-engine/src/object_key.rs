@@ -1,6 +1,6 @@
 //! Which remote object is meant: a target, and the identity there.
 
-use strata_resource::{Kind, Spec, Value};
+use strata_resource::{Kind, Lineage, Spec, Value};
 use strata_state::{DeposedObject, OpenEntry, StateResource};
 
 /// Two specs with equal places are about the same object, whatever their addresses.
@@ -19,8 +19,8 @@ impl ObjectKey {
     }
 
     /// The place with another text in its identity.
-    pub(crate) fn renamed(mut self, from: &str, to: &str) -> Self {
-        self.identity = self.identity.replace(from, to);
+    pub(crate) fn renamed(mut self, from: &Lineage, to: &str) -> Self {
+        self.identity = from.replaced_in(&self.identity, to);
         self
     }
 

@@ -33,6 +33,25 @@ impl Lineage {
     pub fn short(&self) -> &str {
         &self.0[..12.min(self.0.len())]
     }
+
+    /// The same in the name of a volume that is made once more, while the first one lives elsewhere: `bcd45a29c4e9.2`.
+    pub fn short_of(&self, again: u32) -> String {
+        match again {
+            0 => self.short().to_owned(),
+            again => format!("{}.{}", self.short(), u64::from(again) + 1),
+        }
+    }
+
+    /// A name with another text in the place of this lineage, however often the volume was made.
+    pub fn replaced_in(&self, name: &str, other: &str) -> String {
+        let Some((before, after)) = name.split_once(self.short()) else { return name.to_owned() };
+        let digits = |rest: &str| rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+        let after = match after.strip_prefix('.') {
+            Some(rest) if digits(rest) > 0 => &rest[digits(rest)..],
+            _ => after,
+        };
+        format!("{before}{other}{after}")
+    }
 }
 
 impl fmt::Display for Lineage {
@@ -149,6 +168,18 @@ impl fmt::Display for CommentMark {
 mod tests {
     use super::*;
     use crate::Kind;
+
+    #[test]
+    fn a_lineage_in_a_name_is_replaced_however_often_the_volume_was_made() {
+        let (own, other) = (Lineage::derive("r", "dev/s"), Lineage::derive("r", "dev/d"));
+        let name = |short: &str| format!("local:iso/strata-{short}-2.5-x.iso");
+        for again in [0, 1, 11] {
+            assert!(own.short_of(again).starts_with(own.short()));
+            assert_eq!(own.replaced_in(&name(&own.short_of(again)), other.short()), name(other.short()));
+        }
+        assert_eq!(own.short_of(1), format!("{}.2", own.short()));
+        assert_eq!(own.replaced_in(&name(other.short()), "x"), name(other.short()));
+    }
 
     #[test]
     fn a_mark_ends_a_comment() {

@@ -243,13 +243,19 @@ impl<'w> OpenStack<'w> {
         connections: &Connections,
     ) -> Result<DrawnBlueprint, SessionError> {
         let KeyedStack { bundle } = keyed;
-        let origins = moves::origins(self.state.replayed(), &self.moves.moves);
+        let mut origins = moves::origins(self.state.replayed(), &self.moves.moves);
         let mut before = Before { origins: moves::drawn_origins(&origins), homes: self.homes() };
         let draw = |before: &Before| {
             self.workspace.draw(self.stack, connections.shared_storages(), bundle.as_ref(), before)
         };
         let mut blueprint = draw(&before)?;
         if !self.purpose.destroy {
+            let again = moves::made_again(self.state.replayed(), &self.moves.moves, &blueprint.graph);
+            if !again.is_empty() {
+                origins.extend(again);
+                before.origins = moves::drawn_origins(&origins);
+                blueprint = draw(&before)?;
+            }
             let chosen = self.workspace.surroundings().providers.place(&blueprint).await?;
             if !chosen.is_empty() {
                 before.homes.extend(chosen);

@@ -39,6 +39,9 @@ pub struct StateDocument {
     pub written_by: Option<Writer>,
     #[serde(default)]
     pub resources: BTreeMap<Address, StateResource>,
+    /// What was made here and is in another state now: nothing new derives the same hardware addresses and names of volumes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub departed: Vec<Departed>,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub outputs: BTreeMap<String, Value>,
 }
@@ -99,6 +102,25 @@ pub struct MadeAs {
     /// The key of its digests as the former state kept it, where the state that has it now keeps another.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digest_key: Option<String>,
+    /// How many objects that still live somewhere were made under this address before it.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub again: u32,
+}
+
+fn is_zero(number: &u32) -> bool {
+    *number == 0
+}
+
+/// An object that was made in a state and moved to another one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Departed {
+    /// The address that it was made under.
+    pub address: Address,
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub again: u32,
+    pub target: String,
+    /// What tells it from others of its kind.
+    pub identity: Spec,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -140,6 +162,7 @@ impl StateDocument {
             cluster: None,
             written_by: None,
             resources: BTreeMap::new(),
+            departed: Vec::new(),
             outputs: BTreeMap::new(),
         }
     }

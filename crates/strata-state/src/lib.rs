@@ -36,7 +36,7 @@ pub use codec::{Codec, Encryption, KeySource, KeyWrap};
 pub use compare::{StateDifference, compare_states};
 pub use copy::{Copied, CopiedHistory, copy_state};
 pub use direct::DirectStore;
-pub use document::{DeposedObject, FORMAT, MadeAs, StateDocument, StateResource, Writer};
+pub use document::{Departed, DeposedObject, FORMAT, MadeAs, StateDocument, StateResource, Writer};
 pub use http::{HttpStore, HttpStoreOptions};
 pub use journal::{
     Action, DamagedJournal, Destination, Effect, JournalRecord, JournalTally, OpenEntry, ReplayedState,

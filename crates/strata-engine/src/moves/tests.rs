@@ -190,3 +190,79 @@ async fn an_object_that_a_state_may_have_is_not_kept_in_two() {
     assert!(again.recover().await.is_ok());
     assert!(again.state().resources.is_empty(), "it is in the other one");
 }
+
+/// A graph with one object that nobody has made yet.
+fn wanted(at: &str, json: Json) -> ResourceGraph {
+    let mut graph = ResourceGraph::default();
+    let inserted = graph.insert(Resource {
+        address: address(at),
+        target: "t".to_owned(),
+        spec: spec(json),
+        depends_on: Default::default(),
+        stage: Stage::Compute,
+        protect: false,
+        on_change: RestartPolicy::default(),
+        ignore: Vec::new(),
+        limits: Vec::new(),
+        origin: None,
+    });
+    assert!(inserted.is_ok());
+    graph
+}
+
+fn again(document: &StateDocument, graph: &ResourceGraph) -> Option<u32> {
+    made_again(document, &BTreeSet::new(), graph).values().next().map(|made| made.again)
+}
+
+#[test]
+fn an_address_that_something_left_makes_something_else() {
+    let mut state = document("dev/s", &[("s/vm/a", json!({"vmid": 1}), &[])]);
+    let graph = wanted("s/vm/a", json!({"vmid": 2}));
+    assert_eq!(again(&state, &graph), None, "it is there");
+    Move::Within { from: address("s/vm/a"), to: address("s/vm/b") }.apply_to(&mut state);
+    assert_eq!(again(&state, &graph), Some(1));
+    assert_eq!(again(&state, &wanted("s/vm/c", json!({"vmid": 2}))), None);
+    let begun = BTreeSet::from([address("s/vm/a")]);
+    assert!(made_again(&state, &begun, &graph).is_empty(), "a run that was interrupted has begun it");
+    // It goes to another state, and comes back.
+    let record = state.resources[&address("s/vm/b")].clone();
+    let leaves = Move::Departure { from: address("s/vm/b"), to: address("t/vm/b"), to_key: "dev/t".into() };
+    leaves.apply_to(&mut state);
+    assert_eq!((state.departed.len(), again(&state, &graph)), (1, Some(1)));
+    let returns = Move::Arrival {
+        from: address("t/vm/b"),
+        from_key: "dev/t".into(),
+        to: address("s/vm/b"),
+        record: Box::new(record),
+    };
+    returns.apply_to(&mut state);
+    assert_eq!((state.departed.len(), again(&state, &graph)), (0, Some(1)));
+    // What was made elsewhere leaves nothing behind.
+    let guest = state.resources.get_mut(&address("s/vm/b")).unwrap_or_else(|| panic!("it is back"));
+    guest.made_as = Some(Box::new(MadeAs {
+        address: address("t/vm/x"),
+        lineage: Lineage::derive("r", "dev/t"),
+        digest_key: None,
+        again: 0,
+    }));
+    assert_eq!(again(&state, &graph), None);
+    leaves.apply_to(&mut state);
+    assert!(state.departed.is_empty());
+}
+
+/// Whatever address asks for it: an image is called by the first guest that uses it.
+#[test]
+fn a_volume_that_left_is_made_under_another_name() {
+    let lineage = Lineage::derive("r", "dev/s");
+    let volume = |again: u32| json!({"volume": format!("local:iso/strata-{}-x.iso", lineage.short_of(again)), "storage": "local", "node": "n", "shared": false});
+    let mut state = document("dev/s", &[("s/image/a", volume(0), &[])]);
+    Move::Departure { from: address("s/image/a"), to: address("t/image/a"), to_key: "dev/t".into() }
+        .apply_to(&mut state);
+    assert_eq!(again(&state, &wanted("s/image/b", volume(0))), Some(1));
+    // The second one is called by another guest now: it stays the same volume.
+    state.resources.insert(address("s/image/b"), record(volume(1), &[]));
+    assert_eq!(again(&state, &wanted("s/image/c", volume(0))), Some(1));
+    let other =
+        json!({"volume": "local:iso/strata-other.iso", "storage": "local", "node": "n", "shared": false});
+    assert_eq!(again(&state, &wanted("s/image/d", other)), None);
+}

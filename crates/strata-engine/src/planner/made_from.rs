@@ -26,7 +26,7 @@ impl Planner<'_> {
                 let former = sources(made_from, &recorded.spec).find(|(own, _)| *own == path)?.1;
                 // The same image has another name in the stack that it was moved to.
                 let known = match &recorded.made_as {
-                    Some(made) => former.replace(made.lineage.short(), self.request.lineage.short()),
+                    Some(made) => made.lineage.replaced_in(former, self.request.lineage.short()),
                     None => former.to_owned(),
                 };
                 let same = [former, &known].iter().any(|name| file_name(name) == file_name(wanted));

@@ -86,6 +86,10 @@ impl ManagedKind for Replication {
     }
 
     async fn execute(&self, work: &Work<'_>) -> Result<Outcome, ProviderError> {
+        // The one that is made may have the id of one that was deleted a moment ago.
+        if work.operation.action == Action::Create {
+            wait_until_gone(work).await?;
+        }
         let outcome = converge::converge(work, &Jobs).await?;
         if work.operation.action == Action::Delete && work.operation.replacement {
             wait_until_gone(work).await?;
@@ -97,17 +101,17 @@ impl ManagedKind for Replication {
 /// The scheduler looks once a minute.
 const ROUNDS: Duration = Duration::from_secs(180);
 
-/// The new job has the id of the former one.
+/// The new job has the id of the former one, which is listed until its copies are removed.
 async fn wait_until_gone(work: &Work<'_>) -> Result<(), ProviderError> {
     let (clock, id) = (work.client.clock(), spec_text(&work.operation.spec, "replication"));
     let begun = clock.monotonic();
-    work.context.progress("waiting until Proxmox' scheduler has removed it");
     while clock.monotonic() - begun < ROUNDS {
         let listed = ROWS.list(work.client, &[]).await;
         let listed = listed.map_err(|error| error.explain("list the replication jobs"))?;
-        if !listed.contains_key(id) {
+        if listed.get(id).is_none_or(|job| !job.spec.contains_key("remove_job")) {
             return Ok(());
         }
+        work.context.progress("waiting until Proxmox' scheduler has removed the former one");
         work.context.may_go_on()?;
         clock.sleep(Duration::from_secs(1)).await;
     }

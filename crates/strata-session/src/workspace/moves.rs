@@ -84,9 +84,26 @@ pub(crate) fn origins(state: &ReplayedState, moves: &[Move]) -> BTreeMap<Address
         .collect()
 }
 
-/// The same for a blueprint.
+/// What is new, and would be called as something that was made before it and lives elsewhere.
+pub(crate) fn made_again(
+    state: &ReplayedState,
+    moves: &[Move],
+    graph: &ResourceGraph,
+) -> BTreeMap<Address, MadeAs> {
+    let mut moved = state.document.clone();
+    moves.iter().for_each(|one| one.apply_to(&mut moved));
+    let begun = state.open.iter().filter(|entry| entry.becomes.is_some());
+    let begun = begun.map(|entry| entry.address.clone()).collect();
+    strata_engine::made_again(&moved, &begun, graph)
+}
+
+/// Origins for a blueprint.
 pub(crate) fn drawn_origins(origins: &BTreeMap<Address, MadeAs>) -> BTreeMap<Address, Origin> {
-    let origin = |made: &MadeAs| Origin { address: made.address.clone(), lineage: made.lineage.clone() };
+    let origin = |made: &MadeAs| Origin {
+        address: made.address.clone(),
+        lineage: made.lineage.clone(),
+        again: made.again,
+    };
     origins.iter().map(|(address, made)| (address.clone(), origin(made))).collect()
 }
 

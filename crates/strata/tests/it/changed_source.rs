@@ -4,7 +4,8 @@
 use serde_json::Value;
 
 use crate::story::{
-    Story, changes, datacenter_stories, disturb_every, disturb_some, faults, images, is_death, removals,
+    Story, changes, datacenter_stories, disturb_every, disturb_some, faults, images, is_death,
+    newest_stories, removals,
 };
 
 #[test]
@@ -25,6 +26,11 @@ fn a_changed_source_after_a_fault_in_a_replacement_leaves_nothing_behind() {
 #[test]
 fn a_changed_source_after_a_fault_in_a_datacenter_leaves_nothing_behind() {
     disturb_some(&datacenter_stories());
+}
+
+#[test]
+fn a_changed_source_after_a_fault_in_what_is_newest_leaves_nothing_behind() {
+    disturb_some(&newest_stories());
 }
 
 fn disturb_all(stories: &[Story], deaths: bool) {
@@ -78,4 +84,16 @@ fn kill_all_replacements_then_change_the_source() {
 #[ignore = "takes minutes: just kill-test"]
 fn kill_all_of_a_datacenter_then_change_the_source() {
     disturb_all(&datacenter_stories(), true);
+}
+
+#[test]
+#[ignore = "takes minutes: just fault-test"]
+fn fault_all_of_the_newest_then_change_the_source() {
+    disturb_all(&newest_stories(), false);
+}
+
+#[test]
+#[ignore = "takes minutes: just kill-test"]
+fn kill_all_of_the_newest_then_change_the_source() {
+    disturb_all(&newest_stories(), true);
 }

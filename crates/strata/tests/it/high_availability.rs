@@ -8,7 +8,7 @@ use crate::kill::assert_same;
 use crate::least_privilege::{become_somebody_with, computed};
 use crate::world::World;
 
-const STACK: &str = r#"
+pub(crate) const STACK: &str = r#"
 metadata: {name: web, environment: test}
 proxmox: {target: pve, nodes: [pve1, pve2], storage: {iso: local, disk: copies}}
 vms:
@@ -38,11 +38,27 @@ fn change(world: &World, method: &str, path: &str, params: &Value) {
 }
 
 fn world() -> World {
-    let world = World::with(Pace::FAST, STACK);
+    with_copies(STACK)
+}
+
+/// A datacenter with a storage whose volumes can be copied to other hosts.
+pub(crate) fn with_copies(stack: &str) -> World {
+    let world = World::with(Pace::FAST, stack);
     let pool =
         json!({"storage": "copies", "type": "zfspool", "pool": "rpool/data", "content": "images,rootdir"});
     change(&world, "POST", "/storage", &pool);
     world
+}
+
+/// A copy that is not wanted any more is removed by its host, some time later.
+pub(crate) fn wait_for_removals(world: &World) {
+    for _ in 0..600 {
+        if !world.export().to_string().contains("remove_job") {
+            return;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+    panic!("a copy is still there");
 }
 
 fn resources(world: &World) -> Vec<Value> {
@@ -205,6 +221,26 @@ fn a_copy_that_goes_elsewhere_is_made_when_the_former_one_is_gone() {
     let jobs = read(&world, "/cluster/replication");
     assert_eq!((jobs.as_array().unwrap().len(), &jobs[0]["target"]), (1, &json!("pve2")), "{jobs}");
     world.assert_settled();
+}
+
+/// Proxmox removes a deleted job some time later, and refuses another one of its id until then.
+#[test]
+fn a_copy_that_is_wanted_again_is_made_when_the_former_one_is_gone() {
+    let world = world();
+    world.strata().run(&["apply", "--yes"]).ok();
+    let made = world.export();
+    for _ in 0..2 {
+        world.strata().run(&["destroy", "--yes"]).ok();
+        world.strata().run(&["apply", "--yes"]).ok();
+        assert_same(&world.export(), &made, "made again");
+        world.assert_settled();
+    }
+    let copies = "    replication: [{target: pve3, schedule: \"*/30\", rate: 10}]\n";
+    world.repo.edit(FILE, copies, "");
+    world.strata().run(&["apply", "--yes"]).ok();
+    world.repo.write(FILE, STACK);
+    world.strata().run(&["apply", "--yes"]).ok();
+    assert_same(&world.export(), &made, "wanted again");
 }
 
 #[test]

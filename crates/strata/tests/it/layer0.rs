@@ -4,6 +4,8 @@ mod realms;
 mod sdn;
 mod services;
 
+pub(crate) use self::{realms::REALMS, sdn::SDN, services::SERVICES};
+
 use serde_json::{Value, json};
 use strata_sim::{ROOT_PASSWORD, ROOT_TOKEN};
 use strata_testkit::{Repo, Strata, TestSim};

@@ -24,6 +24,8 @@ struct Life {
     entries: Vec<Entry>,
     /// What the source says was moved, until the next step.
     moved: Vec<(String, String)>,
+    /// Stacks and keys that guests had before they were moved.
+    left: Vec<(String, String)>,
     /// Guests whose tags are left to others.
     ignored: Vec<u64>,
     /// The cores that a promotion gave a guest.
@@ -45,6 +47,7 @@ impl Life {
             told: format!("STRATA_SEED={seed}"),
             entries: Vec::new(),
             moved: Vec::new(),
+            left: Vec::new(),
             ignored: Vec::new(),
             promoted: BTreeMap::new(),
             numbers: 0,
@@ -82,12 +85,25 @@ impl Life {
     fn moves(&mut self, from: String, at: usize) {
         let to = self.entries[at].address();
         self.tell(&format!("\n  {from} is {to}"));
+        let parts: Vec<&str> = from.split('/').collect();
+        self.left.push((parts[0].to_owned(), parts[2].to_owned()));
         self.moved.push((from, to));
     }
 
-    fn new_entry(&mut self) -> Entry {
-        let (key, vmid) = (self.fresh_key(), 9100 + self.next_number());
+    /// A stack and a key for something new: now and then those of a guest that has others by now.
+    fn new_place(&mut self) -> (String, String) {
+        let fresh = self.fresh_key();
         let stack = self.dice.one_of(&["web", "data"]).to_owned();
+        let is_free = |(_, key): &&(String, String)| self.entries.iter().all(|one| one.key != *key);
+        let left: Vec<(String, String)> = self.left.iter().filter(is_free).cloned().collect();
+        match left.is_empty() || self.dice.once_in(2) {
+            true => (stack, fresh),
+            false => self.dice.one_of(&left),
+        }
+    }
+
+    fn new_entry(&mut self) -> Entry {
+        let ((stack, key), vmid) = (self.new_place(), 9100 + self.next_number());
         let image = self.dice.one_of(&["rescue", "other"]);
         let started = self.dice.once_in(2);
         let (section, own) = if self.dice.once_in(3) {
@@ -190,6 +206,7 @@ impl Life {
         }
         assert_eq!(self.foreign(), self.foreign, "{}", self.told);
         self.assert_all_known();
+        self.assert_apart();
         self.assert_as_fresh();
         self.moved.clear();
     }

@@ -51,6 +51,7 @@ mod recovered;
 mod reference;
 mod renamed;
 mod replaced;
+mod reused;
 mod review;
 mod rollout;
 mod secrets;

@@ -6,6 +6,9 @@ use strata_testkit::{Repo, Strata, TestSim};
 
 pub(crate) const BINARY: &str = env!("CARGO_BIN_EXE_strata");
 
+/// What every reference to a password stands for.
+pub(crate) const PASSWORD: &str = "correct-horse-battery";
+
 /// A stack with one of everything.
 pub(crate) const STACK: &str = r#"
 metadata: {name: web, environment: test}
@@ -93,9 +96,7 @@ impl World {
 
     pub(crate) fn strata(&self) -> Strata {
         let passwords = ["APP_PASSWORD", "ANN_PASSWORD", "PBS_PASSWORD"];
-        passwords
-            .iter()
-            .fold(Strata::new(BINARY, &self.repo), |strata, name| strata.env(name, "correct-horse-battery"))
+        passwords.iter().fold(Strata::new(BINARY, &self.repo), |strata, name| strata.env(name, PASSWORD))
     }
 
     /// Every live object; the order in which storages were made means nothing.

@@ -38,20 +38,23 @@ pub(super) async fn execute(work: &Work<'_>) -> Result<Outcome, ProviderError> {
         done => done,
     };
     match done {
-        Ok(outcome) => {
-            locked.release(work).await;
-            Ok(outcome)
-        }
+        // A lock that stays would be taken for somebody else's by whoever finds nothing open.
+        Ok(outcome) => locked.release(work).await.map(|()| outcome).map_err(|error| {
+            let mut error = ProviderError::from(error);
+            error.message =
+                format!("everything is in effect, and the SDN is still locked: {}", error.message);
+            error.hint("apply again: the lock of an interrupted run is taken over, and freed")
+        }),
         Err(mut error) => {
             // Who comes next finds an open entry, and goes on from there.
             if matches!(error.class, ErrorClass::Stopped | ErrorClass::Unreachable) {
                 return Err(error);
             }
-            if clean && locked.take_back(work).await {
+            let undone = clean && locked.take_back(work, &looked).await;
+            if locked.release(work).await.is_ok() && undone {
                 work.context.writes_undone();
                 error.nothing_done = true;
             }
-            locked.release(work).await;
             Err(error)
         }
     }
@@ -104,16 +107,22 @@ impl Locked {
         call
     }
 
-    async fn release(&self, work: &Work<'_>) {
+    /// What is left of it after a failure is taken over by the next run.
+    async fn release(&self, work: &Work<'_>) -> Result<(), StepError> {
         if self.token.is_some() {
             let free = work.call(Method::DELETE, LOCK.to_owned(), Params::new(), "free the lock of the SDN");
-            // What is left of it is taken over by the next run, or freed by hand.
-            let _ = work.write(&self.with_token(free)).await;
+            let free = self.with_token(free);
+            match work.write(&free).await {
+                // Freeing what is free does no harm.
+                Err(StepError::Lost { .. }) => work.write(&free).await?,
+                freed => freed?,
+            };
         }
+        Ok(())
     }
 
-    /// Nothing was staged before: whatever is now is ours. Gives whether nothing waits any more.
-    async fn take_back(&self, work: &Work<'_>) -> bool {
+    /// Nothing was staged before: whatever is now is ours. Gives whether all is as it was; what came into effect already is not taken back.
+    async fn take_back(&self, work: &Work<'_>, before: &LiveObject) -> bool {
         if self.token.is_none() {
             return false;
         }
@@ -122,7 +131,7 @@ impl Locked {
         if work.write(&self.with_token(call)).await.is_err() {
             return false;
         }
-        config::read(work.client).await.is_ok_and(|now| now.staged.is_none())
+        config::read(work.client).await.is_ok_and(|now| now.staged.is_none() && now.spec == before.spec)
     }
 }
 

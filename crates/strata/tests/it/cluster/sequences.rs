@@ -40,6 +40,8 @@ struct History {
     cordoned: BTreeMap<String, String>,
     /// The other environment of the cluster runs.
     sibling: bool,
+    /// It is being made, or is made.
+    sibling_begins: bool,
     /// How often it was begun.
     siblings_begun: u64,
     /// A snapshot of another cluster.
@@ -81,6 +83,7 @@ impl History {
             kept: Vec::new(),
             cordoned: BTreeMap::new(),
             sibling: false,
+            sibling_begins: false,
             siblings_begun: 0,
             foreign: None,
             counted: Counted::default(),

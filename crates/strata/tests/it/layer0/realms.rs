@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::{Datacenter, FILE, PBS, assert_same};
 
-pub(super) const REALMS: &str = r#"
+pub(crate) const REALMS: &str = r#"
 metadata: {name: dc, environment: test}
 proxmox: {target: pve}
 realms:

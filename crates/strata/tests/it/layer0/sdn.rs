@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::{Datacenter, FILE, assert_same, without_settings};
 
-pub(super) const SDN: &str = r#"
+pub(crate) const SDN: &str = r#"
 metadata: {name: dc, environment: test}
 proxmox: {target: pve, nodes: [pve1, pve2]}
 sdn:
@@ -127,6 +127,68 @@ fn what_the_server_refuses_in_part_is_taken_back() {
     dc.strata().run(&["apply", "--yes"]).code(1);
     control.clear_faults();
     assert_same(&dc.export(), &before, "nothing is staged");
+}
+
+/// Freeing the lock is refused, after a run that changed, removed or staged nothing: the next one does not take it for somebody else's.
+#[test]
+fn a_lock_that_cannot_be_freed_is_told_and_taken_over() {
+    const LOCK: &str = "/cluster/sdn/lock";
+    let no = |method: &str, path: &str| json!({"kind": "refuse", "method": method, "path": path, "status": 403, "text": "Permission check failed", "count": 0});
+    let (apply, destroy) = (["apply", "--yes"], ["destroy", "--yes"]);
+    for (first, also) in [(apply, None), (destroy, None), (apply, Some("/cluster/sdn/controllers"))] {
+        let dc = Datacenter::new(SDN);
+        let before = dc.without_settings();
+        if first == destroy {
+            dc.apply();
+        }
+        let control = dc.sim.control();
+        control.fault(&no("DELETE", LOCK));
+        if let Some(path) = also {
+            control.fault(&no("POST", path));
+            control.fault(&no("POST", "/cluster/sdn/rollback"));
+        }
+        let told = dc.strata().run(&first).code(1).all();
+        if also.is_none() {
+            assert!(told.contains("everything is in effect, and the SDN is still locked"), "{told}");
+        }
+        control.clear_faults();
+        assert_ne!(dc.export()["cluster"]["files"]["sdn/lock"], Value::Null);
+        // Whatever is wanted by then.
+        dc.repo.edit(FILE, "mtu: 1400", "mtu: 1500");
+        dc.apply();
+        dc.assert_settled();
+        dc.assert_in_effect();
+        dc.strata().run(&destroy).ok();
+        assert_same(&dc.without_settings(), &before, "destroy leaves the datacenter as it was");
+    }
+}
+
+/// The look that was to prove the effect is refused: what is in effect is known all the same, and can be removed.
+#[test]
+fn what_came_into_effect_before_a_failure_is_ours() {
+    const LOOK: &str = "/cluster/sdn/zones";
+    let undisturbed = Datacenter::new(SDN);
+    undisturbed.sim.control().reset_requests();
+    undisturbed.apply();
+    let counts = undisturbed.sim.control().requests()["counts"].clone();
+    let is_look =
+        |row: &&Value| row["method"] == "GET" && row["path"].as_str().is_some_and(|path| path.contains(LOOK));
+    let looks: u64 =
+        counts.as_array().unwrap().iter().filter(is_look).filter_map(|row| row["count"].as_u64()).sum();
+    let dc = Datacenter::new(SDN);
+    let before = dc.without_settings();
+    let refused = json!({"kind": "refuse", "method": "GET", "path": LOOK, "nth": looks, "status": 400, "text": "not now"});
+    dc.sim.control().fault(&refused);
+    let told = dc.strata().run(&["apply", "--yes", "--parallelism", "1"]).code(1).all();
+    assert!(told.contains("not now"), "{told}");
+    dc.sim.control().clear_faults();
+    assert!(dc.export()["cluster"]["files"]["sdn/running/zones"]["lab"].is_object(), "{told}");
+    dc.repo.edit(FILE, "    back: {zone: tunnel, tag: 5000, isolatePorts: true}\n", "");
+    dc.apply();
+    dc.assert_settled();
+    dc.assert_in_effect();
+    dc.strata().run(&["destroy", "--yes"]).ok();
+    assert_same(&dc.without_settings(), &before, "destroy leaves the datacenter as it was");
 }
 
 #[test]

@@ -8,7 +8,7 @@ use super::{Datacenter, FILE, PASSWORD, PBS, assert_same, datacenter, without_se
 use crate::least_privilege::{become_somebody_with, computed};
 
 /// One of everything.
-const SERVICES: &str = r#"
+pub(crate) const SERVICES: &str = r#"
 metadata: {name: dc, environment: test}
 proxmox: {target: pve, nodes: [pve1, pve2]}
 options:

@@ -7,12 +7,14 @@ use strata_testkit::TestSim;
 
 use super::Life;
 use crate::kill::assert_same;
+use crate::world::{PASSWORD, World};
 
 /// What makes two datacenters of the same source differ: identities that somebody drew, and names that were derived when an object was made.
-fn without_identities(export: &Value, ignored: &[u64]) -> Value {
+fn without_identities(export: &Value, ignored: &[u64], hashed: &BTreeMap<u64, String>) -> Value {
     let mut guests = export["guests"].as_array().unwrap().clone();
     for guest in &mut guests {
-        let left_to_others = ignored.contains(&guest["vmid"].as_u64().unwrap());
+        let vmid = guest["vmid"].as_u64().unwrap();
+        let left_to_others = ignored.contains(&vmid);
         let config = guest["config"].as_object_mut().unwrap();
         for own in ["smbios1", "vmgenid", "meta", "digest"] {
             config.remove(own);
@@ -27,6 +29,12 @@ fn without_identities(export: &Value, ignored: &[u64]) -> Value {
                 ("ostype", Some("other")) | ("scsihw", Some("lsi")) | ("memory", Some("512"))
             )
         });
+        // It is kept as it came when the guest was made with it, and hashed when it was set afterwards.
+        if let Some(password) = config.get_mut("cipassword")
+            && password.as_str() == hashed.get(&vmid).map(String::as_str)
+        {
+            *password = json!(PASSWORD);
+        }
         for value in config.values_mut() {
             let plain = plain(value.as_str().unwrap_or_default());
             *value = json!(plain);
@@ -49,6 +57,26 @@ fn without_identities(export: &Value, ignored: &[u64]) -> Value {
     json!({"guests": guests, "volumes": counted})
 }
 
+/// What each guest's password is kept as once it is set on a guest that is there.
+fn hashed_passwords(fresh: &World) -> BTreeMap<u64, String> {
+    let with_password = |export: &Value| -> Vec<(u64, Value)> {
+        let guests = export["guests"].as_array().unwrap().iter();
+        let with = guests.filter(|guest| guest["config"]["cipassword"].is_string());
+        with.map(|guest| (guest["vmid"].as_u64().unwrap(), guest.clone())).collect()
+    };
+    for (vmid, guest) in with_password(&fresh.sim.export()) {
+        let path = format!("/nodes/{}/qemu/{vmid}/config", guest["node"].as_str().unwrap());
+        let set = json!({"method": "PUT", "path": path, "params": {"cipassword": PASSWORD}});
+        assert_eq!(fresh.sim.control().change(&set)["status"], 200);
+    }
+    let hash = |guest: &Value| {
+        let text = guest.to_string();
+        let found = text.split('"').find(|part| part.starts_with("$5$"));
+        found.unwrap_or_else(|| panic!("no password in {text}")).to_owned()
+    };
+    with_password(&fresh.sim.export()).iter().map(|(vmid, guest)| (*vmid, hash(guest))).collect()
+}
+
 /// Hardware addresses and the lineage in the name of a volume are those of the address that an object was made under.
 fn plain(text: &str) -> String {
     let mut plain = text.trim_end().to_owned();
@@ -58,7 +86,13 @@ fn plain(text: &str) -> String {
             let begin = from + at + start.len();
             from = begin;
             if plain.get(begin..begin + length).is_some_and(|own| own.chars().all(is_derived)) {
-                plain.replace_range(begin..begin + length, "(derived)");
+                let rest = &plain[begin + length..];
+                // The second one of its name.
+                let again = rest.strip_prefix('.').map_or(0, |rest| {
+                    let digits = rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+                    if digits > 0 { 1 + digits } else { 0 }
+                });
+                plain.replace_range(begin..begin + length + again, "(derived)");
             }
         }
     }
@@ -80,15 +114,15 @@ impl Life {
                 repo.write(&below, std::str::from_utf8(&bytes).unwrap());
             }
         }
-        let fresh = crate::world::World { sim: fresh, repo };
+        let fresh = World { sim: fresh, repo };
         fresh.stranger(200);
         let applied = fresh.strata().run(&["apply", "--yes"]);
         assert_eq!(applied.code, 0, "{}\na first apply: {}", self.told, applied.all());
         let (live, first) = (self.world.sim.export(), fresh.sim.export());
-        let ignored = &self.ignored;
+        let (ignored, hashed) = (&self.ignored, hashed_passwords(&fresh));
         assert_same(
-            &without_identities(&live, ignored),
-            &without_identities(&first, ignored),
+            &without_identities(&live, ignored, &hashed),
+            &without_identities(&first, ignored, &hashed),
             &format!("{}\nnot what a first apply makes", self.told),
         );
     }
@@ -96,6 +130,27 @@ impl Life {
     pub(super) fn assert_all_known(&self) {
         let orphans = self.world.strata().run(&["drift", "--orphans"]);
         assert_eq!(orphans.code, 0, "{}\nin no state: {}", self.told, orphans.all());
+    }
+
+    /// Who has each hardware address.
+    fn hardware_addresses(&self) -> BTreeMap<String, Vec<u64>> {
+        let export = self.world.sim.export();
+        let mut found: BTreeMap<String, Vec<u64>> = BTreeMap::new();
+        for guest in export["guests"].as_array().unwrap() {
+            let net = guest["config"]["net0"].as_str().unwrap_or_default();
+            let own = net.split(',').filter_map(|part| Some(part.split_once('=')?.1));
+            for address in own.filter(|value| value.len() == 17 && value.matches(':').count() == 5) {
+                found.entry(address.to_owned()).or_default().push(guest["vmid"].as_u64().unwrap());
+            }
+        }
+        found
+    }
+
+    /// No hardware address is that of two guests.
+    pub(super) fn assert_apart(&self) {
+        for (address, guests) in self.hardware_addresses() {
+            assert_eq!(guests.len(), 1, "{}\n{address} is that of {guests:?}", self.told);
+        }
     }
 
     pub(super) fn foreign(&self) -> Value {

@@ -69,7 +69,10 @@ impl Life {
 
     /// What was tried in another environment is brought here.
     pub(super) fn promotes(&mut self) {
-        let vms: Vec<Entry> = self.entries.iter().filter(|one| one.section == "vms").cloned().collect();
+        // An adopted guest says its hardware address, which two environments cannot both have.
+        let own_mac = |stack: &str| self.entries.iter().any(|one| one.stack == stack && one.has("mac: "));
+        let may = |one: &&Entry| one.section == "vms" && !own_mac(&one.stack);
+        let vms: Vec<Entry> = self.entries.iter().filter(may).cloned().collect();
         if vms.is_empty() {
             return self.adds();
         }

@@ -127,6 +127,28 @@ fn what_somebody_writes_into_a_configuration_while_a_reboot_is_noted_stays() {
     lab.assert_is(&shape, "at the end");
 }
 
+/// A machine takes its first configuration from whoever comes first. One that comes up with another than ours was configured by somebody.
+#[test]
+fn a_new_machine_that_comes_up_with_another_configuration_is_an_error() {
+    let shape = Shape::new(1, 1);
+    let lab = Lab::new(&shape);
+    let sent = json!({"kind": "hold-after", "path": "/talos/*/ApplyConfiguration"});
+    let output = act_at(&lab.sim, &lab.strata(), &sent, &|| {
+        lab.sim.control().change(&label(NODE, false));
+    });
+    assert_eq!(output.code, 1, "{}", output.all());
+    assert!(
+        output.all().contains("has got another configuration since the plan was made"),
+        "{}",
+        output.all()
+    );
+    // It was not overwritten: the next plan shows it, and takes it away.
+    assert!(lab.run(&["plan"]).ok().stdout.contains("nodeLabels"));
+    lab.converges(3);
+    lab.assert_is(&shape, "at the end");
+    lab.assert_settled("at the end");
+}
+
 const METAL: &str = r#"
 metadata: {name: metal, environment: dev}
 cluster:

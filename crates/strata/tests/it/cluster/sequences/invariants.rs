@@ -48,7 +48,7 @@ impl History {
             assert!(counters["most_down"].as_u64() <= Some(1), "{told}\ntwo were down at once: {talos:#}");
         }
         let clusters = talos["etcd-clusters"].as_array().unwrap();
-        assert!(clusters.len() <= 1 + usize::from(self.sibling), "{told}\ntoo many etcds: {talos:#}");
+        assert!(clusters.len() <= 1 + usize::from(self.sibling_begins), "{told}\ntoo many etcds: {talos:#}");
         for cluster in clusters {
             let ours = cluster["cluster"] == own;
             for member in cluster["members"].as_array().unwrap() {

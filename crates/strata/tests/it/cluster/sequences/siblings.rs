@@ -29,10 +29,12 @@ impl History {
             self.tell("\n  the other environment ends");
             let output = self.lab.run(&in_sibling(&["destroy", "--yes"]));
             assert_eq!(output.code, 0, "{}\n{}", self.told, output.all());
-            self.sibling = false;
+            (self.sibling, self.sibling_begins) = (false, false);
         } else {
             self.tell("\n  another environment begins");
             self.siblings_begun += 1;
+            // A run that is to be killed may come to its end.
+            self.sibling_begins = true;
             self.killed(&in_sibling(&APPLY));
             let output = self.lab.run(&in_sibling(&APPLY));
             assert_eq!(output.code, 0, "{}\n{}", self.told, output.all());

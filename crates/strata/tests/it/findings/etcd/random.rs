@@ -81,8 +81,11 @@ fn disaster(seed: u64) {
     for name in names {
         power(&lab, name, true);
     }
-    for name in names {
-        lab.sim.control().change(&json!({"talos": {"disarm": {"machine": name}}}));
+    // Alarms are of a cluster: any member ends them. One that lost its configuration is none, and does not know its name.
+    for machine in lab.talos()["machines"].as_array().unwrap() {
+        if !machine["etcd"].is_null() {
+            lab.change(&json!({"disarm": {"machine": machine["machine"]}}));
+        }
     }
     if lab.run(&["apply", "--yes"]).code != 0 {
         // Unless etcd has recovered in the meantime, which the restore says.
@@ -107,7 +110,7 @@ fn disasters_end_well() {
 #[ignore = "as long as you like: just etcd-disasters"]
 fn disasters_from_a_seed() {
     let (seed, count) = (number("STRATA_SEED", 1000), number("STRATA_COUNT", 10));
-    for seed in seed..seed + count {
-        disaster(seed);
-    }
+    let failed: Vec<u64> =
+        (seed..seed + count).filter(|seed| std::panic::catch_unwind(|| disaster(*seed)).is_err()).collect();
+    assert!(failed.is_empty(), "failed: STRATA_SEED={failed:?}");
 }
