@@ -24,6 +24,7 @@ mod environments;
 mod examples;
 mod faults;
 mod findings;
+mod first_month;
 mod fleet;
 /// The one that the stores are tried on.
 #[path = "../../../strata-state/tests/it/gitlab_server.rs"]
@@ -41,6 +42,7 @@ mod json;
 mod kill;
 mod layer0;
 mod leak;
+mod leases;
 mod least_privilege;
 mod lives;
 mod moved;
