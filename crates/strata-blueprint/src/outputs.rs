@@ -48,23 +48,25 @@ impl Draft<'_> {
         }
     }
 
-    /// What the guest tells once it runs: where a VM has an agent, and of every container.
+    /// What the guest reports once it runs: where a VM has an agent, and of every container.
     fn reported(&self, address: &Address) -> Option<Value> {
         let spec = &self.blueprint.graph.get(address)?.spec;
         let agent = || spec.get("agent")?.as_map()?.get("enabled")?.as_bool();
-        let tells = address.kind() == kinds::CONTAINER || agent() == Some(true);
-        let has_device = spec.get("networks").and_then(Value::as_map).is_some_and(|networks| !networks.is_empty());
+        let reports = address.kind() == kinds::CONTAINER || agent() == Some(true);
+        let has_device =
+            spec.get("networks").and_then(Value::as_map).is_some_and(|networks| !networks.is_empty());
         let output = || Value::Input { address: Box::new(address.clone()), output: "address".to_owned() };
-        (tells && has_device).then(output)
+        (reports && has_device).then(output)
     }
 
     fn single(&mut self, path: &Spanned<OutputPath>, value: Option<Option<Value>>) -> Option<Value> {
         match value {
             Some(Some(value)) => return Some(value),
             Some(None) => {
-                let message = format!("nobody writes or tells `{path}`");
+                let message = format!("`{path}` is written nowhere, and nothing reports it");
                 let found = Diagnostic::error("unknown-output", message).at(path.span);
-                self.found.push(found.hint("write the `ip`, or have its guest agent asked for it: `agent: true`"));
+                self.found
+                    .push(found.hint("write the `ip`, or have its guest agent asked for it: `agent: true`"));
             }
             None => self.refuse("unknown-output", format!("there is nothing at `{path}`"), path.span),
         }

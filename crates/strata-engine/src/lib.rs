@@ -67,7 +67,7 @@ pub use provider::{
 };
 pub use recovery::{Resolution, ResolvedEntry};
 pub use refresh::{Live, refresh};
-pub use reporting::{Told, inputs, record, told, with_outputs};
+pub use reporting::{inputs, with_outputs};
 pub use retrieval::Retrieval;
 pub use review::{Evidence, Finding, FindingKind, Payload, Review};
 pub use run::{Clock, EarlierOperations, EngineError, LockedRun, Providers, Run, Sealing, StackView};

@@ -130,6 +130,7 @@ pub fn draft_plan<'a>(request: &'a PlanRequest<'a>) -> Draft<'a> {
         unchanged,
         unseen,
         unknown,
+        in_use: BTreeMap::new(),
         moves: request.moves.iter().map(Move::planned).collect(),
         left_out,
         ignored,

@@ -160,7 +160,7 @@ pub struct Outcome {
     pub facts: Spec,
 }
 
-/// What an object tells of itself that nobody wrote, such as the address that a DHCP server gave it.
+/// What an object reports of itself that nobody wrote, such as the address that a DHCP server gave it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reported {
     /// There is nothing that it could be asked.
@@ -253,7 +253,7 @@ pub trait Provider: Send + Sync {
         context: &dyn OperationContext,
     ) -> Result<Outcome, ProviderError>;
 
-    /// Asks objects of ours what they tell of themselves, once each; the answers stand in the order of the questions. Only looks, and waits for
+    /// Asks objects of ours what they report of themselves, once each; the answers stand in the order of the questions. Only looks, and waits for
     /// nobody.
     async fn report(&self, objects: &[(&Address, &StateResource)]) -> Vec<Reported> {
         vec![Reported::Nothing; objects.len()]

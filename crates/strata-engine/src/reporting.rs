@@ -1,4 +1,4 @@
-//! What objects tell of themselves that nobody wrote, such as addresses of a DHCP server: asked when a stack was applied, recorded with its facts.
+//! What objects report of themselves that nobody wrote, such as addresses of a DHCP server: asked when a stack was applied, recorded with its facts.
 //! No plan waits for it.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,10 +14,7 @@ use crate::{Reported, StopSignal};
 /// The first pause before somebody is asked again, and the longest.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(5));
 
-/// What objects answered.
-pub type Told = BTreeMap<Address, Reported>;
-
-/// What an object told before stays true of it when something else about it changes.
+/// What an object reported before stays true of it when something else about it changes.
 pub(crate) fn keep_reported(kind: Kind, facts: &mut Spec, former: &Spec) {
     for fact in kind.table().reported_facts {
         facts.extend(former.get(*fact).map(|value| ((*fact).to_owned(), value.clone())));
@@ -25,22 +22,26 @@ pub(crate) fn keep_reported(kind: Kind, facts: &mut Spec, former: &Spec) {
 }
 
 /// Asks objects of a state, once.
-pub async fn told(providers: &Providers, document: &StateDocument, asked: &BTreeSet<Address>) -> Told {
+async fn ask(
+    providers: &Providers,
+    document: &StateDocument,
+    asked: &BTreeSet<Address>,
+) -> BTreeMap<Address, Reported> {
     let mut by_target: BTreeMap<&str, Vec<_>> = BTreeMap::new();
     for (address, record) in document.resources.iter().filter(|(address, _)| asked.contains(*address)) {
         by_target.entry(&record.target).or_default().push((address, record));
     }
-    let mut told = Told::new();
+    let mut answered = BTreeMap::new();
     for (target, objects) in by_target {
         let Ok(provider) = providers.get(target) else { continue };
         let answers = provider.report(&objects).await;
-        told.extend(objects.iter().map(|(address, _)| (*address).clone()).zip(answers));
+        answered.extend(objects.iter().map(|(address, _)| (*address).clone()).zip(answers));
     }
-    told
+    answered
 }
 
 impl LockedRun {
-    /// Asks these objects and records what they tell. Those that an output needs, and that have told nothing yet, are asked until they answer, for
+    /// Asks these objects and records what they report. Those that an output needs, and that have reported nothing yet, are asked until they answer, for
     /// as long as that is worth it.
     pub async fn record_reports(
         &mut self,
@@ -48,12 +49,14 @@ impl LockedRun {
         outputs: &BTreeMap<String, Value>,
         stop: &StopSignal,
     ) -> Result<(), EngineError> {
-        let mut told = told(&self.run.providers, self.state(), asked).await;
+        let mut answered = ask(&self.run.providers, self.state(), asked).await;
         let needed: BTreeSet<&Address> = outputs.values().flat_map(inputs).map(|(from, _)| from).collect();
         let is_open = |address: &Address| {
-            needed.contains(address) && !has_told(self.state(), address) && self.state().resources.contains_key(address)
+            needed.contains(address)
+                && !has_reported(self.state(), address)
+                && self.state().resources.contains_key(address)
         };
-        let mut open: BTreeMap<Address, Duration> = told
+        let mut open: BTreeMap<Address, Duration> = answered
             .iter()
             .filter(|(address, _)| is_open(address))
             .filter_map(|(address, reported)| match reported {
@@ -62,7 +65,9 @@ impl LockedRun {
             })
             .collect();
         for (address, patience) in open.iter().filter(|(_, patience)| !patience.is_zero()) {
-            self.run.events.emit(Event::ReportAwaited { address: address.clone(), seconds: patience.as_secs() });
+            self.run
+                .events
+                .emit(Event::ReportAwaited { address: address.clone(), seconds: patience.as_secs() });
         }
         let (mut waited, mut pause) = (Duration::ZERO, PAUSES.0);
         while open.values().any(|patience| *patience > waited) && !stop.stopping() {
@@ -74,22 +79,25 @@ impl LockedRun {
             }
             waited += pause;
             pause = (pause * 2).min(PAUSES.1);
-            let again: BTreeSet<Address> =
-                open.iter().filter(|(_, patience)| **patience + pause > waited).map(|(at, _)| at.clone()).collect();
-            for (address, reported) in self::told(&self.run.providers, self.state(), &again).await {
+            let again: BTreeSet<Address> = open
+                .iter()
+                .filter(|(_, patience)| **patience + pause > waited)
+                .map(|(at, _)| at.clone())
+                .collect();
+            for (address, reported) in ask(&self.run.providers, self.state(), &again).await {
                 if !matches!(reported, Reported::Silent { .. }) {
                     open.remove(&address);
                 }
-                told.insert(address, reported);
+                answered.insert(address, reported);
             }
         }
         for address in open.into_keys() {
-            if let Some(Reported::Silent { why, .. }) = told.get(&address) {
+            if let Some(Reported::Silent { why, .. }) = answered.get(&address) {
                 self.run.events.emit(Event::ReportMissing { address, why: why.clone() });
             }
         }
         let mut document = self.state().clone();
-        record(&mut document, &told);
+        record(&mut document, &answered);
         if document.resources != self.state().resources {
             self.edit(|state| state.resources = document.resources).await?;
         }
@@ -97,16 +105,16 @@ impl LockedRun {
     }
 }
 
-fn has_told(document: &StateDocument, address: &Address) -> bool {
+fn has_reported(document: &StateDocument, address: &Address) -> bool {
     let facts = document.resources.get(address).map(|record| &record.facts);
     facts.is_some_and(|facts| {
         address.kind().table().reported_facts.first().is_some_and(|first| facts.contains_key(*first))
     })
 }
 
-/// Puts what was told where it is kept. Who is silent keeps what was told before.
-pub fn record(document: &mut StateDocument, told: &Told) {
-    for (address, reported) in told {
+/// Puts reports where they are kept. Where no answer came the former one stays.
+fn record(document: &mut StateDocument, answered: &BTreeMap<Address, Reported>) {
+    for (address, reported) in answered {
         let (Reported::Facts(facts), Some(record)) = (reported, document.resources.get_mut(address)) else {
             continue;
         };

@@ -19,7 +19,7 @@ pub struct StackState<'s> {
     pub layer: Layer,
     /// What an apply recorded: no target is asked.
     pub state: &'s StateDocument,
-    /// Addresses that the source writes down. They go before those that a guest told.
+    /// Addresses that the source writes down. They go before those that a guest reported.
     pub written: &'s BTreeMap<Address, String>,
 }
 
@@ -107,7 +107,7 @@ fn fixed(spec: &Spec) -> Vec<String> {
     devices.flat_map(of).collect()
 }
 
-/// The addresses that the guest told of its network devices when it was applied, in the order of the devices.
+/// The addresses that the guest reported of its network devices when it was applied, in the order of the devices.
 fn reported(facts: &Spec) -> Vec<String> {
     let devices = facts.get("addresses").and_then(Value::as_map).into_iter().flatten();
     let mut devices: Vec<(&String, &Value)> = devices.collect();

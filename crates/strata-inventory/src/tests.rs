@@ -133,10 +133,10 @@ fn two_guests_of_one_name_are_two_hosts() {
     assert_eq!(names, ["shop.db", "web.db"]);
 }
 
-/// What a guest told is used where nobody wrote an address; a device is one of the datacenter, in the order of their names.
+/// What a guest reported is used where nobody wrote an address; a device is one of the datacenter, in the order of their names.
 #[test]
-fn addresses_that_guests_told_come_after_those_that_are_written() {
-    let told = |spec: serde_json::Value| {
+fn addresses_that_guests_reported_come_after_those_that_are_written() {
+    let reported = |spec: serde_json::Value| {
         let facts = json!({"address": "192.0.2.31", "addresses": {
             "net10": ["198.51.100.9"], "net2": ["198.51.100.2"], "net0": ["192.0.2.31", "2001:db8::31"],
         }});
@@ -145,8 +145,8 @@ fn addresses_that_guests_told_come_after_those_that_are_written() {
     let web = state(
         "test/web",
         &json!({
-            "web/vm/lease": told(json!({"name": "lease", "vmid": 1})),
-            "web/vm/fixed": told(json!({"name": "fixed", "vmid": 2, "cloudinit": {"ipconfig": {"ipconfig0": {"ip": "192.0.2.9/24"}}}})),
+            "web/vm/lease": reported(json!({"name": "lease", "vmid": 1})),
+            "web/vm/fixed": reported(json!({"name": "fixed", "vmid": 2, "cloudinit": {"ipconfig": {"ipconfig0": {"ip": "192.0.2.9/24"}}}})),
         }),
     );
     let inventory = inventory(&[("web", &web)], &BTreeMap::new());

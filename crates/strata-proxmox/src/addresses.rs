@@ -11,7 +11,7 @@ use strata_engine::Reported;
 use strata_resource::{Address, Spec, Value};
 use strata_state::StateResource;
 
-use crate::api::{ApiErrorKind, GuestRow, Params};
+use crate::api::{ApiErrorKind, GuestRow};
 use crate::client::{CallError, Client};
 use crate::codec::GuestKind;
 use crate::execute::Patience;
@@ -83,19 +83,21 @@ impl<'s> Asked<'s> {
         let guest = Guest { kind: self.kind, node: node.to_owned(), vmid: self.vmid };
         let interfaces: Result<Vec<Interface>, CallError> = match self.kind {
             GuestKind::Qemu => {
-                let answer = client.get(&guest.path("/agent/network-get-interfaces"), Params::new()).await;
+                let answer = client.get_once(&guest.path("/agent/network-get-interfaces")).await;
                 answer.map(|answer: AgentAnswer| answer.result.into_iter().map(Interface::from).collect())
             }
             GuestKind::Lxc => {
-                let answer = client.get(&guest.path("/interfaces"), Params::new()).await;
+                let answer = client.get_once(&guest.path("/interfaces")).await;
                 answer.map(|rows: Option<Vec<OfContainer>>| {
                     rows.unwrap_or_default().into_iter().map(Interface::from).collect()
                 })
             }
         };
         match interfaces {
-            Ok(interfaces) => facts(&self.devices, &interfaces)
-                .map_or_else(|| self.silent("none of its network devices has an address yet".to_owned()), Reported::Facts),
+            Ok(interfaces) => facts(&self.devices, &interfaces).map_or_else(
+                || self.silent("none of its network devices has an address yet".to_owned()),
+                Reported::Facts,
+            ),
             Err(error) if matches!(error.kind(), Some(ApiErrorKind::Denied { .. })) => match self.kind {
                 GuestKind::Qemu => never(
                     "this login may not ask its guest agent: that takes `VM.GuestAgent.Audit`, before Proxmox VE 9 `VM.Monitor`",
@@ -187,7 +189,11 @@ impl From<OfContainer> for Interface {
 fn is_reachable(address: &IpAddr) -> bool {
     match address {
         IpAddr::V4(v4) => {
-            !(v4.is_loopback() || v4.is_link_local() || v4.is_unspecified() || v4.is_multicast() || v4.is_broadcast())
+            !(v4.is_loopback()
+                || v4.is_link_local()
+                || v4.is_unspecified()
+                || v4.is_multicast()
+                || v4.is_broadcast())
         }
         IpAddr::V6(v6) => {
             !(v6.is_loopback() || v6.is_unicast_link_local() || v6.is_unspecified() || v6.is_multicast())
@@ -238,7 +244,8 @@ mod tests {
     }
 
     fn known(devices: &[(&str, &str)], interfaces: &[Interface]) -> Option<Json> {
-        let devices: Vec<(&str, String)> = devices.iter().map(|(slot, mac)| (*slot, (*mac).to_owned())).collect();
+        let devices: Vec<(&str, String)> =
+            devices.iter().map(|(slot, mac)| (*slot, (*mac).to_owned())).collect();
         Some(serde_json::to_value(facts(&devices, interfaces)?).unwrap())
     }
 
@@ -281,7 +288,10 @@ mod tests {
             {"name": "eth0", "hardware-address": NET0, "ip-addresses": [ip("192.0.2.31")]},
         ]));
         assert_eq!(known(&[("net0", NET0), ("net1", other)], &said).unwrap()["address"], "192.0.2.31");
-        assert_eq!(known(&[("net0", "bc:24:11:00:00:07"), ("net1", other)], &said).unwrap()["address"], "198.51.100.2");
+        assert_eq!(
+            known(&[("net0", "bc:24:11:00:00:07"), ("net1", other)], &said).unwrap()["address"],
+            "198.51.100.2"
+        );
     }
 
     #[test]
@@ -294,7 +304,8 @@ mod tests {
             {"name": "lo", "hwaddr": "00:00:00:00:00:00", "inet": "127.0.0.1/8", "inet6": "::1/128"},
             {"name": "eth0", "hwaddr": NET0, "inet": "192.0.2.53/24", "inet6": "fe80::1/64"},
         ]));
-        let nine = of(json!([{"name": "eth0", "hwaddr": NET0, "hardware-address": NET0, "inet": "192.0.2.53/24",
+        let nine =
+            of(json!([{"name": "eth0", "hwaddr": NET0, "hardware-address": NET0, "inet": "192.0.2.53/24",
             "ip-addresses": [{"ip-address": "192.0.2.53", "ip-address-type": "inet", "prefix": "24"}]}]));
         for said in [eight, nine] {
             let found = known(&[("net0", NET0)], &said).unwrap();

@@ -40,7 +40,13 @@ pub fn required_role(operations: &[Operation], asks_agents: bool) -> BTreeSet<Pr
     let mut needs: Vec<Need> = operations.iter().flat_map(needs_of).collect();
     if let Some(operation) = operations.first().filter(|_| asks_agents) {
         let (paths, address) = (Vec::new(), operation.address.clone());
-        needs.push(Need { any_of: needs::ASK_AGENT, paths, or_all: None, purpose: "ask the guest agent of", address });
+        needs.push(Need {
+            any_of: needs::ASK_AGENT,
+            paths,
+            or_all: None,
+            purpose: "ask the guest agent of",
+            address,
+        });
     }
     let (certain, open): (Vec<&Need>, Vec<&Need>) =
         needs.iter().partition(|need| need.any_of.len() == 1 && need.or_all.is_none());

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use async_trait::async_trait;
 use strata_engine::{
-    Finding, Look, Obstacle, Operation, OperationContext, Outcome, Provider, ProviderError, Reported, Review, Sighting,
-    Wanted,
+    Finding, Look, Obstacle, Operation, OperationContext, Outcome, Provider, ProviderError, Reported, Review,
+    Sighting, Wanted,
 };
 use strata_resource::{Address, Kind};
 use strata_state::{OpenEntry, StateResource};
@@ -15,7 +15,9 @@ use crate::live_guest::{self, LiveGuest};
 use crate::live_object::{self, DatacenterObject};
 use crate::marked::{self, MarkedGuests};
 use crate::marked_objects::{self, Found, MarkedObject, NamedVolume};
-use crate::{ProxmoxOptions, addresses, execute, hosts, interrupted_tasks, media, observe, preflight, review, storages};
+use crate::{
+    ProxmoxOptions, addresses, execute, hosts, interrupted_tasks, media, observe, preflight, review, storages,
+};
 
 /// A Proxmox cluster, as the engine sees it.
 pub struct ProxmoxProvider {

@@ -47,7 +47,7 @@ pub struct KindTable {
     pub proof_facts: &'static [&'static str],
     /// Facts whose change is worth a write of the state.
     pub lasting_facts: &'static [&'static str],
-    /// Facts that the object itself tells, after it was made and when it is asked: a change of something else leaves them as they were.
+    /// Facts that the object itself reports, after it was made and when it is asked: a change of something else leaves them as they were.
     pub reported_facts: &'static [&'static str],
     /// Fields whose change makes them untrue.
     pub reported_through: &'static [&'static str],

@@ -8,7 +8,11 @@ use std::sync::Arc;
 
 use strata_blueprint::placement::{Homes, recorded_homes};
 use strata_blueprint::{Blueprint, cluster_target};
-use strata_engine::{Action, Adoption, ApplyOptions, ApplyReport, Drift, EarlierOperations, EngineError, LockedRun, Look, Move, Plan, PlanFile, Problem, Proofs, Providers, Retrieval, Run, StackView, Step, StepAction, claim_mark, inputs, with_outputs};
+use strata_engine::{
+    Action, Adoption, ApplyOptions, ApplyReport, Drift, EarlierOperations, EngineError, LockedRun, Look,
+    Move, Plan, PlanFile, Problem, Proofs, Providers, Retrieval, Run, StackView, Step, StepAction,
+    claim_mark, inputs, with_outputs,
+};
 use strata_resource::{Address, Layer, ResourceGraph, Value};
 use strata_secret::{DigestKey, SecretBytes};
 use strata_source::{EffectiveStack, Model};
@@ -288,9 +292,11 @@ impl<'w> OpenStack<'w> {
         view.origins = origins;
         if !destroy {
             let reports = |address: &&Address| {
-                !address.kind().table().reported_facts.is_empty() && !blueprint.addresses.contains_key(*address)
+                !address.kind().table().reported_facts.is_empty()
+                    && !blueprint.addresses.contains_key(*address)
             };
-            unwritten = blueprint.graph.iter().map(|resource| &resource.address).filter(reports).cloned().collect();
+            unwritten =
+                blueprint.graph.iter().map(|resource| &resource.address).filter(reports).cloned().collect();
             (view.graph, outputs) = (blueprint.graph, blueprint.outputs);
             view.seal(&sealing);
         }
@@ -379,7 +385,7 @@ struct Ready {
     view: StackView,
     run: Run,
     source_digest: String,
-    /// Where an object has to tell something, it is an input.
+    /// Where an object has to report something, it is an input.
     outputs: BTreeMap<String, Value>,
     /// What has an address that the source does not say.
     unwritten: BTreeSet<Address>,
@@ -423,11 +429,11 @@ impl StackSession {
         &self.ready.unwritten
     }
 
-    /// Whether an output is known only when this plan was applied: an object that tells it is new, or changes what makes it untrue, or has told
+    /// Whether an output is known only when this plan was applied: an object that reports it is new, or changes what makes it untrue, or has reported
     /// nothing yet.
     pub(crate) fn awaits(&self, output: &str, plan: &Plan) -> bool {
         let document = self.state.document();
-        let told = |from: &Address, fact: &str| {
+        let reported = |from: &Address, fact: &str| {
             document.resources.get(from).is_some_and(|record| record.facts.contains_key(fact))
         };
         let changes = |from: &Address| {
@@ -439,7 +445,7 @@ impl StackSession {
             plan.steps.iter().any(|step| step.address == *from && untrue(step))
         };
         let needed = self.ready.outputs.get(output).map(inputs).unwrap_or_default();
-        needed.iter().any(|(from, fact)| !told(from, fact) || changes(from))
+        needed.iter().any(|(from, fact)| !reported(from, fact) || changes(from))
     }
 
     /// The digest of everything that its plan is made from.
@@ -623,7 +629,8 @@ impl StackSession {
             // What a part of a stack is about says nothing of its outputs, and the keys of a cluster stay with what is left of it.
             let in_part = view.selected.is_some() && !run.state().resources.is_empty();
             // Of a cluster that is destroyed the keys may go, too.
-            let selected = |address: &&Address| view.selected.as_ref().is_none_or(|all| all.contains(*address));
+            let selected =
+                |address: &&Address| view.selected.as_ref().is_none_or(|all| all.contains(*address));
             let asked = unwritten.iter().filter(selected).cloned().collect();
             let needed = if in_part { &BTreeMap::new() } else { outputs };
             run.record_reports(&asked, needed, &options.stop).await?;

@@ -28,7 +28,8 @@ pub(super) fn done(
             }
             let mut facts = outcome.facts;
             let through = step.address.kind().table().reported_through;
-            let is_untrue = |change: &FieldChange| change.path.first().is_some_and(|field| through.contains(&field));
+            let is_untrue =
+                |change: &FieldChange| change.path.first().is_some_and(|field| through.contains(&field));
             if step.action != StepAction::Create && !step.changes.iter().any(is_untrue) {
                 keep_reported(step.address.kind(), &mut facts, &becomes.facts);
             }

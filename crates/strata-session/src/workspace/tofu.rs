@@ -211,7 +211,7 @@ impl Workspace {
     }
 
     /// An output of another stack, of the same environment if it is part of that. What Strata makes itself is known before it is made, but for
-    /// what its guests told when it was applied; of OpenTofu's stacks, what the last apply gave.
+    /// what its guests reported when it was applied; of OpenTofu's stacks, what the last apply gave.
     async fn output_of(
         &self,
         stack: &EffectiveStack,
@@ -222,7 +222,10 @@ impl Workspace {
             .or_else(|| self.repository.stack(&input.stack, None))
             .ok_or_else(|| SessionError::failed(format!("there is no stack `{}`", input.stack)))?;
         let read_state = async || {
-            self.run(Providers::default(), other)?.read_state(&self.empty_view(other)?).await.map_err(SessionError::from)
+            self.run(Providers::default(), other)?
+                .read_state(&self.empty_view(other)?)
+                .await
+                .map_err(SessionError::from)
         };
         let is_driven = matches!(other.model, Model::Tofu(_));
         let known = if is_driven {
@@ -240,7 +243,7 @@ impl Workspace {
                 true => format!(
                     "outputs appear with an apply: `strata apply {name}`; those that OpenTofu marks as sensitive are not handed on"
                 ),
-                false => format!("its guest has not told its address: once it runs, `strata apply {name}` asks for it"),
+                false => format!("its guest has not reported its address: once it runs, `strata apply {name}` asks for it"),
             };
             SessionError::failed(format!("`{name}` has no output `{}` yet", input.output))
                 .origin(Some(self.origin(input.span)))

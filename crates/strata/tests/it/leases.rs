@@ -1,4 +1,4 @@
-//! Addresses that nobody wrote: guests tell them once they run, and outputs, inventories and other stacks have them.
+//! Addresses that nobody wrote: guests report them once they run, and outputs, inventories and other stacks have them.
 
 use serde_json::{Value, json};
 use strata_testkit::Strata;
@@ -51,14 +51,20 @@ fn events(run: &str, name: &str) -> Vec<Value> {
 }
 
 #[test]
-fn guests_tell_the_addresses_of_their_network_devices() {
+fn guests_report_the_addresses_of_their_network_devices() {
     let world = World::instant(WEB);
     let plan = world.strata().run(&["plan"]).ok();
     assert!(plan.stdout.contains("+ web/vm/app"), "{}", plan.all());
     world.strata().run(&["apply", "--yes"]).ok();
-    assert_eq!((output(&world, "app").as_str(), output(&world, "dns").as_str()), ("192.0.2.101", "192.0.2.102"));
+    assert_eq!(
+        (output(&world, "app").as_str(), output(&world, "dns").as_str()),
+        ("192.0.2.101", "192.0.2.102")
+    );
     let hosts = world.strata().run(&["inventory", "--format", "hosts"]).ok().stdout;
-    assert_eq!(hosts, "192.0.2.101 app\n192.0.2.102 dns\n", "the bridge inside of the VM is none of its devices");
+    assert_eq!(
+        hosts, "192.0.2.101 app\n192.0.2.102 dns\n",
+        "the bridge inside of the VM is none of its devices"
+    );
     world.assert_settled();
     world.strata().run(&["drift"]).code(0);
     // What somebody changes about the guest does not make it forgotten, and a plan asks no guest.
@@ -69,7 +75,7 @@ fn guests_tell_the_addresses_of_their_network_devices() {
     world.strata().run(&["apply", "--yes"]).ok();
     assert_eq!(output(&world, "app"), "192.0.2.101");
     world.sim.control().clear_faults();
-    // Another network: what it told is not true any more.
+    // Another network: what it reported is not true any more.
     world.repo.edit(FILE, "[{bridge: vmbr0}]", "[{bridge: vmbr0, ip: 192.0.2.77/24}]");
     world.strata().run(&["apply", "--yes"]).ok();
     assert_eq!(output(&world, "app"), "192.0.2.77");
@@ -84,7 +90,7 @@ fn an_answer_that_comes_late_is_waited_for() {
     silent(&world, 3);
     let run = world.strata().run(&["--json", "apply", "--yes"]).ok().stdout;
     let awaited = events(&run, "report-awaited");
-    assert_eq!((awaited.len(), &awaited[0]["address"]), (1, &json!("test:web/vm/app")), "{awaited:?}");
+    assert_eq!((awaited.len(), &awaited[0]["address"]), (1, &json!("web/vm/app")), "{awaited:?}");
     assert_eq!(events(&run, "report-missing").len(), 0);
     assert_eq!(output(&world, "app"), "192.0.2.101");
     // Nothing needs that of a container without an output: it is asked once, and not waited for.
@@ -103,10 +109,15 @@ fn an_answer_that_comes_late_is_waited_for() {
 /// An agent that never answers holds nothing up for longer than a start may take, and makes nothing fail that was done.
 #[test]
 fn an_agent_that_does_not_run_leaves_its_output_out() {
-    let world = World::instant(&WEB.replace("    memory: 512\n", "    memory: 512\n    timeouts: {start: 1}\n"));
+    let world =
+        World::instant(&WEB.replace("    memory: 512\n", "    memory: 512\n    timeouts: {start: 1}\n"));
     silent(&world, 0);
     let run = world.strata().run(&["apply", "--yes"]).ok();
-    assert!(run.all().contains("no output can have its address: its guest agent does not answer"), "{}", run.all());
+    assert!(
+        run.all().contains("no output can have its address: its guest agent does not answer"),
+        "{}",
+        run.all()
+    );
     let unknown = world.strata().run(&["output", "web", "app"]).code(1);
     assert!(unknown.stderr.contains("`web` has no output `app`"), "{}", unknown.all());
     assert_eq!(output(&world, "dns"), "192.0.2.102");
@@ -114,7 +125,7 @@ fn an_agent_that_does_not_run_leaves_its_output_out() {
     world.sim.control().clear_faults();
     world.strata().run(&["apply", "--yes"]).ok();
     assert_eq!(output(&world, "app"), "192.0.2.101");
-    // A login that may not ask is told what it lacks, at once.
+    // A login that may not ask learns what it lacks, at once.
     let refused = json!({"kind": "refuse", "path": ASKED, "count": 0, "status": 403,
         "text": "Permission check failed (/vms/9101, VM.GuestAgent.Audit)"});
     let other = World::instant(WEB);
@@ -125,12 +136,16 @@ fn an_agent_that_does_not_run_leaves_its_output_out() {
     assert!(role.stdout.contains("VM.GuestAgent.Audit"), "{}", role.all());
 }
 
-/// Nobody could ever tell it: that is known before anything is made.
+/// Nobody could ever report it: that is known before anything is made.
 #[test]
-fn an_output_that_nobody_can_tell_is_refused() {
+fn an_output_that_nobody_can_report_is_refused() {
     let world = World::instant(&WEB.replace("    agent: true\n", ""));
     let refused = world.strata().run(&["plan"]).code(1);
-    assert!(refused.stderr.contains("nobody writes or tells `vms.app.address`"), "{}", refused.all());
+    assert!(
+        refused.stderr.contains("`vms.app.address` is written nowhere, and nothing reports it"),
+        "{}",
+        refused.all()
+    );
     assert!(refused.stderr.contains("`agent: true`"), "{}", refused.all());
     world.repo.edit(FILE, "  app: vms.app.address\n", "");
     world.strata().run(&["apply", "--yes"]).ok();
@@ -154,7 +169,7 @@ fn a_stack_that_needs_the_address_waits_for_it() {
     world.repo.edit(FILE, "memory: 512", "memory: 640");
     let shown = strata.run(&["plan"]).ok();
     assert!(!shown.stdout.contains("not planned yet"), "{}", shown.all());
-    // Where the guest does not tell it, only what needs it fails.
+    // Where the guest does not report it, only what needs it fails.
     world.repo.edit(FILE, "vmId: 9101", "vmId: 9103\n    timeouts: {start: 1}");
     silent(&world, 0);
     let failed = strata.run(&["apply", "--yes"]).code(1);
@@ -179,7 +194,7 @@ fn a_run_that_dies_while_it_asks_loses_nothing() {
             world.strata().run(&["apply", "--yes"]).ok();
             assert_eq!(world.export(), made, "{kind} {path}");
             assert_eq!(output(&world, "app"), "192.0.2.101");
-            let facts = state(&world)["resources"]["test:web/container/dns"]["facts"].clone();
+            let facts = state(&world)["resources"]["web/container/dns"]["facts"].clone();
             assert_eq!(facts["addresses"], json!({"net0": ["192.0.2.102"]}), "{facts}");
             world.assert_settled();
         }

@@ -69,7 +69,8 @@ fn interfaces(guest: &Guest) -> Value {
         let number = key.trim_start_matches("net");
         let mac = net::parse(value).get("macaddr").unwrap_or_default().to_lowercase();
         let config = guest.get(&format!("ipconfig{number}")).map(schema::parse_ipconfig).unwrap_or_default();
-        let local = json!({ "ip-address": format!("fe80::{}", guest.vmid), "ip-address-type": "ipv6", "prefix": 64 });
+        let local =
+            json!({ "ip-address": format!("fe80::{}", guest.vmid), "ip-address-type": "ipv6", "prefix": 64 });
         let mut addresses = Vec::new();
         for (field, kind) in [("ip", "ipv4"), ("ip6", "ipv6")] {
             if let Some((address, bits)) = config.get(field).and_then(|cidr| cidr.split_once('/')) {
