@@ -1,5 +1,6 @@
 //! What a stack lets others ask of it.
 
+use strata_diagnostics::Diagnostic;
 use strata_resource::{Address, Spec, Value};
 use strata_source::cluster::Cluster;
 use strata_source::stack::Stack;
@@ -34,7 +35,8 @@ impl Draft<'_> {
             .iter()
             .map(|address| match path.field {
                 OutputField::Address => {
-                    self.blueprint.addresses.get(address).map(|ip| Value::text(ip.as_str()))
+                    let written = self.blueprint.addresses.get(address).map(|ip| Value::text(ip.as_str()));
+                    written.or_else(|| self.reported(address))
                 }
                 named => self.blueprint.graph.get(address).and_then(|resource| field(&resource.spec, named)),
             })
@@ -46,11 +48,25 @@ impl Draft<'_> {
         }
     }
 
+    /// What the guest reports once it runs: where a VM has an agent, and of every container.
+    fn reported(&self, address: &Address) -> Option<Value> {
+        let spec = &self.blueprint.graph.get(address)?.spec;
+        let agent = || spec.get("agent")?.as_map()?.get("enabled")?.as_bool();
+        let reports = address.kind() == kinds::CONTAINER || agent() == Some(true);
+        let has_device =
+            spec.get("networks").and_then(Value::as_map).is_some_and(|networks| !networks.is_empty());
+        let output = || Value::Input { address: Box::new(address.clone()), output: "address".to_owned() };
+        (reports && has_device).then(output)
+    }
+
     fn single(&mut self, path: &Spanned<OutputPath>, value: Option<Option<Value>>) -> Option<Value> {
         match value {
             Some(Some(value)) => return Some(value),
             Some(None) => {
-                self.refuse("unknown-output", format!("`{path}` is not known before it runs"), path.span)
+                let message = format!("`{path}` is written nowhere, and nothing reports it");
+                let found = Diagnostic::error("unknown-output", message).at(path.span);
+                self.found
+                    .push(found.hint("write the `ip`, or have its guest agent asked for it: `agent: true`"));
             }
             None => self.refuse("unknown-output", format!("there is nothing at `{path}`"), path.span),
         }

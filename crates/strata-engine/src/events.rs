@@ -37,6 +37,10 @@ pub enum Event {
     StepStopped { step: usize, address: Address, action: StepAction, waited: String },
     /// Not begun because something it needs failed.
     StepSkipped { step: usize, address: Address, because: Address },
+    /// An output needs what this object has not reported yet. It is asked again for at most so long.
+    ReportAwaited { address: Address, seconds: u64 },
+    /// It did not report it in time: the output is not known. The next apply asks again.
+    ReportMissing { address: Address, why: String },
     /// The first interrupt: what runs is finished, nothing new is begun.
     Stopping { running: usize },
     /// The steps of a plan have ended.

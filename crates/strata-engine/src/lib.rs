@@ -43,6 +43,7 @@ mod planner;
 mod provider;
 mod recovery;
 mod refresh;
+mod reporting;
 mod retrieval;
 mod review;
 mod run;
@@ -64,10 +65,11 @@ pub use plan::{IgnoredChange, Plan, PlanContent, Problem, ProblemKind, Step, Ste
 pub use planner::{Draft, PlanRequest, draft_plan, make_plan};
 pub use provider::{
     Behind, Dispute, ErrorClass, Observed, Obstacle, Operation, OperationContext, Outcome, Provider,
-    ProviderError, Sighting, Unmanaged, Unseen, Wanted,
+    ProviderError, Reported, Sighting, Unmanaged, Unseen, Wanted,
 };
 pub use recovery::{Resolution, ResolvedEntry};
 pub use refresh::{Live, refresh};
+pub use reporting::{inputs, with_outputs};
 pub use retrieval::Retrieval;
 pub use review::{Evidence, Finding, FindingKind, Payload, Review};
 pub use run::{Clock, EarlierOperations, EngineError, LockedRun, Providers, Run, Sealing, StackView};

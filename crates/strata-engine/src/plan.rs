@@ -213,6 +213,9 @@ pub struct PlanContent {
     /// What cannot be seen at all, and what is left as it is because of that. The rest of the plan can run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unknown: Vec<Problem>,
+    /// What replacements left behind and others still use: it is deleted by the first plan that finds it unused.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub in_use: BTreeMap<Address, Vec<String>>,
     /// What gets another address before anything else is done.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub moves: Vec<PlannedMove>,

@@ -30,6 +30,7 @@ use self::steps::same_record;
 pub(crate) use self::unknown::out_of_sight;
 use crate::object_key::ObjectKey;
 use crate::plan::{IgnoredChange, Plan, PlanContent, Problem, Step, StepAction, operations};
+use crate::reporting::keep_reported;
 use crate::{Finding, KnownAs, Live, Move, Observed, Operation, Sighting, Unseen};
 
 /// All that a plan is made from.
@@ -129,6 +130,7 @@ pub fn draft_plan<'a>(request: &'a PlanRequest<'a>) -> Draft<'a> {
         unchanged,
         unseen,
         unknown,
+        in_use: BTreeMap::new(),
         moves: request.moves.iter().map(Move::planned).collect(),
         left_out,
         ignored,
@@ -429,7 +431,8 @@ impl<'a> Planner<'a> {
     fn unchanged(&mut self, resource: &Resource, recorded: Option<&StateResource>, observed: &Observed) {
         let mut becomes = self.becomes(resource, recorded);
         keep_sources(&resource.address, &mut becomes.spec, recorded.map(|recorded| &recorded.spec));
-        becomes.facts = observed.facts.clone();
+        let former = std::mem::replace(&mut becomes.facts, observed.facts.clone());
+        keep_reported(resource.kind(), &mut becomes.facts, &former);
         if recorded.is_some_and(|recorded| same_record(resource.kind(), recorded, &becomes)) {
             self.unchanged += 1;
             return;

@@ -160,6 +160,17 @@ pub struct Outcome {
     pub facts: Spec,
 }
 
+/// What an object reports of itself that nobody wrote, such as the address that a DHCP server gave it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Reported {
+    /// There is nothing that it could be asked.
+    Nothing,
+    /// Facts, by the names that the table of its kind has.
+    Facts(Spec),
+    /// It does not answer: why, for people, and for how long it is worth to ask again.
+    Silent { why: String, seconds: u64 },
+}
+
 /// Why an operation would fail, known before anything is begun.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Obstacle {
@@ -241,6 +252,12 @@ pub trait Provider: Send + Sync {
         operation: &Operation,
         context: &dyn OperationContext,
     ) -> Result<Outcome, ProviderError>;
+
+    /// Asks objects of ours what they report of themselves, once each; the answers stand in the order of the questions. Only looks, and waits for
+    /// nobody.
+    async fn report(&self, objects: &[(&Address, &StateResource)]) -> Vec<Reported> {
+        vec![Reported::Nothing; objects.len()]
+    }
 
     /// Waits until no task of an interrupted operation runs any more, so that what is live can be judged.
     async fn wait_for_tasks(

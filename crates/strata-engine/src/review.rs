@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use strata_resource::Address;
+use strata_resource::{Address, Spec};
 use strata_state::Action;
 
 use crate::{Observed, Operation, Sighting};
@@ -142,6 +142,9 @@ pub struct Finding {
 pub enum FindingKind {
     /// A precondition does not hold: the plan shows it, and does not run.
     Precondition { message: String, hint: String },
+    /// Others use the object that is to be deleted. One that a replacement left behind stays until they are gone, and `stays` is shown; in every other case
+    /// that is a precondition.
+    InUse { identity: Spec, stays: String, message: String, hint: String },
     /// What the operation does besides what its changes say, or what it leaves: shown beside its step.
     Remark(String),
     /// A planned effect: the object is restarted.
@@ -169,7 +172,7 @@ impl Finding {
     /// The message of a precondition that does not hold.
     pub fn refusal(&self) -> Option<&str> {
         match &self.kind {
-            FindingKind::Precondition { message, .. } => Some(message),
+            FindingKind::Precondition { message, .. } | FindingKind::InUse { message, .. } => Some(message),
             _ => None,
         }
     }

@@ -19,7 +19,7 @@ pub struct StackState<'s> {
     pub layer: Layer,
     /// What an apply recorded: no target is asked.
     pub state: &'s StateDocument,
-    /// Addresses that the source writes down, for hosts whose state has none.
+    /// Addresses that the source writes down. They go before those that a guest reported.
     pub written: &'s BTreeMap<Address, String>,
 }
 
@@ -67,7 +67,7 @@ fn host(
     let mut addresses: Vec<IpAddr> = Vec::new();
     let of_talos = talos.and_then(|machine| text(&machine.spec, "address"));
     let written = stack.written.get(address).cloned();
-    for found in of_talos.into_iter().chain(written).chain(fixed(spec)) {
+    for found in of_talos.into_iter().chain(written).chain(fixed(spec)).chain(reported(&resource.facts)) {
         // With the length of its network, or without; `dhcp` and `auto` are none.
         if let Ok(ip) = found.split('/').next().unwrap_or_default().parse()
             && !addresses.contains(&ip)
@@ -105,6 +105,15 @@ fn fixed(spec: &Spec) -> Vec<String> {
         ["ip", "ip6"].iter().filter_map(|key| text(&device, key)).collect::<Vec<_>>()
     };
     devices.flat_map(of).collect()
+}
+
+/// The addresses that the guest reported of its network devices when it was applied, in the order of the devices.
+fn reported(facts: &Spec) -> Vec<String> {
+    let devices = facts.get("addresses").and_then(Value::as_map).into_iter().flatten();
+    let mut devices: Vec<(&String, &Value)> = devices.collect();
+    devices.sort_by_key(|(device, _)| (device.len(), *device));
+    let addresses = devices.into_iter().filter_map(|(_, addresses)| addresses.as_list()).flatten();
+    addresses.filter_map(Value::as_text).map(str::to_owned).collect()
 }
 
 /// A text that is not a secret.

@@ -132,3 +132,27 @@ fn two_guests_of_one_name_are_two_hosts() {
     let names: Vec<&str> = inventory.hosts.iter().map(|host| host.name.as_str()).collect();
     assert_eq!(names, ["shop.db", "web.db"]);
 }
+
+/// What a guest reported is used where nobody wrote an address; a device is one of the datacenter, in the order of their names.
+#[test]
+fn addresses_that_guests_reported_come_after_those_that_are_written() {
+    let reported = |spec: serde_json::Value| {
+        let facts = json!({"address": "192.0.2.31", "addresses": {
+            "net10": ["198.51.100.9"], "net2": ["198.51.100.2"], "net0": ["192.0.2.31", "2001:db8::31"],
+        }});
+        json!({"target": "pve", "spec": spec, "facts": facts, "stage": "compute"})
+    };
+    let web = state(
+        "test/web",
+        &json!({
+            "web/vm/lease": reported(json!({"name": "lease", "vmid": 1})),
+            "web/vm/fixed": reported(json!({"name": "fixed", "vmid": 2, "cloudinit": {"ipconfig": {"ipconfig0": {"ip": "192.0.2.9/24"}}}})),
+        }),
+    );
+    let inventory = inventory(&[("web", &web)], &BTreeMap::new());
+    let all = |name: &str| -> Vec<String> {
+        inventory.host(name).unwrap().addresses.iter().map(ToString::to_string).collect()
+    };
+    assert_eq!(all("lease"), ["192.0.2.31", "2001:db8::31", "198.51.100.2", "198.51.100.9"]);
+    assert_eq!(all("fixed")[0], "192.0.2.9");
+}

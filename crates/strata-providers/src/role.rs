@@ -8,7 +8,11 @@ use strata_session::StackSession;
 /// destroyed. All at once: where one of several privileges is enough, one that another stack needs anyway costs nothing.
 pub fn required_role(sessions: &[StackSession]) -> Vec<String> {
     let operations: Vec<Operation> = sessions.iter().flat_map(whole_life).collect();
-    let privileges = strata_proxmox::required_role(&operations);
+    let unwritten = |session: &StackSession| {
+        let asked = session.unwritten().iter().filter_map(|address| session.view().graph.get(address));
+        asked.into_iter().any(|resource| strata_proxmox::has_agent(&resource.spec))
+    };
+    let privileges = strata_proxmox::required_role(&operations, sessions.iter().any(unwritten));
     privileges.iter().map(|privilege| privilege.as_str().to_owned()).collect()
 }
 

@@ -208,6 +208,15 @@ impl Client {
         retry(self.policy, self.clock(), &self.random, attempt, verdict).await
     }
 
+    /// Reads once. What is asked may not be there yet, and whoever asks knows when to ask again.
+    pub(crate) async fn get_once<T: DeserializeOwned>(&self, path: &str) -> Result<T, CallError> {
+        let answer =
+            self.send(Method::GET, path, String::new(), Body::Empty, Rights::Usual, How::Reads).await?;
+        serde_json::from_slice::<Envelope<T>>(&answer)
+            .map(|envelope| envelope.data)
+            .map_err(|error| CallError::unreadable("GET", path, &error))
+    }
+
     /// Reads a listing as a part of a look: however many stacks need it, it is asked for once, and made into what they need once.
     pub(crate) async fn listing<R: DeserializeOwned, T: Send + Sync + 'static>(
         &self,

@@ -26,6 +26,7 @@
 //! ```
 
 mod absence;
+mod addresses;
 mod api;
 pub mod cidata;
 mod client;
@@ -51,6 +52,7 @@ mod review;
 mod snippets;
 mod storages;
 
+pub use addresses::has_agent;
 pub use api::{ApiError, ApiErrorKind, Upid, Version};
 pub use client::{CallError, Client, ConnectError};
 pub use hosts::{Host, HostedGuest, Hosts};

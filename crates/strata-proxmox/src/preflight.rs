@@ -34,9 +34,20 @@ impl fmt::Display for Privilege {
     }
 }
 
-/// The privileges of a role that is enough for the operations, and no more than that.
-pub fn required_role(operations: &[Operation]) -> BTreeSet<Privilege> {
-    let needs: Vec<Need> = operations.iter().flat_map(needs_of).collect();
+/// The privileges of a role that is enough for the operations, and no more than that. With `asks_agents` it may ask guest agents for addresses:
+/// without that guests are made all the same, and nobody knows where they are.
+pub fn required_role(operations: &[Operation], asks_agents: bool) -> BTreeSet<Privilege> {
+    let mut needs: Vec<Need> = operations.iter().flat_map(needs_of).collect();
+    if let Some(operation) = operations.first().filter(|_| asks_agents) {
+        let (paths, address) = (Vec::new(), operation.address.clone());
+        needs.push(Need {
+            any_of: needs::ASK_AGENT,
+            paths,
+            or_all: None,
+            purpose: "ask the guest agent of",
+            address,
+        });
+    }
     let (certain, open): (Vec<&Need>, Vec<&Need>) =
         needs.iter().partition(|need| need.any_of.len() == 1 && need.or_all.is_none());
     let mut role: BTreeSet<Privilege> = certain.iter().map(|need| Privilege(need.any_of[0])).collect();

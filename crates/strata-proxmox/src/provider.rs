@@ -4,18 +4,20 @@ use std::collections::BTreeSet;
 
 use async_trait::async_trait;
 use strata_engine::{
-    Finding, Look, Obstacle, Operation, OperationContext, Outcome, Provider, ProviderError, Review, Sighting,
-    Wanted,
+    Finding, Look, Obstacle, Operation, OperationContext, Outcome, Provider, ProviderError, Reported, Review,
+    Sighting, Wanted,
 };
-use strata_resource::Kind;
-use strata_state::OpenEntry;
+use strata_resource::{Address, Kind};
+use strata_state::{OpenEntry, StateResource};
 
 use crate::client::{Client, ConnectError};
 use crate::live_guest::{self, LiveGuest};
 use crate::live_object::{self, DatacenterObject};
 use crate::marked::{self, MarkedGuests};
 use crate::marked_objects::{self, Found, MarkedObject, NamedVolume};
-use crate::{ProxmoxOptions, execute, hosts, interrupted_tasks, media, observe, preflight, review, storages};
+use crate::{
+    ProxmoxOptions, addresses, execute, hosts, interrupted_tasks, media, observe, preflight, review, storages,
+};
 
 /// A Proxmox cluster, as the engine sees it.
 pub struct ProxmoxProvider {
@@ -122,6 +124,10 @@ impl Provider for ProxmoxProvider {
         context: &dyn OperationContext,
     ) -> Result<Outcome, ProviderError> {
         execute::execute(&self.client, operation, context).await
+    }
+
+    async fn report(&self, objects: &[(&Address, &StateResource)]) -> Vec<Reported> {
+        addresses::report(&self.client, objects).await
     }
 
     async fn wait_for_tasks(

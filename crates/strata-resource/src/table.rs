@@ -47,6 +47,10 @@ pub struct KindTable {
     pub proof_facts: &'static [&'static str],
     /// Facts whose change is worth a write of the state.
     pub lasting_facts: &'static [&'static str],
+    /// Facts that the object itself reports, after it was made and when it is asked: a change of something else leaves them as they were.
+    pub reported_facts: &'static [&'static str],
+    /// Fields whose change makes them untrue.
+    pub reported_through: &'static [&'static str],
     /// Fields that the journal keeps beside the identity: where recovery looks for tasks.
     pub journal_fields: &'static [&'static str],
     /// Why it is made again, where the state knows it and it is not there.
@@ -195,6 +199,8 @@ impl KindTable {
             recorded_when_begun: false,
             proof_facts: &[],
             lasting_facts: &[],
+            reported_facts: &[],
+            reported_through: &[],
             journal_fields: &[],
             gone: "it is gone: somebody else deleted it",
             busy: "wait until it has ended",

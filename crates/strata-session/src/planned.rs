@@ -53,7 +53,8 @@ impl<'w> Planned<'w> {
         let mut inputs = stack.tofu().into_iter().flat_map(|tofu| tofu.inputs.values());
         let moving = inputs.find(|input| {
             planned.iter().filter(|one| one.name() == input.stack).any(|one| match one {
-                Self::Native(..) | Self::Unplanned { .. } => false,
+                Self::Native(session, plan) => session.awaits(&input.output, plan),
+                Self::Unplanned { .. } => false,
                 Self::Driven(tofu) => {
                     let changes = tofu.plan.changes.outputs.iter().any(|output| output.name == input.output);
                     changes && !tofu.plan.outputs().contains_key(&input.output)

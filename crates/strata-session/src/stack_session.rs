@@ -10,7 +10,8 @@ use strata_blueprint::placement::{Homes, recorded_homes};
 use strata_blueprint::{Blueprint, cluster_target};
 use strata_engine::{
     Action, Adoption, ApplyOptions, ApplyReport, Drift, EarlierOperations, EngineError, LockedRun, Look,
-    Move, Plan, PlanFile, Problem, Proofs, Providers, Retrieval, Run, StackView, claim_mark,
+    Move, Plan, PlanFile, Problem, Proofs, Providers, Retrieval, Run, StackView, Step, StepAction,
+    claim_mark, inputs, with_outputs,
 };
 use strata_resource::{Address, Layer, ResourceGraph, Value};
 use strata_secret::{DigestKey, SecretBytes};
@@ -291,11 +292,17 @@ impl<'w> OpenStack<'w> {
             key: key.as_ref(),
         };
         self.workspace.surroundings().providers.attach(self.workspace, stack, &mut providers).await?;
-        let mut outputs = BTreeMap::new();
+        let (mut outputs, mut unwritten) = (BTreeMap::new(), BTreeSet::new());
         let known = self.select_in(&mut view, &blueprint.graph);
         let sealing = self.workspace.sealing(key, &origins)?;
         view.origins = origins;
         if !destroy {
+            let reports = |address: &&Address| {
+                !address.kind().table().reported_facts.is_empty()
+                    && !blueprint.addresses.contains_key(*address)
+            };
+            unwritten =
+                blueprint.graph.iter().map(|resource| &resource.address).filter(reports).cloned().collect();
             (view.graph, outputs) = (blueprint.graph, blueprint.outputs);
             view.seal(&sealing);
         }
@@ -304,6 +311,7 @@ impl<'w> OpenStack<'w> {
             run: self.workspace.run(providers.sealing_with(sealing), self.stack)?,
             source_digest: self.workspace.source_digest(self.stack),
             outputs,
+            unwritten,
             wrapped_key,
             cluster_id,
             known,
@@ -333,6 +341,7 @@ impl<'w> OpenStack<'w> {
             run: self.workspace.run(providers, self.stack)?,
             source_digest: self.workspace.source_digest(self.stack),
             outputs: BTreeMap::new(),
+            unwritten: BTreeSet::new(),
             wrapped_key: None,
             cluster_id: None,
             known,
@@ -382,7 +391,10 @@ struct Ready {
     view: StackView,
     run: Run,
     source_digest: String,
+    /// Where an object has to report something, it is an input.
     outputs: BTreeMap<String, Value>,
+    /// What has an address that the source does not say.
+    unwritten: BTreeSet<Address>,
     /// The key of the digests for the state to keep, where it keeps none yet.
     wrapped_key: Option<String>,
     /// The id of the cluster whose keys it has.
@@ -416,6 +428,30 @@ impl StackSession {
 
     pub fn state(&self) -> &ReplayedState {
         self.state.replayed()
+    }
+
+    /// What has an address that the source does not say.
+    pub fn unwritten(&self) -> &BTreeSet<Address> {
+        &self.ready.unwritten
+    }
+
+    /// Whether an output is known only when this plan was applied: an object that reports it is new, or changes what makes it untrue, or has reported
+    /// nothing yet.
+    pub(crate) fn awaits(&self, output: &str, plan: &Plan) -> bool {
+        let document = self.state.document();
+        let reported = |from: &Address, fact: &str| {
+            document.resources.get(from).is_some_and(|record| record.facts.contains_key(fact))
+        };
+        let changes = |from: &Address| {
+            let through = from.kind().table().reported_through;
+            let untrue = |step: &Step| {
+                let mut fields = step.changes.iter().filter_map(|change| change.path.first());
+                step.action == StepAction::Create || fields.any(|field| through.contains(&field))
+            };
+            plan.steps.iter().any(|step| step.address == *from && untrue(step))
+        };
+        let needed = self.ready.outputs.get(output).map(inputs).unwrap_or_default();
+        needed.iter().any(|(from, fact)| !reported(from, fact) || changes(from))
     }
 
     /// The digest of everything that its plan is made from.
@@ -512,7 +548,7 @@ impl StackSession {
             locked
                 .edit(|document| {
                     document.resources.extend(adoption.records.clone());
-                    document.outputs.clone_from(outputs);
+                    document.outputs = with_outputs(document, outputs);
                     if proven && document.cluster.is_none() {
                         document.cluster.clone_from(cluster_id);
                     }
@@ -589,7 +625,7 @@ impl StackSession {
                 self.name
             )));
         };
-        let Ready { outputs, cluster_id, wrapped_key, view, .. } = &self.ready;
+        let Ready { outputs, unwritten, cluster_id, wrapped_key, view, .. } = &self.ready;
         keep_digest_key(wrapped_key.as_ref(), run).await?;
         keep_cluster_id(cluster_id.as_ref(), run).await?;
         let report = run.apply(plan, options).await?;
@@ -599,9 +635,15 @@ impl StackSession {
             // What a part of a stack is about says nothing of its outputs, and the keys of a cluster stay with what is left of it.
             let in_part = view.selected.is_some() && !run.state().resources.is_empty();
             // Of a cluster that is destroyed the keys may go, too.
-            if !in_part && (run.state().outputs != *outputs || run.state().cluster != *cluster_id) {
+            let selected =
+                |address: &&Address| view.selected.as_ref().is_none_or(|all| all.contains(*address));
+            let asked = unwritten.iter().filter(selected).cloned().collect();
+            let needed = if in_part { &BTreeMap::new() } else { outputs };
+            run.record_reports(&asked, needed, &options.stop).await?;
+            let known = with_outputs(run.state(), outputs);
+            if !in_part && (run.state().outputs != known || run.state().cluster != *cluster_id) {
                 run.edit(|document| {
-                    document.outputs.clone_from(outputs);
+                    document.outputs = known;
                     document.cluster.clone_from(cluster_id);
                 })
                 .await?;

@@ -44,6 +44,12 @@ pub fn render(plan: &Plan, columns: usize, whole: bool) -> String {
     for step in &plan.steps {
         text.push_str(&block(step, &mut page));
     }
+    for (address, what) in
+        plan.in_use.iter().flat_map(|(address, all)| all.iter().map(move |one| (address, one)))
+    {
+        let sign = paint(style::FAINT, "  ·");
+        let _ = writeln!(text, "{sign} {}  {}", paint(style::STRONG, address), paint(style::FAINT, what));
+    }
     for (address, what) in &plan.unseen {
         let _ = writeln!(
             text,

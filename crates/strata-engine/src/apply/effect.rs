@@ -2,13 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use strata_resource::{FieldPath, Spec, stored_spec};
+use strata_resource::{FieldChange, FieldPath, Spec, stored_spec};
 use strata_state::{Effect, OpenEntry, StateDocument, StateResource};
 
 use crate::Outcome;
 use crate::plan::{Step, StepAction};
 use crate::planner::keep_sources;
 use crate::recovery::{begun_update, removed};
+use crate::reporting::keep_reported;
 
 /// It was done. `sent` is the spec that its provider was given.
 pub(super) fn done(
@@ -25,7 +26,14 @@ pub(super) fn done(
             if step.action != StepAction::Create {
                 keep_sources(&step.address, &mut spec, Some(&becomes.spec));
             }
-            Effect::Put(Box::new(StateResource { facts: outcome.facts, spec, ..becomes.clone() }))
+            let mut facts = outcome.facts;
+            let through = step.address.kind().table().reported_through;
+            let is_untrue =
+                |change: &FieldChange| change.path.first().is_some_and(|field| through.contains(&field));
+            if step.action != StepAction::Create && !step.changes.iter().any(is_untrue) {
+                keep_reported(step.address.kind(), &mut facts, &becomes.facts);
+            }
+            Effect::Put(Box::new(StateResource { facts, spec, ..becomes.clone() }))
         }
         (_, None) => Effect::Unchanged,
     }

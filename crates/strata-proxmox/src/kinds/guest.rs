@@ -52,6 +52,8 @@ pub(super) const GUEST: KindTable = KindTable {
     recorded_when_begun: true,
     proof_facts: crate::guest::PROOF_FACTS,
     lasting_facts: &["uuid", "hwaddr", "size", "volumes"],
+    reported_facts: &[crate::addresses::FIRST, crate::addresses::ALL],
+    reported_through: &["networks", "cloudinit"],
     journal_fields: &["node", "clone"],
     busy: BUSY,
     made_from: Some(MADE_FROM),

@@ -25,6 +25,7 @@ kind! {
             ..guest::MADE_FROM
         }),
         shown: Shown { shape: Shape::Template, ..GUEST.shown },
+        create_first: true,
         ..GUEST
     }
 }

@@ -23,7 +23,7 @@ pub(super) struct Need {
 pub(crate) const SEE_STORAGE: &[&str] = &["Datastore.Audit", "Datastore.AllocateSpace"];
 
 /// Asking the guest agent; before Proxmox VE 9 the last.
-const ASK_AGENT: &[&str] = &["VM.GuestAgent.Audit", "VM.GuestAgent.Unrestricted", "VM.Monitor"];
+pub(super) const ASK_AGENT: &[&str] = &["VM.GuestAgent.Audit", "VM.GuestAgent.Unrestricted", "VM.Monitor"];
 
 /// The privileges of an operation.
 pub(super) fn needs_of(operation: &Operation) -> Vec<Need> {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use strata_blueprint::{Blueprint, Resolver, placement};
 use strata_diagnostics::Diagnostic;
-use strata_engine::Providers;
+use strata_engine::{Providers, with_outputs};
 use strata_resource::{Address, Value as Output};
 use strata_secret::{Redactor, SecretBytes, SecretString};
 use strata_secrets::{Access, vault};
@@ -210,8 +210,8 @@ impl Workspace {
         Ok(variables)
     }
 
-    /// An output of another stack, of the same environment if it is part of that. What Strata makes itself is known before it is
-    /// made; of OpenTofu's stacks, what the last apply gave.
+    /// An output of another stack, of the same environment if it is part of that. What Strata makes itself is known before it is made, but for
+    /// what its guests reported when it was applied; of OpenTofu's stacks, what the last apply gave.
     async fn output_of(
         &self,
         stack: &EffectiveStack,
@@ -221,21 +221,33 @@ impl Workspace {
         let other = same
             .or_else(|| self.repository.stack(&input.stack, None))
             .ok_or_else(|| SessionError::failed(format!("there is no stack `{}`", input.stack)))?;
-        let known = match &other.model {
-            Model::Tofu(_) => {
-                let state =
-                    self.run(Providers::default(), other)?.read_state(&self.empty_view(other)?).await?;
-                state.document.outputs
+        let read_state = async || {
+            self.run(Providers::default(), other)?
+                .read_state(&self.empty_view(other)?)
+                .await
+                .map_err(SessionError::from)
+        };
+        let is_driven = matches!(other.model, Model::Tofu(_));
+        let known = if is_driven {
+            read_state().await?.document.outputs
+        } else {
+            let drawn = self.blueprint_without_secrets(other)?.outputs;
+            match drawn.get(&input.output).and_then(Output::unfilled) {
+                Some(_) => with_outputs(&read_state().await?.document, &drawn),
+                None => drawn,
             }
-            _ => self.blueprint_without_secrets(other)?.outputs,
         };
         known.get(&input.output).cloned().ok_or_else(|| {
-            SessionError::failed(format!("`{}` has no output `{}` yet", other.name, input.output))
+            let name = &other.name;
+            let hint = match is_driven {
+                true => format!(
+                    "outputs appear with an apply: `strata apply {name}`; those that OpenTofu marks as sensitive are not handed on"
+                ),
+                false => format!("its guest has not reported its address: once it runs, `strata apply {name}` asks for it"),
+            };
+            SessionError::failed(format!("`{name}` has no output `{}` yet", input.output))
                 .origin(Some(self.origin(input.span)))
-                .hint(format!(
-                    "outputs appear with an apply: `strata apply {}`; those that OpenTofu marks as sensitive are not handed on",
-                    other.name
-                ))
+                .hint(hint)
         })
     }
 

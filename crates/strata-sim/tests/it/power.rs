@@ -56,5 +56,5 @@ async fn the_agent_answers_for_a_running_vm_with_a_system() {
     assert_eq!(site.call("GET", interfaces, &[]).await.reason, "VM 100 is not running");
     power(&site, "start", &[]).await;
     let list = site.get(interfaces).await["result"].clone();
-    assert_eq!(list[1]["ip-addresses"][0]["ip-address"], "192.0.2.50");
+    assert_eq!(list[2]["ip-addresses"][1]["ip-address"], "192.0.2.50", "after the bridge inside: {list}");
 }

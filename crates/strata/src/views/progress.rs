@@ -186,6 +186,13 @@ impl EventSink for Progress {
                  arrive",
                 paint(style::WARNING, "!"),
             )),
+            Event::ReportAwaited { address, seconds } => {
+                self.say(format!("  {address}: waiting for the address that it was given, at most {seconds} s"));
+            }
+            Event::ReportMissing { address, why } => self.say(format!(
+                "  {} {address}: no output can have its address: {why}\n    hint: the next `strata apply` asks again",
+                paint(style::WARNING, "!"),
+            )),
             Event::RecoveryStarted { entry } => self.say(format!(
                 "  {} {}: an interrupted run began to {} it, looking what came of that",
                 paint(style::WARNING, "!"),

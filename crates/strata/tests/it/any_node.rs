@@ -63,7 +63,7 @@ fn migrate(world: &World, vmid: u32) -> String {
 }
 
 #[test]
-fn d3_guests_are_spread_by_free_memory_and_stay_wherever_they_are_moved() {
+fn guests_are_spread_by_free_memory_and_stay_wherever_they_are_moved() {
     let world = World::instant(WEB);
     let before = world.export();
     let plan = world.strata().run(&["plan"]).ok();
@@ -96,7 +96,7 @@ fn d3_guests_are_spread_by_free_memory_and_stay_wherever_they_are_moved() {
 }
 
 #[test]
-fn d3_a_place_has_the_memory_the_storages_and_the_bridges() {
+fn a_place_has_the_memory_the_storages_and_the_bridges() {
     let world = World::instant(WEB);
     fill(&world, "pve1", 300);
     fill(&world, "pve3", 301);
@@ -122,7 +122,7 @@ fn d3_a_place_has_the_memory_the_storages_and_the_bridges() {
 }
 
 #[test]
-fn d3_a_saved_plan_keeps_to_its_choice() {
+fn a_saved_plan_keeps_to_its_choice() {
     let world = World::instant(WEB);
     world.repo.edit(FILE, "    count: 3\n", "");
     let shown = world.strata().run(&["plan", "-o", "plan.json"]).ok();
@@ -134,7 +134,7 @@ fn d3_a_saved_plan_keeps_to_its_choice() {
 }
 
 #[test]
-fn d3_a_killed_create_finds_its_guest_where_it_was_begun() {
+fn a_killed_create_finds_its_guest_where_it_was_begun() {
     for kind in ["hold-before", "hold-after"] {
         for path in ["*/qemu", "*/lxc", "*/download-url"] {
             let world = World::instant(WEB);

@@ -18,7 +18,7 @@ vms:
 "#;
 
 /// What a person reads, without what differs from run to run.
-fn shown(world: &World, output: &Output) -> String {
+pub(crate) fn shown(world: &World, output: &Output) -> String {
     let text = output.stderr.replace(&world.sim.endpoint(), "ENDPOINT");
     let text = text.replace(&world.sim.endpoint().replace("https://", ""), "HOST:PORT");
     let text = text.replace(&world.sim.fingerprint(), "FINGERPRINT");
@@ -93,7 +93,7 @@ fn a_certificate_that_nobody_vouches_for() {
 }
 
 #[test]
-fn an_endpoint_that_is_down() {
+fn d5_an_endpoint_that_is_down() {
     let world = World::instant(ONE);
     world.repo.edit("strata.yaml", &world.sim.endpoint(), "https://127.0.0.1:9");
     let output = world.strata().run(&["plan"]).code(1);
@@ -105,7 +105,7 @@ fn an_endpoint_that_is_down() {
 }
 
 #[test]
-fn an_endpoint_without_tls() {
+fn d5_an_endpoint_without_tls() {
     let world = World::instant(ONE);
     world.repo.edit("strata.yaml", "https://", "http://");
     let told = world.strata().run(&["plan"]).code(1).stderr;

@@ -54,7 +54,7 @@ esac
 exit 0
 "#;
 
-fn fake(repo: &Repo) -> String {
+pub(crate) fn fake(repo: &Repo) -> String {
     let path = repo.file("fake/tofu");
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     fs::write(&path, FAKE).unwrap();
@@ -62,7 +62,7 @@ fn fake(repo: &Repo) -> String {
     path.display().to_string()
 }
 
-fn by_hand(repo: &Repo, name: &str, stack: &str, want: &str) {
+pub(crate) fn by_hand(repo: &Repo, name: &str, stack: &str, want: &str) {
     repo.write(&format!("stacks/{name}/stack.yaml"), stack);
     repo.write(&format!("stacks/{name}/main.tf"), "variable \"given\" {}\n");
     repo.write(&format!("stacks/{name}/want"), want);

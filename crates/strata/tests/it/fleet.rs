@@ -50,7 +50,7 @@ impl Fleet {
 }
 
 #[test]
-fn a_plan_of_many_stacks_lists_each_target_once() {
+fn d6_a_plan_of_many_stacks_lists_each_target_once() {
     let fleet = Fleet::new();
     for stack in 0..20 {
         fleet.stack(&format!("s{stack:02}"), "", 5000 + stack * 10, 3);
@@ -80,7 +80,7 @@ fn plans_are_shown_in_the_same_order_however_fast_each_was_made() {
 }
 
 #[test]
-fn a_failure_stops_what_needs_it_and_nothing_else() {
+fn d6_a_failure_stops_what_needs_it_and_nothing_else() {
     let fleet = Fleet::new();
     fleet.stack_on("[pve1]", "a-broken", "", 5000, 1);
     fleet.stack_on("[pve2]", "b-needs", "a-broken", 5010, 1);
@@ -107,7 +107,7 @@ fn a_failure_stops_what_needs_it_and_nothing_else() {
 }
 
 #[test]
-fn a_stack_that_cannot_be_planned_stops_what_needs_it_and_nothing_else() {
+fn d6_a_stack_that_cannot_be_planned_stops_what_needs_it_and_nothing_else() {
     let fleet = Fleet::new();
     fleet.stack("a-broken", "", 5000, 1);
     fleet.stack("b-needs", "a-broken", 5010, 1);
@@ -156,7 +156,7 @@ fn a_stack_that_cannot_be_planned_stops_what_needs_it_and_nothing_else() {
 }
 
 #[test]
-fn a_plan_says_what_an_apply_could_not_do() {
+fn d3_a_plan_says_what_an_apply_could_not_do() {
     let fleet = Fleet::new();
     fleet.stack("a-good", "", 5000, 1);
     fleet.stack_on("[pve9]", "b-nowhere", "", 5010, 1);
@@ -187,7 +187,7 @@ fn a_plan_says_what_an_apply_could_not_do() {
 }
 
 #[test]
-fn stacks_that_do_not_need_each_other_run_at_the_same_time() {
+fn d6_stacks_that_do_not_need_each_other_run_at_the_same_time() {
     let fleet = Fleet::new();
     fleet.stack_on("[pve1]", "a", "", 5000, 1);
     fleet.stack_on("[pve2]", "b", "", 5010, 1);
@@ -247,7 +247,7 @@ fn killed_in_the_middle_of_several_stacks_all_of_them_are_finished() {
 }
 
 #[test]
-fn doctor_asks_targets_that_no_stack_is_on() {
+fn d4_doctor_asks_targets_that_no_stack_is_on() {
     let fleet = Fleet::new();
     fleet.strata().run(&["doctor"]).ok();
     let told = fleet.strata().run(&["doctor", "--role"]).code(1).all();
@@ -257,7 +257,7 @@ fn doctor_asks_targets_that_no_stack_is_on() {
     assert!(told.contains("cannot connect to `127.0.0.1:9`"), "{told}");
 }
 #[test]
-fn a_repository_is_valid_without_its_key() {
+fn d10_a_repository_is_valid_without_its_key() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("infra");
     Strata::at(BINARY, folder.path()).run(&["init", "--example", "homelab", path.to_str().unwrap()]).ok();

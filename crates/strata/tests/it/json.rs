@@ -41,7 +41,7 @@ fn schema(world: &World, name: &str) -> Validator {
 }
 
 #[test]
-fn every_line_of_every_verb_is_an_event_of_the_schema() {
+fn d9_every_line_of_every_verb_is_an_event_of_the_schema() {
     let world = World::instant(STACK);
     let mut contract = Contract::new(&world);
     let verbs: &[(&[&str], i32)] = &[
@@ -111,7 +111,7 @@ fn every_line_of_every_verb_is_an_event_of_the_schema() {
 }
 
 #[test]
-fn a_mistake_drift_and_a_refusal_are_events_too() {
+fn d9_a_mistake_drift_and_a_refusal_are_events_too() {
     let world = World::instant(STACK);
     let mut contract = Contract::new(&world);
     world.strata().run(&["apply", "--yes"]).ok();
@@ -132,7 +132,7 @@ fn a_mistake_drift_and_a_refusal_are_events_too() {
 
 /// Each line of a run says which stack it is about: the lines of stacks that run at the same time interleave.
 #[test]
-fn what_is_about_a_stack_names_it() {
+fn d9_what_is_about_a_stack_names_it() {
     let world = World::instant(STACK);
     let second = "
 metadata: {name: shop, environment: test}
@@ -176,7 +176,7 @@ fn what_is_not_in_the_schema_is_refused() {
 }
 
 #[test]
-fn documents_are_as_their_schemas_say() {
+fn d9_documents_are_as_their_schemas_say() {
     let world = World::instant(STACK);
     world.strata().run(&["plan", "-o", "saved.plan"]).ok();
     let plan: Value = serde_json::from_str(&world.repo.read("saved.plan")).unwrap();
@@ -206,7 +206,7 @@ fn a_cluster_is_told_in_events() {
 
 /// `.strata/` is not in git: the first run in a clone writes the schemas that files name.
 #[test]
-fn a_clone_gets_its_schemas() {
+fn d10_a_clone_gets_its_schemas() {
     let repo = strata_testkit::Repo::empty();
     let strata = strata_testkit::Strata::new(crate::world::BINARY, &repo);
     let made = strata.run(&["init", "made"]).ok();

@@ -25,6 +25,7 @@ mod examples;
 mod explained;
 mod faults;
 mod findings;
+mod first_month;
 mod fleet;
 /// The one that the stores are tried on.
 #[path = "../../../strata-state/tests/it/gitlab_server.rs"]
@@ -42,6 +43,7 @@ mod json;
 mod kill;
 mod layer0;
 mod leak;
+mod leases;
 mod least_privilege;
 mod lives;
 mod mcp;

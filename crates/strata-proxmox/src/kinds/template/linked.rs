@@ -2,12 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use strata_engine::{Finding, Operation, ProviderError};
+use strata_engine::{Finding, FindingKind, Operation, ProviderError};
 use strata_resource::{Spec, Value};
 use strata_state::Action;
 
 use crate::api::{ContentRow, Params};
 use crate::client::{CallError, Client};
+use crate::guest::cluster_guests;
 use crate::kinds;
 
 pub(super) async fn preconditions(
@@ -30,13 +31,31 @@ pub(super) async fn preconditions(
         }
         let vmid = template.spec.get("vmid").and_then(Value::as_int).unwrap_or_default();
         let named: Vec<String> = clones.iter().map(i64::to_string).collect();
+        let named = named.join(", ");
         let doing = if template.replacement { "recreated" } else { "deleted" };
-        found.push(Finding::precondition(template, format!(
-                "template {vmid} has linked clones and cannot be {doing}: VMID {}",
-                named.join(", ")
-            ), "give the new template a name and a VMID of its own, and move the clones to it one after the other; or make them full clones first"));
+        let hint = match free_above(client, vmid, all).await? {
+            Some(free) if template.replacement => format!(
+                "write another `vmId` for it, such as {free}: the new template is made beside this one, which goes when its last linked clone is gone"
+            ),
+            _ => "make its clones full ones first, or destroy them".to_owned(),
+        };
+        let kind = FindingKind::InUse {
+            identity: template.address.kind().table().identity_of(&template.spec),
+            stays: format!("template {vmid} stays for its linked clones: VMID {named}"),
+            message: format!("template {vmid} has linked clones and cannot be {doing}: VMID {named}"),
+            hint,
+        };
+        found.push(Finding::new(template, kind));
     }
     Ok(found)
+}
+
+/// The next VMID that neither a guest nor this plan has, as far as this login sees.
+async fn free_above(client: &Client, vmid: i64, all: &[Operation]) -> Result<Option<i64>, ProviderError> {
+    let listed = cluster_guests(client).await.map_err(|error| error.explain("list the guests"))?;
+    let planned = all.iter().filter_map(|operation| operation.spec.get("vmid")?.as_int());
+    let taken: BTreeSet<i64> = listed.iter().map(|row| i64::from(row.vmid)).chain(planned).collect();
+    Ok((vmid + 1..vmid + 1000).find(|candidate| !taken.contains(candidate)))
 }
 
 /// VMIDs whose volumes are differences to a volume of the template.

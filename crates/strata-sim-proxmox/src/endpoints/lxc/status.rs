@@ -9,6 +9,7 @@ use crate::api::permission::on;
 use crate::api::{Call, Param, Perm, Reply, Route, get, no, text};
 use crate::endpoints::index::subdirs;
 use crate::endpoints::node_storage::history_of;
+use crate::endpoints::qemu::agent::lease;
 use crate::world::{Guest, GuestKind, World};
 
 pub fn routes() -> Vec<Route> {
@@ -122,17 +123,21 @@ pub fn name(guest: &Guest) -> String {
     guest.get("hostname").map_or_else(|| format!("CT{}", guest.vmid), str::to_owned)
 }
 
-/// What a running container's network looks like from inside. Nothing answers DHCP here.
+/// What a running container's network looks like from inside.
 fn interfaces(call: &mut Call<'_>) -> Reply {
     let guest = call.world.guest(call.args.must("node"), call.vmid(), GuestKind::Lxc)?;
     if !guest.power.running {
         return Ok(().into());
     }
     let mut rows = vec![interface("lo", "00:00:00:00:00:00", &[])];
-    for (_, value) in guest.config.iter().filter(|(key, _)| schema::is_net(key)) {
+    for (key, value) in guest.config.iter().filter(|(key, _)| schema::is_net(key)) {
         let net = schema::parse_net(value);
-        let fixed: Vec<&str> =
-            ["ip", "ip6"].iter().filter_map(|key| net.get(key)).filter(|ip| ip.contains('/')).collect();
+        let lease = format!("{}/24", lease(guest.vmid, key.trim_start_matches("net")));
+        let given = |key: &&str| {
+            let ip = net.get(key)?;
+            if *key == "ip" && ip == "dhcp" { Some(lease.as_str()) } else { Some(ip) }
+        };
+        let fixed: Vec<&str> = ["ip", "ip6"].iter().filter_map(given).filter(|ip| ip.contains('/')).collect();
         let address = net.get("hwaddr").unwrap_or_default().to_lowercase();
         rows.push(interface(net.get("name").unwrap_or_default(), &address, &fixed));
     }

@@ -56,17 +56,21 @@ fn check(call: &Call<'_>, guest: &Guest) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// The loopback and every card, with the addresses that cloud-init gave it.
+/// The loopback, a bridge that the system made for containers of its own, and every card, with the addresses that cloud-init or the
+/// network gave it.
 fn interfaces(guest: &Guest) -> Value {
-    let mut list = vec![json!({
-        "name": "lo", "hardware-address": "00:00:00:00:00:00",
-        "ip-addresses": [{ "ip-address": "127.0.0.1", "ip-address-type": "ipv4", "prefix": 8 }],
-    })];
+    let v4 = |address: &str, prefix: u32| json!({ "ip-address": address, "ip-address-type": "ipv4", "prefix": prefix });
+    let mut list = vec![
+        json!({ "name": "lo", "hardware-address": "00:00:00:00:00:00", "ip-addresses": [v4("127.0.0.1", 8)] }),
+        json!({ "name": "docker0", "hardware-address": "02:42:ac:11:00:01", "ip-addresses": [v4("172.17.0.1", 16)] }),
+    ];
     let cards = guest.config.iter().filter(|(key, _)| key.starts_with("net") && schema::exists(key));
     for (key, value) in cards {
         let number = key.trim_start_matches("net");
         let mac = net::parse(value).get("macaddr").unwrap_or_default().to_lowercase();
         let config = guest.get(&format!("ipconfig{number}")).map(schema::parse_ipconfig).unwrap_or_default();
+        let local =
+            json!({ "ip-address": format!("fe80::{}", guest.vmid), "ip-address-type": "ipv6", "prefix": 64 });
         let mut addresses = Vec::new();
         for (field, kind) in [("ip", "ipv4"), ("ip6", "ipv6")] {
             if let Some((address, bits)) = config.get(field).and_then(|cidr| cidr.split_once('/')) {
@@ -75,13 +79,18 @@ fn interfaces(guest: &Guest) -> Value {
             }
         }
         if addresses.is_empty() {
-            // A lease of the network's DHCP server, always the same for a VM.
-            let lease = format!("192.0.2.{}", 100 + guest.vmid % 100);
-            addresses.push(json!({ "ip-address": lease, "ip-address-type": "ipv4", "prefix": 24 }));
+            addresses.push(v4(&lease(guest.vmid, number), 24));
         }
+        addresses.insert(0, local);
         list.push(
             json!({ "name": format!("eth{number}"), "hardware-address": mac, "ip-addresses": addresses }),
         );
     }
     Value::Array(list)
+}
+
+/// A lease of the network's DHCP server, always the same for a guest.
+pub fn lease(vmid: u32, card: &str) -> String {
+    let network = if card == "0" { "192.0.2" } else { "198.51.100" };
+    format!("{network}.{}", 100 + vmid % 100)
 }

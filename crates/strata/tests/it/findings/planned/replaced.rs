@@ -203,9 +203,107 @@ fn a5_linked_clones_hold_their_template() {
     let before = world.export();
     let plan = world.strata().run(&["plan"]).code(3);
     assert!(plan.all().contains("linked clones") && plan.all().contains("9100"), "{}", plan.all());
+    assert!(plan.all().contains("write another `vmId` for it, such as 9001"), "{}", plan.all());
     world.strata().run(&["apply", "--yes"]).code(3);
     assert_eq!(world.export(), before);
     // Where the clones go too, nothing is in the way.
     world.strata().run(&["plan", "--destroy"]).ok();
     world.strata().run(&["destroy", "--yes"]).ok();
+}
+
+fn vmids(world: &World) -> Vec<u64> {
+    let export = world.export();
+    let mut found: Vec<u64> =
+        export["guests"].as_array().unwrap().iter().map(|guest| guest["vmid"].as_u64().unwrap()).collect();
+    found.retain(|vmid| *vmid >= 9000);
+    found.sort_unstable();
+    found
+}
+
+/// Another image and the VMID that the refused plan names.
+fn renew(world: &World) {
+    world.repo.edit("stacks/web/stack.yaml", "debian-12-genericcloud", "debian-13-genericcloud");
+    world.repo.edit("stacks/web/stack.yaml", "vmId: 9000", "vmId: 9001");
+}
+
+/// The new template is made beside the one that linked clones stand on, and that one goes when its last clone is gone.
+#[test]
+fn a5_a_template_is_rebuilt_beside_its_linked_clones() {
+    let world = images("{full: false}", "tank");
+    let before = vmids(&world);
+    assert!(before.contains(&9000) && !before.contains(&9001), "{before:?}");
+    renew(&world);
+    let plan = world.strata().run(&["plan"]).ok().stdout;
+    assert!(plan.contains("template 9000 stays for its linked clones: VMID 9100"), "{plan}");
+    assert!(plan.contains("  + web/template/debian") && !plan.contains("/vm/app  "), "{plan}");
+    world.sim.control().reset_requests();
+    world.strata().run(&["apply", "--yes"]).ok();
+    assert_eq!(deleted(&world), 0, "nothing goes");
+    let with = |more: &[u64]| {
+        let mut all: Vec<u64> = before.iter().copied().chain(more.iter().copied()).collect();
+        all.sort_unstable();
+        all
+    };
+    assert_eq!(vmids(&world), with(&[9001]));
+    world.assert_settled();
+    world.strata().run(&["drift"]).code(0);
+    let again = world.strata().run(&["plan"]).ok().stdout;
+    assert!(again.contains("template 9000 stays for its linked clones: VMID 9100"), "{again}");
+    // The clone moves to the new one, and the former template goes in the same run, after it.
+    world.strata().run(&["apply", "--yes", "--replace", "web/vm/app"]).ok();
+    let left: Vec<u64> = with(&[9001]).into_iter().filter(|vmid| *vmid != 9000).collect();
+    assert_eq!(vmids(&world), left);
+    world.assert_settled();
+    let quiet = world.strata().run(&["plan"]).ok().stdout;
+    assert!(!quiet.contains("stays for"), "{quiet}");
+    world.strata().run(&["destroy", "--yes"]).ok();
+}
+
+/// A destroy takes both templates, once the clones are gone; a clone of somebody else holds them.
+#[test]
+fn a5_a_clone_of_somebody_else_holds_its_template_too() {
+    let world = images("{full: false}", "tank");
+    let params = json!({"newid": 700, "name": "theirs"});
+    call(&world, "POST", "/nodes/pve1/qemu/9000/clone", params);
+    renew(&world);
+    world.strata().run(&["apply", "--yes", "--replace", "web/vm/app"]).ok();
+    let plan = world.strata().run(&["plan"]).ok().stdout;
+    assert!(plan.contains("template 9000 stays for its linked clones: VMID 700"), "{plan}");
+    let refused = world.strata().run(&["destroy", "--yes"]).code(3);
+    assert!(
+        refused.all().contains("template 9000 has linked clones and cannot be deleted: VMID 700"),
+        "{}",
+        refused.all()
+    );
+    call(&world, "DELETE", "/nodes/pve1/qemu/700", json!({}));
+    world.strata().run(&["destroy", "--yes"]).ok();
+    assert!(vmids(&world).is_empty());
+}
+
+/// Killed at any write, the next apply ends where an undisturbed one does.
+#[test]
+fn a5_a_killed_rebuild_is_finished() {
+    let reference = images("{full: false}", "tank");
+    renew(&reference);
+    reference.strata().run(&["apply", "--yes"]).ok();
+    let (mut nth, mut struck) = (0, 0);
+    loop {
+        nth += 1;
+        let world = images("{full: false}", "tank");
+        renew(&world);
+        let kind = if nth % 2 == 0 { "hold-after" } else { "hold-before" };
+        let fault = json!({"kind": kind, "writes": true, "nth": nth});
+        let killed = world.strata().kill_at(&world.sim.control(), &fault, &["apply", "--yes"]);
+        if !killed.struck {
+            break;
+        }
+        struck += 1;
+        world.sim.control().clear_faults();
+        world.strata().run(&["apply", "--yes"]).ok();
+        assert_eq!(vmids(&world), vmids(&reference), "{kind} {nth}");
+        world.assert_settled();
+        world.strata().run(&["apply", "--yes", "--replace", "web/vm/app"]).ok();
+        assert!(!vmids(&world).contains(&9000), "{kind} {nth}");
+    }
+    assert!(struck > 3, "{struck} writes");
 }
