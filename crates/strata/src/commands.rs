@@ -15,6 +15,7 @@ pub(crate) mod init;
 pub(crate) mod inventory;
 #[cfg(not(feature = "sim"))]
 pub(crate) mod no_sim;
+pub(crate) mod outdated;
 pub(crate) mod output;
 pub(crate) mod plan;
 pub(crate) mod policy;
@@ -72,6 +73,7 @@ pub(crate) async fn run(cli: Cli, printer: Printer) -> CommandResult {
         Command::Import(args) => import::run(&context, &args).await,
         Command::Promote(args) => promote::run(&context, &args),
         Command::Policy(args) => policy::run(&context, &args),
+        Command::Outdated(args) => outdated::run(&context, &args).await,
         Command::Sync(args) => sync::run(&context, &args).await,
         Command::Tofu(args) => tofu::run(&context, &args).await,
         Command::Secrets(args) => secrets::run(&context, &args).await,
