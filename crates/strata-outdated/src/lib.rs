@@ -34,6 +34,7 @@ mod fetch;
 mod image;
 mod look;
 mod pin;
+pub mod verb;
 mod web;
 
 pub use branches::{BranchError, Branches, Committed};

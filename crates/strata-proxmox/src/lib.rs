@@ -27,6 +27,7 @@
 
 mod absence;
 mod api;
+mod capacity;
 pub mod cidata;
 mod client;
 pub mod codec;
@@ -52,6 +53,7 @@ mod snippets;
 mod storages;
 
 pub use api::{ApiError, ApiErrorKind, Upid, Version};
+pub use capacity::Capacity;
 pub use client::{CallError, Client, ConnectError};
 pub use hosts::{Host, HostedGuest, Hosts};
 pub use kinds::TokenKeeper;

@@ -204,6 +204,11 @@ impl Address {
         Some(Self { origin: parsed.origin().ascii_serialization(), segments, release, series })
     }
 
+    /// The release of a name, if it is counted as that of the address is: by date or by version.
+    pub(crate) fn release_of(&self, segment: &Segment, name: &str) -> Option<Release> {
+        segment.release_of(name).filter(|found| found.is_date() == self.release.is_date())
+    }
+
     pub(crate) fn fill(&self, release: &Release) -> String {
         let path: Vec<String> = self.segments.iter().map(|segment| segment.fill(release)).collect();
         format!("{}/{}", self.origin, path.join("/"))

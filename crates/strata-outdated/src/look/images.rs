@@ -20,7 +20,7 @@ pub(super) async fn image(
     let Some(address) = Address::parse(&pin.current) else { return image.unnumbered().await };
     let (folder, segment) = address.listed(&address.release);
     let names = image.names(&folder).await?;
-    let all: Vec<Release> = names.iter().filter_map(|name| segment.release_of(name)).collect();
+    let all: Vec<Release> = names.iter().filter_map(|name| address.release_of(segment, name)).collect();
     let own = address.release.series(address.series);
     let newer = |release: &&Release| release.parts > address.release.parts;
     let of_series = |release: &&Release| release.series(address.series) == own;
@@ -72,7 +72,7 @@ impl Image<'_> {
         let Some(page) = self.sources.text_if_there(&folder).await? else { return Ok(None) };
         let names = index::names(&folder, &page.text).unwrap_or_default();
         let of_series = |release: &Release| release.series(address.series) == series.parts;
-        let all = names.iter().filter_map(|name| segment.release_of(name)).filter(of_series);
+        let all = names.iter().filter_map(|name| address.release_of(segment, name)).filter(of_series);
         Ok(all.max_by(|one, other| one.parts.cmp(&other.parts)))
     }
 

@@ -61,7 +61,7 @@ pub(super) async fn kubernetes(pin: &Pin, talos: &[Version], sources: &Sources<'
         let url = format!("{KUBERNETES}/stable-{}.{minor}.txt", current.major);
         let Some(answer) = sources.text_if_there(&url).await? else { continue };
         let version = answer.text.trim().parse::<Version>().ok();
-        // Who answers for one minor version with another is not believed.
+        // An answer of another minor version is none.
         let version = version.filter(|one| (one.major, one.minor) == (current.major, minor));
         found.push(version.ok_or_else(|| sources.nonsense(&url, "a version of Kubernetes"))?);
     }

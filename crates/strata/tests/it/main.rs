@@ -44,6 +44,7 @@ mod leak;
 mod least_privilege;
 mod lives;
 mod moved;
+mod outdated;
 mod places;
 mod recovered;
 mod reference;
