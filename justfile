@@ -57,6 +57,10 @@ findings-on commit:
 review-kill-test:
     cargo test --release -p strata --test it -- --ignored --nocapture kill_all_requests_of_an_approved_apply
 
+# Random stories of requests: pushes, rebases, merges, drift, changed and swapped plans, old approvals, two runners, kills: `STRATA_SEED=7 STRATA_COUNT=100 just review-stories`
+review-stories:
+    cargo test --release -p strata --test it -- --ignored --nocapture review_stories_from_a_seed
+
 # Adopts a datacenter that people made by hand, killed at each request; then every verb on ten of its guests, killed at each request
 adopt-kill-test:
     cargo test --release -p strata --test it -- --ignored --nocapture adopt_kill

@@ -185,6 +185,32 @@ pub enum Event<'e> {
         /// What goes into `review.runners`.
         public: &'e str,
     },
+    /// A version that the source pins, and what it can become.
+    Pinned {
+        /// `talos`, `kubernetes`, `flux`, `images`, `providers`, `modules`.
+        group: &'static str,
+        name: &'e str,
+        file: &'e str,
+        line: usize,
+        current: &'e str,
+        /// The stacks that it counts for, as `environment/stack`.
+        stacks: Vec<&'e str>,
+        /// The newest within the same major version or series.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        next: Option<&'e str>,
+        /// The next major version or series.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        major: Option<&'e str>,
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        notes: Vec<&'e str>,
+        /// Why nothing is known of it.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        unknown: Option<&'e str>,
+    },
+    /// A place that publishes versions did not answer, or not with what it should.
+    SourceFailed { url: &'e str, message: String },
+    /// A branch of git with newer versions is there.
+    Branch { branch: &'e str, commit: &'e str, group: &'static str },
     /// What somebody else changed since the last apply.
     Drift { found: DriftFound<'e> },
     /// An object carries an ownership mark or a name of this repository and is in no state.

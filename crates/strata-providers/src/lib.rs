@@ -47,7 +47,9 @@ use strata_cluster::{ClusterProvider, GuardedProvider, RemovedCluster};
 use strata_engine::Providers;
 use strata_proxmox::ProxmoxProvider;
 use strata_resource::{Address, ResourceGraph};
-use strata_session::{Connections, DrawnStack, HeldState, ProviderSet, Purpose, SessionError, Workspace};
+use strata_session::{
+    Capacity, Connections, DrawnStack, HeldState, Measure, ProviderSet, Purpose, SessionError, Workspace,
+};
 use strata_source::EffectiveStack;
 use strata_source::stack::Layer;
 use strata_talos::SecretsBundle;
@@ -138,6 +140,26 @@ impl ProviderSet for AllProviders {
             Some(_) => Clusters::of(workspace).keys(stack, purpose, state).await.map(Some),
             None => Ok(None),
         }
+    }
+
+    async fn capacity(&self) -> BTreeMap<String, Capacity> {
+        let mut found = BTreeMap::new();
+        for provider in self.proxmox().values() {
+            let place = provider.endpoint().to_owned();
+            if found.contains_key(&place) {
+                continue;
+            }
+            // Half of a sum says nothing.
+            let Ok(own) = provider.capacity().await else { return BTreeMap::new() };
+            let measure = |total, taken| Measure { total, taken };
+            let capacity = Capacity {
+                cores: measure(own.cores, own.given_cores),
+                memory: measure(own.memory, own.given_memory),
+                disk: measure(own.disk, own.used_disk),
+            };
+            found.insert(place, capacity);
+        }
+        found
     }
 
     async fn place(&self, drawn: &Blueprint) -> Result<Homes, SessionError> {

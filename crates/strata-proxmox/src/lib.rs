@@ -28,6 +28,7 @@
 mod absence;
 mod addresses;
 mod api;
+mod capacity;
 pub mod cidata;
 mod client;
 pub mod codec;
@@ -54,6 +55,7 @@ mod storages;
 
 pub use addresses::has_agent;
 pub use api::{ApiError, ApiErrorKind, Upid, Version};
+pub use capacity::Capacity;
 pub use client::{CallError, Client, ConnectError};
 pub use hosts::{Host, HostedGuest, Hosts};
 pub use kinds::TokenKeeper;

@@ -16,7 +16,8 @@ use crate::live_object::{self, DatacenterObject};
 use crate::marked::{self, MarkedGuests};
 use crate::marked_objects::{self, Found, MarkedObject, NamedVolume};
 use crate::{
-    ProxmoxOptions, addresses, execute, hosts, interrupted_tasks, media, observe, preflight, review, storages,
+    ProxmoxOptions, addresses, capacity, execute, hosts, interrupted_tasks, media, observe, preflight,
+    review, storages,
 };
 
 /// A Proxmox cluster, as the engine sees it.
@@ -38,6 +39,16 @@ impl ProxmoxProvider {
     /// The hypervisors that are online and the guests on them, for whoever chooses a place for a guest.
     pub async fn hosts(&self) -> Result<hosts::Hosts, ProviderError> {
         hosts::hosts(&self.client).await
+    }
+
+    /// What its hypervisors have, and how much of it is given to guests. One request.
+    pub async fn capacity(&self) -> Result<capacity::Capacity, ProviderError> {
+        capacity::capacity(&self.client).await
+    }
+
+    /// The address of its API: by it two targets are known as the same place.
+    pub fn endpoint(&self) -> &str {
+        self.client.endpoint()
     }
 
     /// The volume in a VM's drive; none if it is empty, or there is no such VM.

@@ -76,7 +76,8 @@ fn tail(outline: &Outline<'_>) -> String {
     let drift = outline.effects.drift;
     if drift > 0 {
         let _ =
-            writeln!(text, "\nDrift: {} that somebody else changed is put back.", counted(drift, "value"));
+            writeln!(text, "\nDrift: {} that somebody else changed is put back.\n", counted(drift, "value"));
+        text.push_str(&drifted(&outline.drift));
     }
     if outline.effects.unknown > 0 {
         let unknown = counted(outline.effects.unknown, "object");
@@ -90,13 +91,27 @@ fn tail(outline: &Outline<'_>) -> String {
             writeln!(text, "\nNot in this plan, since they wait for it:\n\n{}", fenced(&names.join("\n")));
     }
     if !outline.cost.is_none() {
-        text.push_str("\n| guests of this plan | before | after | |\n|---|---:|---:|---:|\n");
-        for [name, before, after, difference] in outline.cost.rows() {
-            let _ = writeln!(text, "| {name} | {before} | {after} | {difference} |");
+        text.push_str("\n| guests of this plan | before | after | | all guests after it, of what there is |\n|---|---:|---:|---:|---:|\n");
+        for [name, before, after, difference, share] in outline.cost.rows() {
+            let _ = writeln!(text, "| {name} | {before} | {after} | {difference} | {share} |");
+        }
+        if let Some(short) = outline.cost.short_of() {
+            let _ = writeln!(text, "\n**More {short} than the hypervisors have.**");
         }
     }
     let _ = writeln!(text, "\nDigest to approve: `{}`", outline.digest);
     text
+}
+
+/// The first objects that drifted.
+fn drifted(lines: &[String]) -> String {
+    const MOST: usize = 20;
+    let shown: Vec<String> = lines.iter().take(MOST).map(|line| line.chars().take(160).collect()).collect();
+    let more = match lines.len().saturating_sub(MOST) {
+        0 => String::new(),
+        more => format!("\n… and {}, in the whole text of this job.\n", counted(more, "more object")),
+    };
+    if shown.is_empty() { String::new() } else { format!("{}{more}", fenced(&shown.join("\n"))) }
 }
 
 fn findings(findings: &[Finding]) -> String {

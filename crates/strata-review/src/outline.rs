@@ -1,6 +1,9 @@
 //! What a reader is shown of a review, stack by stack, before anything decides how much room there is.
 
+use std::collections::BTreeMap;
+
 use strata_engine::{DrivenPlan, PlannedStack};
+use strata_session::Capacity;
 use strata_views::plan::{blocks, render_summary};
 
 use crate::cost::Cost;
@@ -19,6 +22,8 @@ pub struct Outline<'r> {
     pub effects: Effects,
     pub cost: Cost,
     pub stacks: Vec<StackOutline>,
+    /// What somebody else changed and the plan puts back: an object and its fields on each line.
+    pub drift: Vec<String>,
     pub findings: &'r [Finding],
 }
 
@@ -62,8 +67,16 @@ impl<'r> Outline<'r> {
             effects: Effects::of(reviewed),
             cost: Cost::of(reviewed),
             stacks,
+            drift: drift(reviewed),
             findings,
         }
+    }
+
+    /// The same with what the hypervisors have, for what the plan costs.
+    #[must_use]
+    pub fn within(mut self, capacity: &BTreeMap<String, Capacity>) -> Self {
+        self.cost.capacity = crate::cost::sum(capacity);
+        self
     }
 
     /// Stacks that could not be planned before this is applied.
@@ -74,6 +87,19 @@ impl<'r> Outline<'r> {
         };
         self.reviewed.plans.iter().flat_map(of).collect()
     }
+}
+
+fn drift(reviewed: &Reviewed) -> Vec<String> {
+    let plans = reviewed.plans.iter().flat_map(|file| &file.stacks).map(|stack| &stack.plan);
+    let steps = plans.flat_map(|plan| plan.steps.iter().map(move |step| (plan, step)));
+    let lines = steps.filter_map(|(plan, step)| {
+        let drifted = step.changes.iter().filter(|change| change.drift);
+        let fields: Vec<String> = drifted.map(|change| change.path.to_string()).collect();
+        let environment = plan.key.split('/').next().unwrap_or_default();
+        (!fields.is_empty())
+            .then(|| visible(&format!("{environment}: {}  {}", step.address, fields.join(", "))))
+    });
+    lines.collect()
 }
 
 fn native(stack: &PlannedStack) -> StackOutline {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use strata_engine::{PlanFile, Problem};
 use strata_secret::Redactor;
 use strata_session::{
-    Keys, Planned, Planning, Purpose, SessionError, StateAccess, Surroundings, Unplanned, Workspace,
+    Capacity, Keys, Planned, Planning, Purpose, SessionError, StateAccess, Surroundings, Unplanned, Workspace,
 };
 
 use crate::changed::{ChangedStack, SourceVersion};
@@ -18,6 +18,8 @@ pub struct PlannedReview {
     pub reviewed: Reviewed,
     /// What stands in the way of the plans themselves: with an error among them there is nothing to approve.
     pub findings: Vec<Finding>,
+    /// What the hypervisors have, by their addresses.
+    pub capacity: BTreeMap<String, Capacity>,
     redactors: Vec<Redactor>,
 }
 
@@ -55,7 +57,8 @@ pub async fn plan(
         stacks,
         plans: made.plans,
     };
-    Ok(PlannedReview { reviewed, findings: made.findings, redactors: made.redactors })
+    let capacity = surroundings.providers.capacity().await;
+    Ok(PlannedReview { reviewed, findings: made.findings, capacity, redactors: made.redactors })
 }
 
 /// Plans again what was reviewed, as everything stands now.
@@ -65,7 +68,8 @@ pub async fn plan_again(
 ) -> Result<PlannedReview, SessionError> {
     let made = plan_stacks(surroundings, &approved.stacks).await?;
     let reviewed = Reviewed { plans: made.plans, ..approved.clone() };
-    Ok(PlannedReview { reviewed, findings: made.findings, redactors: made.redactors })
+    let capacity = BTreeMap::new();
+    Ok(PlannedReview { reviewed, findings: made.findings, capacity, redactors: made.redactors })
 }
 
 /// The repository as it is on the disk, if nothing in it is wrong.

@@ -24,8 +24,13 @@ pub fn plain(outline: &Outline<'_>) -> String {
     for name in outline.waiting() {
         let _ = writeln!(text, "{name}: not in this plan, since it waits for it");
     }
-    for [name, before, after, difference] in outline.cost.rows().iter().filter(|_| !outline.cost.is_none()) {
-        let _ = writeln!(text, "{name}: {before} → {after} ({difference})");
+    for drift in &outline.drift {
+        let _ = writeln!(text, "drift that is put back: {drift}");
+    }
+    for row in outline.cost.rows().iter().filter(|_| !outline.cost.is_none()) {
+        let [name, before, after, difference, share] = row;
+        let share = if share.is_empty() { String::new() } else { format!("; all guests then: {share}") };
+        let _ = writeln!(text, "{name}: {before} → {after} ({difference}){share}");
     }
     let base = reviewed.merge_base.as_deref().map_or("the beginning", short);
     let _ = writeln!(text, "between {base} and {}, by Strata {}", short(&reviewed.commit), reviewed.strata);

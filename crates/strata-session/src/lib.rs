@@ -67,7 +67,7 @@ pub use execute::{Executed, Job, Report, Reviewer, StackOutcome, StackResult, To
 pub use observer::{NoObserver, Observer, SessionEvent, TofuProgress};
 pub use planned::{Planned, PlannedTofu, Unplanned, Wait};
 pub use planning::Planning;
-pub use providers::{DrawnStack, ProviderSet};
+pub use providers::{Capacity, DrawnStack, Measure, ProviderSet};
 pub use stack_session::{HeldState, Keys, OpenStack, Purpose, StackSession, StateAccess};
 pub use surroundings::{Process, Random, Surroundings};
 pub use workspace::{

@@ -1,5 +1,7 @@
 //! What a session needs of those who know kinds and reach remotes. It names no kind itself.
 
+use std::collections::BTreeMap;
+
 use async_trait::async_trait;
 use strata_blueprint::placement::Homes;
 use strata_blueprint::{Blueprint, ClusterPlan};
@@ -53,8 +55,28 @@ pub trait ProviderSet: Send + Sync {
     /// The same for a stack that left the source: nothing of it is wanted.
     fn attach_removed(&self, stack: &EffectiveStack, providers: &mut Providers);
 
+    /// What the hypervisors of the connected targets have, by their addresses; nothing where one of them does not say.
+    async fn capacity(&self) -> BTreeMap<String, Capacity> {
+        BTreeMap::new()
+    }
+
     /// The layer of a stack of which only addresses are left.
     fn layer_of(&self, addresses: &[&Address]) -> Layer;
+}
+
+/// What there is of something, and how much of it is taken.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Measure {
+    pub total: i64,
+    pub taken: i64,
+}
+
+/// What hypervisors have: memory and disk in bytes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Capacity {
+    pub cores: Measure,
+    pub memory: Measure,
+    pub disk: Measure,
 }
 
 /// A stack between drawing and planning.

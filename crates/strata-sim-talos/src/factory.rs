@@ -13,6 +13,7 @@ use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use serde_json::json;
+use sha2::Digest as _;
 use strata_sim_core::network::{listener, web};
 use strata_sim_core::{Cut, Verb, Verdict, Visit, synthetic};
 use tokio_rustls::TlsAcceptor;
@@ -24,6 +25,12 @@ use crate::world::Machines;
 pub const HOST: &str = "factory.talos.dev";
 const PORT: u16 = 443;
 const MOST_BODY: usize = 1 << 20;
+/// Some of the official extensions, with their tags of the versions before 1.14 and since.
+const EXTENSIONS: &[(&str, &str, &str)] = &[
+    ("siderolabs/iscsi-tools", "v0.1.13", "v0.1.14"),
+    ("siderolabs/qemu-guest-agent", "10.0.2", "10.1.0"),
+    ("siderolabs/util-linux-tools", "2.40.4", "2.40.4"),
+];
 const VERSIONS: &[&str] = &["v1.10.9", "v1.11.6", "v1.12.11", "v1.13.9", "v1.14.0"];
 
 /// Lets the factory listen.
@@ -78,6 +85,24 @@ fn json_answer(status: StatusCode, value: &serde_json::Value) -> Response<Full<B
     response
 }
 
+/// The official extensions of a version, if the path asks for them and there is such a version.
+fn extensions(path: &str) -> Option<serde_json::Value> {
+    let version = path.strip_prefix("/version/")?.strip_suffix("/extensions/official")?;
+    let version = VERSIONS.contains(&version).then(|| crate::version::Version::parse(version))??;
+    let one = |(name, before, since): &(&str, &str, &str)| {
+        let tag = if version.minor >= 14 { since } else { before };
+        let digest = hex::encode(sha2::Sha256::digest(format!("{name}:{tag}")));
+        json!({
+            "name": name,
+            "ref": format!("ghcr.io/{name}:{tag}"),
+            "digest": format!("sha256:{digest}"),
+            "author": "Sidero Labs",
+            "description": "",
+        })
+    };
+    Some(EXTENSIONS.iter().map(one).collect())
+}
+
 async fn respond(
     machines: &Machines,
     method: &Method,
@@ -99,6 +124,9 @@ async fn respond(
                 }
                 Err(why) => plain(StatusCode::BAD_REQUEST, &why),
             }
+        }
+        (&Method::GET, path) if extensions(path).is_some() => {
+            json_answer(StatusCode::OK, &extensions(path).unwrap_or_default())
         }
         (&Method::GET, "/versions") => json_answer(StatusCode::OK, &json!(VERSIONS)),
         (&Method::GET | &Method::HEAD, path)

@@ -123,6 +123,7 @@ pub(crate) enum Command {
     Tofu(commands::tofu::Args),
     Promote(commands::promote::Args),
     Policy(commands::policy::Args),
+    Outdated(commands::outdated::Args),
     Secrets(commands::secrets::Args),
     Unlock(commands::unlock::Args),
     Talos(commands::talos::Args),

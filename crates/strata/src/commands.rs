@@ -17,6 +17,7 @@ pub(crate) mod inventory;
 pub(crate) mod mcp;
 #[cfg(not(feature = "sim"))]
 pub(crate) mod no_sim;
+pub(crate) mod outdated;
 pub(crate) mod output;
 pub(crate) mod plan;
 pub(crate) mod policy;
@@ -75,6 +76,7 @@ pub(crate) async fn run(cli: Cli, printer: Printer) -> CommandResult {
         Command::Import(args) => import::run(&context, &args).await,
         Command::Promote(args) => promote::run(&context, &args),
         Command::Policy(args) => policy::run(&context, &args),
+        Command::Outdated(args) => outdated::run(&context, &args).await,
         Command::Sync(args) => sync::run(&context, &args).await,
         Command::Tofu(args) => tofu::run(&context, &args).await,
         Command::Secrets(args) => secrets::run(&context, &args).await,

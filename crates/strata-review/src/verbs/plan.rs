@@ -57,7 +57,7 @@ pub(super) async fn run(args: &Args, desk: &Desk<'_>) -> Result<Ended, SessionEr
     let mut planned = planning::plan(&desk.surroundings, &range, paths).await?;
     let blocked = planned.is_blocked();
     planned.findings.extend(guard::findings(base.review.as_ref(), &planned.reviewed));
-    let outline = Outline::of(&planned.reviewed, &planned.findings);
+    let outline = Outline::of(&planned.reviewed, &planned.findings).within(&planned.capacity);
     let (text, markdown) =
         (planned.scrubbed(report::plain(&outline)), planned.scrubbed(comment::render(&outline)));
     desk.terminal.line(&text);

@@ -33,7 +33,8 @@ fn outline<'r>(reviewed: &'r Reviewed, stacks: Vec<StackOutline>, findings: &'r 
     };
     let effects = Effects { summary, ..Effects::default() };
     let digest = reviewed.digest();
-    Outline { reviewed, digest, effects, cost: Cost::default(), stacks, findings }
+    let drift = Vec::new();
+    Outline { reviewed, digest, effects, cost: Cost::default(), stacks, drift, findings }
 }
 
 fn entry(importance: Importance, address: &str, lines: usize) -> Entry {
@@ -134,7 +135,10 @@ fn texts_of_others_do_nothing() {
             entries: vec![of(Importance::Removal), of(Importance::Change)],
         }];
         let findings = [Finding::error(text, text, text)];
-        let comment = render(&outline(&reviewed, stacks, &findings));
+        let mut outline = outline(&reviewed, stacks, &findings);
+        outline.effects.drift = 1;
+        outline.drift = vec![shown.clone()];
+        let comment = render(&outline);
         assert!(!comment.contains(['\u{202e}', '\u{200b}', '\u{2066}', '\u{1b}']), "{comment}");
         // Fenced code is all between two marks, and outside of it are our own words.
         assert_eq!(comment.lines().filter(|line| line.starts_with("```")).count() % 2, 0, "{comment}");
@@ -150,4 +154,58 @@ fn texts_of_others_do_nothing() {
         }
         assert!(comment.lines().all(|line| !line.starts_with('/')), "{comment}");
     }
+}
+
+#[test]
+fn drift_of_a_whole_datacenter_leaves_room_for_what_the_plan_does() {
+    let reviewed = nothing_planned();
+    let entries = (0..200).map(|index| entry(Importance::Removal, &format!("web/vm/guest-{index}"), 2));
+    let mut outline = outline(&reviewed, vec![stack("web", entries.collect())], &[]);
+    outline.effects.drift = 3000;
+    outline.drift =
+        (0..1000).map(|index| format!("prod: web/vm/guest-{index}  {}", "memory, ".repeat(400))).collect();
+    let comment = render(&outline);
+    assert!(comment.len() <= LIMIT, "{}", comment.len());
+    assert!(comment.contains("Drift: 3000 values that somebody else changed"), "{comment}");
+    assert!(comment.contains("… and 980 more objects, in the whole text of this job."), "{comment}");
+    assert!(comment.contains("web/vm/guest-199  VM 9100"), "no removal is left out for it");
+}
+
+#[test]
+fn what_the_plan_costs_stands_beside_what_there_is() {
+    use std::collections::BTreeMap;
+    use strata_review::cost::Size;
+    use strata_session::{Capacity, Measure};
+    let reviewed = nothing_planned();
+    let gib = |count: i64| count << 30;
+    let size = |cores, memory: i64, disk| Size { cores, memory: memory * 1024, disk: gib(disk) };
+    let measure = |total, taken| Measure { total, taken };
+    let host = Capacity {
+        cores: measure(16, 10),
+        memory: measure(gib(64), gib(40)),
+        disk: measure(gib(500), gib(100)),
+    };
+    let rendered = |hosts: &[Capacity], after: Size| {
+        let mut outline = outline(&reviewed, Vec::new(), &[]);
+        outline.cost = Cost { before: size(2, 4, 20), after, capacity: None };
+        let hosts: BTreeMap<String, Capacity> =
+            hosts.iter().enumerate().map(|(at, host)| (at.to_string(), *host)).collect();
+        render(&outline.within(&hosts))
+    };
+    let two = rendered(&[host, host], size(6, 12, 10));
+    for row in [
+        "| cores | 2 | 6 | +4 | 24 of 32 |",
+        "| memory | 4 GiB | 12 GiB | +8 GiB | 88 GiB of 128 GiB |",
+        "| disk | 20 GiB | 10 GiB | -10 GiB | 190 GiB of 1000 GiB |",
+    ] {
+        assert!(two.contains(row), "{row}: {two}");
+    }
+    assert!(!two.contains("than the hypervisors have"), "{two}");
+    let full = rendered(&[host], size(2, 40, 20));
+    assert!(full.contains("**More memory than the hypervisors have.**"), "{full}");
+    // Who says nothing is not compared with; a plan that frees something is never too much.
+    let silent = rendered(&[], size(2, 40, 20));
+    assert!(silent.contains("| memory | 4 GiB | 40 GiB | +36 GiB |  |"), "{silent}");
+    let crowded = Capacity { memory: measure(gib(8), gib(40)), ..host };
+    assert!(!rendered(&[crowded], size(2, 2, 20)).contains("than the hypervisors have"));
 }

@@ -48,6 +48,7 @@ mod least_privilege;
 mod lives;
 mod mcp;
 mod moved;
+mod outdated;
 mod places;
 mod recovered;
 mod reference;

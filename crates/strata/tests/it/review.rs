@@ -3,6 +3,7 @@
 mod desk;
 mod guarded;
 mod sealed;
+mod stories;
 
 use std::process::Command;
 

@@ -22,7 +22,16 @@ fn exactly_what_was_approved_is_applied_after_the_merge() {
         comment.contains("<summary><code>test/web</code>") && comment.contains("640 MiB → 1024 MiB"),
         "{comment}"
     );
-    assert!(comment.contains("| cores | 1 | 2 | +1 |"), "{comment}");
+    let resources =
+        desk.sim.control().change(&json!({"method": "GET", "path": "/cluster/resources", "params": {}}));
+    let rows = resources["data"].as_array().unwrap_or_else(|| panic!("{resources}"));
+    let nodes = rows.iter().filter(|row| row["type"] == "node");
+    let cores: f64 = nodes.map(|row| row["maxcpu"].as_f64().unwrap()).sum();
+    let row = comment
+        .lines()
+        .find(|line| line.starts_with("| cores | 1 | 2 | +1 | "))
+        .unwrap_or_else(|| panic!("{comment}"));
+    assert!(row.ends_with(&format!(" of {cores} |")), "{row}");
     let report: Value = serde_json::from_str(&desk.runner.read("report.json")).unwrap();
     assert_eq!(report, json!({"create": 1, "update": 1, "delete": 0}));
     // Nobody without a key reads it, and the same source gives the same digest.
@@ -165,7 +174,8 @@ fn what_moved_since_the_approval_is_shown_and_not_applied() {
     let merged = ["review", "plan", "--base", "HEAD^1", "-o", &sealed, "--comment", &comment, "--key", &key];
     desk.strata().run(&merged).ok();
     let comment = desk.runner.read("comment.md");
-    assert!(comment.contains("Drift: 1 value that somebody else changed is put back."), "{comment}");
+    let drift = "Drift: 1 value that somebody else changed is put back.\n\n```text\n  test: web/vm/app  memory.size\n```\n";
+    assert!(comment.contains(drift), "{comment}");
     desk.apply(&desk.digest(), &[]).ok();
     assert_eq!(desk.memory(9100), Some("1024".into()));
 }
