@@ -1,6 +1,6 @@
 //! The verbs of `strata review`. What they print goes through [`Terminal`]; what they are given is in [`Surroundings`].
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use async_trait::async_trait;
 use clap::Subcommand;
@@ -157,6 +157,11 @@ fn tell(range: &Range, terminal: &dyn Terminal) {
 fn read(path: &Path) -> Result<Vec<u8>, SessionError> {
     read_file(path, LARGEST_DOCUMENT)
         .map_err(|error| SessionError::failed(format!("cannot read `{}`: {error}", path.display())))
+}
+
+/// The file of a sealed plan: in a folder that keeps several, by its digest.
+fn place(path: &Path, digest: &str) -> PathBuf {
+    if path.is_dir() { path.join(format!("{digest}.sealed")) } else { path.to_owned() }
 }
 
 fn refused(path: &Path, error: &dyn std::error::Error) -> SessionError {
