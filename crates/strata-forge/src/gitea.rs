@@ -215,9 +215,13 @@ impl Forge for Gitea {
                 }
             }
         }
-        let good = last
-            .into_iter()
-            .filter(|(_, review)| review.state == "APPROVED" && !review.dismissed && !review.stale);
+        // A stale one is of another head, by which it is told apart.
+        let is_good = |review: &Review| {
+            review.state == "APPROVED"
+                && !review.dismissed
+                && !(review.stale && review.commit_id == request.head)
+        };
+        let good = last.into_iter().filter(|(_, review)| is_good(review));
         let approval = |(by, review): (String, Review)| Approval {
             by,
             // Users of its own making, such as that of its pipelines.

@@ -4,7 +4,9 @@ use std::fmt::Write as _;
 
 use strata_session::SessionError;
 
-use crate::comment::{LIMIT, marker};
+use crate::comment::{LIMIT, changes, marker};
+use crate::outline::Outline;
+use crate::range::short;
 use crate::text::{fenced, line};
 
 /// What a text of an apply may take, before what it differs in.
@@ -72,6 +74,27 @@ pub fn of_apply(
         );
     }
     text
+}
+
+/// The first line of the issue about drift.
+pub fn drift_marker(repository: &str) -> String {
+    marker(repository).replace("strata-review", "strata-drift")
+}
+
+/// Title and text of the issue about drift.
+pub fn of_drift(repository: &str, outline: &Outline<'_>) -> (String, String) {
+    let verdict = match outline.findings.len() {
+        0 => outline.effects.verdict(),
+        findings => format!("{}, {findings} in the way", outline.effects.verdict()),
+    };
+    let head = format!(
+        "{}\n### Strata: what runs is not what the base says\n\nA plan of `{}` has: {verdict}. `strata apply` brings it into effect, `strata drift --accept` \
+         keeps what somebody changed. This issue is closed when there is nothing left.\n",
+        drift_marker(repository),
+        short(&outline.reviewed.commit),
+    );
+    let changes = changes(outline, head.len());
+    (format!("Strata: drift: {verdict}"), format!("{head}{changes}"))
 }
 
 fn said(error: &SessionError) -> String {

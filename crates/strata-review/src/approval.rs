@@ -108,7 +108,7 @@ mod tests {
             Some((digest('a'), at(1)))
         );
         assert_eq!(seen(&[plan("us", 'a', 1), failed(2), plan("us", 'a', 3)]), Some((digest('a'), at(1))));
-        // Another plan in between: it begins anew.
+        // Another plan in between: the first time does not count any more.
         assert_eq!(
             seen(&[plan("us", 'a', 1), plan("us", 'b', 2), plan("us", 'a', 3)]),
             Some((digest('a'), at(3)))

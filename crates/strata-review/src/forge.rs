@@ -124,7 +124,10 @@ fn only(found: Vec<ChangeRequest>, state: RequestState, commit: &str) -> Result<
 }
 
 /// The forge that the base names, or that the pipeline runs for. A request does not say where a token goes.
-fn reach(base: &Base, surroundings: &Surroundings) -> Result<(Box<dyn Forge>, Place), SessionError> {
+pub(crate) fn reach(
+    base: &Base,
+    surroundings: &Surroundings,
+) -> Result<(Box<dyn Forge>, Place), SessionError> {
     let place = Place::of(&surroundings.variables);
     let named = base.review.as_ref().and_then(|review| review.forge.as_ref());
     let kind = named.and_then(|named| named.kind).map(|kind| match kind {

@@ -15,6 +15,7 @@ use crate::range::Range;
 use crate::signing::RunnerKey;
 
 mod apply;
+mod drift;
 mod keygen;
 mod plan;
 pub mod policy;
@@ -47,6 +48,7 @@ pub enum Verb {
     Plan(plan::Args),
     Apply(apply::Args),
     Show(show::Args),
+    Drift(drift::Args),
     Keygen(keygen::Args),
 }
 
@@ -75,6 +77,7 @@ pub async fn run(verb: &Verb, desk: &Desk<'_>) -> Result<Ended, SessionError> {
         Verb::Plan(args) => plan::run(args, desk).await,
         Verb::Apply(args) => apply::run(args, desk).await,
         Verb::Show(args) => show::run(args, desk),
+        Verb::Drift(args) => drift::run(args, desk).await,
         Verb::Keygen(args) => keygen::run(args, desk),
     }
 }

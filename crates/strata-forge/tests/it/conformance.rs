@@ -213,7 +213,7 @@ async fn one_issue_is_opened_edited_and_closed() {
         let issues = server.issues();
         assert_eq!(issues.len(), 2, "{dialect:?}");
         assert!(issues[0].2 && issues[0].1.ends_with("nothing to see"), "{dialect:?}");
-        assert_eq!(issues[1], ("more drift".into(), two, false), "{dialect:?}");
+        assert_eq!(issues[1], ("more drift".into(), two.clone(), false), "{dialect:?}");
         // The next drift is an issue of its own.
         assert_eq!(upsert(Some(("drift", one.as_str()))).await, Some(Upserted::Added), "{dialect:?}");
     }

@@ -10,7 +10,6 @@ use super::{Desk, Ended, place, tell};
 use crate::base::Base;
 use crate::git::Git;
 use crate::outline::Outline;
-use crate::planning::PlannedReview;
 use crate::range::{Range, short};
 use crate::sealed::SealedPlan;
 use crate::{announce, changed, comment, forge, guard, planning, report, rules};
@@ -162,13 +161,8 @@ async fn plan(
         told.status("plan", &range.head, outcome, &verdict).await?;
     }
     desk.terminal.event(None, &Event::Review { digest, commit: &range.head, summary, file: file.as_deref() });
-    let changes = has_changes(&planned);
+    let changes = planned.has_changes();
     Ok(if changes && args.detailed_exitcode { Ended::Changes } else { Ended::Done })
-}
-
-fn has_changes(planned: &PlannedReview) -> bool {
-    let waiting = planned.reviewed.plans.iter().any(|file| !file.waiting.is_empty());
-    waiting || planned.reviewed.summary().changes() > 0
 }
 
 /// A plan that nobody could open, or that no apply would take, is not made.

@@ -69,7 +69,7 @@ pub(super) fn answer(world: &mut World, call: &Call) -> Reply {
             let found = world.pulls.iter().find(|pull| pull.number == number(of)).unwrap();
             // A push leaves them, unless the project has that reset; nobody objects in this API.
             let given = found.reviews.iter().filter(|review| review.approves && !review.is_withdrawn);
-            // The second half of a test's people approve at a GitLab that does not say when.
+            // Of some it does not say when, as a GitLab of before does not of anybody.
             let row = |review: &super::world::Review| match review.by.len() % 2 {
                 0 => json!({"user": user(world, &review.by), "approved_at": time(review.at)}),
                 _ => json!({"user": user(world, &review.by)}),

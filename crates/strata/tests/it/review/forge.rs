@@ -293,3 +293,29 @@ fn a_request_does_not_say_where_a_token_goes() {
     assert!(wrong.stderr.contains("`GITLAB_TOKEN` must be a token that is valid now"), "{}", wrong.all());
     assert_eq!(story.desk.sim.requests(), before, "no target was asked");
 }
+
+#[test]
+fn drift_is_an_issue_until_it_is_gone() {
+    for dialect in Dialect::ALL {
+        let story = Story::new(dialect, "");
+        git(&story.desk.repo, &["checkout", "-q", "main"]);
+        let nightly = ["review", "drift", "--issue", "--detailed-exitcode"];
+        story.run(&nightly).ok();
+        assert!(story.server.issues().is_empty(), "{dialect:?}");
+        story.desk.drift(9100, &serde_json::json!({"memory": "768", "description": "@everyone ``` <b>"}));
+        story.run(&nightly).code(2);
+        story.run(&nightly).code(2);
+        let issues = story.server.issues();
+        assert_eq!(issues.len(), 1, "{dialect:?}");
+        let (title, text, is_open) = &issues[0];
+        assert_eq!((title.as_str(), *is_open), ("Strata: drift: 1 to change", true), "{dialect:?}");
+        assert!(
+            text.starts_with("<!-- strata-drift test -->\n") && text.contains("768 MiB → 640 MiB"),
+            "{text}"
+        );
+        assert!(!text.contains("Digest to approve") && !text.contains(SECRET), "{text}");
+        story.desk.strata().run(&["apply", "--yes"]).ok();
+        story.run(&nightly).ok();
+        assert!(!story.server.issues()[0].2, "{dialect:?}");
+    }
+}
