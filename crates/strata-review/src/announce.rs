@@ -1,4 +1,4 @@
-//! What a request is told: the texts of statuses and comments. Whatever others wrote stands in fenced code.
+//! What a request shows: the texts of statuses and comments. Whatever others wrote stands in fenced code.
 
 use std::fmt::Write as _;
 
@@ -7,7 +7,7 @@ use strata_session::SessionError;
 use crate::comment::{LIMIT, changes, marker};
 use crate::outline::Outline;
 use crate::range::short;
-use crate::text::{fenced, line};
+use crate::text::{fenced, line, visible};
 
 /// What a text of an apply may take, before what it differs in.
 const ERROR: usize = 12_000;
@@ -108,11 +108,15 @@ fn said(error: &SessionError) -> String {
     cut(&text, ERROR)
 }
 
-/// Whole lines, and how many are left out. Each costs an indent more.
+/// Whole lines, and how many are left out.
 fn cut(text: &str, most: usize) -> String {
-    let (mut kept, mut left) = (String::new(), 0);
-    for own in text.lines() {
-        if left == 0 && kept.len() + own.len() * 2 + 8 <= most {
+    /// An indent and the end of the line.
+    const LINE: usize = 3;
+    let (mut kept, mut used, mut left) = (String::new(), 0, 0);
+    // As long as it is shown.
+    for own in visible(text).lines() {
+        used += own.len() + LINE;
+        if left == 0 && used <= most {
             let _ = writeln!(kept, "{own}");
         } else {
             left += 1;

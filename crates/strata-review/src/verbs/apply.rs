@@ -37,7 +37,7 @@ pub struct Args {
     /// The digest that was approved
     #[arg(long, value_name = "DIGEST", conflicts_with = "forge")]
     approve: Option<String>,
-    /// Finds the merged request of the checked-out commit at its forge, applies the plan that was approved there, and tells the request
+    /// Finds the merged request of the checked-out commit at its forge, applies the plan that was approved there, and reports to the request
     #[arg(long)]
     forge: bool,
     /// The merged request, where the forge cannot find it by its commit
@@ -100,11 +100,11 @@ pub(super) async fn run(args: &Args, desk: &Desk<'_>) -> Result<Ended, SessionEr
         applied.as_ref().err().map(|refusal| &refusal.error),
         difference,
     );
-    // What was done is done, whether or not anybody can be told.
+    // What was done is done, whether or not it can be reported.
     let comment = told.comment_apply(&said).await;
     let status = told.status("apply", &merged, outcome, description).await;
     for failed in [comment, status].into_iter().filter_map(Result::err) {
-        desk.terminal.note(&format!("warning: the request was not told: {}", failed.message));
+        desk.terminal.note(&format!("warning: nothing was written to the request: {}", failed.message));
     }
     applied.map(|()| Ended::Done).map_err(|refusal| refusal.error)
 }

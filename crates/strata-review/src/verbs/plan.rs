@@ -39,7 +39,7 @@ pub struct Args {
     /// The key that the plan is signed with: a file, `env:NAME` or `secret:NAME`; otherwise the variable STRATA_REVIEW_KEY
     #[arg(long, value_name = "KEY")]
     key: Option<String>,
-    /// Tells the request of the checked-out commit at its forge: a comment, and a status with the digest
+    /// Writes to the request of the checked-out commit at its forge: a comment, and a status with the digest
     #[arg(long, requires = "output")]
     forge: bool,
     /// The request, where the pipeline does not say it
@@ -66,7 +66,7 @@ pub(super) async fn run(args: &Args, desk: &Desk<'_>) -> Result<Ended, SessionEr
     if let Err(error) = &ended
         && !error.silent
     {
-        // What it failed with is what the caller is to see, whatever becomes of telling it.
+        // What it failed with is what the caller is to see, whatever becomes of the comment.
         let status = told.status("plan", &head, Outcome::Failure, "not planned, see the comment").await;
         // With findings there is a comment that says more.
         let comment = match error.kind {
@@ -74,7 +74,7 @@ pub(super) async fn run(args: &Args, desk: &Desk<'_>) -> Result<Ended, SessionEr
             _ => told.comment(&announce::of_failure(told.repository(), error)).await,
         };
         for failed in [status, comment].into_iter().filter_map(Result::err) {
-            desk.terminal.note(&format!("warning: the request was not told: {}", failed.message));
+            desk.terminal.note(&format!("warning: nothing was written to the request: {}", failed.message));
         }
     }
     ended
