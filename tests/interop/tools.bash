@@ -24,6 +24,7 @@ declare -A tools=(
   [postgres]=STRATA_POSTGRES
   [minio]=STRATA_MINIO
   [moto]=STRATA_MOTO
+  [gitea]=STRATA_GITEA
 )
 bpg_version=0.112.0
 talos_provider_version=0.8.0
@@ -38,8 +39,8 @@ provide() {
     [ -e "${!variable}" ] || command -v "${!variable}" >/dev/null || fail "$variable is \`${!variable}\`, which does not exist"
     return
   fi
-  # The provider is no program of the search path, and PostgreSQL is a folder of them.
-  if [ "$1" = bpg ] || [ "$1" = postgres ] || ! found=$(command -v "$1"); then found=$kept/$1; fi
+  # The provider is no program of the search path; PostgreSQL is a folder of them, Gitea one with its templates.
+  if [ "$1" = bpg ] || [ "$1" = postgres ] || [ "$1" = gitea ] || ! found=$(command -v "$1"); then found=$kept/$1; fi
   if [ ! -e "$found" ]; then
     say "installing $1 to $found"
     mkdir -p "$kept"
@@ -177,6 +178,20 @@ install_postgres() {
 }
 
 install_minio() { build_go github.com/minio/minio v0.0.0-20260212201848-7aac2a2c5b7c . "$kept/minio"; }
+
+# A folder: the program, and what it reads from beside it.
+install_gitea() {
+  local copy folder module=code.gitea.io/gitea version=v1.26.0 part
+  copy=$(mktemp -d "$kept/build.XXXXXX")
+  folder=$(module_folder $module $version)
+  cp -r "$folder/." "$copy"
+  chmod -R u+w "$copy"
+  (cd "$copy" && GOTOOLCHAIN=local GOWORK=off CGO_ENABLED=1 go build -trimpath -tags 'sqlite sqlite_unlock_notify' -ldflags '-s -w' -o gitea .)
+  mkdir -p "$kept/gitea.new"
+  for part in gitea templates options public; do mv "$copy/$part" "$kept/gitea.new"; done
+  mv "$kept/gitea.new" "$kept/gitea"
+  rm -rf "$copy"
+}
 
 install_moto() {
   python3 -m venv "$kept/moto-venv"

@@ -16,9 +16,15 @@ use crate::signing::PublicKey;
 /// The settings of the base.
 pub struct Base {
     pub commit: String,
+    /// The id of the repository.
+    pub repository: String,
     /// `review:` of strata.yaml, where it has one.
     pub review: Option<Review>,
     pub recipients: Vec<Recipient>,
+    /// The authority of the forge, where `review.forge` names one.
+    pub forge_ca: Option<Vec<u8>>,
+    /// How connections leave this network.
+    pub proxy: Option<String>,
 }
 
 impl Base {
@@ -36,7 +42,16 @@ impl Base {
             .hint("guardrails, runners and recipients are read from the base: repair it first"));
         }
         let recipients = recipients(&repository.settings, &files)?;
-        Ok(Self { commit, review: repository.settings.review.clone(), recipients })
+        let review = repository.settings.review.clone();
+        let ca = review.as_ref().and_then(|review| review.forge.as_ref()).and_then(|forge| forge.ca.as_ref());
+        let read = |path: &String| {
+            let wrong = |error| SessionError::failed(format!("cannot read `{path}`: {error}"));
+            files.read(path).map_err(wrong)
+        };
+        let forge_ca = ca.map(|path| read(&path.value)).transpose()?;
+        let proxy = repository.settings.proxy.as_ref().map(|proxy| proxy.value.clone());
+        let id = repository.settings.repository.as_ref().map(|id| id.to_string()).unwrap_or_default();
+        Ok(Self { commit, repository: id, review, recipients, forge_ca, proxy })
     }
 
     /// The keys whose plans may be applied.

@@ -31,9 +31,16 @@ pub fn marker(repository: &str) -> String {
 
 /// The comment.
 pub fn render(outline: &Outline<'_>) -> String {
-    let (head, tail) = (head(outline), tail(outline));
+    let head = head(outline);
+    let changes = changes(outline, head.len());
+    format!("{head}{changes}\nDigest to approve: `{}`\n", outline.digest)
+}
+
+/// What would be done, for a text whose beginning has so many bytes.
+pub fn changes(outline: &Outline<'_>, taken: usize) -> String {
+    let tail = tail(outline);
     let findings = findings(outline.findings);
-    let taken = head.len() + tail.len() + findings.len() + RESERVE;
+    let taken = taken + tail.len() + findings.len() + RESERVE;
     let mut pieces = Pieces::new(LIMIT.saturating_sub(taken));
     for (place, stack) in outline.stacks.iter().enumerate() {
         let title = html(&stack.key).len() + html(&stack.line).len() + FOLD;
@@ -45,8 +52,7 @@ pub fn render(outline: &Outline<'_>) -> String {
         }
     }
     let kept = pieces.choose();
-    let mut text = head;
-    text.push_str(&findings);
+    let mut text = findings;
     text.push_str(&removals(outline, &kept));
     text.push_str(&folds(outline, &kept));
     text.push_str(&tail);
@@ -99,7 +105,6 @@ fn tail(outline: &Outline<'_>) -> String {
             let _ = writeln!(text, "\n**More {short} than the hypervisors have.**");
         }
     }
-    let _ = writeln!(text, "\nDigest to approve: `{}`", outline.digest);
     text
 }
 

@@ -1,5 +1,6 @@
 //! What a person is told when a range or a file cannot be read.
 
+use strata_forge::ForgeError;
 use strata_session::SessionError;
 
 use crate::git::GitError;
@@ -33,4 +34,14 @@ impl From<RangeError> for SessionError {
                 .hint("`strata validate` shows everything that is wrong, at that commit"),
         }
     }
+}
+
+/// An error of a forge.
+pub(crate) fn of_forge(error: ForgeError) -> SessionError {
+    let own = SessionError::failed(error.to_string());
+    let own = match error.hint() {
+        Some(hint) => own.hint(hint),
+        None => own,
+    };
+    own.because(error)
 }

@@ -81,7 +81,9 @@ pub fn required<'g>(review: Option<&'g Review>, reviewed: &Reviewed) -> Vec<&'g 
 pub fn missing(required: &[&Approval], approvers: &BTreeSet<String>) -> Vec<Finding> {
     let mut found = Vec::new();
     for approval in required {
-        let counts = |name: &&String| approval.by.is_empty() || approval.by.contains(name);
+        // No forge has two people whose names differ by case alone.
+        let named = |name: &String| approval.by.iter().any(|own| own.eq_ignore_ascii_case(name));
+        let counts = |name: &&String| approval.by.is_empty() || named(name);
         let given = approvers.iter().filter(counts).count();
         let needed = approval.count as usize;
         if given < needed {

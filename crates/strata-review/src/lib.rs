@@ -6,6 +6,8 @@
 //! - [`SourceVersion`]: every stack of one version of the source, and what each is made from. [`SourceVersion::changes_to`] says what differs.
 //! - [`Range`]: two versions of a repository, by their commits.
 //!
+//! - [`forge::Desk`]: the request that a review is about, at GitHub, GitLab, Gitea or Forgejo; [`approval`] says whose approval counts.
+//!
 //! # Invariants
 //!
 //! - A stack whose plan can differ is among those that changed: a stack counts as changed when anything that it is made from does, and where
@@ -31,6 +33,8 @@
 //! assert!(after.changes_to(&after).is_empty());
 //! ```
 
+pub mod announce;
+pub mod approval;
 pub mod audit;
 pub mod base;
 pub mod changed;
@@ -40,6 +44,7 @@ pub mod difference;
 pub mod effects;
 mod error;
 pub mod finding;
+pub mod forge;
 mod git;
 pub mod guard;
 pub mod outline;

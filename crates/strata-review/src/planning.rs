@@ -28,6 +28,12 @@ impl PlannedReview {
         self.findings.iter().any(Finding::is_error)
     }
 
+    /// Whether anything would be done, now or by a stack that waits.
+    pub fn has_changes(&self) -> bool {
+        let waiting = self.reviewed.plans.iter().any(|file| !file.waiting.is_empty());
+        waiting || self.reviewed.summary().changes() > 0
+    }
+
     /// A text of it without any secret that this run came to know. The views show none; this is for what nobody has marked as one.
     pub fn scrubbed(&self, text: String) -> String {
         self.redactors.iter().fold(text, |text, redactor| redactor.redact(&text).into_owned())

@@ -11,6 +11,15 @@ use crate::text::line;
 /// Everything, for a terminal or for the artifact of a job. Nothing is cut.
 pub fn plain(outline: &Outline<'_>) -> String {
     let reviewed = outline.reviewed;
+    let mut text = body(outline);
+    let base = reviewed.merge_base.as_deref().map_or("the beginning", short);
+    let _ = writeln!(text, "between {base} and {}, by Strata {}", short(&reviewed.commit), reviewed.strata);
+    let _ = write!(text, "digest to approve: {}", outline.digest);
+    text
+}
+
+/// The same without what is for those who approve.
+pub fn body(outline: &Outline<'_>) -> String {
     let mut text = format!("{}\n", outline.effects.verdict());
     for finding in outline.findings {
         let _ = writeln!(text, "{}", line(&finding.line()));
@@ -32,9 +41,6 @@ pub fn plain(outline: &Outline<'_>) -> String {
         let share = if share.is_empty() { String::new() } else { format!("; all guests then: {share}") };
         let _ = writeln!(text, "{name}: {before} → {after} ({difference}){share}");
     }
-    let base = reviewed.merge_base.as_deref().map_or("the beginning", short);
-    let _ = writeln!(text, "between {base} and {}, by Strata {}", short(&reviewed.commit), reviewed.strata);
-    let _ = write!(text, "digest to approve: {}", outline.digest);
     text
 }
 

@@ -1,6 +1,6 @@
 //! The verbs of `strata review`. What they print goes through [`Terminal`]; what they are given is in [`Surroundings`].
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use async_trait::async_trait;
 use clap::Subcommand;
@@ -15,6 +15,7 @@ use crate::range::Range;
 use crate::signing::RunnerKey;
 
 mod apply;
+mod drift;
 mod keygen;
 mod plan;
 pub mod policy;
@@ -47,6 +48,7 @@ pub enum Verb {
     Plan(plan::Args),
     Apply(apply::Args),
     Show(show::Args),
+    Drift(drift::Args),
     Keygen(keygen::Args),
 }
 
@@ -75,6 +77,7 @@ pub async fn run(verb: &Verb, desk: &Desk<'_>) -> Result<Ended, SessionError> {
         Verb::Plan(args) => plan::run(args, desk).await,
         Verb::Apply(args) => apply::run(args, desk).await,
         Verb::Show(args) => show::run(args, desk),
+        Verb::Drift(args) => drift::run(args, desk).await,
         Verb::Keygen(args) => keygen::run(args, desk),
     }
 }
@@ -157,6 +160,11 @@ fn tell(range: &Range, terminal: &dyn Terminal) {
 fn read(path: &Path) -> Result<Vec<u8>, SessionError> {
     read_file(path, LARGEST_DOCUMENT)
         .map_err(|error| SessionError::failed(format!("cannot read `{}`: {error}", path.display())))
+}
+
+/// The file of a sealed plan: in a folder that keeps several, by its digest.
+fn place(path: &Path, digest: &str) -> PathBuf {
+    if path.is_dir() { path.join(format!("{digest}.sealed")) } else { path.to_owned() }
 }
 
 fn refused(path: &Path, error: &dyn std::error::Error) -> SessionError {

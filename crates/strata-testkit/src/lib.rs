@@ -1,7 +1,7 @@
 //! A test's world: a repository, a simulator, the binary, and the simulator's control port.
 //!
 //! [`Repo`] is a folder with a repository, [`TestSim`] a simulated datacenter of its own, [`Strata`] the binary as a user runs it there,
-//! [`Control`] what somebody else does to the datacenter meanwhile.
+//! [`Control`] what somebody else does to the datacenter meanwhile, [`FakeForge`] a forge with requests and people.
 //!
 //! For tests only, so it panics where a test should fail. Every server listens on the loopback, on a port that the system chose.
 //!
@@ -18,10 +18,12 @@
 
 mod binary;
 mod control;
+mod forge;
 mod repo;
 mod sim;
 
 pub use binary::{Killed, Output, Strata};
 pub use control::Control;
+pub use forge::{Dialect, FakeForge, Fault};
 pub use repo::Repo;
 pub use sim::TestSim;

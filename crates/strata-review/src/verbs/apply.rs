@@ -1,22 +1,25 @@
 //! `strata review apply`.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 use strata_engine::PlanFile;
+use strata_forge::Outcome;
 use strata_session::{Planned, SessionError, Workspace};
 
-use super::{Desk, Ended, read, refused};
+use super::{Desk, Ended, place, read, refused};
 use crate::audit::{Audit, Line};
 use crate::base::Base;
 use crate::changed::SourceVersion;
+use crate::error::of_forge;
 use crate::finding::Finding;
+use crate::git::Git;
 use crate::planning::{plan_again, valid_workspace};
 use crate::range::short;
 use crate::reviewed::Reviewed;
 use crate::sealed::SealedPlan;
-use crate::{difference, guard, remainder};
+use crate::{announce, approval, difference, forge, guard, remainder};
 
 /// Applies a plan that was reviewed: exactly it, or nothing
 ///
@@ -25,15 +28,21 @@ use crate::{difference, guard, remainder};
 /// changes nothing. An apply that was interrupted is finished by the same command, as far as it was approved.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// The sealed plan
+    /// The sealed plan, or a folder with sealed plans that are named by their digests
     #[arg(value_name = "FILE")]
     file: PathBuf,
     /// The commit that the base was at before the merge: its `review:` counts
     #[arg(long, value_name = "REF")]
     base: String,
     /// The digest that was approved
-    #[arg(long, value_name = "DIGEST")]
+    #[arg(long, value_name = "DIGEST", conflicts_with = "forge")]
     approve: Option<String>,
+    /// Finds the merged request of the checked-out commit at its forge, applies the plan that was approved there, and reports to the request
+    #[arg(long)]
+    forge: bool,
+    /// The merged request, where the forge cannot find it by its commit
+    #[arg(long, value_name = "NUMBER", requires = "forge")]
+    request: Option<u64>,
     /// Bypasses guardrails, freezes and approvals, where `review.breakGlass` allows it; the reason goes into the audit log
     #[arg(long, value_name = "REASON")]
     break_glass: Option<String>,
@@ -49,27 +58,135 @@ pub struct Run<'r> {
     pub guard: &'r (dyn Fn(&[Planned<'_>]) -> Result<(), SessionError> + Send + Sync),
 }
 
+/// Why it was not applied, and where a plan differs, how.
+struct Refusal {
+    error: SessionError,
+    difference: String,
+}
+
+impl<E: Into<SessionError>> From<E> for Refusal {
+    fn from(error: E) -> Self {
+        Self { error: error.into(), difference: String::new() }
+    }
+}
+
 pub(super) async fn run(args: &Args, desk: &Desk<'_>) -> Result<Ended, SessionError> {
     let git = desk.git()?;
     let base = desk.base(&git, &args.base)?;
     let merged = git.commit("HEAD")?;
+    if !args.forge {
+        let approved =
+            Approved { digest: args.approve.clone(), commit: None, by: BTreeSet::new(), others: Vec::new() };
+        let applied = apply(args, desk, &base, &merged, &approved).await;
+        return applied.map(|()| Ended::Done).map_err(|refusal| refusal.error);
+    }
+    let told = forge::Desk::of_merge(&base, &desk.surroundings, args.request, &merged).await?;
+    holds(&git, &told, &merged)?;
+    told.status("apply", &merged, Outcome::Pending, "applying").await?;
+    let approved = approved(&told).await;
+    let digest = approved.as_ref().ok().and_then(|approved| approved.digest.clone());
+    let applied = match &approved {
+        Ok(approved) => apply(args, desk, &base, &merged, approved).await,
+        Err(error) => Err(error.clone().into()),
+    };
+    let (outcome, description) = match &applied {
+        Ok(()) => (Outcome::Success, "applied as it was approved"),
+        Err(_) => (Outcome::Failure, "not applied, see the comment at the request"),
+    };
+    let difference = applied.as_ref().err().map_or("", |refusal| refusal.difference.as_str());
+    let said = announce::of_apply(
+        told.repository(),
+        digest.as_deref(),
+        applied.as_ref().err().map(|refusal| &refusal.error),
+        difference,
+    );
+    // What was done is done, whether or not it can be reported.
+    let comment = told.comment_apply(&said).await;
+    let status = told.status("apply", &merged, outcome, description).await;
+    for failed in [comment, status].into_iter().filter_map(Result::err) {
+        desk.terminal.note(&format!("warning: nothing was written to the request: {}", failed.message));
+    }
+    applied.map(|()| Ended::Done).map_err(|refusal| refusal.error)
+}
+
+/// What was approved, and by whom.
+struct Approved {
+    digest: Option<String>,
+    /// The commit whose plan it is; of a digest alone nobody says.
+    commit: Option<String>,
+    by: BTreeSet<String>,
+    /// Why others do not count.
+    others: Vec<String>,
+}
+
+/// The commit that is checked out has the merge in it.
+fn holds(git: &Git, told: &forge::Desk, merged: &str) -> Result<(), SessionError> {
+    let number = told.request.number;
+    let Some(commit) = told.request.merge_commit.as_deref() else {
+        return Err(SessionError::refused(format!(
+            "the forge does not say as which commit request {number} was merged"
+        )));
+    };
+    let holds = commit == merged
+        || git.commit(commit).is_ok() && git.merge_base(commit, merged)?.as_deref() == Some(commit);
+    if holds {
+        return Ok(());
+    }
+    Err(SessionError::refused(format!(
+        "request {number} was merged as {}, which is not in what is checked out",
+        short(commit)
+    ))
+    .hint("check out the base branch after the merge, with enough of its history"))
+}
+
+/// What the request showed, and who approved that.
+async fn approved(told: &forge::Desk) -> Result<Approved, SessionError> {
+    let request = &told.request;
+    let statuses = told.forge.statuses(&request.head).await.map_err(of_forge)?;
+    let Some(shown) = approval::shown(&statuses, &told.me, &told.context("plan")) else {
+        let error =
+            format!("{} shows no plan of `{}` that could have been approved", short(&request.head), told.me);
+        return Err(SessionError::refused(error).hint(
+            "`strata review plan --forge` shows one; it and this command use a token of the same user",
+        ));
+    };
+    let counted =
+        approval::count(request, &told.forge.approvals(request).await.map_err(of_forge)?, &told.me, &shown);
+    if counted.by.is_empty() {
+        let mut error =
+            SessionError::refused(format!("nobody approved the plan of request {}", request.number));
+        error.details = counted.others;
+        return Err(error
+            .detail(format!("its digest: {}", shown.digest))
+            .hint("an approval counts if it is of the head, later than the plan, and of somebody else who may write to the repository")
+            .hint("`--approve DIGEST` without `--forge` says by hand which plan was approved"));
+    }
+    let commit = Some(request.head.clone());
+    Ok(Approved { digest: Some(shown.digest), commit, by: counted.by, others: counted.others })
+}
+
+async fn apply(
+    args: &Args,
+    desk: &Desk<'_>,
+    base: &Base,
+    merged: &str,
+    approved: &Approved,
+) -> Result<(), Refusal> {
     let workspace = valid_workspace(&desk.surroundings)?;
-    let sealed = SealedPlan::parse(&read(&args.file)?).map_err(|error| refused(&args.file, &error))?;
-    sealed.check(&base.runners()).map_err(|error| refused(&args.file, &error))?;
-    let approvers = approved(args, &sealed)?;
+    let file =
+        approved.digest.as_deref().map_or_else(|| args.file.clone(), |digest| place(&args.file, digest));
+    let sealed = SealedPlan::parse(&read(&file)?).map_err(|error| refused(&file, &error))?;
+    sealed.check(&base.runners()).map_err(|error| refused(&file, &error))?;
+    is_approved(&file, approved, &sealed)?;
     let reviewed = sealed
         .open(workspace.access().identities(), env!("CARGO_PKG_VERSION"))
-        .map_err(|error| refused(&args.file, &error))?;
+        .map_err(|error| refused(&file, &error))?;
+    if let Some(commit) = approved.commit.as_ref().filter(|commit| **commit != reviewed.commit) {
+        let error = format!("the plan is of {}, and {} was approved", short(&reviewed.commit), short(commit));
+        return Err(SessionError::refused(error).into());
+    }
     same_source(&workspace, &reviewed)?;
-    let apply = Apply {
-        args,
-        desk,
-        base: &base,
-        merged: &merged,
-        reviewed: &reviewed,
-        digest: &sealed.digest,
-        approvers,
-    };
+    let apply = Apply { args, desk, base, merged, reviewed: &reviewed, digest: &sealed.digest, approved };
     let bypassed = apply.guarded()?;
     let audit = Audit::of(workspace.root());
     let is_begun = audit.is_begun(&sealed.digest);
@@ -88,7 +205,7 @@ pub(super) async fn run(args: &Args, desk: &Desk<'_>) -> Result<Ended, SessionEr
         error.hint("the same `strata review apply` goes on with what is left of it, once nothing else stands in the way")
     })?;
     audit.end(&sealed.digest).map_err(cannot_log)?;
-    Ok(Ended::Done)
+    Ok(())
 }
 
 fn cannot_log(error: std::io::Error) -> SessionError {
@@ -96,19 +213,19 @@ fn cannot_log(error: std::io::Error) -> SessionError {
         .hint("nothing is applied that is not written down")
 }
 
-/// Who approved, by what the command line says.
-fn approved(args: &Args, sealed: &SealedPlan) -> Result<BTreeSet<String>, SessionError> {
-    match &args.approve {
-        Some(digest) if *digest == sealed.digest => Ok(BTreeSet::new()),
+/// The file is the plan that was approved.
+fn is_approved(file: &Path, approved: &Approved, sealed: &SealedPlan) -> Result<(), SessionError> {
+    match &approved.digest {
+        Some(digest) if *digest == sealed.digest => Ok(()),
         Some(digest) => {
-            Err(SessionError::refused(format!("`{}` is not the plan that was approved", args.file.display()))
+            Err(SessionError::refused(format!("`{}` is not the plan that was approved", file.display()))
                 .detail(format!("approved: {digest}"))
                 .detail(format!("this one: {}", sealed.digest))
                 .hint("`strata review show` says what this one does"))
         }
         None => Err(SessionError::refused("nobody approved this plan")
             .detail(format!("its digest: {}", sealed.digest))
-            .hint("`--approve DIGEST` says which plan was approved")),
+            .hint("`--approve DIGEST` says which plan was approved, `--forge` looks it up at the forge")),
     }
 }
 
@@ -140,7 +257,7 @@ struct Apply<'a> {
     merged: &'a str,
     reviewed: &'a Reviewed,
     digest: &'a str,
-    approvers: BTreeSet<String>,
+    approved: &'a Approved,
 }
 
 impl Apply<'_> {
@@ -150,7 +267,7 @@ impl Apply<'_> {
         let now = Timestamp::from_second(self.desk.surroundings.clock.now()).unwrap_or_default();
         let mut found = guard::findings(review, self.reviewed);
         found.extend(guard::frozen(review, now));
-        found.extend(guard::missing(&guard::required(review, self.reviewed), &self.approvers));
+        found.extend(guard::missing(&guard::required(review, self.reviewed), &self.approved.by));
         for warning in found.iter().filter(|finding| !finding.is_error()) {
             self.desk.terminal.note(&format!("warning: {}: {}", warning.rule, warning.message));
         }
@@ -169,6 +286,7 @@ impl Apply<'_> {
             given => {
                 let mut error = SessionError::refused("guardrails of the base do not allow this plan");
                 error.details = errors;
+                error.details.extend(self.approved.others.iter().cloned());
                 Err(match given {
                     Some("") => error.hint("`--break-glass` needs a reason"),
                     Some(_) => error.hint("`review.breakGlass` of the base does not allow to bypass them"),
@@ -184,7 +302,7 @@ impl Apply<'_> {
     }
 
     /// Plans again. What would be done now must be what was approved.
-    async fn same_plan(&self) -> Result<(), SessionError> {
+    async fn same_plan(&self) -> Result<(), Refusal> {
         let now = plan_again(&self.desk.surroundings, self.reviewed).await?;
         let moved = difference::moved(self.reviewed, &now.reviewed);
         if moved.is_empty() {
@@ -196,7 +314,8 @@ impl Apply<'_> {
         }
         let mut error = SessionError::refused("the approved plan is stale, nothing was changed");
         error.details = moved;
-        Err(error.hint("`strata review plan` makes a new one to approve"))
+        let error = error.hint("`strata review plan` makes a new one to approve");
+        Err(Refusal { error, difference: text })
     }
 
     async fn run(&self, resumes: bool) -> Result<(), SessionError> {
@@ -213,7 +332,7 @@ impl Apply<'_> {
 
     fn log(&self, audit: &Audit, event: &str, bypassed: &[String]) -> Result<(), SessionError> {
         let time = Timestamp::from_second(self.desk.surroundings.clock.now()).unwrap_or_default().to_string();
-        let approved_by: Vec<String> = self.approvers.iter().cloned().collect();
+        let approved_by: Vec<String> = self.approved.by.iter().cloned().collect();
         let line = Line {
             time,
             event,

@@ -3,15 +3,16 @@
 use std::path::PathBuf;
 
 use strata_events::Event;
+use strata_forge::Outcome;
 use strata_session::{ErrorKind, SessionError};
 
-use super::{Desk, Ended, tell};
+use super::{Desk, Ended, place, tell};
 use crate::base::Base;
+use crate::git::Git;
 use crate::outline::Outline;
-use crate::planning::PlannedReview;
 use crate::range::{Range, short};
 use crate::sealed::SealedPlan;
-use crate::{comment, guard, planning, report, rules};
+use crate::{announce, changed, comment, forge, guard, planning, report, rules};
 
 /// Plans what a change changes, for a reviewer
 ///
@@ -23,7 +24,7 @@ pub struct Args {
     /// The commit, branch or tag that the change is made upon
     #[arg(long, value_name = "REF")]
     base: String,
-    /// Where the sealed plan is written
+    /// Where the sealed plan is written; in a folder it is named by its digest
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     /// Where the comment is written, as Markdown
@@ -38,6 +39,12 @@ pub struct Args {
     /// The key that the plan is signed with: a file, `env:NAME` or `secret:NAME`; otherwise the variable STRATA_REVIEW_KEY
     #[arg(long, value_name = "KEY")]
     key: Option<String>,
+    /// Writes to the request of the checked-out commit at its forge: a comment, and a status with the digest
+    #[arg(long, requires = "output")]
+    forge: bool,
+    /// The request, where the pipeline does not say it
+    #[arg(long, value_name = "NUMBER", requires = "forge")]
+    request: Option<u64>,
     /// Exit code 2 if there are changes
     #[arg(long)]
     detailed_exitcode: bool,
@@ -46,12 +53,67 @@ pub struct Args {
 pub(super) async fn run(args: &Args, desk: &Desk<'_>) -> Result<Ended, SessionError> {
     let git = desk.git()?;
     let base = desk.base(&git, &args.base)?;
+    if !args.forge {
+        return plan(args, desk, &git, &base, None).await;
+    }
+    let head = git.commit("HEAD")?;
+    let told = forge::Desk::of_head(&base, &desk.surroundings, args.request, &head).await?;
+    if told.request.is_fork {
+        return of_fork(args, desk, &git, &told).await;
+    }
+    told.status("plan", &head, Outcome::Pending, "planning").await?;
+    let ended = plan(args, desk, &git, &base, Some(&told)).await;
+    if let Err(error) = &ended
+        && !error.silent
+    {
+        // What it failed with is what the caller is to see, whatever becomes of the comment.
+        let status = told.status("plan", &head, Outcome::Failure, "not planned, see the comment").await;
+        // With findings there is a comment that says more.
+        let comment = match error.kind {
+            ErrorKind::Refused => Ok(()),
+            _ => told.comment(&announce::of_failure(told.repository(), error)).await,
+        };
+        for failed in [status, comment].into_iter().filter_map(Result::err) {
+            desk.terminal.note(&format!("warning: nothing was written to the request: {}", failed.message));
+        }
+    }
+    ended
+}
+
+/// What a request from a fork can change. No key, no secret and no target is needed to say it.
+async fn of_fork(args: &Args, desk: &Desk<'_>, git: &Git, told: &forge::Desk) -> Result<Ended, SessionError> {
+    let (error, text) = match Range::read(git, &args.base, "HEAD", &desk.surroundings.variables) {
+        Ok(range) => {
+            tell(&range, desk.terminal);
+            (None, format!("{}{}", changed::render(&range.changed), range.line()))
+        }
+        Err(error) => (Some(error.to_string()), error.to_string()),
+    };
+    desk.terminal.line(&text);
+    desk.terminal
+        .note(&format!("warning: request {} comes from a fork: it is not planned", told.request.number));
+    told.comment(&announce::of_fork(told.repository(), &text)).await?;
+    let head = &told.request.head;
+    told.status("plan", head, Outcome::Failure, "not planned: it comes from a fork").await?;
+    match error {
+        None => Ok(Ended::Done),
+        Some(error) => Err(SessionError::failed(error)),
+    }
+}
+
+async fn plan(
+    args: &Args,
+    desk: &Desk<'_>,
+    git: &Git,
+    base: &Base,
+    told: Option<&forge::Desk>,
+) -> Result<Ended, SessionError> {
     // Whoever cannot seal learns it before anything is planned.
     let key = args.output.as_ref().map(|_| desk.key(args.key.as_deref())).transpose()?;
     if let Some(key) = &key {
-        can_seal(&base, &key.public().to_string())?;
+        can_seal(base, &key.public().to_string())?;
     }
-    let range = Range::read(&git, &args.base, "HEAD", &desk.surroundings.variables)?;
+    let range = Range::read(git, &args.base, "HEAD", &desk.surroundings.variables)?;
     tell(&range, desk.terminal);
     let paths = range.merge_base.as_ref().map(|base| git.changed_paths(base, &range.head)).transpose()?;
     let mut planned = planning::plan(&desk.surroundings, &range, paths).await?;
@@ -72,29 +134,35 @@ pub(super) async fn run(args: &Args, desk: &Desk<'_>) -> Result<Ended, SessionEr
         desk.write(path, document.as_bytes())?;
     }
     let summary = outline.effects.summary;
+    let errors = planned.findings.iter().filter(|finding| finding.is_error()).count();
     if blocked {
+        if let Some(told) = told {
+            told.comment(&markdown).await?;
+        }
         desk.terminal.event(None, &Event::Review { digest: None, commit: &range.head, summary, file: None });
-        let errors = planned.findings.iter().filter(|finding| finding.is_error()).count();
         return Err(SessionError::new(
             ErrorKind::Refused,
             format!("nothing to approve: {errors} in the way"),
         )
         .hint("the findings above say what; no sealed plan was written"));
     }
-    let (digest, file) = (Some(outline.digest.as_str()), args.output.as_deref());
-    if let (Some(path), Some(key)) = (&args.output, &key) {
+    let digest = Some(outline.digest.as_str());
+    let file = args.output.as_ref().map(|path| place(path, &outline.digest));
+    if let (Some(path), Some(key)) = (&file, &key) {
         let sealed = SealedPlan::seal(&planned.reviewed, &markdown, &base.recipients, key)
             .map_err(|error| SessionError::failed(error.to_string()))?;
         desk.write(path, &sealed.bytes())?;
     }
-    desk.terminal.event(None, &Event::Review { digest, commit: &range.head, summary, file });
-    let changes = has_changes(&planned);
+    if let Some(told) = told {
+        // The digest last: what can be approved is there, and can be read.
+        told.comment(&markdown).await?;
+        let outcome = if errors == 0 { Outcome::Success } else { Outcome::Failure };
+        let verdict = announce::description(&outline.digest, &outline.effects.verdict());
+        told.status("plan", &range.head, outcome, &verdict).await?;
+    }
+    desk.terminal.event(None, &Event::Review { digest, commit: &range.head, summary, file: file.as_deref() });
+    let changes = planned.has_changes();
     Ok(if changes && args.detailed_exitcode { Ended::Changes } else { Ended::Done })
-}
-
-fn has_changes(planned: &PlannedReview) -> bool {
-    let waiting = planned.reviewed.plans.iter().any(|file| !file.waiting.is_empty());
-    waiting || planned.reviewed.summary().changes() > 0
 }
 
 /// A plan that nobody could open, or that no apply would take, is not made.

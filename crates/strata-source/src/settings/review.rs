@@ -2,7 +2,7 @@
 
 use strata_yaml::{Map, Spanned, TextRule, TextShape, choice, record};
 
-use crate::value::name::NAME;
+use crate::value::name::{NAME, URL};
 
 /// An ed25519 public key: 32 bytes in base64.
 pub const PUBLIC_KEY: TextRule = TextRule {
@@ -109,11 +109,32 @@ record! {
     }
 }
 
+choice! {
+    /// Whose API a forge has.
+    pub enum ForgeKind { Github = "github", Gitlab = "gitlab", Gitea = "gitea", Forgejo = "forgejo" }
+}
+
+record! {
+    /// Where changes are requested and approved. What is not said here is what the variables of the pipeline say.
+    pub struct ForgeSettings {
+        /// whose API it has
+        "kind" kind: Option<ForgeKind>;
+        /// its address, as people use it: `https://git.example.org`
+        "url" url: Option<Spanned<String>> [text(URL)];
+        /// `owner/name`
+        "repository" repository: Option<String>;
+        /// a file with the certificates of the authority that signs its certificate, from the root of the repository
+        "ca" ca: Option<Spanned<String>>;
+    }
+}
+
 record! {
     /// How changes are reviewed. It counts as it stands on the base branch, never as a request changes it.
     pub struct Review {
         /// public keys of the runners whose plans may be applied, by their names
         "runners" runners: Map<String> [text(PUBLIC_KEY)];
+        /// where changes are requested and approved
+        "forge" forge: Option<ForgeSettings>;
         /// age recipients that can read sealed plans; otherwise those of `state.encryption`, otherwise those of the files of secrets
         "recipients" recipients: Vec<Spanned<String>>;
         /// how many objects one change may destroy or replace

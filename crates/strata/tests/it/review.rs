@@ -1,6 +1,7 @@
 //! What a commit range can change, as a pipeline asks for it; and plans that are reviewed, approved and applied.
 
 mod desk;
+mod forge;
 mod guarded;
 mod sealed;
 mod stories;

@@ -1,0 +1,126 @@
+//! What a review needs of a forge.
+
+use async_trait::async_trait;
+use jiff::Timestamp;
+
+use crate::{ForgeError, Kind};
+
+/// Where a request stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RequestState {
+    Open,
+    Merged,
+    Closed,
+}
+
+/// A pull request, or a merge request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChangeRequest {
+    pub number: u64,
+    /// Who opened it.
+    pub author: String,
+    pub state: RequestState,
+    /// The newest commit of its branch.
+    pub head: String,
+    /// The branch that it is to be merged into.
+    pub base: String,
+    /// What the base branch got by the merge: the last commit of it.
+    pub merge_commit: Option<String>,
+    /// Its branch is in another repository.
+    pub is_fork: bool,
+}
+
+/// A comment of a request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Comment {
+    pub id: u64,
+    pub author: String,
+    pub text: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    Pending,
+    Success,
+    Failure,
+}
+
+/// What a commit is to show.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Status {
+    pub outcome: Outcome,
+    /// By it statuses of one kind are told from others.
+    pub context: String,
+    /// At most 140 characters: what is longer is cut.
+    pub description: String,
+}
+
+/// What a commit shows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PostedStatus {
+    /// Nobody where the forge does not say.
+    pub author: Option<String>,
+    pub outcome: Outcome,
+    pub context: String,
+    pub description: String,
+    /// When it became what it is.
+    pub at: Timestamp,
+}
+
+/// The last word of somebody about a request, if that is an approval which was not dismissed or withdrawn.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Approval {
+    pub by: String,
+    pub is_bot: bool,
+    /// Whether this person may write to the repository: everybody can approve what everybody can read.
+    pub may_write: bool,
+    /// The head that it was given to.
+    pub head: String,
+    pub at: Timestamp,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Issue {
+    pub number: u64,
+    pub author: String,
+    pub title: String,
+    pub text: String,
+}
+
+/// One repository at a forge, as one user.
+#[async_trait]
+pub trait Forge: Send + Sync {
+    fn kind(&self) -> Kind;
+
+    /// Whose token it is.
+    async fn me(&self) -> Result<String, ForgeError>;
+
+    async fn request(&self, number: u64) -> Result<ChangeRequest, ForgeError>;
+
+    /// Open requests with this head, and merged ones that ended in this commit.
+    async fn requests_of(&self, commit: &str) -> Result<Vec<ChangeRequest>, ForgeError>;
+
+    /// The oldest first.
+    async fn comments(&self, number: u64) -> Result<Vec<Comment>, ForgeError>;
+
+    async fn add_comment(&self, number: u64, text: &str) -> Result<(), ForgeError>;
+
+    async fn edit_comment(&self, number: u64, comment: u64, text: &str) -> Result<(), ForgeError>;
+
+    async fn set_status(&self, commit: &str, status: &Status) -> Result<(), ForgeError>;
+
+    /// Everything that was posted, the oldest first.
+    async fn statuses(&self, commit: &str) -> Result<Vec<PostedStatus>, ForgeError>;
+
+    /// One for each person.
+    async fn approvals(&self, request: &ChangeRequest) -> Result<Vec<Approval>, ForgeError>;
+
+    /// The open issues that this user opened.
+    async fn own_issues(&self) -> Result<Vec<Issue>, ForgeError>;
+
+    async fn open_issue(&self, title: &str, text: &str) -> Result<(), ForgeError>;
+
+    async fn edit_issue(&self, number: u64, title: &str, text: &str) -> Result<(), ForgeError>;
+
+    async fn close_issue(&self, number: u64) -> Result<(), ForgeError>;
+}
