@@ -26,7 +26,9 @@
 //! ```
 
 mod absence;
+mod acts;
 mod api;
+mod archives;
 pub mod cidata;
 mod client;
 pub mod codec;
@@ -51,7 +53,9 @@ mod review;
 mod snippets;
 mod storages;
 
+pub use acts::{BackupRequest, Snapshot};
 pub use api::{ApiError, ApiErrorKind, Upid, Version};
+pub use archives::{Archive, Archives, Verified, Whose};
 pub use client::{CallError, Client, ConnectError};
 pub use hosts::{Host, HostedGuest, Hosts};
 pub use kinds::TokenKeeper;
