@@ -114,7 +114,8 @@ pub(crate) async fn run(args: &BackupArgs, desk: &Desk<'_>) -> Result<(), Sessio
     match &args.verb {
         Verb::Run(args) => {
             if args.mode != Mode::Snapshot {
-                let what = if args.mode == Mode::Stop { "is shut down and started again" } else { "is suspended" };
+                let what =
+                    if args.mode == Mode::Stop { "is shut down and started again" } else { "is suspended" };
                 let loss = format!("`{}` {what} for its backup", args.address);
                 desk.agree(args.yes, &loss, "Back it up?")?;
             }
@@ -149,7 +150,12 @@ async fn back_up(args: &RunArgs, desk: &Desk<'_>, guest: &mut GuestSession) -> R
     };
     let archive = guest.back_up(&request, &desk.person.stop).await?;
     tell(desk, guest, &archive);
-    (desk.person.line)(&format!("`{}` is backed up: {} ({})", args.address, archive.volume, size(archive.size)));
+    (desk.person.line)(&format!(
+        "`{}` is backed up: {} ({})",
+        args.address,
+        archive.volume,
+        size(archive.size)
+    ));
     Ok(())
 }
 

@@ -100,7 +100,8 @@ pub(crate) async fn run(args: &SnapshotArgs, desk: &Desk<'_>) -> Result<(), Sess
             desk.end(guest, outcome).await
         }
         Verb::Delete(args) => {
-            let loss = format!("what `{}` was at `{}` cannot be brought back afterwards", args.address, args.name);
+            let loss =
+                format!("what `{}` was at `{}` cannot be brought back afterwards", args.address, args.name);
             desk.agree(args.yes, &loss, "Delete the snapshot?")?;
             let mut guest = open(&args.address, StateAccess::Lock("snapshot delete")).await?;
             let outcome = delete(args, desk, &mut guest).await;
@@ -120,8 +121,9 @@ fn name(args: &CreateArgs, desk: &Desk<'_>) -> Result<String, SessionError> {
         && name.chars().all(allowed);
     match good && name != "current" && name != "pending" {
         true => Ok(name),
-        false => Err(SessionError::usage(format!("`{name}` is no name of a snapshot"))
-            .hint("a letter, then letters, digits, `-` and `_`: 2 to 40 in all, and not `current` or `pending`")),
+        false => Err(SessionError::usage(format!("`{name}` is no name of a snapshot")).hint(
+            "a letter, then letters, digits, `-` and `_`: 2 to 40 in all, and not `current` or `pending`",
+        )),
     }
 }
 
@@ -174,7 +176,11 @@ async fn list(desk: &Desk<'_>, guest: &GuestSession) -> Result<(), SessionError>
     Ok(())
 }
 
-async fn roll_back(args: &RollbackArgs, desk: &Desk<'_>, guest: &mut GuestSession) -> Result<(), SessionError> {
+async fn roll_back(
+    args: &RollbackArgs,
+    desk: &Desk<'_>,
+    guest: &mut GuestSession,
+) -> Result<(), SessionError> {
     guest.refuse_disturbed("roll back")?;
     let snapshots = guest.snapshots().await?;
     let address = guest.address.clone();

@@ -187,7 +187,10 @@ impl LockedRun {
             Box::new(StateResource { spec: stored_spec(&operation.spec), ..becomes.clone() })
         };
         let becomes = step.becomes.as_ref().map(becomes);
-        let entry = OpenEntry { identity: entry_identity(&step.address, &step.spec), ..self.entry(operation, becomes) };
+        let entry = OpenEntry {
+            identity: entry_identity(&step.address, &step.spec),
+            ..self.entry(operation, becomes)
+        };
         let batch = step.action.is_remote().then(|| {
             self.state.open.push(entry.clone());
             journal.enqueue(JournalRecord::Begin(entry.clone()))

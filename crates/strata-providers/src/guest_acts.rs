@@ -35,8 +35,9 @@ impl AllProviders {
         access: StateAccess<'_>,
     ) -> Result<GuestSession, SessionError> {
         let named: Address = address.parse().map_err(|error| {
-            SessionError::usage(format!("`{address}` is no address of a guest: {error}"))
-                .hint("a guest is called like `web/vm/db` or `web/container/dns`: `strata state list` has them")
+            SessionError::usage(format!("`{address}` is no address of a guest: {error}")).hint(
+                "a guest is called like `web/vm/db` or `web/container/dns`: `strata state list` has them",
+            )
         })?;
         if !strata_proxmox::kinds::is_guest(named.kind()) {
             return Err(SessionError::usage(format!("`{named}` is neither a VM nor a container")));
@@ -45,7 +46,9 @@ impl AllProviders {
         let mut own = None;
         for opened in workspace.open(&[named.to_string()], &Purpose::LOOK, access).await? {
             match opened {
-                Opened::Native(session) if own.is_none() && session.name == named.stack() => own = Some(session),
+                Opened::Native(session) if own.is_none() && session.name == named.stack() => {
+                    own = Some(session)
+                }
                 other => other.release().await?,
             }
         }
@@ -113,10 +116,11 @@ impl GuestSession {
         };
         match &chosen.whose {
             Whose::Ours => Ok(chosen),
-            Whose::Another(why) | Whose::Unknown(why) => {
-                Err(SessionError::refused(format!("`{}` is no backup of `{}`: {why}", chosen.volume, self.address))
-                    .hint("only a backup of this very guest is verified or restored"))
-            }
+            Whose::Another(why) | Whose::Unknown(why) => Err(SessionError::refused(format!(
+                "`{}` is no backup of `{}`: {why}",
+                chosen.volume, self.address
+            ))
+            .hint("only a backup of this very guest is verified or restored")),
         }
     }
 
@@ -124,7 +128,11 @@ impl GuestSession {
         Ok(self.provider.verify_archive(&self.operation, archive).await?)
     }
 
-    pub async fn back_up(&mut self, request: &BackupRequest, stop: &StopSignal) -> Result<Archive, SessionError> {
+    pub async fn back_up(
+        &mut self,
+        request: &BackupRequest,
+        stop: &StopSignal,
+    ) -> Result<Archive, SessionError> {
         let (provider, operation) = (Arc::clone(&self.provider), self.operation.clone());
         let act = async |context: &dyn OperationContext| {
             Ok((provider.back_up(&operation, request, context).await?, None))
@@ -136,11 +144,15 @@ impl GuestSession {
     pub fn refuse_disturbed(&self, doing: &str) -> Result<(), SessionError> {
         let address = &self.address;
         if self.session.is_protected(address) {
-            return Err(SessionError::refused(format!("`{address}` is protected, and to {doing} it would lose data"))
-                .hint("set `protect: false`, apply that, then try again"));
+            return Err(SessionError::refused(format!(
+                "`{address}` is protected, and to {doing} it would lose data"
+            ))
+            .hint("set `protect: false`, apply that, then try again"));
         }
         if self.is_node {
-            let message = format!("`{address}` is a node of a cluster: etcd and Kubernetes cannot go back in time alone");
+            let message = format!(
+                "`{address}` is a node of a cluster: etcd and Kubernetes cannot go back in time alone"
+            );
             return Err(SessionError::refused(message).hint(format!(
                 "`strata apply --replace {address}` makes it again; `strata talos restore` brings etcd back"
             )));
@@ -217,7 +229,8 @@ impl GuestSession {
     pub async fn roll_back(&mut self, snapshot: &Snapshot, stop: &StopSignal) -> Result<(), SessionError> {
         self.refuse_disturbed("roll back")?;
         let becomes = self.as_it_was(snapshot.created).await;
-        let (provider, operation, record) = (Arc::clone(&self.provider), self.operation.clone(), becomes.clone());
+        let (provider, operation, record) =
+            (Arc::clone(&self.provider), self.operation.clone(), becomes.clone());
         let act = async |context: &dyn OperationContext| {
             let facts = provider.roll_back(&operation, &snapshot.name, context).await?;
             Ok(((), Some(StateResource { facts, ..record })))

@@ -63,8 +63,8 @@ pub use inventory::inventory;
 pub use orphans::{Look, Orphan, Orphans};
 pub use role::required_role;
 pub use snapshots::ReadSnapshot;
-pub use strata_proxmox::{Archive, Archives, BackupRequest, Snapshot, Whose};
 pub use strata_adopt::{DiffLine, GroupBy, line_diff};
+pub use strata_proxmox::{Archive, Archives, BackupRequest, Snapshot, Whose};
 pub use takeover::{ExpectedObjects, KeptBundle, KeptConfigs, Matched, Takeover};
 
 use cluster::Connecting;

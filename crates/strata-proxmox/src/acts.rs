@@ -46,7 +46,11 @@ impl ProxmoxProvider {
     }
 
     /// Proves that a backup is there, readable, and of this guest.
-    pub async fn verify_archive(&self, operation: &Operation, archive: &Archive) -> Result<Verified, ProviderError> {
+    pub async fn verify_archive(
+        &self,
+        operation: &Operation,
+        archive: &Archive,
+    ) -> Result<Verified, ProviderError> {
         archives::verify(self.client(), operation, vmid(operation), archive).await
     }
 
@@ -111,5 +115,10 @@ impl ProxmoxProvider {
 }
 
 fn vmid(operation: &Operation) -> u32 {
-    operation.spec.get("vmid").and_then(Value::as_int).and_then(|vmid| u32::try_from(vmid).ok()).unwrap_or_default()
+    operation
+        .spec
+        .get("vmid")
+        .and_then(Value::as_int)
+        .and_then(|vmid| u32::try_from(vmid).ok())
+        .unwrap_or_default()
 }

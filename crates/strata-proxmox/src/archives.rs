@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use futures::stream::{self, StreamExt};
 use serde::Deserialize;
 use strata_engine::{ErrorClass, Operation, ProviderError};
-use strata_resource::Mark;
+use strata_resource::CommentMark;
 
 use crate::api::{NodeRow, Params, StorageRow, flag, whole};
 use crate::client::{CallError, Client};
@@ -28,7 +28,10 @@ pub struct Archive {
     /// Seconds since 1970.
     pub created: i64,
     pub size: u64,
+    /// The first line of its notes, without the ownership mark: listings show no more.
     pub notes: String,
+    /// The ownership mark in its notes.
+    pub mark: Option<CommentMark>,
     /// It cannot be removed or pruned.
     pub protected: bool,
     /// What a Proxmox Backup Server found when it verified it last: `ok` or `failed`. None where nobody verified it.
@@ -106,23 +109,32 @@ pub(crate) async fn listed(
     vmid: u32,
 ) -> Result<Vec<Archive>, CallError> {
     let query = Params::new().with("content", "backup").with("vmid", vmid);
-    let rows: Vec<Row> = client.get(&format!("/nodes/{node}/storage/{}/content", storage.name), query).await?;
-    let archive = |row: Row| Archive {
-        volume: row.volid,
-        node: node.to_owned(),
-        shared: storage.shared,
-        created: row.ctime.unwrap_or_default(),
-        size: row.size.and_then(|size| u64::try_from(size).ok()).unwrap_or_default(),
-        notes: row.notes.unwrap_or_default(),
-        protected: row.protected,
-        verification: row.verification.and_then(|found| found.state),
-        whose: Whose::Unknown("nobody looked".to_owned()),
+    let rows: Vec<Row> =
+        client.get(&format!("/nodes/{node}/storage/{}/content", storage.name), query).await?;
+    let archive = |row: Row| {
+        let (mark, notes) = CommentMark::split_from_comment(row.notes.as_deref().unwrap_or_default());
+        Archive {
+            volume: row.volid,
+            node: node.to_owned(),
+            shared: storage.shared,
+            created: row.ctime.unwrap_or_default(),
+            size: row.size.and_then(|size| u64::try_from(size).ok()).unwrap_or_default(),
+            notes,
+            mark,
+            protected: row.protected,
+            verification: row.verification.and_then(|found| found.state),
+            whose: Whose::Unknown("nobody looked".to_owned()),
+        }
     };
     Ok(rows.into_iter().map(archive).collect())
 }
 
 /// Every backup with the VMID of an object, on every storage of every hypervisor, and whose each is.
-pub(crate) async fn archives(client: &Client, operation: &Operation, vmid: u32) -> Result<Archives, ProviderError> {
+pub(crate) async fn archives(
+    client: &Client,
+    operation: &Operation,
+    vmid: u32,
+) -> Result<Archives, ProviderError> {
     let nodes: Vec<NodeRow> =
         client.get("/nodes", Params::new()).await.map_err(|error| error.explain("list the nodes"))?;
     let (mut archives, mut seen) = (Archives::default(), BTreeSet::new());
@@ -150,7 +162,8 @@ pub(crate) async fn archives(client: &Client, operation: &Operation, vmid: u32) 
         }
     }
     let looks = archives.found.into_iter().map(|archive| judged(client, operation, vmid, archive));
-    archives.found = stream::iter(looks.collect::<Vec<_>>()).buffer_unordered(client.parallelism()).collect().await;
+    archives.found =
+        stream::iter(looks.collect::<Vec<_>>()).buffer_unordered(client.parallelism()).collect().await;
     archives.found.sort_by(|one, other| (other.created, &other.volume).cmp(&(one.created, &one.volume)));
     Ok(archives)
 }
@@ -175,7 +188,9 @@ pub(crate) async fn config(client: &Client, node: &str, volume: &str) -> Result<
 
 /// Why the guest of a configuration is not the object; none if it is.
 pub(crate) fn dispute(operation: &Operation, vmid: u32, node: &str, config: &LiveConfig) -> Option<String> {
-    let Some(kind) = GuestKind::of(operation.address.kind()) else { return Some("it is no guest".to_owned()) };
+    let Some(kind) = GuestKind::of(operation.address.kind()) else {
+        return Some("it is no guest".to_owned());
+    };
     let guest = Guest { kind, node: node.to_owned(), vmid };
     let claim = Claim::new(&operation.lineage, &operation.address, operation.recorded.as_ref(), vmid);
     use strata_engine::Dispute;
@@ -224,9 +239,10 @@ fn unescaped(text: &str) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// The notes of a backup of ours: what the user wrote, then the ownership mark. As a template in which nothing is filled in but line ends.
-pub(crate) fn notes_template(mark: &Mark, own: &str) -> String {
-    mark.join_to_notes(own).replace('\\', "\\\\").replace('\n', "\\n")
+/// The notes of a backup of ours: what the user wrote, then the ownership mark, in one line. As a template in which nothing is filled in.
+pub(crate) fn notes_template(mark: &CommentMark, own: &str) -> String {
+    let own = own.split_whitespace().collect::<Vec<_>>().join(" ");
+    mark.join_to_comment(&own).replace('\\', "\\\\")
 }
 
 /// Proves that a backup is there, readable, and of this guest.
@@ -239,7 +255,9 @@ pub(crate) async fn verify(
     let volume = &archive.volume;
     let bad = |message: String| ProviderError::new(ErrorClass::TaskFailed, message);
     if archive.size == 0 {
-        return Err(bad(format!("the backup `{volume}` is empty")).hint("make another one: `strata backup run`"));
+        return Err(
+            bad(format!("the backup `{volume}` is empty")).hint("make another one: `strata backup run`")
+        );
     }
     if let Some(state) = archive.verification.as_deref().filter(|state| *state != "ok") {
         return Err(bad(format!("Proxmox Backup Server verified `{volume}` and says `{state}`"))
@@ -254,9 +272,11 @@ pub(crate) async fn verify(
 }
 
 pub(crate) fn not_of_this(operation: &Operation, volume: &str, why: &str) -> ProviderError {
-    let mut error =
-        ProviderError::new(ErrorClass::Conflict, format!("`{volume}` is no backup of `{}`: {why}", operation.address))
-            .hint(format!("`strata backup list {}` shows those that are", operation.address));
+    let mut error = ProviderError::new(
+        ErrorClass::Conflict,
+        format!("`{volume}` is no backup of `{}`: {why}", operation.address),
+    )
+    .hint(format!("`strata backup list {}` shows those that are", operation.address));
     error.nothing_done = true;
     error
 }
@@ -286,19 +306,27 @@ mod tests {
         let config = read_config(text);
         assert_eq!(config.get("description"), Some("web: first\nstrata: ab web/vm/db vmid=9100"));
         assert_eq!((config.get("boot"), config.get("memory")), (Some("order=scsi0"), None));
-        assert_eq!(contents(&config), Verified { disks: vec!["scsi0".into()], left_out: vec!["scsi1".into()] });
-        let mounts = read_config("rootfs: tank:subvol-1-disk-0,size=4G\nmp0: tank:a,mp=/a,backup=1\nmp1: tank:b,mp=/b\n");
+        assert_eq!(
+            contents(&config),
+            Verified { disks: vec!["scsi0".into()], left_out: vec!["scsi1".into()] }
+        );
+        let mounts = read_config(
+            "rootfs: tank:subvol-1-disk-0,size=4G\nmp0: tank:a,mp=/a,backup=1\nmp1: tank:b,mp=/b\n",
+        );
         assert_eq!(contents(&mounts).disks, ["mp0", "rootfs"]);
         assert_eq!(contents(&mounts).left_out, ["mp1"]);
-        assert_eq!((unescaped("50%"), unescaped("%zz"), unescaped("%C3%A4")), ("50%".into(), "%zz".into(), "ä".into()));
+        assert_eq!(
+            (unescaped("50%"), unescaped("%zz"), unescaped("%C3%A4")),
+            ("50%".into(), "%zz".into(), "ä".into())
+        );
     }
 
     #[test]
     fn notes_are_a_template_without_line_ends() {
         crate::kinds::register();
-        let mark = Mark::new(&Lineage::derive("r", "dev/web"), &crate::kinds::address("web/vm/db"), 9100);
-        let template = notes_template(&mark, "before\\upgrade");
-        assert!(template.starts_with("before\\\\upgrade\\n\\nstrata: "), "{template}");
-        assert!(!template.contains('\n') && template.ends_with("web/vm/db vmid=9100"));
+        let mark = CommentMark::new(&Lineage::derive("r", "dev/web"), &crate::kinds::address("web/vm/db"));
+        let template = notes_template(&mark, "before\\the\nupgrade");
+        assert!(template.starts_with("before\\\\the upgrade [strata "), "{template}");
+        assert!(!template.contains('\n') && template.ends_with(" web/vm/db]"));
     }
 }

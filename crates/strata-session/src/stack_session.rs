@@ -9,9 +9,9 @@ use std::sync::Arc;
 use strata_blueprint::placement::{Homes, recorded_homes};
 use strata_blueprint::{Blueprint, cluster_target};
 use strata_engine::{
-    Action, Adoption, ApplyOptions, ApplyReport, Drift, EarlierOperations, EngineError, ErrorClass, LockedRun,
-    Look, Move, Operation, OperationContext, Plan, PlanFile, Problem, Proofs, ProviderError, Providers, Retrieval,
-    Run, StackView, StopSignal, claim_mark,
+    Action, Adoption, ApplyOptions, ApplyReport, Drift, EarlierOperations, EngineError, ErrorClass,
+    LockedRun, Look, Move, Operation, OperationContext, Plan, PlanFile, Problem, Proofs, ProviderError,
+    Providers, Retrieval, Run, StackView, StopSignal, claim_mark,
 };
 use strata_resource::{Address, Layer, ResourceGraph, Spec, Value, stored_spec};
 use strata_secret::{DigestKey, SecretBytes};
@@ -620,7 +620,8 @@ impl StackSession {
     pub async fn applied_at(&self, address: &Address, seconds: i64) -> Option<StateResource> {
         let (store, key) = (&self.ready.run.store, &self.ready.view.key);
         let at = jiff::Timestamp::from_second(seconds).ok()?;
-        let then = |version: &Version| version.written.parse::<jiff::Timestamp>().is_ok_and(|written| written <= at);
+        let then =
+            |version: &Version| version.written.parse::<jiff::Timestamp>().is_ok_and(|written| written <= at);
         let versions = store.history(key).await.ok()?;
         let newest = versions.into_iter().filter(then).max_by_key(|version| version.serial)?;
         let document = store.read_version(key, newest.serial).await.ok()?;

@@ -25,7 +25,8 @@ impl LockedRun {
         act: impl AsyncFnOnce(&dyn OperationContext) -> Result<(T, Option<StateResource>), ProviderError>,
     ) -> Result<Result<T, ProviderError>, EngineError> {
         let address = operation.address.clone();
-        if self.state.open.iter().any(|open| open.address == address || !self.deferred.contains_key(&open.id)) {
+        if self.state.open.iter().any(|open| open.address == address || !self.deferred.contains_key(&open.id))
+        {
             return Err(EngineError::Open { address: address.to_string() });
         }
         let entry = self.entry(operation, Some(Box::new(becomes)));
@@ -33,8 +34,14 @@ impl LockedRun {
         let journal = JournalWriter::new(self.lock.clone(), self.tally.clone());
         journal.append(JournalRecord::Begin(entry.clone())).await?;
         let (run, lock) = (self.run.clone(), self.lock.clone());
-        let context =
-            Acting { run, lock, journal: &journal, entry: &entry, stop: stop.clone(), writes: Writes::default() };
+        let context = Acting {
+            run,
+            lock,
+            journal: &journal,
+            entry: &entry,
+            stop: stop.clone(),
+            writes: Writes::default(),
+        };
         let (effect, outcome) = match act(&context).await {
             Ok((result, None)) => (Some(Effect::Unchanged), Ok(result)),
             Ok((result, Some(record))) => (Some(Effect::Put(Box::new(record))), Ok(result)),
@@ -50,7 +57,8 @@ impl LockedRun {
             }
         };
         if let Some(effect) = effect {
-            let record = JournalRecord::End { id: entry.id, address: address.clone(), effect: effect.clone() };
+            let record =
+                JournalRecord::End { id: entry.id, address: address.clone(), effect: effect.clone() };
             journal.append(record).await?;
             effect.apply_to(&mut self.state.document, address);
             self.state.open.retain(|open| open.id != entry.id);

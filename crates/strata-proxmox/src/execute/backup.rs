@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use http::Method;
 use strata_engine::{ErrorClass, ProviderError};
-use strata_resource::Mark;
+use strata_resource::CommentMark;
 
 use super::update::{Target, find};
 use super::work::{Call, Work};
@@ -20,12 +20,14 @@ pub(crate) async fn run(work: &Work<'_>, request: &BackupRequest) -> Result<Arch
     let Target { guest, config, .. } = find(work).await?;
     if let Some(lock) = &config.lock {
         let message = format!("{guest} is locked ({lock})");
-        return Err(ProviderError::new(ErrorClass::Conflict, message).hint("try again when what holds it has ended"));
+        return Err(
+            ProviderError::new(ErrorClass::Conflict, message).hint("try again when what holds it has ended")
+        );
     }
     let storage = storage(work, &guest.node, request.storage.as_deref()).await?;
     let doing = format!("back up {guest} to `{}`", storage.name);
     let before = list(work, &guest, &storage).await?;
-    let mark = Mark::new(&work.operation.lineage, &work.operation.address, guest.vmid);
+    let mark = CommentMark::new(&work.operation.lineage, &work.operation.address);
     let mut params = Params::new()
         .with("vmid", guest.vmid)
         .with("storage", &storage.name)
@@ -44,12 +46,14 @@ pub(crate) async fn run(work: &Work<'_>, request: &BackupRequest) -> Result<Arch
     let is_new = |archive: &Archive| before.iter().all(|old| old.volume != archive.volume);
     let mut new: Vec<Archive> = listed.into_iter().filter(is_new).collect();
     // A job may have made another one meanwhile: ours says so.
-    let says_so = |archive: &Archive| Mark::split_from_notes(&archive.notes).0.as_ref() == Some(&mark);
+    let says_so = |archive: &Archive| archive.mark.as_ref() == Some(&mark);
     if new.iter().any(says_so) {
         new.retain(says_so);
     } else if let Some(archive) = new.first() {
         let volume = &archive.volume;
-        work.context.warning(&format!("the notes of `{volume}` do not say whose it is: the server did not write them"));
+        work.context.warning(&format!(
+            "the notes of `{volume}` do not say whose it is: the server did not write them"
+        ));
     }
     new.sort_by_key(|archive| archive.created);
     let Some(mut archive) = new.pop() else {
@@ -62,7 +66,11 @@ pub(crate) async fn run(work: &Work<'_>, request: &BackupRequest) -> Result<Arch
     Ok(archive)
 }
 
-async fn list(work: &Work<'_>, guest: &Guest, storage: &BackupStorage) -> Result<Vec<Archive>, ProviderError> {
+async fn list(
+    work: &Work<'_>,
+    guest: &Guest,
+    storage: &BackupStorage,
+) -> Result<Vec<Archive>, ProviderError> {
     let listed = archives::listed(work.client, &guest.node, storage, guest.vmid).await;
     listed.map_err(|error| error.explain(&format!("list the backups on `{}`", storage.name)))
 }
@@ -79,7 +87,8 @@ async fn storage(work: &Work<'_>, node: &str, named: Option<&str>) -> Result<Bac
         Err(error)
     };
     let candidates = match names.as_slice() {
-        [] => "give a storage of it the content `backup`, or the login `Datastore.AllocateSpace` on one".to_owned(),
+        [] => "give a storage of it the content `backup`, or the login `Datastore.AllocateSpace` on one"
+            .to_owned(),
         names => format!("`{node}` can write backups to {}", names.join(", ")),
     };
     match named {
@@ -89,6 +98,9 @@ async fn storage(work: &Work<'_>, node: &str, named: Option<&str>) -> Result<Bac
         },
         None if storages.len() == 1 => Ok(storages.remove(0)),
         None if storages.is_empty() => refuse(format!("no storage of `{node}` takes backups"), candidates),
-        None => refuse("more than one storage takes backups".to_owned(), format!("name one with `--storage`: {candidates}")),
+        None => refuse(
+            "more than one storage takes backups".to_owned(),
+            format!("name one with `--storage`: {candidates}"),
+        ),
     }
 }

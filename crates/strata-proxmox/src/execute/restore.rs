@@ -21,7 +21,10 @@ use crate::observe::facts_of;
 const PATIENCE: Duration = Duration::from_secs(24 * 3600);
 
 /// Keys that a restore makes up, or that say where a volume went.
-const MADE_UP: &[&str] = &["vmgenid", "lock", "parent", "digest", "meta", "running-nets-host-mtu"];
+const MADE_UP: &[&str] =
+    &["vmgenid", "lock", "parent", "digest", "meta", "running-nets-host-mtu", CANNOT_BE_READ];
+/// The server shows no password.
+const CANNOT_BE_READ: &str = "cipassword";
 
 /// Restores over the guest, or makes it again where it is gone. Gives the facts of what is there then.
 pub(crate) async fn restore(work: &Work<'_>, volume: &str) -> Result<Spec, ProviderError> {
@@ -36,8 +39,9 @@ pub(crate) async fn restore(work: &Work<'_>, volume: &str) -> Result<Spec, Provi
     };
     let doing = format!("restore {guest} from `{volume}`");
     let archived = archives::config(work.client, &guest.node, volume).await;
-    let archived =
-        archived.map_err(|error| error.explain(&format!("read the configuration in `{volume}` on `{}`", guest.node)))?;
+    let archived = archived.map_err(|error| {
+        error.explain(&format!("read the configuration in `{volume}` on `{}`", guest.node))
+    })?;
     if let Some(why) = archives::dispute(work.operation, vmid, &guest.node, &archived) {
         return Err(archives::not_of_this(work.operation, volume, &why));
     }
@@ -50,9 +54,8 @@ pub(crate) async fn restore(work: &Work<'_>, volume: &str) -> Result<Spec, Provi
     if let Some(target) = &target {
         if let Some(lock) = &target.config.lock {
             let message = format!("{guest} is locked ({lock})");
-            return Err(
-                ProviderError::new(ErrorClass::Conflict, message).hint("try again when what holds it has ended")
-            );
+            return Err(ProviderError::new(ErrorClass::Conflict, message)
+                .hint("try again when what holds it has ended"));
         }
         if target.running {
             power::shut_down(work, &guest, Insist::No).await?;
@@ -62,7 +65,9 @@ pub(crate) async fn restore(work: &Work<'_>, volume: &str) -> Result<Spec, Provi
         if now.guest != guest || now.running {
             let what = if now.running { "started" } else { "moved" };
             let message = format!("somebody {what} {guest} while it was to be restored");
-            return Err(ProviderError::new(ErrorClass::Conflict, message).hint("it was not restored; try again"));
+            return Err(
+                ProviderError::new(ErrorClass::Conflict, message).hint("it was not restored; try again")
+            );
         }
         check_unchanged_since(&now, &target.config)?;
     }
@@ -166,7 +171,8 @@ fn mounts(archived: &LiveConfig) -> Vec<(String, String)> {
         let (volume, rest) = text.split_once(',').unwrap_or((text, ""));
         let storage = storage_of(volume.strip_prefix("volume=").unwrap_or(volume))?;
         let gib = crate::codec::volume_size(text).map(crate::codec::to_gib)?;
-        let options: Vec<&str> = rest.split(',').filter(|part| !part.is_empty() && !part.starts_with("size=")).collect();
+        let options: Vec<&str> =
+            rest.split(',').filter(|part| !part.is_empty() && !part.starts_with("size=")).collect();
         let options: String = options.iter().map(|option| format!(",{option}")).collect();
         Some((slot, format!("{storage}:{gib}{options}")))
     };
@@ -208,7 +214,10 @@ fn prove(
 fn differing(archived: &LiveConfig, live: &LiveConfig) -> Option<String> {
     let volumes = attached_now(archived);
     let mut keys = archived.keys().filter(|(key, _)| {
-        !MADE_UP.contains(key) && !volumes.contains_key(*key) && !key.starts_with("unused") && !is_drive(archived, key)
+        !MADE_UP.contains(key)
+            && !volumes.contains_key(*key)
+            && !key.starts_with("unused")
+            && !is_drive(archived, key)
     });
     let same = |key: &str, value: &str| live.get(key).is_some_and(|now| now.trim_end() == value.trim_end());
     keys.find(|(key, value)| !same(key, value)).map(|(key, _)| key.to_owned())
@@ -250,10 +259,18 @@ mod tests {
             prove("restore it", ended, &archived, before, &target(now)).map_err(|error| error.message)
         };
         assert_eq!(proof(Ended::Well, Some(&archived), &same), Ok(()));
-        assert!(proof(Ended::Unknown, Some(&archived), &same).unwrap_err().contains("nobody knows how its task ended"));
+        assert!(
+            proof(Ended::Unknown, Some(&archived), &same)
+                .unwrap_err()
+                .contains("nobody knows how its task ended")
+        );
         assert_eq!(proof(Ended::Unknown, Some(&archived), &other), Ok(()), "it has another generation");
         let changed = live(&[("memory", "1024"), ("vmgenid", "a")]);
-        assert_eq!(proof(Ended::Unknown, Some(&changed), &same), Ok(()), "it has the memory of the backup again");
+        assert_eq!(
+            proof(Ended::Unknown, Some(&changed), &same),
+            Ok(()),
+            "it has the memory of the backup again"
+        );
         assert_eq!(proof(Ended::Unknown, None, &same), Ok(()), "it was gone");
         let wrong = proof(Ended::Well, None, &[("memory", "1024")]).unwrap_err();
         assert!(wrong.contains("`memory` is not what the backup says"), "{wrong}");

@@ -125,7 +125,8 @@ pub(crate) async fn delete(work: &Work<'_>, name: &str) -> Result<(), ProviderEr
     }
     refuse_locked(&guest, &config)?;
     let doing = format!("delete the snapshot `{name}` of {guest}");
-    let call = work.call(Method::DELETE, guest.path(&format!("/snapshot/{name}")), Params::new(), doing.clone());
+    let call =
+        work.call(Method::DELETE, guest.path(&format!("/snapshot/{name}")), Params::new(), doing.clone());
     work.follow_through(&guest, Call { patience: PATIENCE, ..call }).await?;
     let now = find(work).await?;
     match snapshots(work, &now.guest).await?.iter().any(|one| one.name == name) {
@@ -161,7 +162,11 @@ pub(crate) async fn roll_back(work: &Work<'_>, name: &str) -> Result<Spec, Provi
     // It went on from that snapshot before, too: then nothing but the end of the task tells.
     let same = before.config.get("parent") == Some(name) && before.config.digest == now.config.digest;
     if ended == Ended::Unknown && same && before.running == now.running {
-        return Err(without_effect(&doing, &guest, "nobody knows how the task ended, and it looks as it did before"));
+        return Err(without_effect(
+            &doing,
+            &guest,
+            "nobody knows how the task ended, and it looks as it did before",
+        ));
     }
     if before.running && !now.running {
         power::start(work, &now.guest).await?;
@@ -182,7 +187,8 @@ fn refuse_locked(guest: &Guest, config: &LiveConfig) -> Result<(), ProviderError
 
 fn no_such(guest: &Guest, name: &str, all: &[Snapshot]) -> ProviderError {
     let names: Vec<String> = all.iter().map(|one| format!("`{}`", one.name)).collect();
-    let has = if names.is_empty() { "it has none".to_owned() } else { format!("it has {}", names.join(", ")) };
+    let has =
+        if names.is_empty() { "it has none".to_owned() } else { format!("it has {}", names.join(", ")) };
     refused(ErrorClass::Missing, format!("{guest} has no snapshot `{name}`"), &has)
 }
 

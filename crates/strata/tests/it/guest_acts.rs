@@ -11,12 +11,15 @@ use crate::world::World;
 const STACK: &str = r#"
 metadata: {name: web, environment: test}
 proxmox: {target: pve, node: pve1, storage: {iso: local, disk: local-lvm}}
+templates:
+  debian: {vmId: 9000, image: {url: "https://images.example/debian-12-genericcloud-amd64.qcow2"}, memory: 1024, disk: 3}
 vms:
   db:
+    template: debian
     vmId: 9100
     memory: 512
     pool: production
-    disks: {scsi0: {storage: local-lvm, size: 2}}
+    disks: {scsi0: {storage: local-lvm, size: 4}}
     network: [{bridge: vmbr0}]
     cloudInit: {user: debian, password: {env: APP_PASSWORD}}
     firewall: {rules: [{direction: in, action: ACCEPT, protocol: tcp, destinationPort: "5432"}]}
@@ -79,14 +82,19 @@ fn a_backup_is_made_listed_verified_and_restored() {
     let world = world(Pace::INSTANT);
     for (address, kind, vmid) in GUESTS {
         let before = known_by(&world, kind, vmid);
-        let made = world.strata().run(&["backup", "run", address, "--storage", "local", "--notes", "before"]).ok();
+        let made =
+            world.strata().run(&["backup", "run", address, "--storage", "local", "--notes", "before"]).ok();
         assert!(made.stdout.contains("is backed up: local:backup/vzdump-"), "{}", made.all());
         world.assert_settled();
         let volume = newest(&world, vmid);
-        let notes = backups(&world).into_iter().find(|row| row["volid"] == volume.as_str()).unwrap()["notes"].to_string();
-        assert!(notes.contains("before\\n\\nstrata: ") && notes.contains(&format!("{address} vmid={vmid}")), "{notes}");
+        let notes = backups(&world).into_iter().find(|row| row["volid"] == volume.as_str()).unwrap()["notes"]
+            .to_string();
+        assert!(
+            notes.starts_with("\"before [strata ") && notes.ends_with(&format!(" {address}]\"")),
+            "{notes}"
+        );
         let listed = world.strata().run(&["backup", "list", address]).ok().stdout;
-        assert!(listed.contains(&volume) && listed.contains("    before / strata: "), "{listed}");
+        assert!(listed.contains(&volume) && listed.contains("    before\n"), "{listed}");
         let verified = world.strata().run(&["backup", "verify", address]).ok().stdout;
         let slot = if kind == "qemu" { "in it: `scsi0`" } else { "in it: `rootfs`" };
         assert!(verified.contains(&volume) && verified.contains(slot), "{verified}");
@@ -96,7 +104,11 @@ fn a_backup_is_made_listed_verified_and_restored() {
         world.strata().run(&["apply", "--yes"]).ok();
         let asked = world.strata().run(&["backup", "restore", address, &volume]).code(3);
         assert!(asked.stderr.contains("what its disks hold since then is lost"), "{}", asked.all());
-        assert_eq!(config(&world, kind, vmid)["memory"].to_string().trim_matches('"'), memory.1, "nobody agreed");
+        assert_eq!(
+            config(&world, kind, vmid)["memory"].to_string().trim_matches('"'),
+            memory.1,
+            "nobody agreed"
+        );
         let restored = world.strata().run(&["backup", "restore", address, "latest", "--yes"]).ok();
         assert!(restored.stdout.contains("is restored from"), "{}", restored.all());
         assert_eq!(config(&world, kind, vmid)["memory"].to_string().trim_matches('"'), memory.0);
@@ -115,7 +127,7 @@ fn a_backup_is_made_listed_verified_and_restored() {
 #[test]
 fn the_plan_after_a_restore_is_what_the_source_changed() {
     let world = world(Pace::INSTANT);
-    world.repo.edit(FILE, "size: 2}}", "size: 2}, scsi1: {storage: local-lvm, size: 1}}");
+    world.repo.edit(FILE, "size: 4}}", "size: 4}, scsi1: {storage: local-lvm, size: 1}}");
     world.repo.edit(FILE, "    pool: production\n", "    pool: production\n    tags: [then]\n");
     world.strata().run(&["apply", "--yes"]).ok();
     // Versions of the state are told apart by seconds.
@@ -134,8 +146,11 @@ fn the_plan_after_a_restore_is_what_the_source_changed() {
     }
     assert!(!plan.contains("memory") && !plan.contains("cloudinit.user"), "{plan}");
     world.strata().env("APP_PASSWORD", "another-battery-staple").run(&["apply", "--yes"]).ok();
-    let plan =
-        world.strata().env("APP_PASSWORD", "another-battery-staple").run(&["plan", "--detailed-exitcode"]).ok();
+    let plan = world
+        .strata()
+        .env("APP_PASSWORD", "another-battery-staple")
+        .run(&["plan", "--detailed-exitcode"])
+        .ok();
     assert!(config(&world, "qemu", "9100")["scsi1"].is_null(), "{}", plan.all());
 }
 
@@ -145,7 +160,10 @@ fn a_guest_that_is_gone_is_made_again_from_its_backup() {
     for (address, kind, vmid) in GUESTS {
         let before = known_by(&world, kind, vmid);
         backup_run(&world, address);
-        world.sim.control().change(&json!({"power": {"vmid": vmid.parse::<u32>().unwrap(), "running": false}}));
+        world
+            .sim
+            .control()
+            .change(&json!({"power": {"vmid": vmid.parse::<u32>().unwrap(), "running": false}}));
         change(&world, "DELETE", &format!("/nodes/pve1/{kind}/{vmid}"), &json!({"purge": 1}));
         world.strata().run(&["backup", "restore", address, "latest", "--yes"]).ok();
         assert_eq!(known_by(&world, kind, vmid), before, "the same guest");
@@ -168,7 +186,12 @@ fn snapshots_are_taken_listed_rolled_back_to_and_deleted() {
         let twice = world.strata().run(&["snapshot", "create", address, "before"]).code(1);
         assert!(twice.stderr.contains("has a snapshot `before` already"), "{}", twice.all());
         world.strata().run(&["snapshot", "create", address]).ok();
-        change(&world, "POST", &format!("/nodes/pve1/{kind}/{vmid}/snapshot"), &json!({"snapname": "byhand"}));
+        change(
+            &world,
+            "POST",
+            &format!("/nodes/pve1/{kind}/{vmid}/snapshot"),
+            &json!({"snapname": "byhand"}),
+        );
         let listed = world.strata().run(&["snapshot", "list", address]).ok().stdout;
         for said in ["  before\n    an upgrade\n", "  strata-2", "  byhand  taken by somebody else"] {
             assert!(listed.contains(said), "{said}: {listed}");
@@ -202,7 +225,10 @@ fn what_is_protected_or_not_ours_is_refused() {
     world.strata().run(&["snapshot", "create", "web/vm/db", "one"]).ok();
     world.repo.edit(FILE, "    memory: 512\n", "    memory: 512\n    protect: true\n");
     let before = world.export();
-    for command in [["backup", "restore", "web/vm/db", "latest", "--yes"], ["snapshot", "rollback", "web/vm/db", "one", "--yes"]] {
+    for command in [
+        ["backup", "restore", "web/vm/db", "latest", "--yes"],
+        ["snapshot", "rollback", "web/vm/db", "one", "--yes"],
+    ] {
         let refused = world.strata().run(&command).code(3);
         assert!(refused.stderr.contains("is protected"), "{}", refused.all());
     }
@@ -215,11 +241,16 @@ fn what_is_protected_or_not_ours_is_refused() {
     let theirs = json!({"vmid": 9100, "name": "theirs", "memory": 64, "scsi0": "local-lvm:1"});
     change(&world, "POST", "/nodes/pve1/qemu", &theirs);
     change(&world, "POST", "/nodes/pve1/vzdump", &json!({"vmid": "9100", "storage": "local"}));
-    let foreign = newest(&world, "9100");
+    let foreign =
+        backups(&world).into_iter().find(|row| row["volid"].as_str().unwrap().ends_with(".vma")).unwrap();
+    let foreign = foreign["volid"].as_str().unwrap().to_owned();
     let listed = world.strata().run(&["backup", "list", "web/vm/db"]).ok().stdout;
     let line = listed.lines().find(|line| line.contains(&foreign)).unwrap();
     assert!(line.contains("of another guest: it carries no ownership mark"), "{listed}");
-    for verb in [&["backup", "verify", "web/vm/db", &foreign][..], &["backup", "restore", "web/vm/db", &foreign, "--yes"]] {
+    for verb in [
+        &["backup", "verify", "web/vm/db", &foreign][..],
+        &["backup", "restore", "web/vm/db", &foreign, "--yes"],
+    ] {
         let refused = world.strata().run(verb).code(3);
         assert!(refused.stderr.contains("is no backup of `web/vm/db`"), "{}", refused.all());
     }

@@ -151,10 +151,12 @@ fn extract(world: &mut World, job: &Job, order: &RestoreRequest) -> Result<(), R
 /// Frees the disks of a VM that is written over, where the backup has the slot. Gives the others: they stay, attached to nothing.
 fn remove_old_disks(world: &mut World, node: &str, vmid: u32, restored: &[(Drive, bool)]) -> Vec<String> {
     let Some(guest) = world.guests.get(&vmid) else { return Vec::new() };
-    let is_restored =
-        |slot: &str| restored.iter().any(|(drive, _)| drive.slot == slot && drive.props.get("backup") != Some("0"));
+    let is_restored = |slot: &str| {
+        restored.iter().any(|(drive, _)| drive.slot == slot && drive.props.get("backup") != Some("0"))
+    };
     let old = drive::drives(&guest.config).filter(|d| !d.is_plain_cdrom());
-    let (gone, mut kept): (Vec<Drive>, Vec<Drive>) = old.partition(|d| is_restored(&d.slot) || d.is_cloudinit());
+    let (gone, mut kept): (Vec<Drive>, Vec<Drive>) =
+        old.partition(|d| is_restored(&d.slot) || d.is_cloudinit());
     for drive in gone {
         if world.volume(drive.file(), node).is_some_and(|v| v.vmid == Some(vmid)) {
             world.free(drive.file(), node);

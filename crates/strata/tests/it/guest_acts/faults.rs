@@ -36,18 +36,25 @@ fn has_snapshot(world: &World) -> bool {
 
 /// What is done, and what shows that it was.
 const ACTS: [Act; 6] = [
-    ("backup", nothing, &["backup", "run", "web/vm/db", "--storage", "local"], |world| !backups(world).is_empty()),
+    ("backup", nothing, &["backup", "run", "web/vm/db", "--storage", "local"], |world| {
+        !backups(world).is_empty()
+    }),
     ("restore", with_backup, &["backup", "restore", "web/vm/db", "latest", "--yes"], |world| {
         config(world, "qemu", "9100")["memory"].to_string().contains("512")
     }),
-    ("restore a container", with_container_backup, &["backup", "restore", "web/container/dns", "latest", "--yes"], |world| {
-        config(world, "lxc", "9200")["memory"].to_string().contains("256")
-    }),
+    (
+        "restore a container",
+        with_container_backup,
+        &["backup", "restore", "web/container/dns", "latest", "--yes"],
+        |world| config(world, "lxc", "9200")["memory"].to_string().contains("256"),
+    ),
     ("snapshot", nothing, &["snapshot", "create", "web/vm/db", "one"], has_snapshot),
     ("rollback", with_snapshot, &["snapshot", "rollback", "web/vm/db", "one", "--yes"], |world| {
         config(world, "qemu", "9100")["cpuunits"].is_null()
     }),
-    ("delete", with_snapshot, &["snapshot", "delete", "web/vm/db", "one", "--yes"], |world| !has_snapshot(world)),
+    ("delete", with_snapshot, &["snapshot", "delete", "web/vm/db", "one", "--yes"], |world| {
+        !has_snapshot(world)
+    }),
 ];
 
 /// Runs the act until it is done, as a person who reads what it says; what was done already may be said to be so.
@@ -89,8 +96,11 @@ fn kill_at(act: &Act, kind: &str, k: u64) -> bool {
 fn kill_every(step: usize, most: usize) {
     for (number, act) in ACTS.iter().enumerate() {
         for kind in ["hold-before", "hold-after"] {
-            let killed =
-                (1 + number as u64 % 3..).step_by(step).take(most).take_while(|k| kill_at(act, kind, *k)).count();
+            let killed = (1 + number as u64 % 3..)
+                .step_by(step)
+                .take(most)
+                .take_while(|k| kill_at(act, kind, *k))
+                .count();
             println!("{}: {kind}: killed {killed} times", act.0);
         }
     }
@@ -156,7 +166,9 @@ fn fault_all_half_true_answers_to_acts() {
 /// A task that fails says so, and the guest is not lost.
 #[test]
 fn a_failed_task_is_told_with_its_reason() {
-    for (act, task) in ACTS.iter().zip(["vzdump", "qmrestore", "vzrestore", "qmsnapshot", "qmrollback", "qmdelsnapshot"]) {
+    for (act, task) in
+        ACTS.iter().zip(["vzdump", "qmrestore", "vzrestore", "qmsnapshot", "qmrollback", "qmdelsnapshot"])
+    {
         let (name, before, command, is_done) = act;
         let world = world(Pace::INSTANT);
         before(&world);
@@ -197,7 +209,10 @@ fn lock(world: &World) {
 
 fn delete(world: &World) {
     world.sim.control().change(&json!({"power": {"vmid": 9100, "running": false}}));
-    world.sim.control().change(&json!({"method": "DELETE", "path": "/nodes/pve1/qemu/9100", "params": {"purge": 1}}));
+    world
+        .sim
+        .control()
+        .change(&json!({"method": "DELETE", "path": "/nodes/pve1/qemu/9100", "params": {"purge": 1}}));
 }
 
 fn change_settings(world: &World) {
@@ -206,7 +221,8 @@ fn change_settings(world: &World) {
 }
 
 fn disturb_every(step: usize, most: usize) {
-    let disturbances: [(&str, fn(&World)); 3] = [("locks", lock), ("deletes", delete), ("changes", change_settings)];
+    let disturbances: [(&str, fn(&World)); 3] =
+        [("locks", lock), ("deletes", delete), ("changes", change_settings)];
     for act in ACTS.iter().filter(|act| act.0 != "restore a container") {
         for (number, (name, disturb)) in disturbances.iter().enumerate() {
             let ks = (4 + number as u64..).step_by(step).take(most);
