@@ -1,5 +1,6 @@
 //! Does what the plan says: write-ahead, in the order of the needs, as much at once as the limits allow.
 
+mod act;
 mod effect;
 mod step;
 
@@ -182,28 +183,37 @@ impl LockedRun {
         operation: &Operation,
         journal: &JournalWriter,
     ) -> (OpenEntry, Option<Batch>) {
-        self.state.last_id += 1;
-        self.state.unfolded = true;
         let becomes = |becomes: &StateResource| {
             Box::new(StateResource { spec: stored_spec(&operation.spec), ..becomes.clone() })
         };
+        let becomes = step.becomes.as_ref().map(becomes);
         let entry = OpenEntry {
-            id: self.state.last_id,
-            action: operation.action,
-            address: step.address.clone(),
-            target: step.target.clone(),
-            identity: entry_identity(step),
-            spec_digest: step::spec_digest(&operation.spec),
-            becomes: step.becomes.as_ref().map(becomes),
-            begun: self.run.clock.now(),
-            tasks: Vec::new(),
-            to: None,
+            identity: entry_identity(&step.address, &step.spec),
+            ..self.entry(operation, becomes)
         };
         let batch = step.action.is_remote().then(|| {
             self.state.open.push(entry.clone());
             journal.enqueue(JournalRecord::Begin(entry.clone()))
         });
         (entry, batch)
+    }
+
+    /// The entry of an operation, under the next number.
+    fn entry(&mut self, operation: &Operation, becomes: Option<Box<StateResource>>) -> OpenEntry {
+        self.state.last_id += 1;
+        self.state.unfolded = true;
+        OpenEntry {
+            id: self.state.last_id,
+            action: operation.action,
+            address: operation.address.clone(),
+            target: operation.target.clone(),
+            identity: entry_identity(&operation.address, &operation.spec),
+            spec_digest: step::spec_digest(&operation.spec),
+            becomes,
+            begun: self.run.clock.now(),
+            tasks: Vec::new(),
+            to: None,
+        }
     }
 
     fn finish(
@@ -276,11 +286,11 @@ impl LockedRun {
 }
 
 /// The identity, and where recovery looks for tasks.
-fn entry_identity(step: &Step) -> strata_resource::Spec {
-    let table = step.address.kind().table();
-    let mut identity = table.identity_of(&step.spec);
+fn entry_identity(address: &Address, spec: &strata_resource::Spec) -> strata_resource::Spec {
+    let table = address.kind().table();
+    let mut identity = table.identity_of(spec);
     for field in table.journal_fields {
-        if let Some(value) = step.spec.get(*field) {
+        if let Some(value) = spec.get(*field) {
             identity.insert((*field).to_owned(), value.stored());
         }
     }

@@ -427,6 +427,56 @@ pub enum Event<'e> {
     /// A node was removed from its cluster and wiped.
     Reset { node: &'e str, state: &'static str },
 
+    /// A backup of a guest: made, or listed.
+    GuestBackup {
+        address: &'e Address,
+        volume: &'e str,
+        /// When it was made, RFC 3339.
+        created: String,
+        /// In bytes.
+        size: u64,
+        notes: &'e str,
+        /// It is neither pruned nor removed.
+        protected: bool,
+        /// What a Proxmox Backup Server found when it verified it last.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        verification: Option<&'e str>,
+        /// `ours`, `another`, `unknown`: by the configuration in it.
+        whose: &'static str,
+        /// Why it is not ours.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        reason: Option<&'e str>,
+    },
+    /// A backup is there, readable, and of this guest.
+    GuestBackupVerified {
+        address: &'e Address,
+        volume: &'e str,
+        /// The slots whose volumes are in it.
+        disks: &'e [String],
+        /// Those that backups leave out.
+        left_out: &'e [String],
+        #[serde(skip_serializing_if = "Option::is_none")]
+        verification: Option<&'e str>,
+    },
+    /// A guest was restored from a backup.
+    GuestRestored { address: &'e Address, volume: &'e str },
+    /// A snapshot of a guest: taken, or listed.
+    GuestSnapshot {
+        address: &'e Address,
+        name: &'e str,
+        /// When it was taken, RFC 3339.
+        created: String,
+        notes: &'e str,
+        /// It has the memory, too.
+        memory: bool,
+        /// Strata took it.
+        ours: bool,
+    },
+    /// A guest was put back to a snapshot.
+    GuestRolledBack { address: &'e Address, name: &'e str },
+    /// A snapshot of a guest was deleted.
+    GuestSnapshotDeleted { address: &'e Address, name: &'e str },
+
     /// A server listens.
     Ready { url: &'e str },
     /// The simulated datacenter listens.

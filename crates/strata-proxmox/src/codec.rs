@@ -40,6 +40,6 @@ pub(crate) use live::LiveConfig;
 pub(crate) use live::live;
 pub use rule::{Content, Key, KeyRule, Part, Property, Table};
 pub(crate) use rule::{GuestKind, is_root_only, privilege_of, table};
-pub(crate) use size::to_size_text;
+pub(crate) use size::{to_gib, to_size_text};
 pub(crate) use volume::volume_size;
 pub(crate) use volumes::{attached_now, detached_now, volume_key};

@@ -1,5 +1,6 @@
 //! Doing one operation: a sequence of small steps, each of which can be repeated.
 
+pub(crate) mod backup;
 pub(crate) mod calls;
 mod cidata;
 mod configure;
@@ -9,10 +10,13 @@ mod effect;
 mod firewall;
 mod image;
 mod migrate;
+mod outcome;
 mod patience;
 mod pool;
 mod power;
 mod ready;
+pub(crate) mod restore;
+pub(crate) mod snapshot;
 mod steps;
 mod template;
 mod update;

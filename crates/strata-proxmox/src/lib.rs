@@ -26,8 +26,10 @@
 //! ```
 
 mod absence;
+mod acts;
 mod addresses;
 mod api;
+mod archives;
 mod capacity;
 pub mod cidata;
 mod client;
@@ -53,8 +55,10 @@ mod review;
 mod snippets;
 mod storages;
 
+pub use acts::{BackupRequest, Snapshot};
 pub use addresses::has_agent;
 pub use api::{ApiError, ApiErrorKind, Upid, Version};
+pub use archives::{Archive, Archives, Verified, Whose};
 pub use capacity::Capacity;
 pub use client::{CallError, Client, ConnectError};
 pub use hosts::{Host, HostedGuest, Hosts};

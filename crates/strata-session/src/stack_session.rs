@@ -9,18 +9,18 @@ use std::sync::Arc;
 use strata_blueprint::placement::{Homes, recorded_homes};
 use strata_blueprint::{Blueprint, cluster_target};
 use strata_engine::{
-    Action, Adoption, ApplyOptions, ApplyReport, Drift, EarlierOperations, EngineError, LockedRun, Look,
-    Move, Plan, PlanFile, Problem, Proofs, Providers, Retrieval, Run, StackView, Step, StepAction,
-    claim_mark, inputs, with_outputs,
+    Action, Adoption, ApplyOptions, ApplyReport, Drift, EarlierOperations, EngineError, ErrorClass,
+    LockedRun, Look, Move, Operation, OperationContext, Plan, PlanFile, Problem, Proofs, ProviderError,
+    Providers, Retrieval, Run, StackView, Step, StepAction, StopSignal, claim_mark, inputs, with_outputs,
 };
-use strata_resource::{Address, Layer, ResourceGraph, Value};
+use strata_resource::{Address, Layer, ResourceGraph, Spec, Value, stored_spec};
 use strata_secret::{DigestKey, SecretBytes};
 use strata_source::{EffectiveStack, Model};
-use strata_state::{MadeAs, ReplayedState, StateDocument, StateResource};
+use strata_state::{MadeAs, ReplayedState, StateDocument, StateResource, Version};
 use strata_talos::SecretsBundle;
 
 use crate::connections::Connections;
-use crate::error::SessionError;
+use crate::error::{ErrorKind, SessionError};
 use crate::providers::DrawnStack;
 use crate::selection::Pattern;
 use crate::workspace::moves::{self, StackMoves};
@@ -615,6 +615,80 @@ impl StackSession {
         let Some(locked) = self.state.locked() else { return Ok(None) };
         let Some(plan) = locked.plan_records(view, addresses).await? else { return Ok(None) };
         Ok(Some(locked.apply(&plan, options).await?))
+    }
+
+    /// What the source and the state know of an object: the operation that changes nothing of it, and its record, which is a partial one where
+    /// the state does not have it.
+    pub fn operation_on(&self, address: &Address) -> Option<(Operation, StateResource)> {
+        let recorded = self.state().document.resources.get(address).cloned();
+        let drawn = self.ready.view.graph.get(address);
+        let begun = drawn.map(|drawn| StateResource {
+            target: drawn.target.clone(),
+            spec: stored_spec(&drawn.spec),
+            facts: Spec::new(),
+            depends_on: drawn.depends_on.clone(),
+            stage: drawn.stage,
+            protect: drawn.protect,
+            partial: true,
+            deposed: Vec::new(),
+            made_as: None,
+        });
+        let record = recorded.clone().or(begun)?;
+        let operation = Operation {
+            action: Action::Update,
+            address: address.clone(),
+            target: record.target.clone(),
+            lineage: self.ready.view.lineage.clone(),
+            spec: drawn.map_or(&record.spec, |drawn| &drawn.spec).clone(),
+            recorded,
+            observed: None,
+            changes: Vec::new(),
+            restart: false,
+            replacement: false,
+            awaited: false,
+            payload: None,
+        };
+        Some((operation, record))
+    }
+
+    /// Whether the source or the state protects an object.
+    pub fn is_protected(&self, address: &Address) -> bool {
+        let recorded = self.state().document.resources.get(address).is_some_and(|record| record.protect);
+        recorded || self.ready.view.graph.get(address).is_some_and(|drawn| drawn.protect)
+    }
+
+    /// What was applied to an object at some time, as far as the store keeps versions of the state from then.
+    pub async fn applied_at(&self, address: &Address, seconds: i64) -> Option<StateResource> {
+        let (store, key) = (&self.ready.run.store, &self.ready.view.key);
+        let at = jiff::Timestamp::from_second(seconds).ok()?;
+        let then =
+            |version: &Version| version.written.parse::<jiff::Timestamp>().is_ok_and(|written| written <= at);
+        let versions = store.history(key).await.ok()?;
+        let newest = versions.into_iter().filter(then).max_by_key(|version| version.serial)?;
+        let document = store.read_version(key, newest.serial).await.ok()?;
+        document.resources.get(address).cloned()
+    }
+
+    /// Does one act on an object, under the lock and written ahead. What it gives beside its result is recorded.
+    pub async fn act<T>(
+        &mut self,
+        operation: &Operation,
+        becomes: StateResource,
+        stop: &StopSignal,
+        act: impl AsyncFnOnce(&dyn OperationContext) -> Result<(T, Option<StateResource>), ProviderError>,
+    ) -> Result<T, SessionError> {
+        let name = &self.name;
+        let HeldState::Locked(run) = &mut self.state else {
+            return Err(SessionError::failed(format!("`{name}` was opened to look, not to be changed")));
+        };
+        match run.act(operation, becomes, stop, act).await? {
+            Ok(result) => Ok(result),
+            Err(error) if error.class == ErrorClass::Stopped => {
+                Err(SessionError::new(ErrorKind::Interrupted, error.message)
+                    .hint("the journal has what was begun: the next apply or act looks what came of it"))
+            }
+            Err(error) => Err(error.into()),
+        }
     }
 
     /// Applies a plan of this session under its lock.

@@ -94,6 +94,25 @@ record! {
     }
 }
 
+choice! {
+    /// Who is told of a backup.
+    pub enum BackupNotification {
+        Auto = "auto",
+        LegacySendmail = "legacy-sendmail",
+        NotificationSystem = "notification-system",
+    }
+}
+
+record! {
+    /// Where the old content of blocks goes that a guest writes while it is backed up: it does not wait for the storage of the backups.
+    pub struct BackupFleecing {
+        /// a storage for images
+        "storage" storage: Spanned<String> [text(ID)];
+        /// whether it is done
+        "enabled" enabled: bool = true;
+    }
+}
+
 record! {
     /// Guests that are backed up at set times.
     pub struct BackupJob [at_most_one(&["guests", "pool", "all"])] {
@@ -119,6 +138,10 @@ record! {
         "keep" keep: Option<BackupRetention>;
         /// at most so many KiB a second
         "bandwidthLimit" bandwidth_limit: Option<u32>;
+        /// VMs that write much do not wait for the storage of the backups
+        "fleecing" fleecing: Option<BackupFleecing>;
+        /// by mail, as before, or by the matchers of `notifications`
+        "notificationMode" notification_mode: Option<BackupNotification>;
         /// what the notes of a backup say: `{{guestname}}`
         "notesTemplate" notes_template: Option<String>;
         /// a run that was missed is made up for

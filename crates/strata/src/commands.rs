@@ -1,5 +1,6 @@
 //! The verbs. Each file holds one: its arguments (whose comments are the help text) and what it does.
 
+pub(crate) mod acts;
 pub(crate) mod adopt;
 pub(crate) mod apply;
 pub(crate) mod completions;
@@ -71,6 +72,8 @@ pub(crate) async fn run(cli: Cli, printer: Printer) -> CommandResult {
         Command::Output(args) => output::run(&context, &args).await,
         Command::Inventory(args) => inventory::run(&context, &args).await,
         Command::Graph(args) => graph::run(&context, &args),
+        Command::Backup(args) => acts::run(&context, strata_acts::Verb::Backup(&args)).await,
+        Command::Snapshot(args) => acts::run(&context, strata_acts::Verb::Snapshot(&args)).await,
         Command::State(args) => state::run(&context, &args).await,
         Command::Adopt(args) => adopt::run(&context, &args).await,
         Command::Import(args) => import::run(&context, &args).await,

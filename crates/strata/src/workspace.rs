@@ -20,7 +20,7 @@ use crate::style::{self, paint};
 pub(crate) struct Workspace<'c> {
     pub(crate) context: &'c Context,
     session: strata_session::Workspace,
-    providers: Arc<AllProviders>,
+    pub(crate) providers: Arc<AllProviders>,
 }
 
 impl Deref for Workspace<'_> {

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use strata_resource::{Spec, Value};
-use strata_source::hypervisor::{BackupJob, BackupRetention, Hypervisor};
+use strata_source::hypervisor::{BackupFleecing, BackupJob, BackupRetention, Hypervisor};
 use strata_yaml::Spanned;
 
 use super::Part;
@@ -38,14 +38,24 @@ impl Draft<'_> {
         spec.put_some("compress", job.compress.map(|compress| compress.to_string()));
         spec.put_full("keep", job.keep.as_ref().map_or(Value::Map(Spec::new()), keep));
         spec.put_some("bandwidth_limit", job.bandwidth_limit.map(int));
+        spec.put_full("fleecing", job.fleecing.as_ref().map_or(Value::Map(Spec::new()), fleecing));
+        spec.put_some("notification_mode", job.notification_mode.map(|mode| mode.to_string()));
         spec.put_some("notes_template", job.notes_template.clone());
         spec.put_some("repeat_missed", job.repeat_missed);
         spec.put("enabled", job.enabled);
         self.comment(spec, kinds::BACKUP_JOB, name, job.comment.as_ref());
         part.needs = self.known(kinds::STORAGE, Some(&job.storage));
+        part.needs.extend(self.known(kinds::STORAGE, job.fleecing.as_ref().map(|own| own.storage.as_str())));
         part.needs.extend(self.known(kinds::POOL, job.pool.as_ref().map(|pool| pool.as_str())));
         self.part(part);
     }
+}
+
+fn fleecing(fleecing: &BackupFleecing) -> Value {
+    let mut spec = Spec::new();
+    spec.put("enabled", fleecing.enabled);
+    spec.put("storage", fleecing.storage.as_str());
+    Value::Map(spec)
 }
 
 fn keep(keep: &BackupRetention) -> Value {

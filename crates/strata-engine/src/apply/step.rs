@@ -33,20 +33,20 @@ pub(super) struct Finished {
 pub(super) struct Writes(AtomicUsize);
 
 impl Writes {
-    fn allowed(&self) {
+    pub(super) fn allowed(&self) {
         self.0.fetch_add(1, Ordering::SeqCst);
     }
 
-    fn refused(&self) {
+    pub(super) fn refused(&self) {
         // A refusal that nobody asked for must not hide a write.
         let _ = self.0.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |writes| writes.checked_sub(1));
     }
 
-    fn undone(&self) {
+    pub(super) fn undone(&self) {
         self.0.store(0, Ordering::SeqCst);
     }
 
-    fn any(&self) -> bool {
+    pub(super) fn any(&self) -> bool {
         self.0.load(Ordering::SeqCst) > 0
     }
 }
@@ -202,7 +202,7 @@ impl OperationContext for Worker<'_> {
     }
 }
 
-fn journal_failed(error: StoreError) -> ProviderError {
+pub(super) fn journal_failed(error: StoreError) -> ProviderError {
     ProviderError::new(ErrorClass::Internal, format!("the journal cannot be written: {error}"))
         .hint("free space or repair the state's store, then apply again: what was begun is found by its ownership mark")
 }

@@ -27,7 +27,7 @@ enum Pending {
 
 impl LiveConfig {
     /// Keys that are all in effect.
-    pub(super) fn of(keys: &BTreeMap<String, String>) -> Self {
+    pub(crate) fn of(keys: &BTreeMap<String, String>) -> Self {
         let value = |text: &String| LiveValue { current: Some(text.clone()), pending: None };
         let values = keys.iter().map(|(key, text)| (key.clone(), value(text))).collect();
         Self { values, ..Self::default() }

@@ -131,6 +131,19 @@ impl<'a> Work<'a> {
         self.run_task(call).await.map(|_| ())
     }
 
+    /// The same; says whether the task is known to have ended well, and was not only forgotten.
+    pub(crate) async fn run_known(&self, call: Call) -> Result<bool, StepError> {
+        let attempt = || async {
+            let Some(task) = self.write(&call).await? else { return Ok(false) };
+            self.see_end(&task, &call.doing, call.patience).await
+        };
+        let held_up = |error: &StepError| match error {
+            StepError::Task(failed) if task_kind(failed) == Some(TaskFailureKind::HeldUp) => Verdict::Again,
+            _ => Verdict::Final,
+        };
+        retry(self.client.policy(), self.client.clock(), self.client.random(), attempt, held_up).await
+    }
+
     /// The same; gives the task that was seen to its end.
     pub(crate) async fn run_task(&self, call: Call) -> Result<Option<Upid>, StepError> {
         let attempt = || async {
@@ -222,18 +235,24 @@ impl<'a> Work<'a> {
         doing: &str,
         patience: Duration,
     ) -> Result<(), StepError> {
+        self.see_end(task, doing, patience).await.map(|_| ())
+    }
+
+    /// The same; says whether somebody remembers how it ended.
+    async fn see_end(&self, task: &str, doing: &str, patience: Duration) -> Result<bool, StepError> {
         // Some calls answer with a text that is no task; then they are done.
-        let Ok(upid) = task.parse::<Upid>() else { return Ok(()) };
+        let Ok(upid) = task.parse::<Upid>() else { return Ok(true) };
         self.context.task_started(task).await.map_err(StepError::Stop)?;
         self.context.progress(doing);
         let lost = |error| StepError::Lost { error, doing: doing.to_owned() };
         match self.client.follow(&upid, patience).await.map_err(lost)? {
             // A task that nobody remembers has ended; what it did, whoever began it reads back.
-            TaskEnd::Done | TaskEnd::Forgotten => Ok(()),
+            TaskEnd::Forgotten => Ok(false),
+            TaskEnd::Done => Ok(true),
             TaskEnd::Warned { status, log } => {
                 let said = if log.is_empty() { String::new() } else { format!(": {}", log.join("; ")) };
                 self.context.warning(&format!("{doing}: the task ended with `{status}`{said}"));
-                Ok(())
+                Ok(true)
             }
             TaskEnd::Failed { failure, log } => Err(StepError::Task(task_failed(doing, failure, log))),
             TaskEnd::StillRunning => Err(StepError::Task(

@@ -46,6 +46,14 @@ kind! {
     "keep.*": Int => InPlace;
     /// at most so many KiB a second
     "bandwidth_limit": Int => InPlace [remote("bwlimit")];
+    /// where the old content of blocks goes that a VM writes meanwhile
+    "fleecing": Map => InPlace [remote("fleecing")];
+    /// whether it is done
+    "fleecing.enabled": Bool => InPlace;
+    /// a storage for images
+    "fleecing.storage": Text => InPlace;
+    /// who is told: by mail, or by the notification system
+    "notification_mode": Text => InPlace [remote("notification-mode"), default_text("auto")];
     /// what the notes of a backup say
     "notes_template": Text => InPlace [remote("notes-template")];
     /// a run that was missed is made up for
@@ -63,11 +71,13 @@ const KEEP: Parts = &[
     ("keep-yearly", "yearly", FieldType::Int),
 ];
 
+const FLEECING: Parts = &[("enabled", "enabled", FieldType::Bool), ("storage", "storage", FieldType::Text)];
+
 static ROWS: Simple = Simple {
     comment: Some("comment"),
     derived: &["type", "next-run"],
     unset: Unset::Delete,
-    parts: &[("keep", KEEP)],
+    parts: &[("keep", KEEP), ("fleecing", FLEECING)],
     ..Simple::new("backup job", "/cluster/backup", &TABLE)
 };
 

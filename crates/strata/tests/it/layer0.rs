@@ -302,6 +302,8 @@ fn each_field_can_change() {
         ("username: strata@pbs", "username: other@pbs"),
         ("{env: PBS_PASSWORD}", "{env: OTHER_PASSWORD}"),
         ("content: [iso, vztmpl]", "content: [iso], nodes: [pve1], enabled: false"),
+        ("weekly: 4}", "weekly: 4}, fleecing: {storage: local-lvm}, notificationMode: notification-system"),
+        ("fleecing: {storage: local-lvm}", "fleecing: {storage: big}, bandwidthLimit: 5000"),
         ("keep-last=3", "keep-last=4"),
         ("export: /media", "export: /other"),
         ("comment: the big one", "mediated: true"),

@@ -31,6 +31,7 @@ mod fleet;
 #[path = "../../../strata-state/tests/it/gitlab_server.rs"]
 #[allow(dead_code)]
 mod gitlab_server;
+mod guest_acts;
 mod half_truths;
 mod high_availability;
 mod honest;

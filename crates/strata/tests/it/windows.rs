@@ -39,7 +39,7 @@ fn stand_still(world: &World) {
 }
 
 /// The same at the request that a fault is about.
-fn act_on(world: &World, command: &[&str], fault: &Value, act: &dyn Fn()) -> Option<usize> {
+pub(crate) fn act_on(world: &World, command: &[&str], fault: &Value, act: &dyn Fn()) -> Option<usize> {
     let control = world.sim.control();
     control.reset_requests();
     let held = control.fault(fault);

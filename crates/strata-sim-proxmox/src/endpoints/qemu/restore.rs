@@ -101,7 +101,7 @@ fn extract(world: &mut World, job: &Job, order: &RestoreRequest) -> Result<(), R
             (d, bootable)
         })
         .collect();
-    remove_old_disks(world, node, vmid);
+    let kept = remove_old_disks(world, node, vmid, &drives);
     for (mut drive, bootable) in drives {
         if drive.props.get("backup") == Some("0") {
             // It was not in the backup.
@@ -130,6 +130,9 @@ fn extract(world: &mut World, job: &Job, order: &RestoreRequest) -> Result<(), R
         config.insert("smbios1".into(), schema::with_uuid(&smbios1, &uuid));
     }
     config.extend(order.options.clone());
+    for (number, volid) in kept.into_iter().enumerate() {
+        config.insert(format!("unused{number}"), volid);
+    }
     tidy(&mut config);
     let guest = world.guest_mut(node, vmid, GuestKind::Qemu)?;
     guest.config = config;
@@ -145,16 +148,29 @@ fn extract(world: &mut World, job: &Job, order: &RestoreRequest) -> Result<(), R
     Ok(())
 }
 
-/// The disks of a VM that is written over.
-fn remove_old_disks(world: &mut World, node: &str, vmid: u32) {
-    let Some(guest) = world.guests.get(&vmid) else { return };
-    let old: Vec<String> =
-        drive::drives(&guest.config).filter(|d| !d.is_plain_cdrom()).map(|d| d.file().to_owned()).collect();
-    for volid in old {
-        if world.volume(&volid, node).is_some_and(|v| v.vmid == Some(vmid)) {
-            world.free(&volid, node);
+/// Frees the disks of a VM that is written over, where the backup has the slot. Gives the others: they stay, attached to nothing.
+fn remove_old_disks(world: &mut World, node: &str, vmid: u32, restored: &[(Drive, bool)]) -> Vec<String> {
+    let Some(guest) = world.guests.get(&vmid) else { return Vec::new() };
+    let is_restored = |slot: &str| {
+        restored.iter().any(|(drive, _)| drive.slot == slot && drive.props.get("backup") != Some("0"))
+    };
+    let old = drive::drives(&guest.config).filter(|d| !d.is_plain_cdrom());
+    let (gone, mut kept): (Vec<Drive>, Vec<Drive>) =
+        old.partition(|d| is_restored(&d.slot) || d.is_cloudinit());
+    for drive in gone {
+        if world.volume(drive.file(), node).is_some_and(|v| v.vmid == Some(vmid)) {
+            world.free(drive.file(), node);
         }
     }
+    kept.retain(|d| world.volume(d.file(), node).is_some_and(|v| v.vmid == Some(vmid)));
+    let unused = guest_unused(world, vmid);
+    kept.iter().map(|d| d.file().to_owned()).chain(unused).collect()
+}
+
+/// What the VM has had attached to nothing all along.
+fn guest_unused(world: &World, vmid: u32) -> Vec<String> {
+    let Some(guest) = world.guests.get(&vmid) else { return Vec::new() };
+    guest.config.iter().filter(|(key, _)| drive::is_unused(key)).map(|(_, volid)| volid.clone()).collect()
 }
 
 fn restore_disk(

@@ -1,0 +1,114 @@
+//! What is done to one guest outside any plan, as verbs: `strata backup` and `strata snapshot`.
+//!
+//! [`run`] takes a [`Verb`] with its arguments; what it says goes through a [`Person`], who is also asked. An act takes the lock of the guest's stack, writes
+//! its journal entry before it writes anything remote, and proves what came of it (`strata_providers::GuestSession`). What a guest loses is
+//! said before anybody agrees to it.
+
+mod backup;
+mod snapshot;
+
+use strata_engine::StopSignal;
+use strata_events::Event;
+use strata_providers::{AllProviders, GuestSession};
+use strata_session::{SessionError, Workspace};
+
+pub use backup::BackupArgs;
+pub use snapshot::SnapshotArgs;
+
+/// Who is told, asked, and may say stop.
+pub struct Person<'p> {
+    /// A line of the result.
+    pub line: &'p (dyn Fn(&str) + Send + Sync),
+    /// Beside the result.
+    pub note: &'p (dyn Fn(&str) + Send + Sync),
+    /// To programs, with the key of a state.
+    pub event: &'p (dyn Fn(&str, &Event<'_>) + Send + Sync),
+    /// Fails unless the person agrees.
+    pub ask: &'p (dyn Fn(&str) -> Result<(), SessionError> + Send + Sync),
+    pub stop: StopSignal,
+}
+
+/// A verb with its arguments.
+#[derive(Debug, Clone, Copy)]
+pub enum Verb<'a> {
+    Backup(&'a BackupArgs),
+    Snapshot(&'a SnapshotArgs),
+}
+
+/// What a verb works with.
+struct Desk<'d> {
+    workspace: &'d Workspace,
+    providers: &'d AllProviders,
+    person: &'d Person<'d>,
+}
+
+pub async fn run(
+    verb: Verb<'_>,
+    workspace: &Workspace,
+    providers: &AllProviders,
+    person: &Person<'_>,
+) -> Result<(), SessionError> {
+    let desk = Desk { workspace, providers, person };
+    match verb {
+        Verb::Backup(args) => backup::run(args, &desk).await,
+        Verb::Snapshot(args) => snapshot::run(args, &desk).await,
+    }
+}
+
+impl Desk<'_> {
+    /// Says what is lost, and asks.
+    fn agree(&self, yes: bool, loss: &str, question: &str) -> Result<(), SessionError> {
+        (self.person.note)(loss);
+        if yes { Ok(()) } else { (self.person.ask)(question) }
+    }
+
+    /// Gives the lock back, whatever came of the act; the first error is the one to tell.
+    async fn end<T>(&self, guest: GuestSession, outcome: Result<T, SessionError>) -> Result<T, SessionError> {
+        let released = guest.release().await;
+        let outcome = outcome?;
+        released?;
+        Ok(outcome)
+    }
+}
+
+/// `2026-11-18 20:11:05 UTC`.
+fn time(seconds: i64) -> String {
+    let time = jiff::Timestamp::from_second(seconds).unwrap_or_default();
+    time.strftime("%Y-%m-%d %H:%M:%S UTC").to_string()
+}
+
+/// As RFC 3339, for programs.
+fn timestamp(seconds: i64) -> String {
+    jiff::Timestamp::from_second(seconds).unwrap_or_default().to_string()
+}
+
+/// Bytes as people read them.
+fn size(bytes: u64) -> String {
+    const UNITS: [&str; 4] = ["KiB", "MiB", "GiB", "TiB"];
+    let fits = |power: &usize| bytes < 1 << (10 * (power + 2));
+    let power = (0..UNITS.len()).find(fits).unwrap_or(UNITS.len() - 1);
+    let tenths = (u128::from(bytes) * 10) >> (10 * (power + 1));
+    format!("{}.{} {}", tenths / 10, tenths % 10, UNITS[power])
+}
+
+/// Notes as one line.
+fn one_line(notes: &str) -> String {
+    let lines = notes.lines().map(str::trim).filter(|line| !line.is_empty());
+    lines.collect::<Vec<_>>().join(" / ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_and_times_are_read_by_people() {
+        assert_eq!(size(0), "0.0 KiB");
+        assert_eq!(size(1536), "1.5 KiB");
+        assert_eq!((size((1 << 20) - 1), size(1 << 20)), ("1023.9 KiB".to_owned(), "1.0 MiB".to_owned()));
+        assert_eq!(size(5 << 50), "5120.0 TiB");
+        assert_eq!(time(1_794_916_800), "2026-11-17 12:00:00 UTC");
+        assert_eq!(timestamp(1_794_916_800), "2026-11-17T12:00:00Z");
+        assert_eq!(one_line("a\n\n b \n"), "a / b");
+    }
+}
