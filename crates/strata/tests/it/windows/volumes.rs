@@ -20,14 +20,26 @@ fn names(world: &World) -> Vec<String> {
     names.into_iter().map(str::to_owned).collect()
 }
 
-/// Puts another file under a name. False if there is one already.
+/// Puts another file under a name. False if there is one already, also where ours came at that very moment.
 fn put(world: &World, volume: &str) -> bool {
+    let before = find(world, volume).is_some();
+    let asked = ask_for(world, volume);
+    const PROBE: &str = "local:iso/of-somebody.iso";
+    ask_for(world, PROBE);
+    let size = |volume| find(world, volume).map(|row| row["size"].clone());
+    let theirs = size(PROBE);
+    assert!(theirs.is_some() && delete(world, PROBE));
+    !before && asked && size(volume) == theirs
+}
+
+/// Somebody downloads their file as this one.
+fn ask_for(world: &World, volume: &str) -> bool {
     let (content, name) = volume.trim_start_matches("local:").split_once('/').unwrap();
     let params =
         json!({"content": content, "filename": name, "url": "https://images.example/of-somebody-else"});
     let path = "/nodes/pve1/storage/local/download-url";
     let change = json!({"method": "POST", "path": path, "params": params});
-    world.sim.control().change(&change)["status"] == 200 && find(world, volume).is_some()
+    world.sim.control().change(&change)["status"] == 200
 }
 
 fn find(world: &World, volume: &str) -> Option<Value> {
@@ -98,7 +110,9 @@ fn survives_removal(k: u64) -> bool {
     world.strata().run(&["plan", "--destroy", "-o", PLAN]).ok();
     let names = names(&world);
     let theirs = RefCell::new(Vec::new());
-    let acted = act_at(&world, &APPLY_PLAN, k, &|| {
+    // One file after the other: the look before a delete is the one at that file.
+    let one_by_one = [&APPLY_PLAN[..], &["--parallelism", "1"]].concat();
+    let acted = act_at(&world, &one_by_one, k, &|| {
         let put = names.iter().filter(|name| delete(&world, name) && put(&world, name));
         *theirs.borrow_mut() = put.cloned().collect();
     });
