@@ -302,7 +302,17 @@ mod tests {
     }
 
     fn role(operations: &[Operation]) -> Vec<&'static str> {
-        required_role(operations).into_iter().map(Privilege::as_str).collect()
+        required_role(operations, false).into_iter().map(Privilege::as_str).collect()
+    }
+
+    #[test]
+    fn a_role_asks_agents_only_where_an_address_is_not_written() {
+        let ask = |asks: bool| {
+            let vm = json!({"vmid": 9100, "node": "pve1", "agent": {"enabled": true}});
+            let role = required_role(&[operation(Action::Create, "web/vm/a", vm)], asks);
+            role.into_iter().any(|privilege| privilege.as_str() == "VM.GuestAgent.Audit")
+        };
+        assert!(ask(true) && !ask(false));
     }
 
     #[test]
