@@ -150,6 +150,12 @@ impl FakeForge {
         self.world.lock().unwrap().faults.push_back(fault);
     }
 
+    /// After so many more requests every one is refused; without a number none any more.
+    pub fn break_after(&self, requests: Option<usize>) {
+        let mut world = self.world.lock().unwrap();
+        world.broken_from = requests.map(|requests| world.log.len() + requests);
+    }
+
     /// What was asked: `GET /repos/ops/infra/pulls/1`.
     pub fn log(&self) -> Vec<String> {
         self.world.lock().unwrap().log.clone()
@@ -179,7 +185,9 @@ async fn answer(State(world): State<Arc<Mutex<World>>>, request: Request) -> Res
         body,
         who: String::new(),
     };
-    let fault = world.faults.pop_front();
+    let is_broken = world.broken_from.is_some_and(|from| world.log.len() > from);
+    let broken = || Fault { status: 500, headers: Vec::new(), is_done: false };
+    let fault = if is_broken { Some(broken()) } else { world.faults.pop_front() };
     let reply = match &fault {
         Some(fault) if !fault.is_done => Reply::error(fault.status, "not now"),
         _ => match world.signed_in(&head.headers) {

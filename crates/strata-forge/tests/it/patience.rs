@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use strata_forge::{ErrorKind, Forge, ForgeOptions, Outcome, Status, connect};
-use strata_net::Clock;
+use strata_net::{Clock, TlsTrust};
 use strata_testkit::{Dialect, FakeForge, Fault};
 
 use crate::conformance::{commit, options};
@@ -137,6 +137,9 @@ fn what_is_no_repository_is_refused_before_anything_is_sent() {
         };
         assert_eq!(connect(own).err().map(|error| error.kind), Some(ErrorKind::Settings), "{name}");
     }
+    let tls = TlsTrust::Ca(b"no certificate".to_vec());
+    let own = ForgeOptions { tls, ..options(Dialect::Gitea, "https://192.0.2.1", "t") };
+    assert_eq!(connect(own).err().map(|error| error.kind), Some(ErrorKind::Settings));
     let own = options(Dialect::GitHub, "https://192.0.2.1", "a\nb");
     assert_eq!(connect(own).err().map(|error| error.kind), Some(ErrorKind::Settings));
 }

@@ -86,6 +86,8 @@ pub(super) struct World {
     pub(super) issues: Vec<Issue>,
     pub(super) faults: VecDeque<Fault>,
     pub(super) log: Vec<String>,
+    /// From this request on every one is refused.
+    pub(super) broken_from: Option<usize>,
     now: i64,
     ids: u64,
 }
@@ -142,6 +144,7 @@ impl World {
             issues: Vec::new(),
             faults: VecDeque::new(),
             log: Vec::new(),
+            broken_from: None,
             now: 1_790_000_000,
             ids: 100,
         }

@@ -319,3 +319,59 @@ fn drift_is_an_issue_until_it_is_gone() {
         assert!(!story.server.issues()[0].2, "{dialect:?}");
     }
 }
+
+/// Every moment at which a forge can break, until nothing is asked of it any more.
+const MOMENTS: usize = 60;
+
+#[test]
+fn a_forge_that_breaks_while_it_is_written_to_shows_no_plan_that_is_not_there() {
+    let story = Story::new(Dialect::Gitea, "");
+    let head = commit(&story.desk, "HEAD");
+    let mut broke = 0;
+    for moment in 0..MOMENTS {
+        story.server.break_after(Some(moment));
+        let planned = story.plan();
+        story.server.break_after(None);
+        let digests =
+            story.server.statuses(&head).into_iter().filter(|posted| posted[3].starts_with("plan "));
+        for [.., description] in digests {
+            let digest = story.desk.digest();
+            assert!(description.contains(&digest), "{description}");
+            assert!(story.comment("<!-- strata-review ").contains(&digest), "at {moment}");
+        }
+        if planned.code == 0 {
+            break;
+        }
+        assert_eq!(planned.code, 1, "at {moment}: {}", planned.all());
+        broke += 1;
+    }
+    assert!((4..MOMENTS).contains(&broke), "{broke}");
+    assert_eq!(story.server.comments(story.number).len(), 1);
+    assert_eq!(story.server.statuses(&head).last().unwrap()[2], "success");
+}
+
+#[test]
+fn a_forge_that_breaks_during_an_apply_decides_nothing_about_it() {
+    let story = Story::new(Dialect::GitLab, "");
+    story.plan().ok();
+    story.server.approve(story.number, "bobby");
+    story.merge();
+    let mut broke = 0;
+    for moment in 0..MOMENTS {
+        story.server.break_after(Some(moment));
+        let applied = story.apply();
+        story.server.break_after(None);
+        // Either nothing was done, and that is said; or all of it, and that is said.
+        assert_eq!(applied.code == 0, story.desk.memory(9101).is_some(), "at {moment}: {}", applied.all());
+        if applied.code == 0 {
+            assert!(applied.stderr.contains("nothing was written to the request"), "{}", applied.all());
+            break;
+        }
+        assert_eq!(applied.code, 1, "at {moment}: {}", applied.all());
+        broke += 1;
+    }
+    assert!((4..MOMENTS).contains(&broke), "{broke}");
+    // Whoever runs it once more hears that the plan is spent.
+    let again = story.apply().code(3);
+    assert!(again.stderr.contains("the state went from serial"), "{}", again.all());
+}
