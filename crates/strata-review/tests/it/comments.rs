@@ -162,7 +162,8 @@ fn drift_of_a_whole_datacenter_leaves_room_for_what_the_plan_does() {
     let entries = (0..200).map(|index| entry(Importance::Removal, &format!("web/vm/guest-{index}"), 2));
     let mut outline = outline(&reviewed, vec![stack("web", entries.collect())], &[]);
     outline.effects.drift = 3000;
-    outline.drift = (0..1000).map(|index| format!("prod: web/vm/guest-{index}  {}", "memory, ".repeat(400))).collect();
+    outline.drift =
+        (0..1000).map(|index| format!("prod: web/vm/guest-{index}  {}", "memory, ".repeat(400))).collect();
     let comment = render(&outline);
     assert!(comment.len() <= LIMIT, "{}", comment.len());
     assert!(comment.contains("Drift: 3000 values that somebody else changed"), "{comment}");
@@ -179,7 +180,11 @@ fn what_the_plan_costs_stands_beside_what_there_is() {
     let gib = |count: i64| count << 30;
     let size = |cores, memory: i64, disk| Size { cores, memory: memory * 1024, disk: gib(disk) };
     let measure = |total, taken| Measure { total, taken };
-    let host = Capacity { cores: measure(16, 10), memory: measure(gib(64), gib(40)), disk: measure(gib(500), gib(100)) };
+    let host = Capacity {
+        cores: measure(16, 10),
+        memory: measure(gib(64), gib(40)),
+        disk: measure(gib(500), gib(100)),
+    };
     let rendered = |hosts: &[Capacity], after: Size| {
         let mut outline = outline(&reviewed, Vec::new(), &[]);
         outline.cost = Cost { before: size(2, 4, 20), after, capacity: None };

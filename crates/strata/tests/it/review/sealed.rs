@@ -22,11 +22,15 @@ fn exactly_what_was_approved_is_applied_after_the_merge() {
         comment.contains("<summary><code>test/web</code>") && comment.contains("640 MiB → 1024 MiB"),
         "{comment}"
     );
-    let resources = desk.sim.control().change(&json!({"method": "GET", "path": "/cluster/resources", "params": {}}));
+    let resources =
+        desk.sim.control().change(&json!({"method": "GET", "path": "/cluster/resources", "params": {}}));
     let rows = resources["data"].as_array().unwrap_or_else(|| panic!("{resources}"));
     let nodes = rows.iter().filter(|row| row["type"] == "node");
     let cores: f64 = nodes.map(|row| row["maxcpu"].as_f64().unwrap()).sum();
-    let row = comment.lines().find(|line| line.starts_with("| cores | 1 | 2 | +1 | ")).unwrap_or_else(|| panic!("{comment}"));
+    let row = comment
+        .lines()
+        .find(|line| line.starts_with("| cores | 1 | 2 | +1 | "))
+        .unwrap_or_else(|| panic!("{comment}"));
     assert!(row.ends_with(&format!(" of {cores} |")), "{row}");
     let report: Value = serde_json::from_str(&desk.runner.read("report.json")).unwrap();
     assert_eq!(report, json!({"create": 1, "update": 1, "delete": 0}));
