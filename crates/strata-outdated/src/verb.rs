@@ -105,11 +105,13 @@ fn tell(terminal: &dyn Terminal, looked: &Looked) {
     };
     terminal.line(&match (all, newer) {
         (0, _) => "nothing is pinned".to_owned(),
-        (_, 0) if unknown == 0 => format!("{} {all} pinned versions", paint(style::CREATE, "up to date:")),
-        (_, newer) => {
-            format!("{} {newer} of {all} pinned versions{known}", paint(style::CHANGE, "outdated:"))
-        }
+        (_, 0) if unknown == 0 => format!("{} {}", paint(style::CREATE, "up to date:"), counted(all)),
+        (_, newer) => format!("{} {newer} of {}{known}", paint(style::CHANGE, "outdated:"), counted(all)),
     });
+}
+
+fn counted(versions: usize) -> String {
+    if versions == 1 { "1 pinned version".to_owned() } else { format!("{versions} pinned versions") }
 }
 
 fn event(finding: &Finding) -> Event<'_> {
@@ -286,9 +288,9 @@ impl Write<'_> {
         for (path, edit) in &files {
             write(self.workspace.root(), path, edit)?;
         }
-        let lines: usize = batches.values().map(|batch| batch.lines.len()).sum();
-        let done = paint(style::CREATE, "written:");
-        self.terminal.line(&format!("{done} {lines} versions; `strata plan` says what they change"));
+        let written: usize = batches.values().map(|batch| batch.lines.len()).sum();
+        let (done, written) = (paint(style::CREATE, "written:"), counted(written));
+        self.terminal.line(&format!("{done} {written}; `strata plan` says what changes with it"));
         Ok(())
     }
 

@@ -54,7 +54,7 @@ fn talos_is_brought_up_to_date_and_what_does_not_answer_is_named() {
     assert_eq!(repo.read("clusters/metal/cluster.yaml"), CLUSTER.replace("v1.13.9", "v1.14.0"));
     strata.run(&["validate"]).ok();
     let again = strata.run(&["outdated", "--write", "--yes", "--group", "talos", "--detailed-exitcode"]).ok();
-    assert!(again.stdout.contains("up to date: 1 pinned versions\nnothing was written"), "{}", again.all());
+    assert!(again.stdout.contains("up to date: 1 pinned version\nnothing was written"), "{}", again.all());
 }
 
 #[test]

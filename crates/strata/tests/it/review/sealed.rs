@@ -174,7 +174,8 @@ fn what_moved_since_the_approval_is_shown_and_not_applied() {
     let merged = ["review", "plan", "--base", "HEAD^1", "-o", &sealed, "--comment", &comment, "--key", &key];
     desk.strata().run(&merged).ok();
     let comment = desk.runner.read("comment.md");
-    let drift = "Drift: 1 value that somebody else changed is put back.\n\n```text\n  test: web/vm/app  memory.size\n```\n";
+    let drift =
+        "Drift: 1 value that somebody else changed is put back.\n\n```text\n  test: web/vm/app  name\n```\n";
     assert!(comment.contains(drift), "{comment}");
     desk.apply(&desk.digest(), &[]).ok();
     assert_eq!(desk.memory(9100), Some("1024".into()));

@@ -237,7 +237,7 @@ impl Story {
         self.desk.runner.write("plan.sealed", sealed);
         let before = self.live();
         let fault =
-            json!({"kind": self.dice.one_of(&["hold-before", "hold-after"]), "nth": 1 + self.dice.below(60)});
+            json!({"kind": self.dice.one_of(&["hold-before", "hold-after"]), "nth": 1 + self.dice.below(24)});
         let path = self.desk.at("plan.sealed");
         let apply = ["review", "apply", &path, "--base", "HEAD^1", "--approve", digest];
         if self.dice.once_in(4) {
