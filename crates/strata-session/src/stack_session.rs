@@ -11,7 +11,7 @@ use strata_blueprint::{Blueprint, cluster_target};
 use strata_engine::{
     Action, Adoption, ApplyOptions, ApplyReport, Drift, EarlierOperations, EngineError, ErrorClass,
     LockedRun, Look, Move, Operation, OperationContext, Plan, PlanFile, Problem, Proofs, ProviderError,
-    Providers, Retrieval, Run, StackView, StopSignal, claim_mark,
+    Providers, Retrieval, Run, StackView, StopSignal, Unseen, claim_mark,
 };
 use strata_resource::{Address, Layer, ResourceGraph, Spec, Value, stored_spec};
 use strata_secret::{DigestKey, SecretBytes};
@@ -608,6 +608,14 @@ impl StackSession {
             payload: None,
         };
         Some((operation, record))
+    }
+
+    /// Why nothing can be done to an object: what an interrupted run left open about it cannot be closed.
+    pub fn left_open(&self, address: &Address) -> Option<&Unseen> {
+        match &self.state {
+            HeldState::Locked(run) => run.deferred(address),
+            HeldState::Seen(_) => None,
+        }
     }
 
     /// Whether the source or the state protects an object.
