@@ -3,6 +3,21 @@
 //! [`run`] takes a [`Verb`] with its arguments; what it says goes through a [`Person`], who is also asked. An act takes the lock of the guest's stack, writes
 //! its journal entry before it writes anything remote, and proves what came of it (`strata_providers::GuestSession`). What a guest loses is
 //! said before anybody agrees to it.
+//!
+//! ```no_run
+//! # use strata_acts::{BackupArgs, Person, Verb};
+//! # async fn example(args: &BackupArgs, workspace: &strata_session::Workspace) -> Result<(), strata_session::SessionError> {
+//! let providers = strata_providers::AllProviders::default();
+//! let person = Person {
+//!     line: &|_| {},
+//!     note: &|_| {},
+//!     event: &|_, _| {},
+//!     ask: &|question| Err(strata_session::SessionError::refused(format!("nobody answers: {question}"))),
+//!     stop: strata_engine::StopSignal::default(),
+//! };
+//! strata_acts::run(Verb::Backup(args), workspace, &providers, &person).await
+//! # }
+//! ```
 
 mod backup;
 mod snapshot;

@@ -446,6 +446,12 @@ impl LockedRun {
         self.run.providers = providers;
     }
 
+    /// Why an open entry of this address cannot be closed, after a recovery that tried to.
+    pub fn deferred(&self, address: &Address) -> Option<&Unseen> {
+        let entry = self.state.open.iter().find(|entry| entry.address == *address)?;
+        self.deferred.get(&entry.id)
+    }
+
     pub fn open_entries(&self) -> usize {
         self.state.open.len()
     }

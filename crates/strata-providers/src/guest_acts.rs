@@ -59,6 +59,9 @@ impl AllProviders {
         let ready = async {
             if locked {
                 session.recover().await?;
+                if let Some(unseen) = session.left_open(&named) {
+                    return Err(SessionError::failed(unseen.what.clone()).hint(unseen.hint.clone()));
+                }
             }
             let is_node = workspace.one(named.stack())?.cluster().is_some();
             let (operation, record) = session.operation_on(&named).ok_or_else(|| {

@@ -11,7 +11,8 @@ use strata_blueprint::{Blueprint, cluster_target};
 use strata_engine::{
     Action, Adoption, ApplyOptions, ApplyReport, Drift, EarlierOperations, EngineError, ErrorClass,
     LockedRun, Look, Move, Operation, OperationContext, Plan, PlanFile, Problem, Proofs, ProviderError,
-    Providers, Retrieval, Run, StackView, Step, StepAction, StopSignal, claim_mark, inputs, with_outputs,
+    Providers, Retrieval, Run, StackView, Step, StepAction, StopSignal, Unseen, claim_mark, inputs,
+    with_outputs,
 };
 use strata_resource::{Address, Layer, ResourceGraph, Spec, Value, stored_spec};
 use strata_secret::{DigestKey, SecretBytes};
@@ -649,6 +650,14 @@ impl StackSession {
             payload: None,
         };
         Some((operation, record))
+    }
+
+    /// Why nothing can be done to an object: what an interrupted run left open about it cannot be closed.
+    pub fn left_open(&self, address: &Address) -> Option<&Unseen> {
+        match &self.state {
+            HeldState::Locked(run) => run.deferred(address),
+            HeldState::Seen(_) => None,
+        }
     }
 
     /// Whether the source or the state protects an object.

@@ -245,7 +245,7 @@ fn what_is_protected_or_not_ours_is_refused() {
         backups(&world).into_iter().find(|row| row["volid"].as_str().unwrap().ends_with(".vma")).unwrap();
     let foreign = foreign["volid"].as_str().unwrap().to_owned();
     let listed = world.strata().run(&["backup", "list", "web/vm/db"]).ok().stdout;
-    let line = listed.lines().find(|line| line.contains(&foreign)).unwrap();
+    let line = listed.lines().find(|line| line.contains(&format!("{foreign} "))).unwrap();
     assert!(line.contains("of another guest: it carries no ownership mark"), "{listed}");
     for verb in [
         &["backup", "verify", "web/vm/db", &foreign][..],

@@ -101,6 +101,9 @@ fn health_files_and_reset() {
     let told = events(&lab.strata(&["--json", "talos", "health", "homelab"]).ok());
     let of = |kind: &str| told.iter().filter(|event| event["event"] == kind).count();
     assert_eq!((of("node"), of("etcd-member"), of("health")), (4, 3, 1));
+    // One node alone does not go back in time.
+    let refused = lab.strata(&["backup", "restore", "homelab/vm/homelab-cp-1", "latest", "--yes"]).code(3);
+    assert!(refused.stderr.contains("is a node of a cluster"), "{}", refused.all());
 
     lab.strata(&["talos", "kubeconfig", "homelab"]).ok();
     assert_eq!(lab.mode("homelab.kubeconfig"), 0o600);

@@ -114,7 +114,8 @@ fn a_kill_at_some_requests_of_an_act_loses_nothing() {
 #[test]
 #[ignore = "takes minutes: just kill-test"]
 fn kill_all_requests_of_acts() {
-    kill_every(1, usize::MAX);
+    let step = std::env::var("STRATA_STEP").ok().and_then(|step| step.parse().ok()).unwrap_or(1);
+    kill_every(step, usize::MAX);
 }
 
 /// The k-th write of an act is not what its answer says.
@@ -241,5 +242,6 @@ fn what_others_do_during_an_act_survives() {
 #[test]
 #[ignore = "takes minutes: just fault-test"]
 fn fault_all_windows_of_acts() {
-    disturb_every(1, usize::MAX);
+    let step = std::env::var("STRATA_STEP").ok().and_then(|step| step.parse().ok()).unwrap_or(1);
+    disturb_every(step, usize::MAX);
 }
