@@ -1,4 +1,4 @@
-//! Verbs of a command line that only look, as tools of the Model Context Protocol: for agents in editors and for scripts.
+//! The verbs that only look, as tools of the Model Context Protocol: for agents in editors and for scripts.
 //!
 //! A [`Tool`] is a verb and the arguments that it takes; what a client is told of it and the command line that becomes of a call are both made from that
 //! table. A [`Runner`] runs the command line. [`serve`] reads one JSON object a line and answers each: calls run side by side, and one that is cancelled is ended.
@@ -19,9 +19,13 @@
 
 mod call;
 mod message;
+mod program;
 mod server;
 mod tool;
+mod verbs;
 
 pub use call::{Ended, Runner};
+pub use program::Program;
 pub use server::serve;
 pub use tool::{Argument, Form, Tool, command_line};
+pub use verbs::TOOLS;

@@ -5,7 +5,6 @@ mod cli;
 mod command_error;
 mod commands;
 mod context;
-mod examples;
 mod printer;
 mod prompt;
 mod views;

@@ -6,10 +6,11 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use strata_examples::Example;
+
 use super::CommandResult;
 use crate::command_error::CommandError;
 use crate::context::{Context, random_hex};
-use crate::examples::{self, Example};
 
 /// Makes a repository that validates, from an example
 ///
@@ -87,7 +88,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> CommandResult {
 pub(crate) fn write_example(name: &str, folder: &Path, place: &ExampleTarget) -> Result<(), CommandError> {
     let example = Example::named(name).ok_or_else(|| {
         CommandError::failed(format!("there is no example `{name}`"))
-            .hint(format!("there are: {}", examples::names().join(", ")))
+            .hint(format!("there are: {}", strata_examples::names().join(", ")))
     })?;
     if folder.join("strata.yaml").exists() {
         return Err(CommandError::refused(format!("`{}` is a repository already", folder.display())));
@@ -108,7 +109,7 @@ pub(crate) fn write_example(name: &str, folder: &Path, place: &ExampleTarget) ->
         let text = super::schema::text(&schema);
         write(&folder.join(format!(".strata/schema/{name}.json")), text.as_bytes(), 0o644)?;
     }
-    let (path, hook) = examples::PRE_COMMIT;
+    let (path, hook) = strata_examples::PRE_COMMIT;
     write(&folder.join(path), hook.as_bytes(), 0o755)?;
     write_secrets(folder, &place.token)?;
     settings.into_iter().try_for_each(put)

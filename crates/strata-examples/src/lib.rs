@@ -1,7 +1,18 @@
-//! The example repositories, part of the program.
+//! The example repositories, as files that are part of the program.
+//!
+//! What always holds: an example is what `examples/` of this repository has, to the byte, and the tests apply each of them.
+//!
+//! ```
+//! use strata_examples::{Example, names};
+//!
+//! let homelab = Example::named("homelab").expect("there is one");
+//! assert!(homelab.files().any(|(path, content)| path == "strata.yaml" && content.contains("targets:")));
+//! assert!(names().contains(&"prod"));
+//! assert!(Example::named("no such").is_none());
+//! ```
 
 /// A repository as a list of files.
-pub(crate) struct Example {
+pub struct Example {
     name: &'static str,
     files: &'static [(&'static str, &'static str)],
 }
@@ -66,22 +77,25 @@ worker.yaml
 *.tfstate.*
 ";
 
-/// A hook of git, to be activated by the user: a clone must not run what it brings along.
-pub(crate) const PRE_COMMIT: (&str, &str) = (
+/// The path and the text of a hook of git, to be activated by the user: a clone must not run what it brings along.
+pub const PRE_COMMIT: (&str, &str) = (
     ".githooks/pre-commit",
     "#!/bin/sh\n# Keeps secrets in the clear out of the history. Once for each clone: git config core.hooksPath .githooks\nexec strata secrets check\n",
 );
 
-pub(crate) fn names() -> Vec<&'static str> {
+/// What there is.
+pub fn names() -> Vec<&'static str> {
     EXAMPLES.iter().map(|example| example.name).collect()
 }
 
 impl Example {
-    pub(crate) fn named(name: &str) -> Option<&'static Self> {
+    /// The one that is called so.
+    pub fn named(name: &str) -> Option<&'static Self> {
         EXAMPLES.iter().find(|example| example.name == name)
     }
 
-    pub(crate) fn files(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
+    /// Paths below the repository, and what is in them.
+    pub fn files(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
         self.files.iter().copied().chain([(".gitignore", GITIGNORE)])
     }
 }
