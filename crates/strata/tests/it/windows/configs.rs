@@ -130,11 +130,12 @@ fn what_somebody_writes_into_a_configuration_while_a_reboot_is_noted_stays() {
 /// A machine takes its first configuration from whoever comes first. One that comes up with another than ours was configured by somebody.
 #[test]
 fn a_new_machine_that_comes_up_with_another_configuration_is_an_error() {
-    let shape = Shape::new(1, 1);
+    let shape = Shape::new(1, 0);
     let lab = Lab::new(&shape);
     let sent = json!({"kind": "hold-after", "path": "/talos/*/ApplyConfiguration"});
     let output = act_at(&lab.sim, &lab.strata(), &sent, &|| {
-        lab.sim.control().change(&label(NODE, false));
+        // It does not know its name yet.
+        lab.sim.control().change(&label(&format!("vm/{}", lab.vm(NODE).1), false));
     });
     assert_eq!(output.code, 1, "{}", output.all());
     assert!(
