@@ -26,6 +26,6 @@ mod verbs;
 
 pub use call::{Ended, Runner};
 pub use program::Program;
-pub use server::serve;
+pub use server::{serve, serve_standard};
 pub use tool::{Argument, Form, Tool, command_line};
 pub use verbs::TOOLS;

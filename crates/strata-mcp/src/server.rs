@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::io;
+use std::os::fd::{AsFd as _, BorrowedFd};
 use std::sync::Arc;
 
 use serde_json::{Value, json};
+use tokio::fs::File;
 use tokio::io::{
     AsyncBufReadExt as _, AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, BufReader,
 };
@@ -20,6 +22,17 @@ const VERSIONS: [&str; 4] = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-
 
 /// Far more than any call: a line without an end fills no memory.
 const LONGEST_LINE: u64 = 1024 * 1024;
+
+/// Serves over standard input and output.
+pub async fn serve_standard(
+    name: (&str, &str),
+    tools: &'static [Tool],
+    runner: Arc<dyn Runner>,
+) -> io::Result<()> {
+    let stream = |end: BorrowedFd<'_>| Ok::<_, io::Error>(std::fs::File::from(end.try_clone_to_owned()?));
+    let (input, output) = (stream(io::stdin().as_fd())?, stream(io::stdout().as_fd())?);
+    serve(name, tools, runner, File::from_std(input), File::from_std(output)).await
+}
 
 /// Answers until the client closes its end; calls that still run are ended then.
 pub async fn serve<R, W>(

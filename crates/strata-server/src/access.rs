@@ -62,6 +62,24 @@ pub struct Rule {
     pub actions: Vec<Action>,
 }
 
+/// As the command line has it: `prod=read,write`; without a prefix it is about every state.
+impl std::str::FromStr for Rule {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (prefix, actions) = text.split_once('=').unwrap_or(("", text));
+        let actions = actions.split(',').map(str::parse).collect::<Result<_, _>>()?;
+        Ok(Self { prefix: prefix.to_owned(), actions })
+    }
+}
+
+impl std::fmt::Display for Rule {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let actions: Vec<&str> = self.actions.iter().map(|action| action.as_str()).collect();
+        write!(out, "{}={}", self.prefix, actions.join(","))
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Token {
     /// For people; a token is taken back by it.

@@ -27,6 +27,7 @@ mod configuration;
 pub mod drift;
 pub mod driven;
 pub mod duration;
+pub mod explained;
 pub mod graph;
 pub mod health;
 pub mod plan;

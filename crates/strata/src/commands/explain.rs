@@ -2,12 +2,13 @@
 
 use std::process::ExitCode;
 
-use strata_diagnostics::{CodePage, nearest};
+use strata_diagnostics::CodePage;
 use strata_events::Event;
 
 use super::CommandResult;
 use crate::command_error::CommandError;
 use crate::context::Context;
+use crate::views::explained;
 
 /// Says what the code of a message means, with files that cause it, and the way out
 #[derive(clap::Args)]
@@ -18,25 +19,12 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(context: &Context, args: &Args) -> CommandResult {
-    let Some(code) = &args.code else {
-        for page in CodePage::all() {
-            print(context, &page, format!("{:22} {}", page.code, page.summary()));
-        }
-        return Ok(ExitCode::SUCCESS);
-    };
-    // As it is pasted from a message.
-    let code = code.trim_start_matches("error").trim_start_matches("warning").trim_matches(['[', ']', ':']);
-    let Some(page) = CodePage::of(code) else {
-        let meant = nearest(code, CodePage::all().map(|page| page.code));
-        let hint = meant.map(|meant| format!("did you mean `{meant}`?"));
-        let hint = hint.unwrap_or_else(|| "`strata explain` lists the codes".to_owned());
-        return Err(CommandError::usage(format!("no message has the code `{code}`")).hint(hint));
-    };
-    print(context, &page, page.plain());
+    let asked = args.code.as_deref().map(explained::page).transpose();
+    let asked = asked.map_err(|(wrong, hint)| CommandError::usage(wrong).hint(hint))?;
+    let text = |page: &CodePage| if asked.is_some() { page.plain() } else { explained::line(page) };
+    for page in asked.map_or_else(|| CodePage::all().collect(), |page| vec![page]) {
+        context.printer.event(&Event::Code { code: page.code, text: page.text });
+        context.printer.line(text(&page));
+    }
     Ok(ExitCode::SUCCESS)
-}
-
-fn print(context: &Context, page: &CodePage, text: String) {
-    context.printer.event(&Event::Code { code: page.code, text: page.text });
-    context.printer.line(text);
 }

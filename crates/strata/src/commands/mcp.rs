@@ -1,11 +1,9 @@
 //! `strata mcp`.
 
-use std::os::fd::{AsFd as _, BorrowedFd};
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use strata_mcp::{Program, TOOLS};
-use tokio::fs::File;
 
 use super::CommandResult;
 use crate::command_error::CommandError;
@@ -23,12 +21,6 @@ pub(crate) async fn run(context: &Context, _args: &Args) -> CommandResult {
     let path = std::env::current_exe().map_err(failed)?;
     let runner = Program { path, folder: context.start(), environment: context.global.environment.clone() };
     let name = ("strata", env!("CARGO_PKG_VERSION"));
-    let (input, output) = (std::io::stdin(), std::io::stdout());
-    let (input, output) = (stream(input.as_fd()).map_err(failed)?, stream(output.as_fd()).map_err(failed)?);
-    strata_mcp::serve(name, &TOOLS, Arc::new(runner), input, output).await.map_err(failed)?;
+    strata_mcp::serve_standard(name, &TOOLS, Arc::new(runner)).await.map_err(failed)?;
     Ok(ExitCode::SUCCESS)
-}
-
-fn stream(end: BorrowedFd<'_>) -> std::io::Result<File> {
-    Ok(File::from_std(std::fs::File::from(end.try_clone_to_owned()?)))
 }

@@ -53,7 +53,7 @@ enum UserVerb {
 #[derive(clap::Args)]
 struct RuleArgs {
     /// What is allowed where: `PREFIX=ACTION,…` with read, write, lock, unlock, admin; without a prefix on every state
-    #[arg(long = "allow", value_name = "RULE", value_parser = read_rule)]
+    #[arg(long = "allow", value_name = "RULE")]
     allow: Vec<Rule>,
     /// Everything on every state
     #[arg(long)]
@@ -68,12 +68,6 @@ impl RuleArgs {
         }
         rules
     }
-}
-
-fn read_rule(text: &str) -> Result<Rule, String> {
-    let (prefix, actions) = text.split_once('=').unwrap_or(("", text));
-    let actions = actions.split(',').map(str::parse).collect::<Result<_, _>>()?;
-    Ok(Rule { prefix: prefix.to_owned(), actions })
 }
 
 /// Makes and takes back tokens
@@ -182,11 +176,7 @@ pub(super) fn hash(context: &Context) -> CommandResult {
 fn list(context: &Context, settings: &Settings) -> Result<(), CommandError> {
     let file = AccessFile::load(&AccessFile::path(&settings.data)).map_err(refused)?;
     for user in settings.config.configured_users().iter().chain(&file.users) {
-        let rules = user.rules.iter().map(|rule| {
-            let actions: Vec<&str> = rule.actions.iter().map(|action| action.as_str()).collect();
-            format!("{}={}", rule.prefix, actions.join(","))
-        });
-        let rules: Vec<String> = rules.collect();
+        let rules: Vec<String> = user.rules.iter().map(ToString::to_string).collect();
         let tokens: Vec<&str> = user.tokens.iter().map(|token| token.name.as_str()).collect();
         context.printer.event(&Event::User {
             name: &user.name,
