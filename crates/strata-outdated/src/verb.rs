@@ -273,7 +273,7 @@ impl Write<'_> {
     fn show(&self, files: &BTreeMap<String, Change>) {
         for (path, edit) in files {
             self.terminal.event(&Event::file(path, None));
-            self.terminal.line(&diff(path, &edit.before, &edit.after).trim_end());
+            self.terminal.line(diff(path, &edit.before, &edit.after).trim_end());
         }
     }
 

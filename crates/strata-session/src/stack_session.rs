@@ -537,7 +537,7 @@ impl StackSession {
 
     /// Records what was taken over, with the outputs and the key of the digests. Without the lock nothing, and false.
     pub async fn record(&mut self, adoption: &Adoption) -> Result<bool, SessionError> {
-        let Ready { outputs, wrapped_key, cluster_id, .. } = &self.ready;
+        let Ready { outputs, unwritten, wrapped_key, cluster_id, .. } = &self.ready;
         let target = cluster_target(&self.name);
         let answers = |address: &Address, record: &StateResource| {
             record.target == target && !address.kind().table().seen_by_record
@@ -558,6 +558,12 @@ impl StackSession {
                     }
                 })
                 .await?;
+            // Whoever answers now is known at once; nobody is waited for.
+            locked.record_reports(unwritten, &BTreeMap::new(), &StopSignal::default()).await?;
+            let known = with_outputs(locked.state(), outputs);
+            if locked.state().outputs != known {
+                locked.edit(|document| document.outputs = known).await?;
+            }
         }
         Ok(true)
     }

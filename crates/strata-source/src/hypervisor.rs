@@ -106,8 +106,8 @@ choice! {
 record! {
     /// Where the old content of blocks goes that a guest writes while it is backed up: it does not wait for the storage of the backups.
     pub struct BackupFleecing {
-        /// a storage for images
-        "storage" storage: Spanned<String> [text(ID)];
+        /// a storage for images; needed where it is done
+        "storage" storage: Option<Spanned<String>> [text(ID)];
         /// whether it is done
         "enabled" enabled: bool = true;
     }

@@ -45,7 +45,15 @@ impl Draft<'_> {
         spec.put("enabled", job.enabled);
         self.comment(spec, kinds::BACKUP_JOB, name, job.comment.as_ref());
         part.needs = self.known(kinds::STORAGE, Some(&job.storage));
-        part.needs.extend(self.known(kinds::STORAGE, job.fleecing.as_ref().map(|own| own.storage.as_str())));
+        let fleecing = job.fleecing.as_ref();
+        if fleecing.is_some_and(|own| own.enabled && own.storage.is_none()) {
+            let message = format!("`fleecing` of the backup job `{name}` has no `storage`");
+            self.refuse("missing-field", message, name.span);
+        }
+        part.needs.extend(self.known(
+            kinds::STORAGE,
+            fleecing.and_then(|own| own.storage.as_ref().map(|storage| storage.as_str())),
+        ));
         part.needs.extend(self.known(kinds::POOL, job.pool.as_ref().map(|pool| pool.as_str())));
         self.part(part);
     }
@@ -54,7 +62,7 @@ impl Draft<'_> {
 fn fleecing(fleecing: &BackupFleecing) -> Value {
     let mut spec = Spec::new();
     spec.put("enabled", fleecing.enabled);
-    spec.put("storage", fleecing.storage.as_str());
+    spec.put_some("storage", fleecing.storage.as_ref().map(|storage| storage.as_str()));
     Value::Map(spec)
 }
 

@@ -258,21 +258,7 @@ fn declared(folder: &Path, records: &mut BTreeSet<String>, parts: &mut BTreeSet<
 fn walked() -> &'static Walker {
     static WALKED: OnceLock<Walker> = OnceLock::new();
     WALKED.get_or_init(|| {
-        std::thread::scope(|scope| {
-            let parts: Vec<_> = (0..PARTS).map(|part| scope.spawn(move || Walker::of_part(part))).collect();
-            let walkers = parts.into_iter().map(|part| part.join().expect("the walk ended"));
-            walkers.reduce(Walker::with).expect("there are parts")
-        })
-    })
-}
-
-/// The walk takes most of a minute on one core. The largest two files are neighbours.
-const PARTS: usize = 2;
-
-impl Walker {
-    /// Every `PARTS`-th file, from one of the first on.
-    fn of_part(part: usize) -> Self {
-        let mut walker = Self {
+        let mut walker = Walker {
             files: files(),
             before: BTreeMap::new(),
             work: BTreeSet::new(),
@@ -281,27 +267,17 @@ impl Walker {
             no_rule: BTreeSet::new(),
             visited: BTreeSet::new(),
         };
-        for file in (part..walker.files.len()).step_by(PARTS) {
+        for file in 0..walker.files.len() {
             let before = walker.outcome(file);
             let before = before.unwrap_or_else(|error| panic!("the repository is wrong: {error}"));
             walker.before.insert(file, before);
         }
-        for file in (part..walker.files.len()).step_by(PARTS) {
+        for file in 0..walker.files.len() {
             let shape = walker.files[file].shape.clone();
             walker.walk(file, &shape, &[], false);
         }
         walker
-    }
-
-    /// What both have seen: a key that does something in one of them does something.
-    fn with(mut self, other: Self) -> Self {
-        self.work.extend(other.work);
-        self.idle.extend(other.idle);
-        self.idle.retain(|key, _| !self.work.contains(key));
-        self.records.extend(other.records);
-        self.no_rule.extend(other.no_rule);
-        self
-    }
+    })
 }
 
 /// Whatever the source can say of a resource, the plan knows what a change of it means.

@@ -25,6 +25,7 @@ fn content(live: Option<&str>, unknown: Vec<Problem>) -> PlanContent {
         unchanged: 0,
         unseen: Default::default(),
         unknown,
+        in_use: Default::default(),
         moves: Vec::new(),
         left_out: Default::default(),
         ignored: Default::default(),

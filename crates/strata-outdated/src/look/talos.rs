@@ -28,8 +28,8 @@ pub(super) async fn talos(
     let Some(listed) = listed else { return Err(sources.nonsense(&url, "a list of versions")) };
     let newer = newest_of_each_minor(listed.iter().filter_map(|text| text.parse().ok()), &current);
     let fits = |version: &Version| {
-        check_talos_upgrade(&current, version)?;
-        kubernetes.iter().try_for_each(|own| check_pair(version, own))
+        check_talos_upgrade(&current, version).map_err(Box::new)?;
+        kubernetes.iter().try_for_each(|own| check_pair(version, own).map_err(Box::new))
     };
     let mut seen = Seen::default();
     for version in newer.into_iter().rev() {
@@ -66,7 +66,8 @@ pub(super) async fn kubernetes(pin: &Pin, talos: &[Version], sources: &Sources<'
         found.push(version.ok_or_else(|| sources.nonsense(&url, "a version of Kubernetes"))?);
     }
     for version in newest_of_each_minor(found.into_iter(), &current).into_iter().rev() {
-        let fits = talos.iter().try_for_each(|own| check_kubernetes_upgrade(&current, &version, own));
+        let fits = |own| check_kubernetes_upgrade(&current, &version, own).map_err(Box::new);
+        let fits = talos.iter().try_for_each(fits);
         match fits {
             Ok(()) if seen.next.is_none() => seen.next = Some(as_written(pin, &version)),
             Ok(()) => {}

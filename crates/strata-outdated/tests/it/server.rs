@@ -107,7 +107,7 @@ async fn serve(mut stream: TcpStream, pages: Arc<BTreeMap<String, Reply>>, log: 
 pub(crate) fn rows(looked: &Looked) -> Vec<String> {
     for finding in &looked.findings {
         // For the words of a failure.
-        eprintln!("{} {:?} {:?}", finding.pin.name, finding.unknown, finding.notes);
+        println!("{} {:?} {:?}", finding.pin.name, finding.unknown, finding.notes);
     }
     let row = |finding: &strata_outdated::Finding| {
         let of = |proposal: &Option<strata_outdated::Proposal>| {

@@ -52,7 +52,7 @@ kind! {
     "fleecing.enabled": Bool => InPlace;
     /// a storage for images
     "fleecing.storage": Text => InPlace;
-    /// who is told: by mail, or by the notification system
+    /// how its end is reported: by mail, or by the notification system
     "notification_mode": Text => InPlace [remote("notification-mode"), default_text("auto")];
     /// what the notes of a backup say
     "notes_template": Text => InPlace [remote("notes-template")];

@@ -59,8 +59,8 @@ fn backups(world: &World) -> Vec<Value> {
 }
 
 fn newest(world: &World, vmid: &str) -> String {
-    let rows = backups(world).into_iter().filter(|row| row["vmid"].to_string().trim_matches('"') == vmid);
-    rows.last().unwrap()["volid"].as_str().unwrap().to_owned()
+    let mut rows = backups(world).into_iter().filter(|row| row["vmid"].to_string().trim_matches('"') == vmid);
+    rows.next_back().unwrap()["volid"].as_str().unwrap().to_owned()
 }
 
 fn is_running(world: &World, vmid: &str) -> bool {

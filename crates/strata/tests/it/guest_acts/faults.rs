@@ -222,8 +222,8 @@ fn change_settings(world: &World) {
 }
 
 fn disturb_every(step: usize, most: usize) {
-    let disturbances: [(&str, fn(&World)); 3] =
-        [("locks", lock), ("deletes", delete), ("changes", change_settings)];
+    type Disturbance = (&'static str, fn(&World));
+    let disturbances: [Disturbance; 3] = [("locks", lock), ("deletes", delete), ("changes", change_settings)];
     for act in ACTS.iter().filter(|act| act.0 != "restore a container") {
         for (number, (name, disturb)) in disturbances.iter().enumerate() {
             let ks = (4 + number as u64..).step_by(step).take(most);
