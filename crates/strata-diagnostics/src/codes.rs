@@ -28,8 +28,10 @@ impl CodePage {
     /// What it means in one sentence.
     pub fn summary(&self) -> &'static str {
         let paragraph = self.text.split("\n\n").next().unwrap_or_default();
-        let end = paragraph.find(['.', ':']).unwrap_or(paragraph.len());
-        paragraph.get(..end).unwrap_or(paragraph)
+        let ends =
+            |(at, _): &(usize, &str)| paragraph[at + 1..].chars().next().is_none_or(char::is_whitespace);
+        let end = paragraph.match_indices(['.', ':']).find(ends).map_or(paragraph.len(), |(at, _)| at);
+        paragraph[..end].lines().next().unwrap_or_default()
     }
 
     /// The files that cause it: their paths and what is in them.

@@ -163,19 +163,19 @@ async fn a_template_and_its_clones() {
 
     # the template gets another VMID
     plan:
-      0 - s/template/base (replacement)
-      1 + s/template/base (replacement) after [0]
+      0 + s/template/base (replacement)
           because the VMID is the guest's identity
           mark: "strata: LINEAGE s/template/base vmid=9000" → "strata: LINEAGE s/template/base vmid=9001"
           vmid: 9000 → 9001
+      1 - former s/template/base (replacement) after [0]
       0 create, 0 update, 1 replace, 0 delete, 3 unchanged
     apply:
       2 done
     written:
-      delete guest 9000
       create guest 9001
       configure guest 9001
       make a template of guest 9001
+      delete guest 9000
 
     # destroy goes against the dependencies
     plan:
