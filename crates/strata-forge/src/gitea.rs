@@ -8,11 +8,11 @@ use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::api::{Api, Twice, cut, encoded};
+use crate::api::{Api, Twice, encoded};
+use crate::commit_status;
 use crate::github::is_of;
 use crate::{
-    Approval, ChangeRequest, Comment, Forge, ForgeError, Issue, Kind, Outcome, PostedStatus, RequestState,
-    Status,
+    Approval, ChangeRequest, Comment, Forge, ForgeError, Issue, Kind, PostedStatus, RequestState, Status,
 };
 
 pub(crate) struct Gitea {
@@ -173,14 +173,8 @@ impl Forge for Gitea {
     }
 
     async fn set_status(&self, commit: &str, status: &Status) -> Result<(), ForgeError> {
-        let state = match status.outcome {
-            Outcome::Pending => "pending",
-            Outcome::Success => "success",
-            Outcome::Failure => "failure",
-        };
-        let body =
-            json!({"state": state, "context": status.context, "description": cut(&status.description)});
         let path = self.path(&format!("/statuses/{}", encoded(commit)));
+        let body = commit_status::posted(status);
         self.api.write(Method::POST, &path, &body, Twice::Harmless).await.map(drop)
     }
 
@@ -190,11 +184,7 @@ impl Forge for Gitea {
         rows.sort_by_key(|row| row.id);
         let posted = rows.into_iter().map(|row| PostedStatus {
             author: row.creator.map(|user| user.login),
-            outcome: match row.status.as_str() {
-                "success" => Outcome::Success,
-                "pending" => Outcome::Pending,
-                _ => Outcome::Failure,
-            },
+            outcome: commit_status::outcome(&row.status),
             context: row.context,
             description: row.description,
             at: row.created_at,

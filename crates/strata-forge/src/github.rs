@@ -8,10 +8,11 @@ use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::api::{Api, Twice, cut, encoded};
+use crate::api::{Api, Twice, encoded};
+use crate::commit_status;
 use crate::{
-    Approval, ChangeRequest, Comment, ErrorKind, Forge, ForgeError, Issue, Kind, Outcome, PostedStatus,
-    RequestState, Status,
+    Approval, ChangeRequest, Comment, ErrorKind, Forge, ForgeError, Issue, Kind, PostedStatus, RequestState,
+    Status,
 };
 
 pub(crate) struct GitHub {
@@ -191,14 +192,8 @@ impl Forge for GitHub {
     }
 
     async fn set_status(&self, commit: &str, status: &Status) -> Result<(), ForgeError> {
-        let state = match status.outcome {
-            Outcome::Pending => "pending",
-            Outcome::Success => "success",
-            Outcome::Failure => "failure",
-        };
-        let body =
-            json!({"state": state, "context": status.context, "description": cut(&status.description)});
         let path = self.path(&format!("/statuses/{}", encoded(commit)));
+        let body = commit_status::posted(status);
         self.api.write(Method::POST, &path, &body, Twice::Harmless).await.map(drop)
     }
 
@@ -208,11 +203,7 @@ impl Forge for GitHub {
         // The newest are listed first, which orders those of one second.
         let posted = rows.into_iter().rev().map(|row| PostedStatus {
             author: row.creator.map(|user| user.login),
-            outcome: match row.state.as_str() {
-                "success" => Outcome::Success,
-                "pending" => Outcome::Pending,
-                _ => Outcome::Failure,
-            },
+            outcome: commit_status::outcome(&row.state),
             context: row.context,
             description: row.description.unwrap_or_default(),
             at: row.created_at,

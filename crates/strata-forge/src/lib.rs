@@ -27,6 +27,7 @@
 //! ```
 
 mod api;
+mod commit_status;
 mod error;
 mod forge;
 mod gitea;
