@@ -32,6 +32,16 @@ fn rust_files(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
+/// The files of the product: of every crate but the simulator's, which speaks with the words of others, and the kit of the tests.
+fn product_files() -> Vec<PathBuf> {
+    let folders = fs::read_dir(crates()).unwrap().map(|folder| folder.unwrap().path());
+    let is_product = |folder: &PathBuf| {
+        let name = folder.file_name().unwrap().to_string_lossy();
+        !name.starts_with("strata-sim") && name != "strata-testkit"
+    };
+    folders.filter(is_product).flat_map(|folder| rust_files(&folder.join("src"))).collect()
+}
+
 /// The code of a file without its tests and its comments.
 fn product(path: &Path) -> String {
     let text = fs::read_to_string(path).unwrap();

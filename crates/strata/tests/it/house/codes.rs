@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use strata_diagnostics::CodePage;
 
-use super::{crates, product, rust_files};
+use super::{product, product_files};
 
 /// What makes a message out of the code that follows.
 const MAKERS: [&str; 6] =
@@ -13,23 +13,15 @@ const MAKERS: [&str; 6] =
 #[test]
 fn every_code_is_explained_and_every_explanation_has_a_message() {
     let (mut made, mut all) = (BTreeSet::new(), String::new());
-    for owner in std::fs::read_dir(crates()).unwrap() {
-        let folder = owner.unwrap().path();
-        let name = folder.file_name().unwrap().to_string_lossy().into_owned();
-        // The simulator has messages of Proxmox.
-        if name.starts_with("strata-sim") || name == "strata-testkit" {
-            continue;
+    for path in product_files() {
+        let code = product(&path);
+        for maker in MAKERS {
+            made.extend(code.split(maker).skip(1).filter_map(first_text));
         }
-        for path in rust_files(&folder.join("src")) {
-            let code = product(&path);
-            for maker in MAKERS {
-                made.extend(code.split(maker).skip(1).filter_map(first_text));
-            }
-            // The severity stands before the code.
-            let with_severity = code.split("Diagnostic::new(").skip(1);
-            made.extend(with_severity.filter_map(|rest| first_text(rest.split_once(',')?.1)));
-            all.push_str(&code);
-        }
+        // The severity stands before the code.
+        let with_severity = code.split("Diagnostic::new(").skip(1);
+        made.extend(with_severity.filter_map(|rest| first_text(rest.split_once(',')?.1)));
+        all.push_str(&code);
     }
     let explained: BTreeSet<String> = CodePage::all().map(|page| page.code.to_owned()).collect();
     let missing: Vec<_> = made.difference(&explained).collect();

@@ -1,6 +1,6 @@
 //! A file that somebody names is read by one function, which opens nothing but files and reads no more than it was asked for.
 
-use super::{crates, product, rust_files};
+use super::{crates, product, product_files};
 
 /// Who reads otherwise, and why it may.
 const ALLOWED: [(&str, &str); 11] = [
@@ -20,21 +20,13 @@ const ALLOWED: [(&str, &str); 11] = [
 #[test]
 fn files_are_read_by_one_function() {
     let mut found = std::collections::BTreeSet::new();
-    for owner in std::fs::read_dir(crates()).unwrap() {
-        let folder = owner.unwrap().path();
-        let name = folder.file_name().unwrap().to_string_lossy().into_owned();
-        // Simulators and the kit of the tests read what tests give them.
-        if name.starts_with("strata-sim") || name == "strata-testkit" {
-            continue;
-        }
-        for path in rust_files(&folder.join("src")) {
-            let text = product(&path);
-            if ["fs::read(", "fs::read_to_string(", "File::open(", "OpenOptions::new().read("]
-                .iter()
-                .any(|call| text.contains(call))
-            {
-                found.insert(path.strip_prefix(crates()).unwrap().to_string_lossy().into_owned());
-            }
+    for path in product_files() {
+        let text = product(&path);
+        if ["fs::read(", "fs::read_to_string(", "File::open(", "OpenOptions::new().read("]
+            .iter()
+            .any(|call| text.contains(call))
+        {
+            found.insert(path.strip_prefix(crates()).unwrap().to_string_lossy().into_owned());
         }
     }
     let allowed = |file: &String| ALLOWED.iter().any(|(name, _)| file == name);
