@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use serde_json::Value as Json;
+use strata_tofu::Diagnosis;
 use strata_tofu::changes::{Action, Changes, Difference, ResourceChange, Side};
 
 use crate::style::{self, paint};
@@ -142,6 +143,19 @@ pub fn verb(action: Action) -> (&'static str, &'static str) {
         Action::Forget => ("dropping from the state", "dropped from the state"),
         Action::Move | Action::None => ("working", "done"),
     }
+}
+
+/// What is wrong and where, over a few lines.
+pub fn diagnosis(found: &Diagnosis) -> String {
+    let word = if found.is_error { paint(style::ERROR, "error:") } else { paint(style::WARNING, "warning:") };
+    let mut lines = vec![format!("{word} {}", found.summary)];
+    if let Some((file, line, column)) = &found.place {
+        lines.push(format!("  {} {file}:{line}:{column}", paint(style::FAINT, "-->")));
+    }
+    // How `init` is run is told in our words.
+    let detail = if found.needs_init() { "" } else { found.detail.as_str() };
+    lines.extend(detail.lines().filter(|line| !line.is_empty()).map(|line| format!("  {line}")));
+    lines.join("\n")
 }
 
 #[cfg(test)]

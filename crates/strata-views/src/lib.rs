@@ -24,6 +24,7 @@
 //! ```
 
 mod configuration;
+pub mod counts;
 pub mod drift;
 pub mod driven;
 pub mod duration;

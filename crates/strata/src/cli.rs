@@ -104,6 +104,7 @@ pub(crate) enum Command {
     #[cfg_attr(not(feature = "sim"), command(hide = true))]
     Demo(commands::demo::Args),
     Validate(commands::validate::Args),
+    Fmt(commands::fmt::Args),
     Explain(commands::explain::Args),
     Schema(commands::schema::Args),
     Plan(commands::plan::Args),

@@ -11,6 +11,7 @@ pub(crate) mod doctor;
 pub(crate) mod drift;
 mod execute;
 pub(crate) mod explain;
+pub(crate) mod fmt;
 pub(crate) mod graph;
 pub(crate) mod import;
 pub(crate) mod init;
@@ -60,6 +61,7 @@ pub(crate) async fn run(cli: Cli, printer: Printer) -> CommandResult {
         Command::Init(args) => init::run(&context, &args),
         Command::Demo(args) => demo::run(&context, &args).await,
         Command::Validate(args) => validate::run(&context, &args),
+        Command::Fmt(args) => fmt::run(&context, &args),
         Command::Explain(args) => explain::run(&context, &args),
         Command::Schema(args) => schema::run(&context, &args),
         Command::Plan(args) => plan::run(&context, &args).await,

@@ -5,4 +5,6 @@ pub(crate) mod progress;
 pub(crate) mod session_events;
 pub(crate) mod tofu;
 
-pub(crate) use strata_views::{drift, driven, explained, graph, health, plan, recovered, saved, text};
+pub(crate) use strata_views::{
+    counts, drift, driven, explained, graph, health, plan, recovered, saved, text,
+};

@@ -13,7 +13,8 @@ use crate::command_error::{CommandError, ErrorKind, exit_code, render};
 use crate::printer::Printer;
 use crate::style::{self, paint};
 use crate::views;
-use crate::views::planned::{not_planned, not_seen, show};
+use crate::views::counts::{not_planned, not_seen};
+use crate::views::planned::show;
 use crate::workspace::Workspace;
 
 #[derive(Clone, Copy, Default, PartialEq, Eq)]

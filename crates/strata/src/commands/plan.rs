@@ -9,7 +9,8 @@ use strata_session::{Keys, Planned, Planning, Purpose, StateAccess};
 use super::{CHANGES, CommandResult};
 use crate::command_error::{CommandError, ErrorKind};
 use crate::context::Context;
-use crate::views::planned::{not_planned, show};
+use crate::views::counts::not_planned;
+use crate::views::planned::show;
 use crate::workspace::Workspace;
 
 /// Shows what an apply would change, and changes nothing

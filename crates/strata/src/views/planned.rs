@@ -8,6 +8,7 @@ use strata_session::{Planned, SessionError, Unplanned, Wait};
 use crate::printer::Printer;
 use crate::style::{self, paint};
 use crate::views;
+use crate::views::counts::{not_planned, not_seen};
 
 fn print(planned: &Planned<'_>, printer: Printer) {
     let key = planned.key();
@@ -86,22 +87,6 @@ fn told(error: &SessionError) -> String {
         text.push_str(&format!("    {line}\n"));
     }
     text
-}
-
-/// What is said of stacks that have no plan.
-pub(crate) fn not_planned(count: usize) -> String {
-    match count {
-        1 => "1 stack is not planned: it is left as it is".to_owned(),
-        _ => format!("{count} stacks are not planned: they are left as they are"),
-    }
-}
-
-/// What a plan leaves as it is because nobody can see it.
-pub(crate) fn not_seen(count: usize) -> String {
-    match count {
-        1 => "1 object cannot be seen: it is left as it is".to_owned(),
-        _ => format!("{count} objects cannot be seen: they are left as they are"),
-    }
 }
 
 /// Shows the plans of all stacks, with one summary under them.

@@ -78,7 +78,7 @@ impl Observer for Terminal {
                 ));
             }
             SessionEvent::Diagnosis { diagnosis, redactor } => {
-                printer.note(redactor.redact(&super::tofu::diagnosis(diagnosis)));
+                printer.note(redactor.redact(&super::driven::diagnosis(diagnosis)));
             }
             SessionEvent::TofuStep { key, step, address, progress } => {
                 self.tofu_step(key, step, &address, progress)

@@ -5,6 +5,7 @@ use strata_events::Event;
 use strata_secret::Redactor;
 use strata_tofu::changes::Action;
 use strata_tofu::{Diagnosis, Message};
+use strata_views::driven::diagnosis;
 
 use crate::printer::Printer;
 use crate::style::{self, paint};
@@ -125,17 +126,4 @@ impl View {
             counts.iter().zip(words).map(|(count, word)| format!("{count} {word}")).collect();
         self.printer.line(format!("{operation}: {}", parts.join(", ")));
     }
-}
-
-/// What is wrong and where, over a few lines.
-pub(crate) fn diagnosis(found: &Diagnosis) -> String {
-    let word = if found.is_error { paint(style::ERROR, "error:") } else { paint(style::WARNING, "warning:") };
-    let mut lines = vec![format!("{word} {}", found.summary)];
-    if let Some((file, line, column)) = &found.place {
-        lines.push(format!("  {} {file}:{line}:{column}", paint(style::FAINT, "-->")));
-    }
-    // How `init` is run is told in our words.
-    let detail = if found.needs_init() { "" } else { found.detail.as_str() };
-    lines.extend(detail.lines().filter(|line| !line.is_empty()).map(|line| format!("  {line}")));
-    lines.join("\n")
 }

@@ -99,6 +99,8 @@ fn d9_every_line_of_every_verb_is_an_event_of_the_schema() {
         (&["secrets", "list"], 0),
         (&["-C", "elsewhere", "init"], 0),
         (&["output", "web", "nothing"], 1),
+        (&["fmt", "--check"], 2),
+        (&["fmt"], 0),
         (&["plan", "--no-such-flag"], 64),
         (&["no-such-verb"], 64),
         (&["destroy", "--yes"], 0),

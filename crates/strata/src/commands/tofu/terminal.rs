@@ -15,7 +15,8 @@ use strata_tofu::Diagnosis;
 use crate::command_error::{CommandError, ErrorKind};
 use crate::commands::{CommandResult, stop_on_interrupt};
 use crate::printer::Printer;
-use crate::views::tofu::{View, diagnosis};
+use crate::views::driven::diagnosis;
+use crate::views::tofu::View;
 
 /// A stack's OpenTofu, and who sees what it says.
 pub(super) struct Terminal<'w> {
