@@ -13,6 +13,7 @@ use strata_state::Action;
 pub(crate) use self::values::Parts;
 use self::values::{Form, put, read};
 use super::family::{Family, Job, LiveObject, NextCall, Row, digest_of, row_text, spec_text, text_of};
+use crate::absence;
 use crate::api::{Params, encode_path_part};
 use crate::client::{CallError, Client};
 use crate::execute::Work;
@@ -57,6 +58,8 @@ pub(crate) struct Simple {
     pub(crate) read_each: bool,
     /// There is one, which is always there, and its path is that of the list.
     pub(crate) single: Option<&'static str>,
+    /// Each host has one, which is always there and is called like its host: the path is that below the host.
+    pub(crate) of_hosts: bool,
     /// It is made by a request to its own path.
     pub(crate) made_at_path: bool,
     /// Keys that the server adds to a row, and nobody sets.
@@ -93,6 +96,7 @@ impl Simple {
             encoded: &[],
             read_each: false,
             single: None,
+            of_hosts: false,
             made_at_path: false,
             derived: &[],
             reserved: |_| None,
@@ -127,6 +131,9 @@ impl Simple {
 
     fn path(&self, spec: &Spec) -> String {
         let name = self.name(spec);
+        if self.of_hosts {
+            return format!("/nodes/{}/{}", encode_path_part(name), self.list);
+        }
         if self.id_in_path && self.single.is_none() {
             format!("{}/{}", self.list, encode_path_part(name))
         } else {
@@ -247,6 +254,24 @@ impl Simple {
         Ok(NextCall { call: job.work.call(Method::PUT, self.path(spec), params, doing), sends })
     }
 
+    async fn list_hosts(
+        &self,
+        client: &Client,
+        asked: &[&Spec],
+    ) -> Result<BTreeMap<String, LiveObject>, CallError> {
+        let mut found = BTreeMap::new();
+        for spec in asked {
+            let mut row: Row = match client.get(&self.path(spec), Params::new()).await {
+                // The name does not resolve, and the cluster has no such member.
+                Err(error) if absence::is_no_member(client, &error, self.name(spec)).await? => continue,
+                other => other?,
+            };
+            row.insert(self.id_key().to_owned(), self.name(spec).into());
+            found.extend(self.read_row(&row));
+        }
+        Ok(found)
+    }
+
     fn is_separate(&self, field: &str) -> bool {
         self.separate.as_ref().is_some_and(|apart| apart.field == field)
     }
@@ -262,11 +287,18 @@ impl Family for Simple {
         spec.get(self.id).and_then(Value::as_text).map(str::to_owned)
     }
 
+    async fn everything(&self, client: &Client) -> Result<Vec<Spec>, CallError> {
+        if self.of_hosts { absence::each_host(client, self.id).await } else { Ok(Vec::new()) }
+    }
+
     async fn list(
         &self,
         client: &Client,
         asked: &[&Spec],
     ) -> Result<BTreeMap<String, LiveObject>, CallError> {
+        if self.of_hosts {
+            return self.list_hosts(client, asked).await;
+        }
         let query = self.list_query.iter().fold(Params::new(), |query, (key, value)| query.with(key, value));
         if let Some(name) = self.single {
             let mut row: Row = client.get(self.list, query).await?;
@@ -288,7 +320,7 @@ impl Family for Simple {
     fn next(&self, job: &Job<'_>, live: Option<&LiveObject>) -> Result<Option<NextCall>, ProviderError> {
         let spec = job.spec();
         match (job.work.operation.action, live) {
-            (Action::Delete, _) if self.single.is_some() => Ok(None),
+            (Action::Delete, _) if self.single.is_some() || self.of_hosts => Ok(None),
             (Action::Delete, None) => Ok(None),
             (Action::Delete, Some(_)) => {
                 let doing = format!("delete the {} `{}`", self.word, self.name(spec));

@@ -64,7 +64,11 @@ pub(super) fn read(field: &FieldRule, form: Form, value: &serde_json::Value) -> 
         }
         (FieldType::Int, _) => Value::Int(text_of(value)?.parse().ok()?),
         (FieldType::Bool, _) => Value::Bool((text_of(value)? == "1") != field.inverted),
-        _ => Value::Text(text_of(value).filter(|text| !text.is_empty())?),
+        // Proxmox ends some texts with a line break that nobody sent.
+        _ => {
+            let text = text_of(value)?.trim_end_matches('\n').to_owned();
+            Value::Text(Some(text).filter(|text| !text.is_empty())?)
+        }
     })
 }
 
@@ -142,7 +146,10 @@ fn named(item: &str) -> Option<(String, Value)> {
 }
 
 fn item_of(text: &str, parts: Parts) -> Value {
-    let pairs = text.split(',').filter_map(|part| part.split_once('='));
+    // The first part may stand without its name.
+    let unnamed = parts.first().map_or("", |(key, ..)| *key);
+    let pairs = text.split(',').filter(|part| !part.is_empty());
+    let pairs = pairs.map(|part| part.split_once('=').unwrap_or((unnamed, part)));
     item_of_pairs(pairs.map(|(key, value)| (key, value.to_owned())), parts)
 }
 
@@ -185,5 +192,6 @@ mod tests {
         let text = "node=pve,id=10de:1234,iommugroup=1";
         assert_eq!(item_text(&item_of(text, DEVICE), DEVICE), text);
         assert_eq!(item_text(&item_of("id=1234:5678,node=pve", DEVICE), DEVICE), "node=pve,id=1234:5678");
+        assert_eq!(item_text(&item_of("pve,id=1234:5678", DEVICE), DEVICE), "node=pve,id=1234:5678");
     }
 }
