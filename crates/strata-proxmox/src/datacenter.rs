@@ -1,7 +1,7 @@
 //! What a datacenter has besides guests: access, storages, devices, settings of hosts, the firewall.
 //!
 //! Every kind of it is a family: how its objects are listed, and the next call that brings one closer to its spec. The families that
-//! several kinds are made with are here (`simple`, `named_list`, `setting`), and what is the same for all: whose an object is
+//! several kinds are made with are here (`simple`, `named_list`, `rule_set`, `setting`), and what is the same for all: whose an object is
 //! (`ownership`), whether a list would show it (`visible`), how calls are made until it is as it should be (`converge`).
 
 pub(crate) mod converge;
@@ -9,6 +9,7 @@ mod family;
 mod named_list;
 pub(crate) mod ownership;
 mod planned;
+mod rule_set;
 mod setting;
 mod simple;
 mod visible;
@@ -22,8 +23,9 @@ use strata_resource::{Kind, Spec};
 pub(crate) use self::family::{
     Family, Job, LiveObject, NextCall, Row, digest_of, row_text, spec_text, text_of,
 };
-pub(crate) use self::named_list::{NamedList, respell_macros, rule_call, rules_of};
+pub(crate) use self::named_list::{NamedList, rule_call, rules_of};
 pub(crate) use self::planned::PlannedPlaces;
+pub(crate) use self::rule_set::{RuleSet, is_begun, option_after};
 pub(crate) use self::setting::Setting;
 pub(crate) use self::simple::{Parts, SeparateField, Simple, Unset, comment_of};
 pub(crate) use self::visible::ShownBy;

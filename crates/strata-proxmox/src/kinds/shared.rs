@@ -18,6 +18,14 @@ pub(super) static MARKED: &[FieldRule] = fields! {
     "comment": Text => InPlace [default_text("")];
 };
 
+/// Of whatever decides who gets through a firewall.
+pub(super) static MAY_LOCK_OUT: &[FieldRule] = fields! {
+    /// the source allows that Strata and people are kept away from hosts
+    "may_lock_out": Bool => Computed [no_tofu(ONLY_APPLY)];
+    /// where the hosts are managed from
+    "managed_from": List => Computed [no_tofu(ONLY_APPLY)];
+};
+
 pub(super) const MARK_IN_COMMENT: &str =
     "the ownership mark at the end of its comment, or `adopt`, or the state";
 pub(super) const NO_MARK: &str = "the state, or `adopt`: it has no comment that could hold an ownership mark";
