@@ -15,6 +15,7 @@ mod group;
 mod guest;
 mod ha_resource;
 mod ha_rule;
+mod host_options;
 mod image;
 mod ipset;
 pub(crate) mod managed;
@@ -75,6 +76,7 @@ static KINDS: &[&dyn ManagedKind] = &[
     &notification_matcher::Matcher,
     &dns::Dns,
     &timezone::Timezone,
+    &host_options::HostOptions,
     &network::Network,
     &sdn::Sdn,
     &firewall::Firewall,

@@ -1,6 +1,7 @@
 //! `hypervisors/<name>.yaml`: what the hosts themselves have; layer 0.
 
 pub mod access;
+pub mod host;
 pub mod network;
 pub mod sdn;
 pub mod services;
@@ -9,6 +10,7 @@ pub mod storage;
 use strata_yaml::{Map, Spanned, TextRule, TextShape, choice, record};
 
 use crate::hypervisor::access::{AclEntry, Group, Realm, Role, Token, User};
+use crate::hypervisor::host::Host;
 use crate::hypervisor::network::{DnsSettings, HostInterface};
 use crate::hypervisor::sdn::Sdn;
 use crate::hypervisor::services::Services;
@@ -278,6 +280,8 @@ record! {
         "storages" storages: Map<Storage> [keys(ID)];
         /// bridges, bonds and VLANs, by name
         "network" network: Map<HostInterface> [keys(ID), aliases(&["bridges"])];
+        /// the hosts themselves, by name: their settings and firewalls
+        "hosts" hosts: Map<Host> [keys(ID)];
         /// software-defined networks
         "sdn" sdn: Option<Spanned<Sdn>>;
         /// pools of guests and storages

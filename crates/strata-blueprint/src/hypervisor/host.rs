@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use strata_resource::{Spec, Value};
 use strata_source::hypervisor::Hypervisor;
+use strata_source::hypervisor::host::Host;
 use strata_source::hypervisor::network::{HostInterface, HostInterfaceType};
 use strata_yaml::Spanned;
 
@@ -47,7 +48,31 @@ impl Draft<'_> {
                 self.part(part);
             }
         }
+        for (name, host) in hypervisor.hosts.iter() {
+            self.host(name, host);
+        }
         self.networks(hypervisor, &nodes);
+    }
+
+    /// The settings of one host; without one, whatever it has stays.
+    fn host(&mut self, name: &Spanned<String>, host: &Host) {
+        let mut part = Part::new(kinds::HOST_OPTIONS, name, name.span);
+        let spec = &mut part.spec;
+        let notes = host.notes.as_ref().map(|text| text.trim_end().to_owned());
+        spec.put_some("notes", notes.filter(|text| !text.is_empty()));
+        spec.put_some("start_delay", host.start_delay.map(int));
+        spec.put_some("ballooning_target", host.ballooning_target.map(int));
+        if let Some(wake) = &host.wake_on_lan {
+            let mut own = Spec::new();
+            own.put("mac", wake.mac.to_string());
+            own.put_some("interface", wake.interface.clone());
+            own.put_some("broadcast", wake.broadcast.as_ref().map(ToString::to_string));
+            spec.put("wake_on_lan", own);
+        }
+        if !spec.is_empty() {
+            spec.put("host_options", name.as_str());
+            self.part(part);
+        }
     }
 
     /// One resource for each host: its interfaces are edited together and come into effect with one reload.
