@@ -25,6 +25,7 @@ names! {
     GROUP = "group",
     HA = "ha",
     HA_RULE = "harule",
+    HOST_FIREWALL = "hostfirewall",
     HOST_OPTIONS = "hostoptions",
     IMAGE = "image",
     IPSET = "ipset",

@@ -15,6 +15,7 @@ mod group;
 mod guest;
 mod ha_resource;
 mod ha_rule;
+mod host_firewall;
 mod host_options;
 mod image;
 mod ipset;
@@ -80,6 +81,7 @@ static KINDS: &[&dyn ManagedKind] = &[
     &network::Network,
     &sdn::Sdn,
     &firewall::Firewall,
+    &host_firewall::HostFirewall,
     &alias::Alias,
     &ipset::IpSet,
     &security_group::SecurityGroup,

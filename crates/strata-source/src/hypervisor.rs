@@ -44,6 +44,9 @@ record! {
         "node" node: Option<Spanned<String>> [text(ID)];
         /// the Proxmox nodes that host settings apply to
         "nodes" nodes: Vec<Spanned<String>> [text(ID)];
+        /// the addresses and networks that hosts are managed from: no plan lets a firewall keep them from the API of a host. Otherwise
+        /// that is the address that Strata itself has
+        "managedFrom" managed_from: Vec<String> [label(ADDRESS)];
     }
 }
 
@@ -260,6 +263,8 @@ record! {
         "ipSets" ip_sets: Map<IpSet> [keys(FIREWALL_NAME)];
         /// named sets of rules
         "groups" groups: Map<SecurityGroup> [keys(FIREWALL_NAME)];
+        /// it may keep Strata and people away from the hosts
+        "mayLockOut" may_lock_out: bool = false;
         /// taken over if it is there already and nobody's mark is on it
         "adopt" adopt: bool = false;
         /// never destroyed or replaced by Strata

@@ -1,28 +1,33 @@
-//! The firewall of the datacenter: names for addresses, sets of them, groups of rules, and the rules themselves.
+//! The firewalls of the datacenter and of its hosts: names for addresses, sets of them, groups of rules, and the rules themselves.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 
 use strata_diagnostics::Diagnostic;
-use strata_resource::{Spec, Value};
+use strata_resource::{Address, Spec, Value};
 use strata_source::hypervisor::Hypervisor;
+use strata_source::hypervisor::host::HostFirewall;
 use strata_source::value::address::Cidr;
 
 use super::Part;
-use crate::fields::{Fields, list};
+use crate::fields::{Fields, int, list};
 use crate::firewall::rule;
 use crate::kinds;
 use crate::site::Draft;
 
 impl Draft<'_> {
     pub(super) fn datacenter_firewall(&mut self, hypervisor: &Hypervisor) {
-        let Some(firewall) = &hypervisor.firewall else { return };
+        let Some(firewall) = &hypervisor.firewall else {
+            self.host_firewalls(hypervisor, &BTreeSet::new());
+            return;
+        };
         let mut aliases = BTreeSet::new();
         for (name, alias) in firewall.aliases.iter() {
             let mut part = Part::new(kinds::ALIAS, name, name.span).flags(alias.adopt, alias.protect);
             part.spec.put("alias", name.as_str());
             part.spec.put("cidr", plain(&alias.address));
             self.comment(&mut part.spec, kinds::ALIAS, name, alias.comment.as_ref());
+            may_lock_out(&mut part.spec, hypervisor, firewall.may_lock_out);
             aliases.insert(self.part(part));
         }
         let mut names = aliases.clone();
@@ -42,6 +47,7 @@ impl Draft<'_> {
                 list(set.addresses.iter().map(|address| plain(address)).collect::<BTreeSet<_>>()),
             );
             self.comment(&mut part.spec, kinds::IPSET, name, set.comment.as_ref());
+            may_lock_out(&mut part.spec, hypervisor, firewall.may_lock_out);
             part.needs.clone_from(&aliases);
             names.insert(self.part(part));
         }
@@ -52,6 +58,7 @@ impl Draft<'_> {
             part.spec.put("security_group", name.as_str());
             part.spec.put("rules", Value::List(group.rules.iter().map(rule).collect()));
             self.comment(&mut part.spec, kinds::SECURITY_GROUP, name, group.comment.as_ref());
+            may_lock_out(&mut part.spec, hypervisor, firewall.may_lock_out);
             part.needs.clone_from(&names);
             all.insert(self.part(part));
         }
@@ -59,6 +66,7 @@ impl Draft<'_> {
         options.put_some("enable", firewall.enabled);
         options.put_some("policy_in", firewall.policy_in.map(|policy| policy.to_string()));
         options.put_some("policy_out", firewall.policy_out.map(|policy| policy.to_string()));
+        self.host_firewalls(hypervisor, &all);
         // Names alone say nothing of the firewall itself: it must not be switched by them.
         if options.is_empty() && firewall.rules.is_empty() {
             return;
@@ -68,9 +76,62 @@ impl Draft<'_> {
         part.spec.put("firewall", "datacenter");
         part.spec.put_full("options", Value::Map(options));
         part.spec.put_full("rules", Value::List(firewall.rules.iter().map(rule).collect()));
+        may_lock_out(&mut part.spec, hypervisor, firewall.may_lock_out);
+        // The rules of the hosts let in before it keeps out.
+        let hosts = hypervisor.hosts.iter().filter(|(_, host)| host.firewall.is_some());
+        all.extend(hosts.map(|(name, _)| self.address(kinds::HOST_FIREWALL, name)));
         part.needs = all;
         self.part(part);
     }
+
+    fn host_firewalls(&mut self, hypervisor: &Hypervisor, names: &BTreeSet<Address>) {
+        for (name, host) in hypervisor.hosts.iter() {
+            let Some(firewall) = &host.firewall else { continue };
+            let mut part =
+                Part::new(kinds::HOST_FIREWALL, name, firewall.span).flags(firewall.adopt, firewall.protect);
+            part.spec.put("host_firewall", name.as_str());
+            part.spec.put_full("options", Value::Map(host_options(firewall)));
+            part.spec.put_full("rules", Value::List(firewall.rules.iter().map(rule).collect()));
+            may_lock_out(&mut part.spec, hypervisor, firewall.may_lock_out);
+            part.needs.clone_from(names);
+            self.part(part);
+        }
+    }
+}
+
+fn host_options(firewall: &HostFirewall) -> Spec {
+    let mut options = Spec::new();
+    options.put_some("enable", firewall.enabled);
+    for (option, level) in [
+        ("log_level_in", firewall.log_level_in),
+        ("log_level_out", firewall.log_level_out),
+        ("log_level_forward", firewall.log_level_forward),
+        ("smurf_log_level", firewall.smurf_log_level),
+        ("tcp_flags_log_level", firewall.tcp_flags_log_level),
+    ] {
+        options.put_some(option, level.map(|level| level.to_string()));
+    }
+    options.put_some("log_connections", firewall.log_connections);
+    options.put_some("max_connections", firewall.max_connections.map(int));
+    options.put_some("connection_timeout", firewall.connection_timeout.map(int));
+    options.put_some("allow_invalid", firewall.allow_invalid);
+    options.put_some("ndp", firewall.ndp);
+    options.put_some("no_smurfs", firewall.no_smurfs);
+    options.put_some("tcp_flags", firewall.tcp_flags);
+    options.put_some("syn_flood_protection", firewall.syn_flood_protection);
+    options.put_some("syn_flood_rate", firewall.syn_flood_rate.map(int));
+    options.put_some("syn_flood_burst", firewall.syn_flood_burst.map(int));
+    options.put_some("nftables", firewall.nftables);
+    options
+}
+
+/// Who must get through whatever the firewalls come to, unless the source says that nobody must.
+fn may_lock_out(spec: &mut Spec, hypervisor: &Hypervisor, allowed: bool) {
+    if allowed {
+        spec.put("may_lock_out", true);
+    }
+    let from = hypervisor.proxmox.as_ref().map(|proxmox| &proxmox.managed_from);
+    spec.put_full("managed_from", list(from.into_iter().flatten()));
 }
 
 /// A network as an IP set keeps it, if that is not how it is written.

@@ -2,6 +2,7 @@
 
 use strata_yaml::{Spanned, record};
 
+use crate::machine::firewall::{FirewallRule, LogLevel};
 use crate::value::address::{Ip, Mac};
 
 record! {
@@ -17,6 +18,54 @@ record! {
 }
 
 record! {
+    /// The firewall of one host. It filters where that of the datacenter is on, and its rules come before those.
+    pub struct HostFirewall [shorthand("enabled")] {
+        /// whether it applies; left as it is if not said
+        "enabled" enabled: Option<bool>;
+        /// how much is logged of packets to the host that no rule speaks of
+        "logLevelIn" log_level_in: Option<LogLevel>;
+        /// the same, from the host
+        "logLevelOut" log_level_out: Option<LogLevel>;
+        /// the same, through the host
+        "logLevelForward" log_level_forward: Option<LogLevel>;
+        /// connections are logged
+        "logConnections" log_connections: Option<bool>;
+        /// how many connections are followed at most
+        "maxConnections" max_connections: Option<u32> [range(32_768, 4_294_967_295)];
+        /// after how many seconds an idle connection is forgotten
+        "connectionTimeout" connection_timeout: Option<u32> [range(7_875, 4_294_967_295)];
+        /// packets that belong to no connection pass
+        "allowInvalid" allow_invalid: Option<bool>;
+        /// neighbour discovery
+        "ndp" ndp: Option<bool>;
+        /// packets from broadcast addresses are dropped
+        "noSmurfs" no_smurfs: Option<bool>;
+        /// how much of them is logged
+        "smurfLogLevel" smurf_log_level: Option<LogLevel>;
+        /// packets with impossible flags of TCP are dropped
+        "tcpFlags" tcp_flags: Option<bool>;
+        /// how much of them is logged
+        "tcpFlagsLogLevel" tcp_flags_log_level: Option<LogLevel>;
+        /// only so many new connections a second from one address
+        "synFloodProtection" syn_flood_protection: Option<bool>;
+        /// how many
+        "synFloodRate" syn_flood_rate: Option<u32>;
+        /// how many at once
+        "synFloodBurst" syn_flood_burst: Option<u32>;
+        /// by nftables, and no longer by iptables
+        "nftables" nftables: Option<bool>;
+        /// the first that matches decides
+        "rules" rules: Vec<FirewallRule>;
+        /// it may keep Strata and people away from the host
+        "mayLockOut" may_lock_out: bool = false;
+        /// taken over if it is there already
+        "adopt" adopt: bool = false;
+        /// never destroyed or replaced by Strata
+        "protect" protect: bool = false;
+    }
+}
+
+record! {
     /// A host.
     pub struct Host {
         /// its notes
@@ -27,5 +76,7 @@ record! {
         "ballooningTarget" ballooning_target: Option<u32> [range(0, 100)];
         /// how it is woken up by others
         "wakeOnLan" wake_on_lan: Option<WakeOnLan>;
+        /// its firewall
+        "firewall" firewall: Option<Spanned<HostFirewall>>;
     }
 }
