@@ -178,6 +178,22 @@ impl Client {
         }
     }
 
+    /// The address that this machine sends from to the endpoint; none where it is the endpoint itself, or the end of a tunnel.
+    pub(crate) async fn own_address(&self) -> Option<std::net::IpAddr> {
+        for ip in self.endpoint_ips().await {
+            let Ok(ip) = ip.parse::<std::net::IpAddr>() else { continue };
+            let any = if ip.is_ipv4() { "0.0.0.0:0" } else { "[::]:0" };
+            let Ok(socket) = tokio::net::UdpSocket::bind(any).await else { continue };
+            // Nothing is sent: the system only chooses the way.
+            if socket.connect((ip, 8006)).await.is_ok()
+                && let Ok(own) = socket.local_addr()
+            {
+                return Some(own.ip()).filter(|own| !own.is_loopback() && *own != ip);
+            }
+        }
+        None
+    }
+
     /// Where values of new tokens go.
     pub(crate) fn keeper(&self) -> Option<&dyn TokenKeeper> {
         self.keeper.as_deref()

@@ -1,10 +1,12 @@
 //! The firewall of a guest in canonical form, and the smallest edit from one list of rules to another. No IO.
 
 mod edit;
+mod reach;
 
 use strata_resource::{Spec, Value};
 
 pub(crate) use self::edit::{Differing, RuleStep, differing, next_step};
+pub(crate) use self::reach::{Block, Filter, Names, kept_out};
 use crate::guest::Row;
 
 const FLAGS: [&str; 6] = ["enable", "dhcp", "macfilter", "ipfilter", "ndp", "radv"];

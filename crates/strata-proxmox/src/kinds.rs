@@ -19,6 +19,7 @@ mod host_firewall;
 mod host_options;
 mod image;
 mod ipset;
+pub(crate) mod lockout;
 pub(crate) mod managed;
 mod mapping;
 mod metric_server;

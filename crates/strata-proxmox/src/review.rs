@@ -28,6 +28,7 @@ pub(crate) async fn review(client: &Client, review: Review<'_>) -> Result<Vec<Fi
         }
     }
     found.extend(kinds::access::preconditions(client, review).await?);
+    found.extend(kinds::lockout::preconditions(client, review.operations).await?);
     found.extend(detached::preconditions(operations));
     found.extend(removal::preconditions(client, operations).await?);
     Ok(found)

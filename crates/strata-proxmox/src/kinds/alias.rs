@@ -5,7 +5,7 @@ use strata_engine::Operation;
 use strata_resource::{KindTable, kind};
 
 use super::managed::ManagedKind;
-use super::shared::{DATACENTER, MARK_IN_COMMENT, MARKED};
+use super::shared::{DATACENTER, MARK_IN_COMMENT, MARKED, MAY_LOCK_OUT};
 use crate::datacenter::{Family, Simple};
 use crate::preflight::Needs;
 
@@ -16,7 +16,7 @@ kind! {
         identity: &["alias"],
         proof: MARK_IN_COMMENT,
         digest_on: "every change",
-        shares: &[MARKED],
+        shares: &[MARKED, MAY_LOCK_OUT],
         at_once: true,
         ..DATACENTER
     }

@@ -7,7 +7,7 @@ use strata_resource::{KindTable, Spec, Value, kind};
 use strata_state::Action;
 
 use super::managed::ManagedKind;
-use super::shared::{DATACENTER, MARK_IN_COMMENT, MARKED};
+use super::shared::{DATACENTER, MARK_IN_COMMENT, MARKED, MAY_LOCK_OUT};
 use crate::api::{Params, encode_path_part};
 use crate::datacenter::{Family, Job, LiveObject, NamedList, Row, row_text, spec_text};
 use crate::execute::Call;
@@ -19,7 +19,7 @@ kind! {
         called: "IP set {ipset}",
         identity: &["ipset"],
         proof: MARK_IN_COMMENT,
-        shares: &[MARKED],
+        shares: &[MARKED, MAY_LOCK_OUT],
         ..DATACENTER
     }
     /// its name

@@ -8,7 +8,7 @@ use strata_resource::{KindTable, Value, kind};
 use strata_state::Action;
 
 use super::managed::ManagedKind;
-use super::shared::{DATACENTER, MARK_IN_COMMENT, MARKED};
+use super::shared::{DATACENTER, MARK_IN_COMMENT, MARKED, MAY_LOCK_OUT};
 use crate::datacenter::{Family, NamedList, row_text, rule_call, rules_of};
 use crate::firewall::LiveFirewall;
 use crate::preflight::Needs;
@@ -20,7 +20,7 @@ kind! {
         identity: &["security_group"],
         proof: MARK_IN_COMMENT,
         digest_on: "rules",
-        shares: &[MARKED],
+        shares: &[MARKED, MAY_LOCK_OUT],
         ..DATACENTER
     }
     /// its name
