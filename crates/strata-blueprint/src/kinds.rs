@@ -39,6 +39,7 @@ names! {
     OPTIONS = "options",
     POOL = "pool",
     REALM = "realm",
+    REALM_SYNC = "realmsync",
     REPLICATION = "replication",
     ROLE = "role",
     SCHEMATIC = "schematic",

@@ -29,6 +29,7 @@ mod notification_matcher;
 mod options;
 mod pool;
 mod realm;
+mod realm_sync;
 mod replication;
 mod role;
 mod sdn;
@@ -65,6 +66,7 @@ static KINDS: &[&dyn ManagedKind] = &[
     &pool::Pool,
     &role::Role,
     &realm::Realm,
+    &realm_sync::RealmSync,
     &group::Group,
     &user::User,
     &token::Token,

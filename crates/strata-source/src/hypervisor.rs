@@ -9,7 +9,7 @@ pub mod storage;
 
 use strata_yaml::{Map, Spanned, TextRule, TextShape, choice, record};
 
-use crate::hypervisor::access::{AclEntry, Group, Realm, Role, Token, User};
+use crate::hypervisor::access::{AclEntry, Group, Realm, RealmSyncJob, Role, Token, User};
 use crate::hypervisor::host::Host;
 use crate::hypervisor::network::{DnsSettings, HostInterface};
 use crate::hypervisor::sdn::Sdn;
@@ -295,6 +295,8 @@ record! {
         "roles" roles: Map<Role> [keys(ID)];
         /// where users come from, by realm
         "realms" realms: Map<Realm> [keys(ID)];
+        /// jobs that take users and groups over from the directories of realms, by id
+        "realmSyncJobs" realm_sync_jobs: Map<RealmSyncJob> [keys(ID)];
         /// groups of users
         "groups" groups: Map<Group> [keys(ID)];
         /// users, with their realm: `ops@pve`

@@ -36,6 +36,7 @@ impl Draft<'_> {
         for (name, realm) in hypervisor.realms.iter() {
             self.realm(name, realm);
         }
+        self.realm_sync_jobs(hypervisor);
         self.users(hypervisor);
         self.tokens(hypervisor);
         for entry in &hypervisor.acl {
@@ -88,6 +89,34 @@ impl Draft<'_> {
         let key = realm.client_key.as_ref().and_then(|key| self.secret(key));
         part.spec.put_some("client_key", key);
         self.part(part);
+    }
+
+    fn realm_sync_jobs(&mut self, hypervisor: &Hypervisor) {
+        for (name, job) in hypervisor.realm_sync_jobs.iter() {
+            let of = hypervisor.realms.iter().find(|(realm, _)| realm.value == job.realm.value);
+            if of.is_some_and(|(_, realm)| realm.kind == RealmType::OpenId) {
+                let message =
+                    format!("the realm `{}` is of type `openid`, which has no directory", job.realm);
+                self.refuse("no-such-field", message, job.realm.span);
+            }
+            let mut part = Part::new(kinds::REALM_SYNC, name, name.span).flags(job.adopt, job.protect);
+            let spec = &mut part.spec;
+            spec.put("realm_sync", name.as_str());
+            spec.put("realm", job.realm.as_str());
+            spec.put("schedule", job.schedule.as_str());
+            spec.put("scope", job.scope.to_string());
+            spec.put("enable_new", job.enable_new);
+            let vanished: BTreeSet<String> = job.remove_vanished.iter().map(ToString::to_string).collect();
+            let vanished: Vec<String> = vanished.into_iter().collect();
+            spec.put(
+                "remove_vanished",
+                if vanished.is_empty() { "none".to_owned() } else { vanished.join(";") },
+            );
+            spec.put("enabled", job.enabled);
+            self.comment(spec, kinds::REALM_SYNC, name, job.comment.as_ref());
+            part.needs = self.known(kinds::REALM, Some(&job.realm));
+            self.part(part);
+        }
     }
 
     fn users(&mut self, hypervisor: &Hypervisor) {

@@ -161,3 +161,37 @@ record! {
         "protect" protect: bool = false;
     }
 }
+
+choice! {
+    /// What is taken over from a directory.
+    pub enum SyncScope { Users = "users", Groups = "groups", Both = "both" }
+}
+
+choice! {
+    /// What goes with a user or group that the directory no longer has.
+    pub enum Vanished { Acl = "acl", Entry = "entry", Properties = "properties" }
+}
+
+record! {
+    /// Users and groups of a realm that are taken over from its directory at set times.
+    pub struct RealmSyncJob {
+        /// the realm: of type `ldap` or `ad`
+        "realm" realm: Spanned<String> [text(ID)];
+        /// when, as a calendar event of systemd: `hourly`, `02:00`
+        "schedule" schedule: String;
+        /// what is taken over
+        "scope" scope: SyncScope;
+        /// users that are new may log in
+        "enableNew" enable_new: bool = true;
+        /// what goes with those that the directory no longer has: their permissions, themselves, what else is known of them
+        "removeVanished" remove_vanished: Vec<Vanished>;
+        /// whether it runs
+        "enabled" enabled: bool = true;
+        /// for people
+        "comment" comment: Option<String> [env()];
+        /// taken over if it is there already and nobody's mark is on it
+        "adopt" adopt: bool = false;
+        /// never destroyed or replaced by Strata
+        "protect" protect: bool = false;
+    }
+}

@@ -10,6 +10,8 @@ proxmox: {target: pve}
 realms:
   corp: {type: ldap, server: ldap.example.test, mode: ldaps, verify: true, baseDn: "dc=example,dc=test", userAttribute: uid, bindDn: "cn=pve,dc=example,dc=test", password: {env: PBS_PASSWORD}, comment: everybody}
   sso: {type: openid, issuerUrl: "https://sso.example.test", clientId: pve, clientKey: {env: PBS_PASSWORD}, usernameClaim: email}
+realmSyncJobs:
+  people: {realm: corp, schedule: hourly, scope: users, removeVanished: [acl, entry], comment: the staff}
 users:
   ann@corp: {}
 "#;
@@ -30,6 +32,8 @@ fn realms_are_made_kept_and_taken_away() {
         ("password: {env: PBS_PASSWORD}", "password: {env: ANN_PASSWORD}"),
         ("clientId: pve", "clientId: other, scopes: email, autocreate: true"),
         ("usernameClaim: email", "usernameClaim: subject"),
+        ("schedule: hourly, scope: users", "schedule: \"02:00\", scope: both"),
+        ("removeVanished: [acl, entry], comment: the staff", "enableNew: false, enabled: false"),
     ] {
         dc.repo.edit(FILE, from, to);
         let applied = dc.strata().run(&["apply", "--yes"]);
@@ -39,8 +43,10 @@ fn realms_are_made_kept_and_taken_away() {
         assert_eq!(plan.code, 0, "{to}:\n{}", plan.all());
     }
     dc.change("PUT", "/access/domains/corp", json!({"server1": "other.example.test"}));
+    let job = json!({"schedule": "03:00", "scope": "groups", "remove-vanished": "properties"});
+    dc.change("PUT", "/cluster/jobs/realm-sync/people", job);
     let drift = dc.strata().run(&["drift"]).all();
-    assert!(drift.contains("dc/realm/corp"), "{drift}");
+    assert!(drift.contains("dc/realm/corp") && drift.contains("dc/realmsync/people"), "{drift}");
     dc.apply();
     dc.assert_settled();
     dc.strata().run(&["destroy", "--yes"]).ok();
@@ -98,6 +104,7 @@ fn wrong_realms_are_named_before_anything_is_done() {
     for (from, to, told) in [
         ("type: ldap, server: ldap.example.test,", "type: ldap,", "has no `server`"),
         ("type: openid,", "type: openid, bindDn: x,", "has no `bindDn`"),
+        ("people: {realm: corp,", "people: {realm: sso,", "has no directory"),
     ] {
         let dc = Datacenter::new(&REALMS.replacen(from, to, 1));
         let refused = dc.strata().run(&["validate"]);
