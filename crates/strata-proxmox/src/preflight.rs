@@ -85,6 +85,10 @@ pub(crate) async fn preflight(
         let refusals =
             managed.into_iter().flat_map(|managed| managed.refusals(client, operation, operations));
         wrong.extend(refusals.map(|error| Obstacle { address: operation.address.clone(), error }));
+        if let Some(managed) = managed {
+            let found = managed.obstacle(client, operation, earlier).await?;
+            wrong.extend(found.map(|error| Obstacle { address: operation.address.clone(), error }));
+        }
     }
     // Where a privilege is missing, what the server shows is not all there is.
     let blind = |path: &str| {

@@ -78,6 +78,16 @@ pub(crate) trait ManagedKind: Sync {
         self.guest().map(|guest| guest::refusals(client, operation, guest, all)).unwrap_or_default()
     }
 
+    /// The same, of what only the server knows; `earlier` is what is done before it by other stacks of the run.
+    async fn obstacle(
+        &self,
+        _client: &Client,
+        _operation: &Operation,
+        _earlier: &[Operation],
+    ) -> Result<Option<ProviderError>, ProviderError> {
+        Ok(None)
+    }
+
     /// What a plan says about an operation besides its changes.
     fn remark(&self, _operation: &Operation) -> Option<String> {
         None

@@ -132,6 +132,15 @@ impl ManagedKind for Sdn {
         fixed.map(refuse).collect()
     }
 
+    async fn obstacle(
+        &self,
+        client: &Client,
+        operation: &Operation,
+        earlier: &[Operation],
+    ) -> Result<Option<ProviderError>, ProviderError> {
+        guard::obstacle(client, operation, earlier).await
+    }
+
     fn remark(&self, _: &Operation) -> Option<String> {
         Some("the networks of all hosts are reloaded".to_owned())
     }
