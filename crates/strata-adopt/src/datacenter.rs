@@ -6,6 +6,7 @@
 use serde_json::{Map, Value as Json};
 use strata_resource::{Kind, KindTable, Purpose, Spec, Value};
 use strata_source::hypervisor::access::{AclEntry, Group, Role, Token, User};
+use strata_source::hypervisor::host::{Host, HostFirewall};
 use strata_source::hypervisor::network::{DnsSettings, HostInterface, HostInterfaceType};
 use strata_source::hypervisor::storage::Storage;
 use strata_source::hypervisor::{
@@ -22,6 +23,8 @@ use crate::record::record;
 enum Place {
     /// In a mapping, by its name.
     Named(&'static [Key]),
+    /// The same, under a key of that entry.
+    Within(&'static [Key], Key),
     /// In a list.
     Listed(Key),
     /// A file has one of it.
@@ -92,6 +95,15 @@ static SECTIONS: &[Section] = &[
         |_| Place::Named(&[Hypervisor::firewall, DatacenterFirewall::groups]),
         SecurityGroup::spec,
     ),
+    Section::new("hostoptions", |_| Place::Named(&[Hypervisor::hosts]), Host::spec),
+    Section {
+        shape: firewall,
+        ..Section::new(
+            "hostfirewall",
+            |_| Place::Within(&[Hypervisor::hosts], Host::firewall),
+            HostFirewall::spec,
+        )
+    },
     Section::host("dns", |_| Place::Alone(Hypervisor::dns), DnsSettings::spec),
     Section {
         shape: |_, spec| only(spec, "zone", Hypervisor::timezone, Value::clone),
@@ -194,6 +206,9 @@ impl WrittenObject {
         let key = |key: &Key| Step::from(key.name());
         match self.place {
             Place::Named(keys) => keys.iter().map(key).chain([Step::Key(self.key.clone())]).collect(),
+            Place::Within(keys, inner) => {
+                keys.iter().map(key).chain([Step::Key(self.key.clone()), key(&inner)]).collect()
+            }
             Place::Listed(list) => vec![key(&list), Step::Index(listed)],
             Place::Alone(alone) => vec![key(&alone)],
         }
@@ -219,6 +234,12 @@ pub fn put_objects(text: &str, objects: &[WrittenObject]) -> Result<(String, Vec
                 let path = object.path(0);
                 let (_, parent) = path.split_last().unwrap_or((&Step::Index(0), &[]));
                 add(&mut sections, parent).insert(object.key.clone(), object.yaml.clone());
+                paths.push(path);
+            }
+            Place::Within(_, inner) => {
+                let path = object.path(0);
+                let (_, parent) = path.split_last().unwrap_or((&Step::Index(0), &[]));
+                add(&mut sections, parent).insert(inner.name().to_owned(), object.yaml.clone());
                 paths.push(path);
             }
             Place::Alone(key) => {

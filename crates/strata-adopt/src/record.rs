@@ -4,6 +4,7 @@
 use serde_json::Value as Json;
 use strata_resource::{Spec, Value};
 use strata_source::hypervisor::access::Token;
+use strata_source::hypervisor::host::HostFirewall;
 use strata_source::hypervisor::network::{DnsSettings, HostInterface};
 use strata_source::hypervisor::{Alias, DatacenterFirewall};
 use strata_source::machine::firewall::FirewallRule;
@@ -18,6 +19,7 @@ fn renamed(record: &RecordSpec) -> &'static [(&'static str, Key)] {
         "Alias" => &[("cidr", Alias::address)],
         "DnsSettings" => &[("search", DnsSettings::search_domain)],
         "DatacenterFirewall" => &[("enable", DatacenterFirewall::enabled)],
+        "HostFirewall" => &[("enable", HostFirewall::enabled)],
         "HostInterface" => &[("cidr", HostInterface::address), ("cidr6", HostInterface::address6)],
         "FirewallRule" => &[("enable", FirewallRule::enabled)],
         _ => &[],

@@ -39,7 +39,14 @@ pub(crate) async fn live_objects(client: &Client, only: Option<&BTreeSet<Kind>>)
                 continue;
             }
         };
-        found.extend(all.into_iter().map(|(name, live)| {
+        // What is always there is nobody's, and nothing is said of it yet.
+        let table = managed.table();
+        let says_nothing = |live: &LiveObject| {
+            let named = |field: &String| table.identity.contains(&field.as_str());
+            table.always_there && live.unread.is_empty() && live.spec.keys().all(named)
+        };
+        let all = all.into_iter().filter(|(_, live)| !says_nothing(live));
+        found.extend(all.map(|(name, live)| {
             let note = |key: &String| format!("`{key}` has no key in the YAML: it stays as it is");
             let notes = live.unread.iter().map(note).collect();
             let LiveObject { spec, mark, reserved, .. } = live;

@@ -173,6 +173,30 @@ fn killed_at_every_request_an_object_is_adopted_once() {
     }
 }
 
+#[test]
+fn hosts_are_adopted_with_their_firewalls() {
+    let world = World::new();
+    world.change(
+        "PUT",
+        "/nodes/pve1/config",
+        json!({"description": "rack 1", "wakeonlan": "BC:24:11:00:00:01"}),
+    );
+    world.change("PUT", "/nodes/pve1/firewall/options", json!({"log_level_in": "info", "nosmurfs": 0}));
+    let rule = json!({"type": "in", "action": "ACCEPT", "macro": "SSH", "enable": 1});
+    world.change("POST", "/nodes/pve1/firewall/rules", rule);
+    let wanted = ["hosts/hostfirewall/pve1", "hosts/hostoptions/pve1"];
+    let all: Vec<&str> = ["adopt", "--yes"].iter().chain(&wanted).copied().collect();
+    let adopted = world.strata().run(&all);
+    assert_eq!(adopted.code, 0, "{}", adopted.all());
+    let text = world.repo.read("hypervisors/hosts.yaml");
+    insta::assert_snapshot!(text.strip_prefix(HOSTS).unwrap().trim(), @r"
+    hosts:
+      pve1: {notes: rack 1, wakeOnLan: {mac: BC:24:11:00:00:01}, firewall: {logLevelIn: info, noSmurfs: false, rules: [{direction: in, action: ACCEPT, macro: SSH}], adopt: true}}
+    ");
+    world.strata().run(&["apply", "--yes"]).ok();
+    world.assert_empty_plan();
+}
+
 /// What a repository made, and nobody knows any more: its marks are taken off, its files and states are gone.
 #[test]
 fn one_of_everything_is_adopted_and_the_plan_is_empty() {
