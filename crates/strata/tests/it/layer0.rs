@@ -1,10 +1,11 @@
 //! Layer 0: what `hypervisors/` says is made, kept, changed and taken away like anything else.
 
+mod hosts;
 mod realms;
 mod sdn;
 mod services;
 
-pub(crate) use self::{realms::REALMS, sdn::SDN, services::SERVICES};
+pub(crate) use self::{hosts::HOSTS, realms::REALMS, sdn::SDN, services::SERVICES};
 
 use serde_json::{Value, json};
 use strata_sim::{ROOT_PASSWORD, ROOT_TOKEN};
@@ -165,6 +166,7 @@ pub(crate) fn without_settings(mut export: Value) -> Value {
     for node in export["nodes"].as_array_mut().unwrap() {
         node["dns"] = Value::Null;
         node["timezone"] = Value::Null;
+        node["config"] = Value::Null;
     }
     export
 }

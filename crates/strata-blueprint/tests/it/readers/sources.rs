@@ -209,10 +209,12 @@ fn datacenter() -> Json {
             "ad": {"type": "ad", "server": "192.0.2.61", "domain": "x.example"},
             "sso": {"type": "openid", "issuerUrl": "https://x.example", "clientId": "pve"},
         },
+        "realmSyncJobs": {"people": {"realm": "dir", "schedule": "hourly", "scope": "users"}},
         "users": {"a@pve": {"groups": ["g"]}, "b@pve": {}},
         "tokens": {"a@pve!tk": {}, "a@pve!uk": {}},
         "roles": {"r": {"privileges": ["VM.Audit"]}, "s": {"privileges": ["VM.Audit"]}},
         "acl": [{"path": "/vms", "role": "r", "user": "a@pve"}],
+        "hosts": {"pve1": {"firewall": {"enabled": true}}},
         "network": {"vmbr5": {"address": "10.9.0.1/24", "address6": "2001:db8:9::1/64"}},
         "mappings": {
             "pci": {"gpu": {"devices": [{"node": "pve1", "path": "0000:01:00.0", "id": "1234:5678"}]}},

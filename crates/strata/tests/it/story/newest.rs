@@ -2,7 +2,7 @@
 
 use super::{Layer, Source, Story, edited, without};
 use crate::high_availability;
-use crate::layer0::{REALMS, SDN, SERVICES};
+use crate::layer0::{HOSTS, REALMS, SDN, SERVICES};
 
 /// What a part of the source says whole, with less, and otherwise.
 struct Part {
@@ -94,6 +94,37 @@ fn realms() -> Part {
     Part { names, layer: Layer::Datacenter, whole: REALMS.to_owned(), fewer, changed }
 }
 
+fn hosts() -> Part {
+    let fewer = edited(
+        HOSTS,
+        &[
+            ("    startDelay: 30\n", ""),
+            ("      ndp: false\n", ""),
+            (
+                "        - {direction: in, action: ACCEPT, protocol: tcp, destinationPort: \"8006\", source: 192.0.2.0/24}\n",
+                "",
+            ),
+        ],
+    );
+    let changed = edited(
+        HOSTS,
+        &[
+            ("on the left", "on the right"),
+            (", interface: vmbr0", ""),
+            ("logLevelIn: warning", "logLevelIn: info"),
+            ("destinationPort: \"9100\"", "destinationPort: \"9101\""),
+            ("[192.0.2.60]", "[192.0.2.61]"),
+        ],
+    );
+    let names = [
+        "hosts set, then partly left",
+        "hosts changed, then put back",
+        "hosts left, then set again",
+        "hosts partly left, then left",
+    ];
+    Part { names, layer: Layer::Datacenter, whole: HOSTS.to_owned(), fewer, changed }
+}
+
 fn managed() -> Part {
     let whole = high_availability::STACK;
     let fewer = edited(
@@ -121,7 +152,7 @@ fn managed() -> Part {
 }
 
 pub(crate) fn stories() -> Vec<Story> {
-    [networks(), services(), realms(), managed()].into_iter().flat_map(Part::stories).collect()
+    [networks(), services(), realms(), hosts(), managed()].into_iter().flat_map(Part::stories).collect()
 }
 
 impl Part {
