@@ -1,6 +1,7 @@
 //! Does what the plan says: write-ahead, in the order of the needs, as much at once as the limits allow.
 
 mod act;
+mod acting;
 mod effect;
 mod step;
 
@@ -129,18 +130,20 @@ impl LockedRun {
                     let operation = self.operation(plan, step);
                     let (entry, begun) = self.begin(step, &operation, &journal);
                     let worker = step::Worker {
-                        index,
                         step,
-                        entry,
                         begun,
-                        run: self.run.clone(),
-                        lock: self.lock.clone(),
-                        journal: &journal,
-                        stop: stop.clone(),
                         operation,
-                        writes: step::Writes::default(),
-                        added: Default::default(),
-                        given_up: given_up.clone(),
+                        acting: acting::Acting {
+                            step: index,
+                            entry,
+                            run: self.run.clone(),
+                            lock: self.lock.clone(),
+                            journal: &journal,
+                            stop: stop.clone(),
+                            given_up: given_up.clone(),
+                            writes: Default::default(),
+                            added: Default::default(),
+                        },
                         document: step::document_of(&self.state.document, &step.address),
                     };
                     running.push(worker.work());
