@@ -66,6 +66,10 @@ pub(crate) struct Simple {
     pub(crate) derived: &'static [&'static str],
     /// Why a row is never ours.
     pub(crate) reserved: fn(&Row) -> Option<&'static str>,
+    /// Whether a row is there at all: one that is about to go is not.
+    pub(crate) is_there: fn(&Row) -> bool,
+    /// Fields that change by themselves: they say nothing about who changed the rest.
+    pub(crate) unsteady: &'static [&'static str],
     /// A field that has a call of its own.
     pub(crate) separate: Option<SeparateField>,
 }
@@ -100,6 +104,8 @@ impl Simple {
             made_at_path: false,
             derived: &[],
             reserved: |_| None,
+            is_there: |_| true,
+            unsteady: &[],
             separate: None,
         }
     }
@@ -174,7 +180,14 @@ impl Simple {
         }
         live.file_digest = row_text(row, "digest");
         live.reserved = (self.reserved)(row);
-        live.digest = digest_of(&live.spec);
+        live.digest = match self.unsteady {
+            [] => digest_of(&live.spec),
+            unsteady => {
+                let mut steady = live.spec.clone();
+                steady.retain(|field, _| !unsteady.contains(&field.as_str()));
+                digest_of(&steady)
+            }
+        };
         Some((name, live))
     }
 
@@ -307,7 +320,7 @@ impl Family for Simple {
         }
         let rows: Vec<Row> = client.get(self.list, query).await?;
         let mut found: BTreeMap<String, LiveObject> =
-            rows.iter().filter_map(|row| self.read_row(row)).collect();
+            rows.iter().filter(|row| (self.is_there)(row)).filter_map(|row| self.read_row(row)).collect();
         let each = asked.iter().filter(|spec| self.read_each && found.contains_key(self.name(spec)));
         for spec in each.collect::<Vec<_>>() {
             let mut row: Row = client.get(&self.path(spec), Params::new()).await?;

@@ -1,15 +1,11 @@
 //! Guests that high availability manages.
 
-use std::collections::BTreeMap;
-
-use async_trait::async_trait;
-use strata_engine::{Operation, ProviderError};
-use strata_resource::{KindTable, Shown, Spec, kind};
+use strata_engine::Operation;
+use strata_resource::{KindTable, Shown, kind};
 
 use super::managed::ManagedKind;
 use super::shared::{DATACENTER, MARK_IN_COMMENT, MARKED};
-use crate::client::{CallError, Client};
-use crate::datacenter::{Family, Job, LiveObject, NextCall, Simple, Unset, digest_of};
+use crate::datacenter::{Family, Simple, Unset};
 use crate::preflight::{Needs, verb};
 
 kind! {
@@ -41,6 +37,8 @@ static ROWS: Simple = Simple {
     comment: Some("comment"),
     unset: Unset::Delete,
     takes_digest: true,
+    // It follows each start and stop of the guest, those of the same plan too.
+    unsteady: &["kept"],
     ..Simple::new("HA resource", "/cluster/ha/resources", &TABLE)
 };
 
@@ -52,49 +50,16 @@ pub(super) fn needs(operation: &Operation, needs: &mut Needs<'_>) {
 
 pub(super) struct HaResource;
 
-#[async_trait]
 impl ManagedKind for HaResource {
     fn table(&self) -> &'static KindTable {
         &TABLE
     }
 
     fn family(&self) -> Option<&'static dyn Family> {
-        Some(&Resources)
+        Some(&ROWS)
     }
 
     fn needs(&self, operation: &Operation, into: &mut Needs<'_>) {
         needs(operation, into);
-    }
-}
-
-/// The state follows each start and stop of the guest, those of the same plan too: it says nothing about who changed the rest.
-struct Resources;
-
-#[async_trait]
-impl Family for Resources {
-    fn word(&self) -> &'static str {
-        ROWS.word()
-    }
-
-    fn key(&self, spec: &Spec) -> Option<String> {
-        ROWS.key(spec)
-    }
-
-    async fn list(
-        &self,
-        client: &Client,
-        asked: &[&Spec],
-    ) -> Result<BTreeMap<String, LiveObject>, CallError> {
-        let mut found = ROWS.list(client, asked).await?;
-        for live in found.values_mut() {
-            let mut steady = live.spec.clone();
-            steady.remove("kept");
-            live.digest = digest_of(&steady);
-        }
-        Ok(found)
-    }
-
-    fn next(&self, job: &Job<'_>, live: Option<&LiveObject>) -> Result<Option<NextCall>, ProviderError> {
-        ROWS.next(job, live)
     }
 }

@@ -1,6 +1,5 @@
 //! Copies of guests on other hosts.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -10,8 +9,8 @@ use strata_state::Action;
 
 use super::managed::ManagedKind;
 use super::shared::{DATACENTER, MARK_IN_COMMENT, MARKED};
-use crate::client::{CallError, Client};
-use crate::datacenter::{Family, Job, LiveObject, NextCall, ShownBy, Simple, Unset, converge, spec_text};
+use crate::api::Params;
+use crate::datacenter::{Family, Row, ShownBy, Simple, Unset, converge, row_text, spec_text};
 use crate::execute::Work;
 use crate::preflight::{NamedPlaces, Needs, verb};
 
@@ -39,15 +38,19 @@ kind! {
     "rate": Int => InPlace [remote("rate")];
     /// it runs
     "enabled": Bool => InPlace [inverted("disable"), on_by_default];
-    /// Proxmox removes it at its next round
-    "remove_job": Text => Computed [remote("remove_job")];
 }
 
 static ROWS: Simple = Simple {
     comment: Some("comment"),
     unset: Unset::Delete,
+    is_there: |row| !goes(row),
     ..Simple::new("replication job", "/cluster/replication", &TABLE)
 };
+
+/// A job that was deleted is listed until the scheduler has removed the copies.
+fn goes(row: &Row) -> bool {
+    row.contains_key("remove_job")
+}
 
 fn guest(spec: &Spec) -> String {
     let id = spec_text(spec, "replication");
@@ -63,7 +66,7 @@ impl ManagedKind for Replication {
     }
 
     fn family(&self) -> Option<&'static dyn Family> {
-        Some(&Jobs)
+        Some(&ROWS)
     }
 
     fn shown_by(&self, spec: &Spec) -> Option<ShownBy> {
@@ -90,7 +93,7 @@ impl ManagedKind for Replication {
         if work.operation.action == Action::Create {
             wait_until_gone(work).await?;
         }
-        let outcome = converge::converge(work, &Jobs).await?;
+        let outcome = converge::converge(work, &ROWS).await?;
         if work.operation.action == Action::Delete && work.operation.replacement {
             wait_until_gone(work).await?;
         }
@@ -106,9 +109,9 @@ async fn wait_until_gone(work: &Work<'_>) -> Result<(), ProviderError> {
     let (clock, id) = (work.client.clock(), spec_text(&work.operation.spec, "replication"));
     let begun = clock.monotonic();
     while clock.monotonic() - begun < ROUNDS {
-        let listed = ROWS.list(work.client, &[]).await;
+        let listed = work.client.get::<Vec<Row>>(ROWS.list, Params::new()).await;
         let listed = listed.map_err(|error| error.explain("list the replication jobs"))?;
-        if listed.get(id).is_none_or(|job| !job.spec.contains_key("remove_job")) {
+        if !listed.iter().any(|row| goes(row) && row_text(row, "id").as_deref() == Some(id)) {
             return Ok(());
         }
         work.context.progress("waiting until Proxmox' scheduler has removed the former one");
@@ -118,32 +121,4 @@ async fn wait_until_gone(work: &Work<'_>) -> Result<(), ProviderError> {
     let message = format!("replication job `{id}` was deleted, and Proxmox' scheduler has not removed it");
     Err(ProviderError::new(ErrorClass::TaskFailed, message)
         .hint("`pvesr status` on its host says why; apply again when it is gone"))
-}
-
-/// A job that was deleted is listed until the scheduler has removed the copies.
-struct Jobs;
-
-#[async_trait]
-impl Family for Jobs {
-    fn word(&self) -> &'static str {
-        ROWS.word()
-    }
-
-    fn key(&self, spec: &Spec) -> Option<String> {
-        ROWS.key(spec)
-    }
-
-    async fn list(
-        &self,
-        client: &Client,
-        asked: &[&Spec],
-    ) -> Result<BTreeMap<String, LiveObject>, CallError> {
-        let mut found = ROWS.list(client, asked).await?;
-        found.retain(|_, live| !live.spec.contains_key("remove_job"));
-        Ok(found)
-    }
-
-    fn next(&self, job: &Job<'_>, live: Option<&LiveObject>) -> Result<Option<NextCall>, ProviderError> {
-        ROWS.next(job, live)
-    }
 }
