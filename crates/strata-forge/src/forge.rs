@@ -30,6 +30,17 @@ pub struct ChangeRequest {
     pub is_fork: bool,
 }
 
+impl ChangeRequest {
+    /// Whether it is open with this head, or was merged as this commit.
+    pub(crate) fn is_of(&self, commit: &str) -> bool {
+        match self.state {
+            RequestState::Open => self.head == commit,
+            RequestState::Merged => self.merge_commit.as_deref() == Some(commit),
+            RequestState::Closed => false,
+        }
+    }
+}
+
 /// A comment of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Comment {

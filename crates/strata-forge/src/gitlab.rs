@@ -7,7 +7,6 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::api::{Api, Twice, cut, encoded};
-use crate::github::is_of;
 use crate::{
     Approval, ChangeRequest, Comment, ErrorKind, Forge, ForgeError, Issue, Kind, Outcome, PostedStatus,
     RequestState, Status,
@@ -162,7 +161,7 @@ impl Forge for GitLab {
             Err(error) if error.kind == ErrorKind::NotFound => Vec::new(),
             listed => listed?,
         };
-        Ok(rows.into_iter().map(ChangeRequest::from).filter(|request| is_of(request, commit)).collect())
+        Ok(rows.into_iter().map(ChangeRequest::from).filter(|request| request.is_of(commit)).collect())
     }
 
     async fn comments(&self, number: u64) -> Result<Vec<Comment>, ForgeError> {

@@ -27,11 +27,11 @@
 //! ```
 
 mod api;
-mod commit_status;
 mod error;
 mod forge;
 mod gitea;
 mod github;
+mod github_api;
 mod gitlab;
 mod options;
 mod place;

@@ -123,8 +123,8 @@ pub fn connect(options: ForgeOptions) -> Result<Box<dyn Forge>, ForgeError> {
     let is_own = endpoint == url;
     let api = Api::new(client, &options)?;
     Ok(match kind {
-        Kind::GitHub => Box::new(GitHub::new(api, &options.repository, is_own)),
+        Kind::GitHub => Box::new(GitHub::open(api, &options.repository, is_own)),
         Kind::GitLab => Box::new(GitLab::new(api, &options.repository)),
-        Kind::Gitea => Box::new(Gitea::new(api, &options.repository)),
+        Kind::Gitea => Box::new(Gitea::open(api, &options.repository)),
     })
 }

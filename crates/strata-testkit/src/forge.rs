@@ -15,6 +15,7 @@ use tokio::sync::oneshot;
 
 mod gitea;
 mod github;
+mod github_api;
 mod gitlab;
 mod world;
 

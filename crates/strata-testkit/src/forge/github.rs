@@ -2,7 +2,10 @@
 
 use serde_json::{Value, json};
 
+use super::github_api::{self, Words, statuses};
 use super::world::{Call, Pull, Reply, World, time};
+
+const WORDS: Words = Words { user, pull, state: "state", creator: "creator", longest: 140 };
 
 pub(super) fn answer(world: &mut World, call: &Call) -> Reply {
     let path: Vec<&str> = call.path.iter().map(String::as_str).collect();
@@ -11,53 +14,13 @@ pub(super) fn answer(world: &mut World, call: &Call) -> Reply {
         return Reply::ok(json!({"data": {"viewer": {"login": call.who}}}));
     }
     let ["api", "v3", "repos", "ops", "infra", rest @ ..] = &path[..] else { return Reply::missing() };
-    let number = |text: &str| text.parse::<u64>().unwrap_or_default();
     match (method, rest) {
-        ("GET", ["pulls", of]) => match world.pulls.iter().find(|pull| pull.number == number(of)) {
-            Some(found) => Reply::ok(pull(world, found)),
-            None => Reply::missing(),
-        },
         ("GET", ["commits", sha, "pulls"]) => {
             Reply::ok(world.pulls.iter().filter(|one| one.has(sha)).map(|one| pull(world, one)).collect())
         }
-        ("GET", ["issues", of, "comments"]) => {
-            let rows = world.pull(number(of)).comments.iter();
-            let rows = rows.map(|one| (one.id, one.by.clone(), one.text.clone())).collect::<Vec<_>>();
-            Reply::ok(
-                rows.iter()
-                    .map(|(id, by, text)| json!({"id": id, "user": user(world, by), "body": text}))
-                    .collect(),
-            )
-        }
-        ("POST", ["issues", of, "comments"]) => {
-            let id = world.comment(number(of), &call.who, &call.text("body"));
-            Reply::made(json!({"id": id}))
-        }
-        ("PATCH", ["issues", "comments", id]) => match world.edit_comment(number(id), &call.text("body")) {
-            true => Reply::ok(json!({"id": number(id)})),
-            false => Reply::missing(),
-        },
-        ("POST", ["statuses", sha]) => {
-            let description = call.text("description");
-            if description.chars().count() > 140 {
-                return Reply::error(422, "description is too long (maximum is 140 characters)");
-            }
-            world.post_status(sha, &call.who, &call.text("context"), &call.text("state"), &description);
-            Reply::made(json!({"state": call.text("state")}))
-        }
-        ("GET", ["commits", sha, "statuses"]) => {
-            // In reverse chronological order.
-            let own = world.statuses.iter().rev().filter(|status| status.commit == *sha);
-            Reply::ok(
-                own.map(|one| {
-                    json!({"id": one.id, "state": one.state, "context": one.context, "description": one.description,
-                        "created_at": time(one.at), "creator": user(world, &one.by)})
-                })
-                .collect(),
-            )
-        }
+        ("GET", ["commits", sha, "statuses"]) => statuses(world, sha, &WORDS),
         ("GET", ["pulls", of, "reviews"]) => {
-            let found = world.pulls.iter().find(|pull| pull.number == number(of)).unwrap();
+            let found = world.pulls.iter().find(|pull| pull.number.to_string() == *of).unwrap();
             let row = |review: &super::world::Review| {
                 let state = match (review.is_withdrawn, review.approves) {
                     (true, _) => "DISMISSED",
@@ -74,32 +37,17 @@ pub(super) fn answer(world: &mut World, call: &Call) -> Reply {
             Reply::ok(json!({"permission": permission, "user": user(world, name)}))
         }
         ("GET", ["issues"]) => {
+            let mut issues = github_api::answer(world, call, rest, &WORDS);
             let creator = call.query.get("creator");
-            let own = world.issues.iter().filter(|one| one.is_open && Some(&one.by) == creator);
-            let rows = own.map(|one| json!({"number": one.number, "user": user(world, &one.by), "title": one.title, "body": one.text}));
             // Requests are issues, too.
             let pulls = world.pulls.iter().filter(|one| one.is_open && Some(&one.author) == creator).map(|one| {
                 json!({"number": one.number, "user": user(world, &one.author), "title": "a request", "body": null,
                     "pull_request": {"url": "x"}})
             });
-            Reply::ok(rows.chain(pulls).collect())
+            issues.body.as_array_mut().unwrap().extend(pulls);
+            issues
         }
-        ("POST", ["issues"]) => {
-            let number = world.open_issue(&call.who, &call.text("title"), &call.text("body"));
-            Reply::made(json!({"number": number}))
-        }
-        ("PATCH", ["issues", of]) => {
-            match world.edit_issue(
-                number(of),
-                &call.text("title"),
-                &call.text("body"),
-                call.text("state") == "closed",
-            ) {
-                true => Reply::ok(json!({"number": number(of)})),
-                false => Reply::missing(),
-            }
-        }
-        _ => Reply::missing(),
+        _ => github_api::answer(world, call, rest, &WORDS),
     }
 }
 
@@ -109,16 +57,9 @@ fn user(world: &World, name: &str) -> Value {
 }
 
 fn pull(world: &World, pull: &Pull) -> Value {
-    let owner = if pull.is_fork { pull.author.as_str() } else { "ops" };
-    let is_merged = pull.merge_commit.is_some();
-    json!({
-        "number": pull.number,
-        "state": if pull.is_open { "open" } else { "closed" },
-        "user": user(world, &pull.author),
-        "head": {"sha": pull.head(), "ref": "request", "repo": {"full_name": format!("{owner}/infra")}},
-        "base": {"sha": "0", "ref": "main", "repo": {"full_name": "ops/infra"}},
-        "merged_at": is_merged.then(|| time(1_790_000_000)),
-        // Of an open one the trial merge.
-        "merge_commit_sha": pull.merge_commit.clone().unwrap_or_else(|| "7e57".repeat(10)),
-    })
+    let mut row = github_api::pull(pull, user(world, &pull.author));
+    row["merged_at"] = json!(pull.merge_commit.as_ref().map(|_| time(1_790_000_000)));
+    // Of an open one the trial merge.
+    row["merge_commit_sha"] = pull.merge_commit.clone().unwrap_or_else(|| "7e57".repeat(10)).into();
+    row
 }
