@@ -148,9 +148,9 @@ async fn back_up(args: &RunArgs, desk: &Desk<'_>, guest: &mut GuestSession) -> R
         notes: args.notes.clone(),
         protected: args.protect,
     };
-    let archive = guest.back_up(&request, &desk.person.stop).await?;
+    let archive = guest.back_up(&request, desk.stop).await?;
     tell(desk, guest, &archive);
-    (desk.person.line)(&format!(
+    desk.terminal.line(&format!(
         "`{}` is backed up: {} ({})",
         args.address,
         archive.volume,
@@ -165,8 +165,8 @@ fn tell(desk: &Desk<'_>, guest: &GuestSession, archive: &Archive) {
         Whose::Another(why) => ("another", Some(why.as_str())),
         Whose::Unknown(why) => ("unknown", Some(why.as_str())),
     };
-    (desk.person.event)(
-        guest.key(),
+    desk.terminal.event(
+        Some(guest.key()),
         &Event::GuestBackup {
             address: &guest.address,
             volume: &archive.volume,
@@ -196,18 +196,18 @@ async fn list(desk: &Desk<'_>, guest: &GuestSession) -> Result<(), SessionError>
         for part in [protected, verified, whose].into_iter().flatten() {
             line = format!("{line}  {part}");
         }
-        (desk.person.line)(&line);
+        desk.terminal.line(&line);
         let notes = one_line(&archive.notes);
         if !notes.is_empty() {
-            (desk.person.line)(&format!("    {notes}"));
+            desk.terminal.line(&format!("    {notes}"));
         }
     }
     if archives.found.is_empty() {
-        (desk.person.line)(&format!("`{}` has no backups", guest.address));
+        desk.terminal.line(&format!("`{}` has no backups", guest.address));
     }
     for what in &archives.unseen {
-        (desk.person.event)(guest.key(), &Event::Unseen { what });
-        (desk.person.note)(&format!("cannot be seen: {what}"));
+        desk.terminal.event(Some(guest.key()), &Event::Unseen { what });
+        desk.terminal.note(&format!("cannot be seen: {what}"));
     }
     match archives.unseen.is_empty() {
         true => Ok(()),
@@ -220,8 +220,8 @@ async fn verify(args: &VerifyArgs, desk: &Desk<'_>, guest: &GuestSession) -> Res
     let archive = guest.archive(&args.volume).await?;
     let verified = guest.verify(&archive).await?;
     let (address, volume) = (&guest.address, archive.volume.as_str());
-    (desk.person.event)(
-        guest.key(),
+    desk.terminal.event(
+        Some(guest.key()),
         &Event::GuestBackupVerified {
             address,
             volume,
@@ -230,13 +230,13 @@ async fn verify(args: &VerifyArgs, desk: &Desk<'_>, guest: &GuestSession) -> Res
             verification: archive.verification.as_deref(),
         },
     );
-    (desk.person.line)(&format!(
+    desk.terminal.line(&format!(
         "`{volume}` of {} is readable and of `{address}`; in it: {}",
         time(archive.created),
         named(&verified.disks)
     ));
     if !verified.left_out.is_empty() {
-        (desk.person.line)(&format!("  not in it: {}", named(&verified.left_out)));
+        desk.terminal.line(&format!("  not in it: {}", named(&verified.left_out)));
     }
     Ok(())
 }
@@ -258,10 +258,10 @@ async fn restore(args: &RestoreArgs, desk: &Desk<'_>, guest: &mut GuestSession) 
         time(archive.created)
     );
     desk.agree(args.yes, &loss, "Restore it?")?;
-    guest.restore(&archive, &desk.person.stop).await?;
+    guest.restore(&archive, desk.stop).await?;
     let (address, volume) = (&guest.address, archive.volume.as_str());
-    (desk.person.event)(guest.key(), &Event::GuestRestored { address, volume });
-    (desk.person.line)(&format!(
+    desk.terminal.event(Some(guest.key()), &Event::GuestRestored { address, volume });
+    desk.terminal.line(&format!(
         "`{address}` is restored from {volume}; `strata plan {address}` shows what the source has changed since then"
     ));
     Ok(())

@@ -1,21 +1,16 @@
 //! What is done to one guest outside any plan, as verbs: `strata backup` and `strata snapshot`.
 //!
-//! [`run`] takes a [`Verb`] with its arguments; what it says goes through a [`Person`], who is also asked. An act takes the lock of the guest's stack, writes
+//! [`run`] takes a [`Verb`] with its arguments; what it says goes to a [`Terminal`], which also asks. An act takes the lock of the guest's stack, writes
 //! its journal entry before it writes anything remote, and proves what came of it (`strata_providers::GuestSession`). What a guest loses is
 //! said before anybody agrees to it.
 //!
 //! ```no_run
-//! # use strata_acts::{BackupArgs, Person, Verb};
-//! # async fn example(args: &BackupArgs, workspace: &strata_session::Workspace) -> Result<(), strata_session::SessionError> {
+//! # use strata_acts::{BackupArgs, Verb};
+//! # use strata_session::{SessionError, Workspace};
+//! # async fn example(args: &BackupArgs, workspace: &Workspace, terminal: &dyn strata_events::Terminal) -> Result<(), SessionError> {
 //! let providers = strata_providers::AllProviders::default();
-//! let person = Person {
-//!     line: &|_| {},
-//!     note: &|_| {},
-//!     event: &|_, _| {},
-//!     ask: &|question| Err(strata_session::SessionError::refused(format!("nobody answers: {question}"))),
-//!     stop: strata_engine::StopSignal::default(),
-//! };
-//! strata_acts::run(Verb::Backup(args), workspace, &providers, &person).await
+//! let stop = strata_engine::StopSignal::default();
+//! strata_acts::run(Verb::Backup(args), workspace, &providers, terminal, &stop).await
 //! # }
 //! ```
 
@@ -23,25 +18,12 @@ mod backup;
 mod snapshot;
 
 use strata_engine::StopSignal;
-use strata_events::Event;
+use strata_events::Terminal;
 use strata_providers::{AllProviders, GuestSession};
 use strata_session::{SessionError, Workspace};
 
 pub use backup::BackupArgs;
 pub use snapshot::SnapshotArgs;
-
-/// Who is told, asked, and may say stop.
-pub struct Person<'p> {
-    /// A line of the result.
-    pub line: &'p (dyn Fn(&str) + Send + Sync),
-    /// Beside the result.
-    pub note: &'p (dyn Fn(&str) + Send + Sync),
-    /// To programs, with the key of a state.
-    pub event: &'p (dyn Fn(&str, &Event<'_>) + Send + Sync),
-    /// Fails unless the person agrees.
-    pub ask: &'p (dyn Fn(&str) -> Result<(), SessionError> + Send + Sync),
-    pub stop: StopSignal,
-}
 
 /// A verb with its arguments.
 #[derive(Debug, Clone, Copy)]
@@ -54,16 +36,18 @@ pub enum Verb<'a> {
 struct Desk<'d> {
     workspace: &'d Workspace,
     providers: &'d AllProviders,
-    person: &'d Person<'d>,
+    terminal: &'d dyn Terminal,
+    stop: &'d StopSignal,
 }
 
 pub async fn run(
     verb: Verb<'_>,
     workspace: &Workspace,
     providers: &AllProviders,
-    person: &Person<'_>,
+    terminal: &dyn Terminal,
+    stop: &StopSignal,
 ) -> Result<(), SessionError> {
-    let desk = Desk { workspace, providers, person };
+    let desk = Desk { workspace, providers, terminal, stop };
     match verb {
         Verb::Backup(args) => backup::run(args, &desk).await,
         Verb::Snapshot(args) => snapshot::run(args, &desk).await,
@@ -73,8 +57,8 @@ pub async fn run(
 impl Desk<'_> {
     /// Says what is lost, and asks.
     fn agree(&self, yes: bool, loss: &str, question: &str) -> Result<(), SessionError> {
-        (self.person.note)(loss);
-        if yes { Ok(()) } else { (self.person.ask)(question) }
+        self.terminal.note(loss);
+        if yes { Ok(()) } else { self.terminal.ask(question) }
     }
 
     /// Gives the lock back, whatever came of the act; the first error is the one to tell.

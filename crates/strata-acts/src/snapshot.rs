@@ -133,15 +133,15 @@ async fn create(
     desk: &Desk<'_>,
     guest: &mut GuestSession,
 ) -> Result<(), SessionError> {
-    let taken = guest.take_snapshot(name, &args.notes, args.memory, &desk.person.stop).await?;
+    let taken = guest.take_snapshot(name, &args.notes, args.memory, desk.stop).await?;
     tell(desk, guest, &taken);
-    (desk.person.line)(&format!("the snapshot `{name}` of `{}` is taken", guest.address));
+    desk.terminal.line(&format!("the snapshot `{name}` of `{}` is taken", guest.address));
     Ok(())
 }
 
 fn tell(desk: &Desk<'_>, guest: &GuestSession, snapshot: &Snapshot) {
-    (desk.person.event)(
-        guest.key(),
+    desk.terminal.event(
+        Some(guest.key()),
         &Event::GuestSnapshot {
             address: &guest.address,
             name: &snapshot.name,
@@ -164,14 +164,14 @@ async fn list(desk: &Desk<'_>, guest: &GuestSession) -> Result<(), SessionError>
         for part in [memory, others, open].into_iter().flatten() {
             line = format!("{line}  {part}");
         }
-        (desk.person.line)(&line);
+        desk.terminal.line(&line);
         let notes = one_line(&snapshot.notes);
         if !notes.is_empty() {
-            (desk.person.line)(&format!("    {notes}"));
+            desk.terminal.line(&format!("    {notes}"));
         }
     }
     if snapshots.is_empty() {
-        (desk.person.line)(&format!("`{}` has no snapshots", guest.address));
+        desk.terminal.line(&format!("`{}` has no snapshots", guest.address));
     }
     Ok(())
 }
@@ -193,9 +193,10 @@ async fn roll_back(
         time(snapshot.created)
     );
     desk.agree(args.yes, &loss, "Roll it back?")?;
-    guest.roll_back(&snapshot, &desk.person.stop).await?;
-    (desk.person.event)(guest.key(), &Event::GuestRolledBack { address: &address, name: &snapshot.name });
-    (desk.person.line)(&format!(
+    guest.roll_back(&snapshot, desk.stop).await?;
+    desk.terminal
+        .event(Some(guest.key()), &Event::GuestRolledBack { address: &address, name: &snapshot.name });
+    desk.terminal.line(&format!(
         "`{address}` is as it was at `{}`; `strata plan {address}` shows what the source has changed since then",
         snapshot.name
     ));
@@ -203,9 +204,9 @@ async fn roll_back(
 }
 
 async fn delete(args: &DeleteArgs, desk: &Desk<'_>, guest: &mut GuestSession) -> Result<(), SessionError> {
-    guest.delete_snapshot(&args.name, &desk.person.stop).await?;
+    guest.delete_snapshot(&args.name, desk.stop).await?;
     let address = &guest.address;
-    (desk.person.event)(guest.key(), &Event::GuestSnapshotDeleted { address, name: &args.name });
-    (desk.person.line)(&format!("the snapshot `{}` of `{address}` is deleted", args.name));
+    desk.terminal.event(Some(guest.key()), &Event::GuestSnapshotDeleted { address, name: &args.name });
+    desk.terminal.line(&format!("the snapshot `{}` of `{address}` is deleted", args.name));
     Ok(())
 }

@@ -3,7 +3,7 @@
 //! An [`Event`] is what a line is about. [`line`] adds what every line has: the version of this contract, the time, and the
 //! [`Subject`] where the event is about one stack. Whoever makes an event names its subject: nothing here remembers a current stack, so
 //! that events of stacks that run at the same time can interleave. [`schemas`] has the schemas, which `strata schema` prints; the tables of
-//! docs/json.md are made from them. This crate prints nothing and reads no clock.
+//! docs/json.md are made from them. A verb of another crate says these, and its lines for people, to a [`Terminal`]. This crate prints nothing and reads no clock.
 //!
 //! What always holds: a line that [`line`] makes is valid by the schema `events`, and a field that the schema does not name is in no
 //! line, but where the schema of an event says that it takes others.
@@ -24,6 +24,7 @@ mod parts;
 mod recovered;
 pub mod schemas;
 mod subject;
+mod terminal;
 
 pub use event::{DriftFound, Event};
 pub use parts::{
@@ -31,6 +32,7 @@ pub use parts::{
 };
 pub use recovered::{FoundObject, LeftOut, Unreadable};
 pub use subject::Subject;
+pub use terminal::Terminal;
 
 use serde_json::{Map, Value};
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use strata_diagnostics::{Color, Diagnostic, LARGEST_FILE, read_text_file};
-use strata_events::Event;
+use strata_events::{Event, Terminal};
 use strata_net::TlsTrust;
 use strata_session::{ErrorKind, SessionError, Workspace};
 use strata_source::world::World as _;
@@ -13,15 +13,6 @@ use strata_views::style::{self, paint};
 use strata_views::text::diff;
 
 use crate::{BranchError, Branches, Edit, Finding, Group, Looked, Pin, Web, edited, look, pins};
-
-/// Where the texts of the verb go, and who is asked.
-pub trait Terminal: Send + Sync {
-    fn line(&self, text: &str);
-    fn note(&self, text: &str);
-    fn event(&self, event: &Event<'_>);
-    /// Somebody agrees, or it is an error.
-    fn ask(&self, question: &str) -> Result<(), SessionError>;
-}
 
 /// For one page of those that publish versions.
 const PAGE: Duration = Duration::from_secs(30);
@@ -82,13 +73,13 @@ pub async fn run(args: &Args, workspace: &Workspace, terminal: &dyn Terminal) ->
 
 fn tell(terminal: &dyn Terminal, looked: &Looked) {
     for finding in &looked.findings {
-        terminal.event(&event(finding));
+        terminal.event(None, &event(finding));
         terminal.line(&line(finding));
     }
     for one in &looked.unanswered {
         let message = one.error.to_string();
         terminal.note(&format!("warning: no versions from `{}`: {message}", one.url));
-        terminal.event(&Event::SourceFailed { url: &one.url, message });
+        terminal.event(None, &Event::SourceFailed { url: &one.url, message });
     }
     if !looked.unanswered.is_empty() {
         terminal.note("  hint: what depends on it is not known; `mirrors` of `strata.yaml` names a place that this machine reaches");
@@ -259,7 +250,7 @@ impl Write<'_> {
             errors.truncate(10);
             for error in errors {
                 let sources = &trial.repository().sources;
-                self.terminal.event(&Event::diagnostic(error, sources));
+                self.terminal.event(None, &Event::diagnostic(error, sources));
                 self.terminal.note(&strata_diagnostics::render(error, sources, Color::Always));
             }
             return Err(refuse());
@@ -272,7 +263,7 @@ impl Write<'_> {
 
     fn show(&self, files: &BTreeMap<String, Change>) {
         for (path, edit) in files {
-            self.terminal.event(&Event::file(path, None));
+            self.terminal.event(None, &Event::file(path, None));
             self.terminal.line(diff(path, &edit.before, &edit.after).trim_end());
         }
     }
@@ -314,11 +305,10 @@ impl Write<'_> {
             let (branch, listed) = (format!("outdated/{group}"), batch.lines.join("\n- "));
             let message = format!("Bring {group} up to date\n\n- {listed}\n");
             let made = git.commit(&branch, &message, &before, &after).map_err(failed)?;
-            self.terminal.event(&Event::Branch {
-                branch: &made.branch,
-                commit: &made.commit,
-                group: group.as_str(),
-            });
+            self.terminal.event(
+                None,
+                &Event::Branch { branch: &made.branch, commit: &made.commit, group: group.as_str() },
+            );
             let how = if made.was_there { "is there already" } else { "made" };
             self.terminal.line(&format!("branch `{}` {how}: {}", made.branch, made.commit));
         }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use async_trait::async_trait;
 use clap::Subcommand;
 use strata_diagnostics::{LARGEST_DOCUMENT, LARGEST_FILE, read_file, read_text_file};
-use strata_events::Event;
+use strata_events::Terminal;
 use strata_secret::SecretString;
 use strata_session::{ErrorKind, SessionError, Surroundings, Workspace, find_root};
 
@@ -23,14 +23,9 @@ mod show;
 
 pub use apply::Run;
 
-/// Where the texts of a verb go.
+/// Runs plans that were approved, and says what comes of it.
 #[async_trait]
-pub trait Terminal: Send + Sync {
-    fn line(&self, text: &str);
-    fn note(&self, text: &str);
-    fn event(&self, key: Option<&str>, event: &Event<'_>);
-
-    /// Runs plans that were approved, and says what comes of it.
+pub trait Runner: Send + Sync {
     async fn apply(&self, run: &Run<'_>) -> Result<(), SessionError>;
 }
 
@@ -86,6 +81,7 @@ pub async fn run(verb: &Verb, desk: &Desk<'_>) -> Result<Ended, SessionError> {
 pub struct Desk<'d> {
     pub surroundings: Surroundings,
     pub terminal: &'d dyn Terminal,
+    pub runner: &'d dyn Runner,
 }
 
 impl Desk<'_> {

@@ -9,7 +9,7 @@ pub(crate) mod demo;
 pub(crate) mod destroy;
 pub(crate) mod doctor;
 pub(crate) mod drift;
-mod execute;
+pub(crate) mod execute;
 pub(crate) mod explain;
 pub(crate) mod fmt;
 pub(crate) mod graph;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use rand::RngCore;
 use strata_engine::Clock;
+use strata_events::Event;
 use strata_net::TraceSink;
 use strata_secrets::vault::PasswordSource;
 use strata_secrets::{Access, Environment};
@@ -13,6 +14,7 @@ use strata_session::{Process, ProviderSet, Surroundings};
 use strata_state::ProcessMark;
 
 use crate::cli::Global;
+use crate::command_error::CommandError;
 use crate::printer::Printer;
 use crate::prompt::TerminalPrompt;
 use crate::views::session_events::{Terminal, Trace};
@@ -103,5 +105,26 @@ pub(crate) struct SystemClock;
 impl Clock for SystemClock {
     fn now(&self) -> i64 {
         jiff::Timestamp::now().as_second()
+    }
+}
+
+impl strata_events::Terminal for Context {
+    fn line(&self, text: &str) {
+        self.printer.line(text);
+    }
+
+    fn note(&self, text: &str) {
+        self.printer.note(text);
+    }
+
+    fn event(&self, key: Option<&str>, event: &Event<'_>) {
+        match key {
+            Some(key) => self.printer.event_of(key, event),
+            None => self.printer.event(event),
+        }
+    }
+
+    fn ask(&self, question: &str) -> Result<(), CommandError> {
+        crate::commands::execute::ask(question)
     }
 }

@@ -271,7 +271,7 @@ impl Apply<'_> {
                 false => Ok(()),
             };
             let environment = file.environment.as_deref();
-            self.desk.terminal.apply(&Run { environment, file, exact: !resumes, guard: &guard }).await?;
+            self.desk.runner.apply(&Run { environment, file, exact: !resumes, guard: &guard }).await?;
         }
         Ok(())
     }

@@ -4,9 +4,8 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use strata_events::Event;
 use strata_providers::AllProviders;
-use strata_review::verbs::{self, Desk, Ended, Run, Terminal, Verb};
+use strata_review::verbs::{self, Desk, Ended, Run, Runner, Verb};
 
 use super::execute::{Consent, Job, execute};
 use super::{CHANGES, CommandResult};
@@ -28,26 +27,11 @@ pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
 
 pub(crate) fn desk(context: &Context) -> Desk<'_> {
     let surroundings = context.surroundings(Arc::new(AllProviders::default()));
-    Desk { surroundings, terminal: context }
+    Desk { surroundings, terminal: context, runner: context }
 }
 
 #[async_trait]
-impl Terminal for Context {
-    fn line(&self, text: &str) {
-        self.printer.line(text);
-    }
-
-    fn note(&self, text: &str) {
-        self.printer.note(text);
-    }
-
-    fn event(&self, key: Option<&str>, event: &Event<'_>) {
-        match key {
-            Some(key) => self.printer.event_of(key, event),
-            None => self.printer.event(event),
-        }
-    }
-
+impl Runner for Context {
     async fn apply(&self, run: &Run<'_>) -> Result<(), CommandError> {
         let mut global = self.global.clone();
         global.environment = run.environment.map(str::to_owned);
