@@ -127,6 +127,17 @@ impl Datacenter {
         self.strata().run(&["apply", "--yes"]).ok().all()
     }
 
+    /// An edit of the source is something to do, and done by one apply.
+    #[track_caller]
+    fn assert_edited(&self, from: &str, to: &str) {
+        self.repo.edit(FILE, from, to);
+        let applied = self.strata().run(&["apply", "--yes"]);
+        assert_eq!(applied.code, 0, "{to}:\n{}", applied.all());
+        assert!(!applied.all().contains("nothing to do"), "{to}:\n{}", applied.all());
+        let plan = self.strata().run(&["plan", "--detailed-exitcode"]);
+        assert_eq!(plan.code, 0, "{to}:\n{}", plan.all());
+    }
+
     #[track_caller]
     pub(crate) fn assert_settled(&self) {
         let plan = self.strata().run(&["plan", "--detailed-exitcode"]);

@@ -35,12 +35,7 @@ fn realms_are_made_kept_and_taken_away() {
         ("schedule: hourly, scope: users", "schedule: \"02:00\", scope: both"),
         ("removeVanished: [acl, entry], comment: the staff", "enableNew: false, enabled: false"),
     ] {
-        dc.repo.edit(FILE, from, to);
-        let applied = dc.strata().run(&["apply", "--yes"]);
-        assert_eq!(applied.code, 0, "{to}:\n{}", applied.all());
-        assert!(!applied.all().contains("nothing to do"), "{to}:\n{}", applied.all());
-        let plan = dc.strata().run(&["plan", "--detailed-exitcode"]);
-        assert_eq!(plan.code, 0, "{to}:\n{}", plan.all());
+        dc.assert_edited(from, to);
     }
     dc.change("PUT", "/access/domains/corp", json!({"server1": "other.example.test"}));
     let job = json!({"schedule": "03:00", "scope": "groups", "remove-vanished": "properties"});

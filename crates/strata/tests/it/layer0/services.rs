@@ -123,12 +123,7 @@ fn each_field_of_a_service_can_change() {
         ("severities: [error, warning]", "severities: [error], mode: any, invert: true"),
         (", calendar: [\"mon..fri 8:00-17:00\"]", ""),
     ] {
-        dc.repo.edit(FILE, from, to);
-        let applied = dc.strata().run(&["apply", "--yes"]);
-        assert_eq!(applied.code, 0, "{to}:\n{}", applied.all());
-        assert!(!applied.all().contains("nothing to do"), "{to}:\n{}", applied.all());
-        let plan = dc.strata().run(&["plan", "--detailed-exitcode"]);
-        assert_eq!(plan.code, 0, "{to}:\n{}", plan.all());
+        dc.assert_edited(from, to);
     }
     let options = dc.export()["cluster"]["options"].clone();
     assert_eq!(options["keyboard"], json!(null));

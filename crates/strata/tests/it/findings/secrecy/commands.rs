@@ -1,7 +1,7 @@
 //! What `secrets check` finds, what `-C` means, and files that are none.
 
 use std::os::unix::fs::PermissionsExt as _;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use strata_testkit::{Repo, Strata, TestSim};
@@ -18,6 +18,23 @@ fn git(repo: &Repo, arguments: &[&str]) {
         .output()
         .unwrap();
     assert!(output.status.success(), "git {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// The exit code and what is said on standard error of a command that may hang: then it fails here, and not for ever.
+fn run_that_ends(world: &World, arguments: &[&str], what: &str) -> (Option<i32>, String) {
+    let mut command = world.strata().command(arguments);
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    // A generous time.
+    let ended = (0..6000).any(|_| {
+        std::thread::sleep(Duration::from_millis(10));
+        child.try_wait().unwrap().is_some()
+    });
+    if !ended {
+        child.kill().unwrap();
+    }
+    let output = child.wait_with_output().unwrap();
+    assert!(ended, "{what} hangs");
+    (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
 }
 
 /// Each file that opens a cluster or a datacenter, as our own verbs write it, in the index and before.
@@ -124,25 +141,8 @@ fn f19_a_source_that_is_no_file_is_told() {
             world.repo.remove(file);
             let made = Command::new(make[0]).args(&make[1..]).arg(world.repo.file(file)).status().unwrap();
             assert!(made.success());
-            let mut child = world
-                .strata()
-                .command(&["plan"])
-                .stdout(std::process::Stdio::null())
-                .stderr(std::process::Stdio::piped())
-                .spawn()
-                .unwrap();
-            // A generous time, so that one that hangs fails here and not for ever.
-            let ended = (0..1200).any(|_| {
-                std::thread::sleep(Duration::from_millis(50));
-                child.try_wait().unwrap().is_some()
-            });
-            if !ended {
-                child.kill().unwrap();
-            }
-            let output = child.wait_with_output().unwrap();
-            let said = String::from_utf8_lossy(&output.stderr);
-            assert!(ended, "`{file}` as {kind} hangs");
-            assert_eq!(output.status.code(), Some(1), "`{file}` as {kind}: {said}");
+            let (code, said) = run_that_ends(&world, &["plan"], &format!("`{file}` as {kind}"));
+            assert_eq!(code, Some(1), "`{file}` as {kind}: {said}");
             // Without settings there is no repository; that is told in other words.
             if file != "strata.yaml" {
                 assert!(said.contains(&format!("{kind}, not a file")), "`{file}` as {kind}: {said}");
@@ -193,24 +193,7 @@ fn f19_an_argument_that_is_no_file_is_told() {
                 "https://192.0.2.1:6443",
             ],
         ] {
-            let mut child = world
-                .strata()
-                .command(arguments)
-                .stdout(std::process::Stdio::null())
-                .stderr(std::process::Stdio::piped())
-                .spawn()
-                .unwrap();
-            // A generous time, so that one that hangs fails here and not for ever.
-            let ended = (0..1200).any(|_| {
-                std::thread::sleep(Duration::from_millis(50));
-                child.try_wait().unwrap().is_some()
-            });
-            if !ended {
-                child.kill().unwrap();
-            }
-            let output = child.wait_with_output().unwrap();
-            let said = String::from_utf8_lossy(&output.stderr);
-            assert!(ended, "{arguments:?} hangs on {kind}");
+            let (_, said) = run_that_ends(&world, arguments, &format!("{arguments:?} on {kind}"));
             assert!(said.contains(&format!("{kind}, not a file")), "{arguments:?}: {said}");
         }
     }
