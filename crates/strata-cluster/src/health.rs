@@ -108,10 +108,9 @@ async fn etcd(cluster: &Cluster) -> (Vec<MemberHealth>, Option<String>) {
         true => format!("its member on `{}` is still learning", member.name),
         false => format!("its member on `{}` is unhealthy", member.name),
     });
-    let stranger = members.iter().find(|member| cluster.place(&member.name).is_none());
-    let stranger =
-        stranger.map(|member| format!("its member on `{}` is no node of the cluster", member.name));
-    let trouble = match unhealthy.or(stranger) {
+    let unknown = members.iter().find(|member| cluster.place(&member.name).is_none());
+    let unknown = unknown.map(|member| format!("its member on `{}` is no node of the cluster", member.name));
+    let trouble = match unhealthy.or(unknown) {
         Some(trouble) => Some(trouble),
         None => match cluster.alarms().await {
             Ok(alarms) => alarms.first().map(|alarm| alarm.meaning()),

@@ -142,7 +142,7 @@ fn majority(cluster: &Cluster, operations: &[Operation]) -> Option<Finding> {
 async fn addresses(cluster: &Cluster, operations: &[Operation]) -> Result<Vec<Finding>, ProviderError> {
     let mut found = Vec::new();
     let machines = || operations.iter().filter(|one| one.address.kind() == kinds::MACHINE);
-    let made_anew =
+    let is_recreated =
         |name: &str| machines().any(|one| one.action == Action::Create && one.address.name() == name);
     for operation in machines().filter(|one| one.action != Action::Delete) {
         let moves = operation.action == Action::Update && operation.touches("address");
@@ -151,7 +151,8 @@ async fn addresses(cluster: &Cluster, operations: &[Operation]) -> Result<Vec<Fi
             continue;
         }
         let holds = |other: &&crate::cluster::NodePlace| other.address == at && other.name != name;
-        if let Some(other) = cluster.options.known.iter().find(holds).filter(|other| !made_anew(&other.name))
+        if let Some(other) =
+            cluster.options.known.iter().find(holds).filter(|other| !is_recreated(&other.name))
         {
             let message = format!("`{name}` cannot go to {at}: `{}` still has that address", other.name);
             let hint = "give one of them a free address and apply that; then the other one can have it";

@@ -58,8 +58,8 @@ fn of_machine(review: ClusterReview<'_>, operation: &Operation) -> Vec<&'static 
         // A machine that is replaced on a VM that stays keeps what is on its disk.
         Action::Delete => {
             let same = |one: &&Operation| one.address == operation.address && one.action == Action::Create;
-            let anew = operations.iter().find(same);
-            let becomes = anew.and_then(|anew| text(&anew.spec, "role"));
+            let recreated = operations.iter().find(same);
+            let becomes = recreated.and_then(|recreated| text(&recreated.spec, "role"));
             let changes = becomes.is_some() && becomes != text(&operation.spec, "role");
             let of_vm = |one: &Operation| one.address.kind() == kinds::VM && one.address.name() == name;
             let stays = !operations.iter().any(|one| of_vm(one) && one.action == Action::Delete);

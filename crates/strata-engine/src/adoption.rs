@@ -131,13 +131,13 @@ impl Adoption {
             }
         }
         // What the planner says nothing about is as the trial has it.
-        let silent = |address: &&Address| {
+        let unjudged = |address: &&Address| {
             !judged.contains_key(*address)
                 && !self.refused.contains_key(*address)
                 && !state.resources.contains_key(*address)
                 && !plan.unseen.contains_key(*address)
         };
-        for address in proofs.keys().filter(silent) {
+        for address in proofs.keys().filter(unjudged) {
             let record = trial.resources.get(address).cloned();
             self.records.extend(record.map(|record| (address.clone(), record)));
         }

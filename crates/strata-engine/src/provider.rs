@@ -168,7 +168,7 @@ pub enum Reported {
     /// Facts, by the names that the table of its kind has.
     Facts(Spec),
     /// It does not answer: why, for people, and for how long it is worth to ask again.
-    Silent { why: String, seconds: u64 },
+    NoAnswer { why: String, seconds: u64 },
 }
 
 /// Why an operation would fail, known before anything is begun.

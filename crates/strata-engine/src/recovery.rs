@@ -26,7 +26,8 @@ pub enum Resolution {
     /// Nothing of it is there; the plan does it again if it is still wanted.
     NotDone,
     /// Something that is not ours has the identity; it was not touched.
-    LeftToStranger,
+    #[serde(rename = "left-to-stranger")]
+    LeftUnmanaged,
     /// Nobody can see what came of it: the entry stays open, and nothing is done at its address.
     StaysOpen,
 }
@@ -176,7 +177,7 @@ pub(crate) fn decide(
         (Action::Delete, Sighting::Ours(_)) => (begun_delete(entry, document), Resolution::NotDone),
         (Action::Delete, Sighting::Absent) => (removed(entry, document), Resolution::Finished),
         (Action::Create | Action::Update, Sighting::Absent) => (Effect::Unchanged, Resolution::NotDone),
-        (_, Sighting::Unmanaged(_)) => (Effect::Unchanged, Resolution::LeftToStranger),
+        (_, Sighting::Unmanaged(_)) => (Effect::Unchanged, Resolution::LeftUnmanaged),
     })
 }
 

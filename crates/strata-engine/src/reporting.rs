@@ -60,7 +60,7 @@ impl LockedRun {
             .iter()
             .filter(|(address, _)| is_open(address))
             .filter_map(|(address, reported)| match reported {
-                Reported::Silent { seconds, .. } => Some((address.clone(), Duration::from_secs(*seconds))),
+                Reported::NoAnswer { seconds, .. } => Some((address.clone(), Duration::from_secs(*seconds))),
                 Reported::Nothing | Reported::Facts(_) => None,
             })
             .collect();
@@ -85,14 +85,14 @@ impl LockedRun {
                 .map(|(at, _)| at.clone())
                 .collect();
             for (address, reported) in ask(&self.run.providers, self.state(), &again).await {
-                if !matches!(reported, Reported::Silent { .. }) {
+                if !matches!(reported, Reported::NoAnswer { .. }) {
                     open.remove(&address);
                 }
                 answered.insert(address, reported);
             }
         }
         for address in open.into_keys() {
-            if let Some(Reported::Silent { why, .. }) = answered.get(&address) {
+            if let Some(Reported::NoAnswer { why, .. }) = answered.get(&address) {
                 self.run.events.emit(Event::ReportMissing { address, why: why.clone() });
             }
         }

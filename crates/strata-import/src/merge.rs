@@ -124,7 +124,7 @@ pub(super) fn merge(import: &mut Import<'_>) {
             import.note(Some(&origin.unwrap_or_else(|| place.clone())), format!("of `{own}`, {why}"));
         }
         for (document, own) in moved {
-            take_out(import, &document, &own);
+            remove_machine(import, &document, &own);
         }
     }
 }
@@ -408,7 +408,7 @@ fn placement(found: &[(String, &Machine)], target: &str, secure_boot: bool) -> J
 }
 
 /// Takes a machine out of its stack, and the stack away once it is empty.
-fn take_out(import: &mut Import<'_>, path: &str, own: &str) {
+fn remove_machine(import: &mut Import<'_>, path: &str, own: &str) {
     let Some((Json::Object(document), _)) = import.model.documents.get_mut(path) else { return };
     if let Some(vms) = document.get_mut(Stack::vms.name()).and_then(Json::as_object_mut) {
         vms.remove(own);

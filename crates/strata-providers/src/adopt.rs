@@ -60,11 +60,11 @@ impl AllProviders {
         workspace.connect_everything().await?;
         let states = States::read(workspace).await?;
         let (candidates, left_out) = self.live(workspace, wishes).await?;
-        self.settled(workspace, &states, &candidates, left_out).await
+        self.fitting(workspace, &states, &candidates, left_out).await
     }
 
     /// Leaves out whoever does not fit until what is left does.
-    async fn settled(
+    async fn fitting(
         &self,
         workspace: &Workspace,
         states: &States,

@@ -33,7 +33,7 @@ pub(crate) async fn report(client: &Client, objects: &[(&Address, &StateResource
         let Some(asked) = Asked::of(address, record) else { return Reported::Nothing };
         match &rows {
             Ok(rows) => asked.ask(client, rows.get(&asked.vmid)).await,
-            Err(error) => asked.silent(format!("its datacenter cannot be asked: {error}")),
+            Err(error) => asked.no_answer(format!("its datacenter cannot be asked: {error}")),
         }
     }))
     .await
@@ -65,12 +65,12 @@ impl<'s> Asked<'s> {
     }
 
     /// It may answer later.
-    fn silent(&self, why: String) -> Reported {
-        Reported::Silent { why, seconds: Patience::Start.of(self.spec).as_secs() }
+    fn no_answer(&self, why: String) -> Reported {
+        Reported::NoAnswer { why, seconds: Patience::Start.of(self.spec).as_secs() }
     }
 
     async fn ask(&self, client: &Client, row: Option<&GuestRow>) -> Reported {
-        let never = |why: &str| Reported::Silent { why: why.to_owned(), seconds: 0 };
+        let never = |why: &str| Reported::NoAnswer { why: why.to_owned(), seconds: 0 };
         let Some((row, node)) = row.and_then(|row| Some((row, row.node.as_deref()?))) else {
             return never("it is not there, or this login may not see it");
         };
@@ -95,7 +95,7 @@ impl<'s> Asked<'s> {
         };
         match interfaces {
             Ok(interfaces) => facts(&self.devices, &interfaces).map_or_else(
-                || self.silent("none of its network devices has an address yet".to_owned()),
+                || self.no_answer("none of its network devices has an address yet".to_owned()),
                 Reported::Facts,
             ),
             Err(error) if matches!(error.kind(), Some(ApiErrorKind::Denied { .. })) => match self.kind {
@@ -105,9 +105,9 @@ impl<'s> Asked<'s> {
                 GuestKind::Lxc => never("this login may not see its interfaces: that takes `VM.Audit`"),
             },
             Err(CallError::Api(_)) if self.kind == GuestKind::Qemu => {
-                self.silent("its guest agent does not answer".to_owned())
+                self.no_answer("its guest agent does not answer".to_owned())
             }
-            Err(error) => self.silent(format!("it cannot be asked: {error}")),
+            Err(error) => self.no_answer(format!("it cannot be asked: {error}")),
         }
     }
 }

@@ -34,7 +34,7 @@ pub struct SessionError {
     pub hints: Vec<String>,
     /// Already shown; only the exit code is left to give.
     #[serde(skip)]
-    pub silent: bool,
+    pub is_shown: bool,
     #[serde(skip)]
     pub behind: Behind,
 }
@@ -47,7 +47,7 @@ impl SessionError {
             origin: None,
             details: Vec::new(),
             hints: Vec::new(),
-            silent: false,
+            is_shown: false,
             behind: Behind::default(),
         }
     }
@@ -65,8 +65,8 @@ impl SessionError {
     }
 
     /// Everything was reported before: to the observer, or by the command itself.
-    pub fn silent(kind: ErrorKind) -> Self {
-        Self { silent: true, ..Self::new(kind, "") }
+    pub fn already_shown(kind: ErrorKind) -> Self {
+        Self { is_shown: true, ..Self::new(kind, "") }
     }
 
     #[must_use]

@@ -195,7 +195,7 @@ impl Workspace {
         reviewer.show(planned)?;
         // Nothing runs that cannot run to its end.
         if planned.iter().any(Planned::is_blocked) {
-            return Err(SessionError::silent(ErrorKind::Refused));
+            return Err(SessionError::already_shown(ErrorKind::Refused));
         }
         if planned.iter().any(Planned::has_changes) {
             reviewer.agree(planned, None).await?;

@@ -125,8 +125,8 @@ impl Connection {
             })?;
             self.answer(id).await
         };
-        let silent = |_| Lost::Unknown(format!("no answer within {} s", timeout.as_secs()));
-        tokio::time::timeout(timeout, exchange).await.map_err(silent)?
+        let timed_out = |_| Lost::Unknown(format!("no answer within {} s", timeout.as_secs()));
+        tokio::time::timeout(timeout, exchange).await.map_err(timed_out)?
     }
 
     /// Whether the server still answers here.

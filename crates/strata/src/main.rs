@@ -51,8 +51,9 @@ fn main() -> ExitCode {
         runtime.block_on(commands::run(cli, printer))
     });
     // What the bug was has been told.
-    let outcome = std::panic::catch_unwind(run)
-        .unwrap_or_else(|_| Err(command_error::CommandError::silent(command_error::ErrorKind::Failed)));
+    let outcome = std::panic::catch_unwind(run).unwrap_or_else(|_| {
+        Err(command_error::CommandError::already_shown(command_error::ErrorKind::Failed))
+    });
     // A run that failed may have left a lock that it could not give back: what tells that it is dead stays.
     if outcome.is_ok() {
         strata_state::ProcessMark::forget();
@@ -62,7 +63,7 @@ fn main() -> ExitCode {
     match outcome {
         Ok(code) => code,
         Err(error) => {
-            if !error.silent {
+            if !error.is_shown {
                 printer.event(&strata_events::Event::Error { error: &error });
                 printer.note(command_error::render(&error));
             }

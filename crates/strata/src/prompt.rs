@@ -18,11 +18,11 @@ impl Prompt for TerminalPrompt {
         if !terminal.is_terminal() {
             return None;
         }
-        let silence = Silence::begin()?;
+        let no_echo = NoEcho::begin()?;
         let mut say = anstream::stderr();
         let _ = write!(say, "{question}: ").and_then(|()| say.flush());
         let answer = read_line(&mut terminal);
-        drop(silence);
+        drop(no_echo);
         let _ = writeln!(say);
         answer
     }
@@ -41,19 +41,19 @@ pub(crate) fn confirm(question: &str) -> bool {
 }
 
 /// A terminal that shows nothing and sends no signals, until dropped: an interrupt must not leave it like that.
-struct Silence(Termios);
+struct NoEcho(Termios);
 
-impl Silence {
+impl NoEcho {
     fn begin() -> Option<Self> {
         let before = tcgetattr(std::io::stdin()).ok()?;
-        let mut silent = before.clone();
-        silent.local_modes &= !(LocalModes::ECHO | LocalModes::ICANON | LocalModes::ISIG);
-        tcsetattr(std::io::stdin(), OptionalActions::Flush, &silent).ok()?;
+        let mut hidden = before.clone();
+        hidden.local_modes &= !(LocalModes::ECHO | LocalModes::ICANON | LocalModes::ISIG);
+        tcsetattr(std::io::stdin(), OptionalActions::Flush, &hidden).ok()?;
         Some(Self(before))
     }
 }
 
-impl Drop for Silence {
+impl Drop for NoEcho {
     fn drop(&mut self) {
         let _ = tcsetattr(std::io::stdin(), OptionalActions::Flush, &self.0);
     }

@@ -40,13 +40,13 @@ impl<'c> Workspace<'c> {
     /// The same, with some warnings shown too.
     pub(crate) fn read(
         context: &'c Context,
-        tells: impl Fn(&Diagnostic) -> bool,
+        shows: impl Fn(&Diagnostic) -> bool,
     ) -> Result<Self, CommandError> {
         let providers = Arc::new(AllProviders::default());
         let surroundings = context.surroundings(Arc::clone(&providers) as _);
         let (session, diagnostics) = strata_session::Workspace::load(surroundings)?;
         let shown: Vec<&Diagnostic> =
-            diagnostics.iter().filter(|found| found.is_error() || tells(found)).collect();
+            diagnostics.iter().filter(|found| found.is_error() || shows(found)).collect();
         show(context.printer, &shown, &session.repository().sources);
         if diagnostics.has_errors() {
             if !context.printer.is_json() {
@@ -55,7 +55,7 @@ impl<'c> Workspace<'c> {
                     errors => format!("{errors} errors"),
                 });
             }
-            return Err(CommandError::silent(ErrorKind::Failed));
+            return Err(CommandError::already_shown(ErrorKind::Failed));
         }
         crate::bug::keep_secret(session.redactor());
         crate::commands::schema::put_missing(session.root());

@@ -70,8 +70,8 @@ fn etcd_is_alive_by_the_state_and_not_where_it_begins_again() {
     assert!(!young.is_alive());
     young.now_alive();
     assert!(young.is_alive());
-    let anew = cluster(|options| options.new_cluster = true);
-    assert!(!anew.is_alive() && anew.may_begin_again());
+    let fresh = cluster(|options| options.new_cluster = true);
+    assert!(!fresh.is_alive() && fresh.may_begin_again());
     let restored = cluster(|options| {
         options.restoring = Some(std::sync::Arc::new(strata_secret::SecretBytes::new(vec![1])));
     });

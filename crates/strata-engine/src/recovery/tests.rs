@@ -218,7 +218,7 @@ fn what_cannot_be_seen_or_is_at_work_is_not_decided() {
         assert!(decide(&begun, sighting, &state(&[])).is_err());
     }
     let (effect, resolution) = decided(&begun, Sighting::Unmanaged("theirs".to_owned().into()), &state(&[]));
-    assert!(matches!(effect, Effect::Unchanged) && resolution == Resolution::LeftToStranger);
+    assert!(matches!(effect, Effect::Unchanged) && resolution == Resolution::LeftUnmanaged);
     let (effect, resolution) = decided(&begun, Sighting::Unreachable("away".to_owned()), &state(&[]));
     assert!(matches!(effect, Effect::Unchanged) && resolution == Resolution::NotDone);
 }

@@ -61,7 +61,7 @@ async fn create_and_a_stranger_took_the_place() {
     let world = World::new();
     dies(&world, &web(), "create guest 100", Fault::KillBefore).await;
     world.pve.unmanaged(100, json!({"vmid": 100, "name": "theirs"}));
-    assert_eq!(resolves_to(&world, &web(), Resolution::LeftToStranger).await, None);
+    assert_eq!(resolves_to(&world, &web(), Resolution::LeftUnmanaged).await, None);
     assert!(matches!(world.apply(&web()).await, Ending::Refused(_)));
     assert_eq!(world.pve.export()["guests"]["100"], json!({"vmid": 100, "name": "theirs"}));
 }
@@ -117,7 +117,7 @@ async fn delete_and_a_stranger_took_the_place() {
     assert!(world.apply(&web()).await.succeeded());
     dies(&world, &Source::default(), "delete guest 100", Fault::KillAfter).await;
     world.pve.unmanaged(100, json!({"vmid": 100, "name": "theirs"}));
-    resolves_to(&world, &Source::default(), Resolution::LeftToStranger).await;
+    resolves_to(&world, &Source::default(), Resolution::LeftUnmanaged).await;
     then_settles(&world, &Source::default()).await;
     assert_eq!(world.pve.export()["guests"]["100"]["name"], "theirs");
 }

@@ -21,8 +21,8 @@ pub(super) fn network(
     nodes: &mut [Node<'_>],
     endpoint: Option<String>,
 ) {
-    let silent = nodes.iter().all(|node| node.said(&LINKS).is_none());
-    let found = if silent { of_machines(import, nodes) } else { of_patches(import, nodes) };
+    let unsaid = nodes.iter().all(|node| node.said(&LINKS).is_none());
+    let found = if unsaid { of_machines(import, nodes) } else { of_patches(import, nodes) };
     if let Some(mut found) = found {
         let named: std::collections::BTreeSet<String> = nodes
             .iter()
@@ -46,7 +46,7 @@ pub(super) fn network(
             }
         }
         cluster.network = found;
-    } else if silent {
+    } else if unsaid {
         // A DHCP server gives them the addresses that the code names.
         for node in nodes.iter_mut().filter(|node| node.address.is_some()) {
             node.written.set(NodeSettings::dhcp, json!(true));

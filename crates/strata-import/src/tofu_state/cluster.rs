@@ -11,17 +11,23 @@ const SECRETS: &str = "talos_machine_secrets";
 const APPLY: &str = "talos_machine_configuration_apply";
 const CONFIGURATION: &str = "talos_machine_configuration";
 /// What the state keeps of a cluster and Strata makes whenever it is asked.
-const MADE_ANEW: [&str; 2] = ["talos_machine_bootstrap", "talos_cluster_kubeconfig"];
+const RECREATED: [&str; 2] = ["talos_machine_bootstrap", "talos_cluster_kubeconfig"];
 
 /// A cluster that OpenTofu built.
 pub struct BuiltCluster {
+    /// The address of its secrets in the state.
     pub address: String,
+    /// What its configurations call it.
     pub name: Option<String>,
+    /// Its keys and certificates.
     pub secrets: SecretsBundle,
     /// Where Kubernetes answers.
     pub endpoint: Option<String>,
+    /// The contract that its configurations were generated for.
     pub talos_version: Option<String>,
+    /// The version of Kubernetes, where its configurations say one.
     pub kubernetes_version: Option<String>,
+    /// Its machines.
     pub nodes: Vec<BuiltNode>,
     /// The address of its bootstrap in the state, if OpenTofu did that.
     pub bootstrap: Option<String>,
@@ -31,10 +37,15 @@ pub struct BuiltCluster {
 pub struct BuiltNode {
     /// The address in the state.
     pub address: String,
+    /// Where its Talos API answers.
     pub ip: String,
+    /// What its configuration calls it.
     pub hostname: Option<String>,
+    /// Otherwise a worker.
     pub control_plane: bool,
+    /// The disk that Talos is installed on.
     pub install_disk: Option<String>,
+    /// The image that Talos is installed from.
     pub install_image: Option<String>,
     /// What it was told.
     pub config: MachineConfig,
@@ -91,7 +102,7 @@ pub(super) fn built(state: &TofuState, notes: &mut Vec<StateNote>) -> Vec<BuiltC
             }
         }
     }
-    for resource in of(MADE_ANEW[0], false) {
+    for resource in of(RECREATED[0], false) {
         let ip = resource.attributes().text("node");
         let own =
             clusters.iter_mut().find(|cluster| cluster.nodes.iter().any(|node| Some(node.ip.as_str()) == ip));
@@ -99,7 +110,7 @@ pub(super) fn built(state: &TofuState, notes: &mut Vec<StateNote>) -> Vec<BuiltC
             cluster.bootstrap = Some(resource.address.clone());
         }
     }
-    for kind in MADE_ANEW {
+    for kind in RECREATED {
         for resource in of(kind, false).filter(|_| clusters.is_empty()) {
             notes.push(StateNote::new(
                 &resource.address,

@@ -83,7 +83,7 @@ impl AllProviders {
         let objects = objects::all(workspace, &states, &target, provider, marks).await?;
         candidates.extend(objects.candidates);
         left_out.extend(objects.left_out);
-        let proposal = self.settled(workspace, &states, &candidates, left_out).await?;
+        let proposal = self.fitting(workspace, &states, &candidates, left_out).await?;
         Ok(Proposal { managed: managed + objects.managed, remarks: objects.remarks, ..proposal })
     }
 }

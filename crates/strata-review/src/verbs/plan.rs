@@ -64,7 +64,7 @@ pub(super) async fn run(args: &Args, desk: &Desk<'_>) -> Result<Ended, SessionEr
     told.status("plan", &head, Outcome::Pending, "planning").await?;
     let ended = plan(args, desk, &git, &base, Some(&told)).await;
     if let Err(error) = &ended
-        && !error.silent
+        && !error.is_shown
     {
         // What it failed with is what the caller is to see, whatever becomes of the comment.
         let status = told.status("plan", &head, Outcome::Failure, "not planned, see the comment").await;

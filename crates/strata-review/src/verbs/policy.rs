@@ -42,7 +42,7 @@ pub fn run(args: &Args, desk: &Desk<'_>) -> Result<Ended, SessionError> {
     }
     let errors = found.iter().filter(|one| one.is_error()).count();
     if errors > 0 {
-        return Err(SessionError::silent(ErrorKind::Refused));
+        return Err(SessionError::already_shown(ErrorKind::Refused));
     }
     let counted = if rules.len() == 1 { "1 rule".to_owned() } else { format!("{} rules", rules.len()) };
     desk.terminal.line(&format!("{counted}, none broken"));

@@ -211,11 +211,11 @@ mod tests {
 
     #[test]
     fn a_stranger_cannot_open_it_and_damage_is_seen() {
-        let ((_, recipient), (stranger, _)) = (key_pair(), key_pair());
+        let ((_, recipient), (other, _)) = (key_pair(), key_pair());
         let file = wrap(b"a secret", &[&recipient]).expect("one recipient");
-        let stranger = Identities::parse(&SecretString::new(stranger)).expect("an identity");
-        assert!(matches!(stranger.unwrap(&file, None), Err(AgeError::NoIdentity { .. })));
-        assert!(matches!(stranger.unwrap(&file[..60], None), Err(AgeError::Damaged(_))));
+        let other = Identities::parse(&SecretString::new(other)).expect("an identity");
+        assert!(matches!(other.unwrap(&file, None), Err(AgeError::NoIdentity { .. })));
+        assert!(matches!(other.unwrap(&file[..60], None), Err(AgeError::Damaged(_))));
         assert!(matches!(Identities::none().unwrap("", None), Err(AgeError::Damaged(_))));
     }
 

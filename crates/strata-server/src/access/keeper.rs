@@ -160,11 +160,11 @@ impl AccessKeeper {
             match self.throttle.admit(from, &name, self.clock.monotonic()) {
                 Admission::Try(attempt) => break attempt,
                 Admission::Wait(wait) => return Err(Denied::TooMany(wait)),
-                Admission::Full(settled) => {
+                Admission::Full(ended) => {
                     if behind.is_none() {
                         behind = Some(self.behind_others.try_acquire().map_err(|_| Denied::Busy)?);
                     }
-                    settled.await;
+                    ended.await;
                 }
             }
         };

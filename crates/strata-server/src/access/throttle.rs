@@ -52,7 +52,7 @@ struct Tries {
 pub(super) struct Throttle {
     tries: Mutex<HashMap<Key, Tries>>,
     /// Something that was open is not any more.
-    settled: Notify,
+    ended: Notify,
 }
 
 /// What becomes of a wish to try.
@@ -67,7 +67,7 @@ pub(super) enum Admission<'t> {
 impl Throttle {
     pub(super) fn admit(&self, from: IpAddr, name: &str, now: Duration) -> Admission<'_> {
         // Whatever ends after this is heard of.
-        let settled = self.settled.notified();
+        let ended = self.ended.notified();
         let mut tries = self.tries.lock().unwrap_or_else(PoisonError::into_inner);
         let keys = keys(&mut tries, from, name, now);
         let mut full = false;
@@ -82,7 +82,7 @@ impl Throttle {
             full |= found.failed + found.open >= key.limit();
         }
         if full {
-            return Admission::Full(settled);
+            return Admission::Full(ended);
         }
         for key in keys {
             tries.entry(key).or_insert(Tries { failed: 0, open: 0, since: now }).open += 1;
@@ -132,7 +132,7 @@ impl Drop for Try<'_> {
             }
         }
         drop(tries);
-        self.throttle.settled.notify_waiters();
+        self.throttle.ended.notify_waiters();
     }
 }
 

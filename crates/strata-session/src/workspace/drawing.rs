@@ -63,7 +63,7 @@ impl Workspace {
         let mut drawn = drawn.map_err(|found| {
             let found: Vec<&Diagnostic> = found.iter().collect();
             self.surroundings.observer.diagnostics(&found, &self.repository.sources);
-            SessionError::silent(ErrorKind::Failed)
+            SessionError::already_shown(ErrorKind::Failed)
         })?;
         self.surroundings.providers.complete(self, &mut drawn);
         Ok(drawn)

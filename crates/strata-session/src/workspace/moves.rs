@@ -182,7 +182,7 @@ impl Workspace {
 
     /// Finds what moves among stacks whose states are read, and gives it to each of them. Gives the key of a stack that cannot
     /// be drawn, where there is one: it has to be left out first.
-    pub(super) fn settle_moves(
+    pub(super) fn resolve_moves(
         &self,
         open: &mut [OpenStack<'_>],
         connections: &Connections,

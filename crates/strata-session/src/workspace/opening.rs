@@ -174,7 +174,7 @@ impl Workspace {
             let broken = linked.find(|(one, other)| !failed(*one) && failed(*other));
             let cannot = match broken {
                 Some((one, other)) => Some((key(stacks[one]), moves_with_failed(&stacks[other].name))),
-                None => match self.settle_moves(&mut open, &connections) {
+                None => match self.resolve_moves(&mut open, &connections) {
                     Ok(cannot) => cannot,
                     Err(error) => {
                         release(open).await;

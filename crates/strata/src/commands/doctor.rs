@@ -174,7 +174,7 @@ async fn check(workspace: &Workspace<'_>, stacks: &[String]) -> CommandResult {
             Err(error) => tell("objects with an ownership mark".to_owned(), Some(error)),
         }
     }
-    if bad == 0 { Ok(ExitCode::SUCCESS) } else { Err(CommandError::silent(ErrorKind::Failed)) }
+    if bad == 0 { Ok(ExitCode::SUCCESS) } else { Err(CommandError::already_shown(ErrorKind::Failed)) }
 }
 
 /// What an interrupted run left open. A run that works is no problem.

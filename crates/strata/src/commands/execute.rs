@@ -284,7 +284,7 @@ fn report(printer: Printer, executed: &Executed, way_on: &str) -> Result<(), Com
         [] => CommandError::failed(counts),
         [(_, error)] => error.clone().detail(counts),
         several => {
-            for (stack, error) in several.iter().filter(|(_, error)| !error.silent) {
+            for (stack, error) in several.iter().filter(|(_, error)| !error.is_shown) {
                 let message = format!("`{stack}`: {}", error.message);
                 printer.note(render(&CommandError { message, ..error.clone() }));
             }

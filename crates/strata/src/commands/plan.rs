@@ -78,7 +78,7 @@ pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
         save(context, path, &file)?;
     }
     if blocked {
-        return Err(CommandError::silent(ErrorKind::Refused));
+        return Err(CommandError::already_shown(ErrorKind::Refused));
     }
     if unplanned > 0 {
         let error = CommandError::failed(not_planned(unplanned));

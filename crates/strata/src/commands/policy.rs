@@ -83,5 +83,9 @@ pub(crate) fn run(context: &Context, args: &Args) -> CommandResult {
             }
         }
     }
-    if found.has_errors() { Err(CommandError::silent(ErrorKind::Failed)) } else { Ok(ExitCode::SUCCESS) }
+    if found.has_errors() {
+        Err(CommandError::already_shown(ErrorKind::Failed))
+    } else {
+        Ok(ExitCode::SUCCESS)
+    }
 }

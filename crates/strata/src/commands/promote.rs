@@ -130,5 +130,5 @@ fn check(workspace: &Workspace<'_>, path: &str, promoted: &Promoted) -> Result<(
     let printer = workspace.context.printer;
     show(printer, &errors, &repository.sources);
     printer.note(format!("`{path}` would not be valid and was not written"));
-    Err(CommandError::silent(ErrorKind::Failed))
+    Err(CommandError::already_shown(ErrorKind::Failed))
 }

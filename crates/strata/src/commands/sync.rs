@@ -164,7 +164,7 @@ fn write(
             })
             .hint("move the change to the source, then `strata sync --force`"),
         ));
-        return Err(CommandError::silent(ErrorKind::Refused));
+        return Err(CommandError::already_shown(ErrorKind::Refused));
     }
     let kept = files.len() - written.min(files.len());
     context.printer.line(format!(

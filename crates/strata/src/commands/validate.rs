@@ -17,7 +17,7 @@ pub(crate) fn run(context: &Context, _args: &Args) -> CommandResult {
     let shared = workspace.clusters().shared_bundles();
     if !shared.is_empty() {
         show(context.printer, &shared.iter().collect::<Vec<_>>(), &workspace.repository().sources);
-        return Err(CommandError::silent(ErrorKind::Failed));
+        return Err(CommandError::already_shown(ErrorKind::Failed));
     }
     let (mut stacks, mut objects) = (0, 0);
     for stack in workspace.repository().effective() {

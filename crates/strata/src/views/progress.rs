@@ -204,7 +204,7 @@ impl EventSink for Progress {
                     Resolution::Finished => "it had been done",
                     Resolution::Adopted => "it exists and is managed, the plan completes it",
                     Resolution::NotDone => "nothing had been done",
-                    Resolution::LeftToStranger => "something unmanaged has its identity, left alone",
+                    Resolution::LeftUnmanaged => "something unmanaged has its identity, left alone",
                     Resolution::StaysOpen => "what came of it cannot be seen: it stays open, the rest goes on",
                 };
                 self.say(format!("  {} {}: {what}", paint(style::CREATE, "✓"), resolved.address));

@@ -112,8 +112,8 @@ fn a_guest_keeps_the_source_that_it_was_made_from() {
     );
     table.knows("vm/web", with("old", "local:import/old.qcow2", "old"), &[]).sees("vm/web", live());
     let record = table.plan().steps.last().and_then(|step| step.becomes.clone());
-    let silent = serde_json::to_value(record.map(|record| record.spec)).unwrap_or_default();
-    assert_eq!((&silent["clone"], &silent["disks"]["scsi0"]["import"]), (&Json::Null, &Json::Null));
+    let stored = serde_json::to_value(record.map(|record| record.spec)).unwrap_or_default();
+    assert_eq!((&stored["clone"], &stored["disks"]["scsi0"]["import"]), (&Json::Null, &Json::Null));
     // A disk that comes now is made from what the source says.
     let added =
         becomes(Some(json!({"vmid": 1, "notes": "old", "disks": {"scsi1": {"storage": "a", "size": 1}}})));

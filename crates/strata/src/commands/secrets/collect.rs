@@ -75,7 +75,7 @@ fn find(keys: &Keys<'_>, cluster: &Path) -> Result<FlatSecrets, CommandError> {
             // Without the lines: one of them may hold a secret.
             let messages = found.iter().map(|found| found.message.as_str()).collect::<Vec<_>>();
             keys.context.printer.note(format!("error: `{}`: {}", cluster.display(), messages.join("; ")));
-            Err(CommandError::silent(ErrorKind::Failed))
+            Err(CommandError::already_shown(ErrorKind::Failed))
         }
     }
 }

@@ -150,6 +150,6 @@ fn load(context: &Context, path: &Path) -> Result<Config, CommandError> {
 fn load_text(context: &Context, path: &str, text: String) -> Result<Config, CommandError> {
     read_config(path, text).map_err(|(sources, diagnostics)| {
         workspace::show(context.printer, &diagnostics.iter().collect::<Vec<_>>(), &sources);
-        CommandError::silent(ErrorKind::Failed)
+        CommandError::already_shown(ErrorKind::Failed)
     })
 }

@@ -38,7 +38,7 @@ pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
     let (settings, sources, diagnostics) = State::parse(name, &text);
     let Some(settings) = settings else {
         show(context.printer, &diagnostics.iter().collect::<Vec<_>>(), &sources);
-        return Err(CommandError::silent(ErrorKind::Failed));
+        return Err(CommandError::already_shown(ErrorKind::Failed));
     };
     let old = workspace.store()?;
     let new = workspace.other_store(&settings, &sources)?;

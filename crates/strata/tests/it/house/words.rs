@@ -1,11 +1,12 @@
-//! Words that are gone stay gone: in what the binary can print, in the help of every command, in documents, examples and comments. And nothing
-//! that is printed speaks of itself as a person.
+//! Words that are gone stay gone: in what the binary can print, in the help of every command, in documents, examples, comments and names. And
+//! nothing that is printed speaks of itself as a person.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::{crates, rust_files};
+use super::{crates, product, product_files, rust_files};
 use crate::world::BINARY;
 
 /// What must not come back, and what is said instead.
@@ -73,13 +74,14 @@ const GONE: [(&str, &str); 58] = [
 /// What only a person says of itself: not printed.
 const FIRST_PERSON: [&str; 5] = ["we", "us", "our", "ours", "my"];
 
-/// What a comment may say: that one thing tells another from a third.
+/// What a comment and a name may say: that one thing tells another from a third.
 const OF_COMMENTS: [&str; 4] = ["told", "tell", "tells", "telling"];
 
 /// Where one of them may stand, and why.
-const ALLOWED: [(&str, &str, &str); 13] = [
+const ALLOWED: [(&str, &str, &str); 14] = [
     ("strata-engine/src/plan.rs", "stranger", "saved plans of earlier versions"),
     ("strata-engine/src/plan.rs", "silent", "saved plans of earlier versions"),
+    ("strata-engine/src/recovery.rs", "stranger", "the word that programs read"),
     ("strata-resource/src/graph.rs", "standalone", "what earlier versions stored"),
     ("strata-source/src/stack.rs", "standalone", "a former word that sources may still have"),
     ("CHANGELOG.md", "stranger", "names the former word"),
@@ -202,6 +204,24 @@ fn texts(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
+/// The words of each name in some code: of `LeftUnmanaged` and `left_unmanaged` ` left unmanaged `.
+fn names(text: &str) -> BTreeSet<String> {
+    let code = text.lines().map(|line| line.split("//").next().unwrap_or_default());
+    let all = code.flat_map(|line| line.split(|letter: char| !letter.is_alphanumeric() && letter != '_'));
+    let spaced = |name: &str| {
+        let (mut spaced, mut was_lower) = (String::new(), false);
+        for letter in name.chars() {
+            if was_lower && letter.is_uppercase() {
+                spaced.push(' ');
+            }
+            was_lower = letter.is_lowercase();
+            spaced.push(if letter == '_' { ' ' } else { letter });
+        }
+        words(&spaced)
+    };
+    all.filter(|name| !name.is_empty()).map(spaced).collect()
+}
+
 /// The help of a command, and of those below it.
 fn help(path: &[String], found: &mut Vec<String>) {
     let output = Command::new(BINARY).args(path).arg("--help").output().unwrap();
@@ -233,17 +253,10 @@ fn literals_are_found_and_comments_are_not() {
 #[test]
 fn words_that_are_gone_are_not_printed() {
     let mut found = Vec::new();
-    for entry in fs::read_dir(crates()).unwrap() {
-        let owner = entry.unwrap().path();
-        let name = owner.file_name().unwrap().to_string_lossy().into_owned();
-        if name.starts_with("strata-sim") || name == "strata-testkit" {
-            continue;
-        }
-        for path in rust_files(&owner.join("src")) {
-            let file = path.strip_prefix(crates()).unwrap().to_string_lossy().into_owned();
-            for (line, text) in literals(&fs::read_to_string(&path).unwrap()) {
-                printed(&file, line, &text, &mut found);
-            }
+    for path in product_files() {
+        let file = path.strip_prefix(crates()).unwrap().to_string_lossy().into_owned();
+        for (line, text) in literals(&fs::read_to_string(&path).unwrap()) {
+            printed(&file, line, &text, &mut found);
         }
     }
     help(&[], &mut found);
@@ -285,6 +298,25 @@ fn words_that_are_gone_are_in_no_comment() {
                 for (phrase, instead) in gone.filter(|(phrase, _)| stands(&file, &words, phrase)) {
                     found.push(format!("{file}:{}: `{phrase}` is said as: {instead}", index + 1));
                 }
+            }
+        }
+    }
+    assert!(found.is_empty(), "{}", found.join("\n"));
+}
+
+#[test]
+fn words_that_are_gone_are_in_no_name() {
+    let seen = names("fn left_toStranger() {} // anew");
+    assert_eq!(seen.into_iter().collect::<Vec<_>>(), [" fn ", " left to stranger "]);
+    let gone: Vec<_> = GONE.into_iter().filter(|(phrase, _)| !OF_COMMENTS.contains(phrase)).collect();
+    let first: BTreeSet<&str> = gone.iter().filter_map(|(phrase, _)| phrase.split(' ').next()).collect();
+    let mut found = Vec::new();
+    for path in product_files() {
+        let file = path.strip_prefix(crates()).unwrap().to_string_lossy().into_owned();
+        let names = names(&product(&path));
+        for name in names.iter().filter(|name| name.split(' ').any(|word| first.contains(word))) {
+            for (phrase, instead) in gone.iter().filter(|(phrase, _)| stands(&file, name, phrase)) {
+                found.push(format!("{file}: `{}`: `{phrase}` is said as: {instead}", name.trim()));
             }
         }
     }
