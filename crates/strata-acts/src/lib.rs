@@ -14,6 +14,8 @@
 //! # }
 //! ```
 
+#![warn(missing_docs)]
+
 mod backup;
 mod snapshot;
 
@@ -28,7 +30,9 @@ pub use snapshot::SnapshotArgs;
 /// A verb with its arguments.
 #[derive(Debug, Clone, Copy)]
 pub enum Verb<'a> {
+    /// `strata backup`.
     Backup(&'a BackupArgs),
+    /// `strata snapshot`.
     Snapshot(&'a SnapshotArgs),
 }
 
@@ -40,6 +44,7 @@ struct Desk<'d> {
     stop: &'d StopSignal,
 }
 
+/// Does what the verb says, and gives the lock back whatever came of it.
 pub async fn run(
     verb: Verb<'_>,
     workspace: &Workspace,

@@ -149,6 +149,7 @@ pub struct WrittenObject {
     place: Place,
     /// Its key, where it is one of several.
     key: String,
+    /// The record, as the source would have it.
     pub yaml: Json,
     /// What is live and no key says, one line each.
     pub notes: Vec<String>,

@@ -10,7 +10,9 @@ const DISK_STORAGE: &str = "local-lvm";
 /// What a stack says for all its guests: a guest need not say it again.
 #[derive(Debug, Clone, Default)]
 pub struct StackDefaults {
+    /// The host that guests are on.
     pub node: Option<String>,
+    /// The pool that guests are in.
     pub pool: Option<String>,
     /// Where disks go unless something says otherwise.
     pub disk_storage: Option<String>,

@@ -1,17 +1,22 @@
 //! What an edit changed, line by line. An edit touches one place: what both texts begin and end with is left out.
 
 #[derive(Debug, Clone, PartialEq, Eq)]
+/// A line of a difference.
 pub enum DiffLine {
     /// Lines that are not shown.
     Skipped,
+    /// It stands in both.
     Same(String),
+    /// It stands only in the former text.
     Gone(String),
+    /// It stands only in the new text.
     Come(String),
 }
 
 /// Lines around a change that show where it is.
 const AROUND: usize = 3;
 
+/// The changed lines of two texts with a few around them; nothing where they are the same.
 pub fn line_diff(before: &str, after: &str) -> Vec<DiffLine> {
     let (before, after): (Vec<&str>, Vec<&str>) = (before.lines().collect(), after.lines().collect());
     if before == after {

@@ -5,9 +5,11 @@ use strata_source::value::name::is_host;
 /// What the guests of one stack have in common.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GroupBy {
+    /// Their pool.
     Pool,
     /// The first of its tags, in the order of the alphabet.
     Tag,
+    /// The host that they are on.
     Node,
 }
 

@@ -20,6 +20,8 @@
 //! assert!(written.yaml.get("name").is_none(), "it is the key");
 //! ```
 
+#![warn(missing_docs)]
+
 pub mod accept;
 mod cloud_init;
 mod container;
@@ -48,6 +50,7 @@ pub use vm::{linked_vm, template, vm};
 /// A guest as it is written.
 #[derive(Debug, Clone)]
 pub struct Written {
+    /// The record, as the source would have it.
     pub yaml: Json,
     /// What is live and no key says, one line each.
     pub notes: Vec<String>,

@@ -11,6 +11,8 @@
 //! assert!(Example::named("no such").is_none());
 //! ```
 
+#![warn(missing_docs)]
+
 /// A repository as a list of files.
 pub struct Example {
     name: &'static str,

@@ -17,6 +17,7 @@ pub enum ErrorKind {
     Unauthorized,
     /// The token may not do this.
     Forbidden,
+    /// There is no such thing, or the token may not see it.
     NotFound,
     /// Too many requests, for longer than is worth waiting.
     Limited,
@@ -26,13 +27,17 @@ pub enum ErrorKind {
     Unexpected,
 }
 
+/// Why a forge did not do something.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("{forge} does not {what}: {reason}")]
 pub struct ForgeError {
+    /// What is wrong, by what helps.
     pub kind: ErrorKind,
+    /// Whose answer it is.
     pub forge: Kind,
     /// `answer GET /repos/ops/infra/pulls/7`.
     pub what: String,
+    /// In the words of the forge, where it said any.
     pub reason: String,
     /// Whether it may have been done all the same.
     pub may_have_arrived: bool,

@@ -26,6 +26,8 @@
 //! # }
 //! ```
 
+#![warn(missing_docs)]
+
 mod api;
 mod error;
 mod forge;

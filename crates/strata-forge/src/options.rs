@@ -16,8 +16,11 @@ use crate::{ErrorKind, Forge, ForgeError, Token};
 /// Forgejo's API is Gitea's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
+    /// GitHub, and GitHub Enterprise Server.
     GitHub,
+    /// GitLab, wherever it runs.
     GitLab,
+    /// Gitea, Forgejo and Codeberg.
     Gitea,
 }
 
@@ -55,15 +58,21 @@ impl fmt::Display for Kind {
 /// How one repository at a forge is reached.
 #[derive(Clone)]
 pub struct ForgeOptions {
+    /// Which forge it is.
     pub kind: Kind,
     /// The address that people use: `https://github.com`, `https://git.example.org/code`.
     pub url: String,
     /// `owner/name`; with GitLab perhaps several groups.
     pub repository: String,
+    /// What requests are signed in with.
     pub token: Token,
+    /// Whose certificates are trusted.
     pub tls: TlsTrust,
+    /// Where hosts are really reached.
     pub dial: DialMap,
+    /// Who hears of each request.
     pub trace: Option<Arc<dyn TraceSink>>,
+    /// What waits are measured by.
     pub clock: Arc<dyn Clock>,
     /// For jitter between attempts.
     pub random: Random,
@@ -72,6 +81,7 @@ pub struct ForgeOptions {
 }
 
 impl ForgeOptions {
+    /// With the trust of the system, and patience of five minutes.
     pub fn new(
         kind: Kind,
         url: impl Into<String>,

@@ -9,6 +9,7 @@ use crate::Kind;
 /// What requests are signed in with.
 #[derive(Clone)]
 pub struct Token {
+    /// The token itself.
     pub text: SecretString,
     /// GitLab gives each job one, which may do little.
     pub is_of_job: bool,
@@ -30,14 +31,18 @@ impl Token {
 /// The forge that a pipeline runs for.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Place {
+    /// Which forge it is.
     pub kind: Option<Kind>,
+    /// The address that people use.
     pub url: Option<String>,
+    /// `owner/name`.
     pub repository: Option<String>,
     /// The request that it runs for.
     pub request: Option<u64>,
 }
 
 impl Place {
+    /// What the variables of a pipeline say; nothing outside of one.
     pub fn of(variables: &BTreeMap<String, String>) -> Self {
         let text = |name: &str| variables.get(name).filter(|text| !text.is_empty()).cloned();
         let number = |name: &str| text(name)?.parse().ok();

@@ -5,8 +5,11 @@ use crate::{Forge, ForgeError};
 /// What it came to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Upserted {
+    /// There was none yet.
     Added,
+    /// It said something else.
     Edited,
+    /// It said that already.
     Unchanged,
 }
 

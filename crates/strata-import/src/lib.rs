@@ -20,6 +20,8 @@
 //! assert!(imported.files.values().any(|text| text.contains("web:")));
 //! ```
 
+#![warn(missing_docs)]
+
 mod backend;
 mod claims;
 mod clusters;
@@ -75,7 +77,9 @@ pub const STANDS_IN: &str = "stands in for the real one";
 /// Something that was not carried over as it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Note {
+    /// Where it stands, if it is one place.
     pub place: Option<SourceLine>,
+    /// What was not carried over, and what to do about it.
     pub message: String,
 }
 
@@ -84,6 +88,7 @@ pub struct Note {
 pub struct Imported {
     /// By path from the root of the new repository.
     pub files: BTreeMap<String, String>,
+    /// What was not carried over as it is.
     pub notes: Vec<Note>,
     /// Secrets by name, to be encrypted.
     pub secrets: BTreeMap<String, String>,

@@ -48,6 +48,7 @@ const MEMBERSHIPS: [&str; 2] = ["proxmox_pool_membership", "proxmox_virtual_envi
 pub struct StateNote {
     /// The address in the state.
     pub address: String,
+    /// What was not carried over, and why.
     pub message: String,
 }
 
@@ -59,11 +60,15 @@ impl StateNote {
 
 /// A machine that OpenTofu built.
 pub struct BuiltGuest {
+    /// The address in the state.
     pub address: String,
     /// A template is a VM that others are cloned from.
     pub kind: Kind,
+    /// Its VMID.
     pub vm_id: u32,
+    /// The host that it is on.
     pub node: String,
+    /// What it is called in Proxmox.
     pub name: String,
     /// What it is known by: the hardware address of its first network device, or its name.
     pub proof: String,
@@ -76,6 +81,7 @@ pub struct BuiltGuest {
 pub struct Snippet {
     /// As cloud-init calls it: `user-data`.
     pub file: &'static str,
+    /// `local:snippets/web.yaml`.
     pub volume: String,
     /// What is in it, where the state knows.
     pub content: Option<SecretString>,
@@ -83,23 +89,32 @@ pub struct Snippet {
 
 /// A volume that OpenTofu had downloaded.
 pub struct BuiltVolume {
+    /// The address in the state.
     pub address: String,
+    /// `local:iso/debian.iso`.
     pub volume: String,
+    /// A host that sees it.
     pub node: String,
+    /// In bytes, where the state knows.
     pub size: Option<i64>,
 }
 
 /// All that can be taken over.
 pub struct BuiltObjects {
+    /// VMs, templates and containers.
     pub guests: Vec<BuiltGuest>,
+    /// Downloaded images.
     pub volumes: Vec<BuiltVolume>,
+    /// Everything else of the datacenter.
     pub objects: Vec<BuiltObject>,
+    /// Clusters with Talos.
     pub clusters: Vec<BuiltCluster>,
     /// What cannot be.
     pub notes: Vec<StateNote>,
 }
 
 impl BuiltObjects {
+    /// What a state holds. Data sources are nobody's.
     pub fn of(state: &TofuState) -> Self {
         let mut notes: Vec<StateNote> =
             state.unusable.iter().map(|(address, reason)| StateNote::new(address, *reason)).collect();
@@ -122,6 +137,7 @@ impl BuiltObjects {
         Self { guests, volumes, objects, clusters, notes }
     }
 
+    /// Whether nothing can be taken over.
     pub fn is_empty(&self) -> bool {
         !self.is_on_proxmox() && self.volumes.is_empty() && self.clusters.is_empty()
     }

@@ -10,7 +10,9 @@ use std::rc::Rc;
 /// Where something stands.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SourceLine {
+    /// By its path from the root of the folder that is read.
     pub file: Rc<str>,
+    /// The first is 1.
     pub line: usize,
 }
 

@@ -17,6 +17,8 @@
 //! # Ok::<(), String>(())
 //! ```
 
+#![warn(missing_docs)]
+
 mod call;
 mod message;
 mod program;

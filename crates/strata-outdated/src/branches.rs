@@ -9,12 +9,16 @@ use std::process::{Command, Stdio};
 /// Why no branch was made.
 #[derive(Debug, thiserror::Error)]
 pub enum BranchError {
+    /// The program does not start.
     #[error("the program `git` cannot be started: {0}")]
     NoGit(#[source] std::io::Error),
+    /// What git said.
     #[error("git says: {0}")]
     Failed(String),
+    /// A file that would change has changes that nobody committed.
     #[error("`{0}` is not as the last commit has it")]
     Uncommitted(String),
+    /// Somebody has a branch of this name.
     #[error("the branch `{0}` is there already, with something else")]
     Exists(String),
 }
@@ -22,7 +26,9 @@ pub enum BranchError {
 /// A branch, and its commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Committed {
+    /// `outdated/talos`.
     pub branch: String,
+    /// Its hash.
     pub commit: String,
     /// It was there already, with the same files.
     pub was_there: bool,

@@ -26,6 +26,8 @@
 //! assert_eq!(found[0].current, "~> 5.1");
 //! ```
 
+#![warn(missing_docs)]
+
 mod branches;
 mod collect;
 mod constraint;

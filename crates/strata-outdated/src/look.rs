@@ -19,6 +19,7 @@ const AT_ONCE: usize = 8;
 /// A version that a pin can become.
 #[derive(Debug, Clone)]
 pub struct Proposal {
+    /// As the source would say it.
     pub version: String,
     /// The values that change; why nobody but a person can change them, where that is so.
     pub edits: Result<Vec<Edit>, String>,
@@ -27,6 +28,7 @@ pub struct Proposal {
 /// What is known of a pin.
 #[derive(Debug, Clone)]
 pub struct Finding {
+    /// What was looked at.
     pub pin: Pin,
     /// Within the same major version or series.
     pub next: Option<Proposal>,
@@ -41,6 +43,7 @@ pub struct Finding {
 /// Everything that was looked at.
 #[derive(Debug, Default)]
 pub struct Looked {
+    /// One for each pin.
     pub findings: Vec<Finding>,
     /// Places that did not answer, or not with what they should have.
     pub unanswered: Vec<Unanswered>,

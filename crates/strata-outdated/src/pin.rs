@@ -12,18 +12,26 @@ use strata_yaml::edit::Step;
 /// What is brought up to date together, in one branch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Group {
+    /// Talos of clusters.
     Talos,
+    /// Kubernetes of clusters.
     Kubernetes,
+    /// Flux of clusters.
     Flux,
+    /// Images of guests, with their checksums.
     Images,
+    /// Providers of stacks that were written for OpenTofu.
     Providers,
+    /// Modules of such stacks.
     Modules,
 }
 
 impl Group {
+    /// Every group, in the order of their reports.
     pub const ALL: [Self; 6] =
         [Self::Talos, Self::Kubernetes, Self::Flux, Self::Images, Self::Providers, Self::Modules];
 
+    /// As the command line and the branches call it.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Talos => "talos",
@@ -60,6 +68,7 @@ impl FromStr for Group {
 pub struct Place {
     /// From the root of the repository.
     pub file: String,
+    /// The first is 1.
     pub line: usize,
     /// The first byte of the value.
     pub byte: usize,
@@ -83,19 +92,26 @@ pub enum At {
 /// One value that changes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Edit {
+    /// From the root of the repository.
     pub file: String,
+    /// Which value of the file.
     pub at: At,
+    /// What it says now.
     pub before: String,
+    /// What it is to say.
     pub after: String,
 }
 
 /// A version that is written down once, whoever uses it.
 #[derive(Debug, Clone)]
 pub struct Pin {
+    /// What it is brought up to date with.
     pub group: Group,
     /// `talos`, the file name of an image, `bpg/proxmox`.
     pub name: String,
+    /// The version, as it is written.
     pub current: String,
+    /// Where it is written.
     pub place: Place,
     /// The stacks that it counts for, as `environment/stack`.
     pub stacks: BTreeSet<String>,

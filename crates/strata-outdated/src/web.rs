@@ -15,7 +15,9 @@ const LARGEST: usize = 16 << 20;
 
 /// Reads pages; sends nothing but what it asks for, and no credentials.
 pub struct Web<'w> {
+    /// Whose certificates are trusted.
     pub tls: TlsTrust,
+    /// Where hosts are really reached.
     pub dial: DialMap,
     /// For one page, from the first byte to the last.
     pub timeout: Duration,

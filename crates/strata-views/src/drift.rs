@@ -8,6 +8,7 @@ use strata_resource::{Address, FieldChange};
 use super::value;
 use crate::style::{self, paint};
 
+/// One object, with what was changed of it below.
 pub fn render(drift: &Drift) -> String {
     let name = paint(style::STRONG, &drift.address);
     match &drift.kind {

@@ -12,16 +12,21 @@ fn node(address: &Address) -> String {
 
 /// A stack of the graph.
 pub struct Drawn {
+    /// Its name.
     pub stack: String,
     /// What it is for, in the user's words.
     pub description: Option<String>,
+    /// Its resources, and what depends on what.
     pub graph: ResourceGraph,
 }
 
 /// A stack of OpenTofu.
 pub struct TofuStack {
+    /// Its name.
     pub stack: String,
+    /// What it is for, in the user's words.
     pub description: Option<String>,
+    /// The folder of its code.
     pub folder: String,
 }
 
@@ -105,6 +110,7 @@ pub fn mermaid(graphs: &[Drawn], driven: &[TofuStack]) -> String {
     text
 }
 
+/// For Graphviz: a box around each stage of a stack, and one node for each stack of OpenTofu.
 pub fn dot(graphs: &[Drawn], driven: &[TofuStack]) -> String {
     let mut text =
         "digraph strata {\n  rankdir=LR;\n  node [shape=box, fontname=\"sans-serif\"];\n".to_owned();

@@ -11,10 +11,12 @@ const INDENT: usize = 4;
 /// Longer lines are hard to read, however wide the terminal is.
 const WIDEST: usize = 100;
 
+/// Talos' word for what a node is.
 pub fn role(node: &NodeHealth) -> &'static str {
     if node.control_plane { "controlplane" } else { "worker" }
 }
 
+/// A table of the nodes, then etcd and Kubernetes, in so many columns.
 pub fn render(health: &ClusterHealth, columns: usize) -> String {
     let columns = columns.min(WIDEST);
     let mut text = table(health, columns);

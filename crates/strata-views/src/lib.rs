@@ -23,6 +23,8 @@
 //! assert_eq!(anstream::adapter::strip_str(&line).to_string(), "created");
 //! ```
 
+#![warn(missing_docs)]
+
 mod configuration;
 pub mod counts;
 pub mod drift;

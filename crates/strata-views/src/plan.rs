@@ -364,6 +364,7 @@ fn list_rows(shown: &Shown, path: &FieldPath, before: &[Value], after: &[Value],
     rows
 }
 
+/// Why a plan cannot be applied, with its hints.
 pub fn render_problem(problem: &Problem) -> String {
     render_obstacle(problem, paint(style::ERROR, "  ✗"))
 }

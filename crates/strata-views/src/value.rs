@@ -2,6 +2,7 @@
 
 use strata_resource::{FieldPath, Kind, Said, Shown, Spec, Unit, Value};
 
+/// A value in its unit; of a secret no more than that it is one.
 pub fn show(shown: &Shown, value: &Value, unit: Unit) -> String {
     match value {
         Value::Bool(true) => "yes".to_owned(),

@@ -7,7 +7,9 @@ use strata_tofu::{Attributes, TofuResource};
 
 /// An object of the datacenter that OpenTofu built.
 pub struct BuiltObject {
+    /// The address in the state.
     pub address: String,
+    /// What Strata calls its kind.
     pub kind: Kind,
     /// The last part of its address in Strata.
     pub name: String,

@@ -24,8 +24,11 @@ use strata_yaml::plain;
 /// The server that OpenTofu spoke to. It is in no state: the user says it, or its variables do.
 #[derive(Default)]
 pub struct Connection {
+    /// `https://pve.example.org:8006`.
     pub endpoint: Option<String>,
+    /// Its certificate is not verified.
     pub insecure: bool,
+    /// The API token.
     pub token: Option<SecretString>,
 }
 
@@ -37,6 +40,7 @@ pub struct Repository {
     pub secrets: BTreeMap<String, SecretString>,
     /// Whole files by path, to be encrypted.
     pub sealed: BTreeMap<String, SecretString>,
+    /// What was not carried over as it is.
     pub notes: Vec<StateNote>,
 }
 

@@ -15,6 +15,7 @@ use crate::fetch::{Answer, Fetch, FetchError};
 pub struct Unanswered {
     /// The page that was asked for.
     pub url: String,
+    /// Why.
     pub error: FetchError,
 }
 
