@@ -166,3 +166,21 @@ pub(crate) fn lost(cluster: &Cluster) -> ProviderError {
         ),
     )
 }
+
+/// Etcd was bootstrapped once, and those that could hold data of it have no configuration: nobody sees what is on their disks.
+pub(crate) fn perhaps_lost(cluster: &Cluster, unseen: &[(NodePlace, String)]) -> ProviderError {
+    let names: Vec<&str> = unseen.iter().map(|(node, _)| node.name.as_str()).collect();
+    let verb = if names.len() == 1 { "is" } else { "are" };
+    let message = format!(
+        "whether the etcd of `{}` is lost is not known: `{}` {verb} in maintenance mode, and may have kept data of it; nobody else has any",
+        cluster.name(),
+        names.join("`, `")
+    );
+    let stack = &cluster.options.stack;
+    guard(
+        message,
+        format!(
+            "`strata talos restore {stack} --snapshot FILE` configures the control planes and looks: data that are there are kept, and nothing is restored; `--new-cluster` does the same without a snapshot, and begins with nothing where there are none"
+        ),
+    )
+}

@@ -69,6 +69,8 @@ pub struct ClusterOptions {
     pub nodes: Vec<NodePlace>,
     /// Nodes that the state knows, by name; those that left the source are still part of the cluster.
     pub known: Vec<NodePlace>,
+    /// Nodes that the source protects: nothing of them is wiped.
+    pub protected: BTreeSet<String>,
     /// What each node is told.
     pub configs: BTreeMap<String, MachineConfig>,
     pub secrets: SecretsBundle,

@@ -26,6 +26,12 @@ impl Membership {
         self.members.iter().find(|member| member.hostname == name)
     }
 
+    /// Whether a node is certainly no member: etcd has a majority, and everybody in its list is known. One that joins has no name until it has started.
+    pub(crate) fn certainly_without(&self, name: &str) -> bool {
+        let unnamed = self.members.iter().any(|member| member.hostname.is_empty());
+        self.of(name).is_none() && !unnamed && self.may_rebuild(&[]).is_ok()
+    }
+
     /// Members that must agree before anything is written.
     fn quorum(voters: usize) -> usize {
         voters / 2 + 1
@@ -88,14 +94,20 @@ impl Membership {
 
     /// Whether a member may leave for good.
     pub(crate) fn may_leave(&self, name: &str) -> Result<(), ProviderError> {
-        let Some(member) = self.of(name) else { return Ok(()) };
+        self.of(name).map_or(Ok(()), |member| self.may_remove(member))
+    }
+
+    /// The same of one of several with one name.
+    fn may_remove(&self, member: &EtcdMember) -> Result<(), ProviderError> {
+        let name = &member.hostname;
         let left = self.voters().filter(|voter| voter.id != member.id).count();
         if left == 0 {
             let message = format!("`{name}` is the last member of etcd: without it the cluster is gone");
             return Err(guard(message, "`strata destroy` takes down a whole cluster"));
         }
         // While the change is voted on, the old majority counts; after it, the new one.
-        let well = self.well_besides(name);
+        let others = self.voters().filter(|other| other.id != member.id);
+        let well = others.filter(|other| self.healthy.contains(&other.id)).count();
         // A learner has no vote to lose: for it both majorities are the same.
         let itself = usize::from(self.healthy.contains(&member.id));
         let before = Self::quorum(self.voters().count());
@@ -146,7 +158,22 @@ impl Cluster {
         let best = lists.max_by_key(|members| {
             members.iter().filter(|member| BTreeSet::contains(&well, &member.id)).count()
         });
-        Ok(best.map(|members| Membership { members, healthy: well }))
+        Ok(best.map(|members| Membership { members: self.named(members), healthy: well }))
+    }
+
+    /// A member that was added and has not started has no name: its address tells whose it is. One that never starts keeps others from joining.
+    fn named(&self, mut members: Vec<EtcdMember>) -> Vec<EtcdMember> {
+        let nodes = self.control_planes();
+        for member in members.iter_mut().filter(|member| member.hostname.is_empty()) {
+            let is_at = |node: &&NodePlace| {
+                let places = [format!("//{}:", node.address), format!("//[{}]:", node.address)];
+                member.peer_urls.iter().any(|url| places.iter().any(|place| url.contains(place)))
+            };
+            if let Some(node) = nodes.iter().find(is_at) {
+                member.hostname.clone_from(&node.name);
+            }
+        }
+        members
     }
 
     /// The membership of a cluster that must have one.
@@ -173,21 +200,36 @@ impl Cluster {
         Ok((!status.errors.is_empty()).then(|| format!("etcd: {}", status.errors.join(", "))))
     }
 
-    /// Removes a member whose machine is gone, by way of healthy ones.
+    /// Removes every member of a machine that is gone, by way of healthy ones. There may be two: one that it was, and one as which it did not
+    /// get to start.
     pub(crate) async fn remove_member(
         &self,
         name: &str,
         context: &dyn OperationContext,
     ) -> Result<(), ProviderError> {
-        let etcd = self.etcd().await?;
-        let Some(member) = etcd.of(name) else { return Ok(()) };
-        etcd.may_leave(name)?;
+        let mut removed = BTreeSet::new();
+        loop {
+            let etcd = self.etcd().await?;
+            let mut own = etcd.members.iter().filter(|member| member.hostname == name);
+            let Some(member) = own.find(|member| !removed.contains(&member.id)) else { return Ok(()) };
+            etcd.may_remove(member)?;
+            self.remove_member_by_id(name, member.id, context).await?;
+            removed.insert(member.id);
+        }
+    }
+
+    async fn remove_member_by_id(
+        &self,
+        name: &str,
+        id: u64,
+        context: &dyn OperationContext,
+    ) -> Result<(), ProviderError> {
         let helpers = self.control_planes().into_iter().filter(|node| node.name != name);
         let mut last = None;
         for helper in helpers {
             let permit = permit(context)?;
             context.progress(&format!("removes `{name}` from etcd"));
-            match self.talos(&helper.address)?.etcd_remove_member(&permit, member.id).await {
+            match self.talos(&helper.address)?.etcd_remove_member(&permit, id).await {
                 Ok(()) => return Ok(()),
                 Err(error) if error.is_not_found() => return Ok(()),
                 Err(error) => last = Some(error),
@@ -258,5 +300,40 @@ mod tests {
         );
         let learning = [("a", false, true), ("b", true, true)];
         assert!(etcd(&learning).may_leave("b").is_ok() && etcd(&learning).may_leave("a").is_err());
+    }
+
+    #[test]
+    fn a_member_that_has_not_started_is_known_by_its_address() {
+        let cluster = crate::testing::cluster(|_| {});
+        let member = |url: &str| EtcdMember {
+            id: 7,
+            hostname: String::new(),
+            peer_urls: vec![url.to_owned()],
+            client_urls: Vec::new(),
+            is_learner: true,
+        };
+        let name = |url: &str| cluster.named(vec![member(url)]).remove(0).hostname;
+        assert_eq!(name("https://192.0.2.2:2380"), "cp-2");
+        assert_eq!(name("https://192.0.2.22:2380"), "", "another address that begins so");
+        assert_eq!(name("https://192.0.2.11:2380"), "", "a worker is no member");
+    }
+
+    #[test]
+    fn a_node_is_certainly_no_member_only_of_an_etcd_that_decides_and_whose_members_are_known() {
+        let all = [("a", false, true), ("b", false, true)];
+        assert!(etcd(&all).certainly_without("c"));
+        assert!(!etcd(&all).certainly_without("a"));
+        assert!(!etcd(&[("a", false, true), ("b", false, false)]).certainly_without("c"), "no majority");
+        assert!(!etcd(&[("a", false, true), ("", true, false)]).certainly_without("c"), "it may be the one");
+    }
+
+    #[test]
+    fn of_two_members_with_one_name_the_one_without_a_vote_may_go() {
+        let both = etcd(&[("a", false, true), ("b", false, true), ("b", true, false)]);
+        assert!(both.may_remove(&both.members[2]).is_ok());
+        assert!(both.may_remove(&both.members[1]).is_ok(), "one of two stays");
+        let last = etcd(&[("b", false, true), ("b", true, false)]);
+        assert!(last.may_remove(&last.members[1]).is_ok());
+        assert!(last.may_remove(&last.members[0]).is_err(), "the last that votes");
     }
 }

@@ -7,6 +7,7 @@ use strata_talos::{Contract, MachineConfig, RebootEffect, forecast};
 
 use crate::evidence::ClusterReview;
 use crate::kinds;
+use crate::rejoin::is_rejoin;
 
 /// What a node is to be told: the wanted configuration with the versions of Kubernetes that the node has. Those are changed in an
 /// order of their own.
@@ -41,7 +42,8 @@ pub(crate) fn of(review: ClusterReview<'_>, operation: &Operation) -> Option<Fin
     let due = || review.seen(name).is_some_and(|seen| seen.reboot_due);
     let nodes = &review.cluster.options.nodes;
     let leased = || nodes.iter().any(|node| node.name == name && node.lease.is_some());
-    if ["version", "left_etcd", "installer"].iter().any(|field| operation.touches(field))
+    if is_rejoin(operation)
+        || ["version", "installer"].iter().any(|field| operation.touches(field))
         || (operation.touches("cordoned") && due())
         || (operation.touches("address") && leased())
     {

@@ -48,6 +48,7 @@ mod node;
 mod observe;
 mod preconditions;
 mod provider;
+mod rejoin;
 mod removed;
 mod reset;
 mod restart;

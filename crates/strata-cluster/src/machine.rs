@@ -15,6 +15,7 @@ use crate::evidence::{planned_config, planned_write};
 use crate::forecast::{differs, effect, sends_config};
 use crate::moving;
 use crate::node::{Contact, Running, stage};
+use crate::rejoin::{LEFT, STALE, is_rejoin};
 use crate::restart::{self, RebootingNode};
 use crate::rolling::Disturbance;
 use crate::wait::{Seen, cut, permit, permit_unless_stopped, until, until_done};
@@ -86,7 +87,7 @@ async fn create(
             Contact::Maintenance => {
                 // Only now is it certain that nothing is on its disk: while it is unreachable, it may be a member that reboots.
                 if cluster.is_alive() {
-                    forget_former(cluster, node, context).await?;
+                    forget_former(cluster, operation, node, context).await?;
                 }
                 Ok(Seen::NotYet(match send_first(cluster, &node.address, wanted, context).await? {
                     Answer::Applied(_) => "it installs itself".to_owned(),
@@ -164,13 +165,19 @@ pub(crate) fn sent<T>(answer: Result<T, TalosError>) -> Result<(), ProviderError
     }
 }
 
-/// A machine that is made again has the name of one that is gone: its member of etcd and its Node go first.
+/// A machine that is made again has the name of one that is gone: its Node goes first, and its member of etcd where the machine is another one. The same
+/// machine has lost its configuration, and may have kept etcd's data: then it is that member still, and one that was removed would never join with them. If
+/// it has none, Talos removes the member of its name when it joins.
 async fn forget_former(
     cluster: &Cluster,
+    operation: &Operation,
     node: &NodePlace,
     context: &dyn OperationContext,
 ) -> Result<(), ProviderError> {
-    if node.control_plane {
+    let vm = |spec: &Spec| spec.get("vm").cloned();
+    let known = operation.recorded.as_ref().map(|recorded| vm(&recorded.spec));
+    let is_another = known.is_some_and(|known| known != vm(&operation.spec));
+    if node.control_plane && is_another {
         cluster.remove_member(&node.name, context).await?;
     }
     delete_node(cluster, node, context).await
@@ -222,9 +229,13 @@ async fn update(
     };
     // A run that died may have told it, and not rebooted it.
     let due = operation.touches("cordoned") && cluster.due_reboot(&reached).await?.is_some();
-    let rejoins = operation.touches("left_etcd");
-    let restarts = upgrades || due || rejoins || asks_again || reboot != RebootEffect::NoReboot;
-    let what = if restarts { Disturbance::Restart } else { Disturbance::Light };
+    let rejoins = is_rejoin(operation);
+    let restarts = upgrades || due || asks_again || reboot != RebootEffect::NoReboot;
+    let what = match (rejoins, restarts) {
+        (true, _) => Disturbance::Rejoin,
+        (false, true) => Disturbance::Restart,
+        (false, false) => Disturbance::Light,
+    };
     let _slot = cluster.enter_rollout_slot(&reached, what, context).await?;
     if upgrades {
         restart::upgrade(cluster, operation, &reached, context).await?;
@@ -239,8 +250,11 @@ async fn update(
     if moves {
         moving::wait_for_address(cluster, operation, node, &reached, context).await?;
     }
+    if operation.touches(STALE) {
+        cluster.clear_stale_data(node, context).await?;
+    }
     // What left etcd joins again when it boots; one that rebooted for another reason has done so.
-    if rejoins && cluster.etcd().await?.of(&node.name).is_none() {
+    if operation.touches(LEFT) && cluster.etcd().await?.of(&node.name).is_none() {
         let boot = cluster.talos(&node.address)?.boot_id().await.map_err(talos)?;
         RebootingNode { node, reached: node, boot: &boot }.rebooted(cluster, context).await?;
     }

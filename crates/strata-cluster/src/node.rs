@@ -10,6 +10,7 @@ use strata_talos_client::{ConfigSlot, MachineStage, TalosError, TalosReason, Tls
 use crate::cluster::{Cluster, NodePlace};
 use crate::error::{internal, talos};
 use crate::machine::sent;
+use crate::rejoin::OutsideEtcd;
 use crate::wait::{Seen, permit, until};
 
 const UNKNOWN: &str = "Kubernetes does not know it yet";
@@ -122,11 +123,14 @@ impl Cluster {
         node: &NodePlace,
         context: &dyn OperationContext,
     ) -> Result<(), ProviderError> {
-        let registration = Registration::default();
+        let (registration, outside) = (Registration::default(), OutsideEtcd::default());
         until(context, &format!("`{}` to be healthy", node.name), self.options.deadlines.join, || async {
             let Some(trouble) = self.trouble(node).await? else { return Ok(Seen::Done(())) };
             if registration.is_overdue(trouble == UNKNOWN) {
                 self.register_again(node, context).await?;
+            }
+            if node.control_plane && self.is_alive() && outside.is_due() {
+                self.refuse_stale_data(node).await?;
             }
             Ok(Seen::NotYet(trouble))
         })
@@ -193,7 +197,7 @@ impl Cluster {
         self.kubelet_trouble(node).await
     }
 
-    async fn kubelet_trouble(&self, node: &NodePlace) -> Result<Option<String>, ProviderError> {
+    pub(crate) async fn kubelet_trouble(&self, node: &NodePlace) -> Result<Option<String>, ProviderError> {
         Ok(match self.kube().node(&node.name).await {
             Ok(Some(found)) if found.ready || self.options.waits_for_cni => None,
             Ok(Some(found)) => Some(found.message.unwrap_or_else(|| "its kubelet is not ready".to_owned())),

@@ -9,7 +9,7 @@ use strata_state::Action;
 use strata_talos::{Version, check_kubernetes_upgrade, check_pair, check_talos_upgrade};
 
 use crate::alarms::disturbs;
-use crate::bootstrap::{lost, survived, unsure};
+use crate::bootstrap::{lost, perhaps_lost, survived, unsure};
 use crate::cluster::Cluster;
 use crate::error::guard;
 use crate::etcd::no_majority;
@@ -18,6 +18,7 @@ use crate::kinds;
 use crate::kubernetes::version_of;
 use crate::machine::keeps_keys;
 use crate::node::Contact;
+use crate::rejoin::is_rejoin;
 use crate::{running, shared_address};
 
 pub(crate) async fn preconditions(review: ClusterReview<'_>) -> Result<Vec<Finding>, ProviderError> {
@@ -253,7 +254,10 @@ async fn rebuilding(cluster: &Cluster, operations: &[Operation]) -> Result<Optio
         _ if survey.may_recover(&databases, cluster.control_planes().len()) => None,
         _ if !survey.survivors.is_empty() => Some(survived(cluster, &survey)),
         Some((node, why)) => Some(unsure(cluster, node, why)),
-        None if cluster.options.bootstrapped => Some(lost(cluster)),
+        None if cluster.options.bootstrapped => Some(match survey.refused.as_slice() {
+            [] => lost(cluster),
+            unseen => perhaps_lost(cluster, unseen),
+        }),
         None => None,
     };
     Ok(error.map(|error| against(first, error)))
@@ -277,7 +281,7 @@ async fn disturbing(review: ClusterReview<'_>) -> Result<Option<Finding>, Provid
     let ClusterReview { cluster, operations, .. } = review;
     let own: BTreeSet<&str> = operations.iter().map(|one| one.address.name()).collect();
     let restarted: Vec<&Operation> =
-        operations.iter().filter(|one| one.restart).filter(is_control_plane).collect();
+        operations.iter().filter(|one| one.restart && !is_rejoin(one)).filter(is_control_plane).collect();
     if restarted.is_empty() || !review.etcd_runs {
         return Ok(None);
     }

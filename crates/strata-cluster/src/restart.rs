@@ -3,12 +3,12 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use strata_engine::{ErrorClass, Operation, OperationContext, ProviderError};
-use strata_talos_client::{ApplyMode, MachineStage, RebootMode, TalosClient, Upgraded};
+use strata_talos_client::{ApplyMode, MachineStage, RebootMode, TalosClient, Upgraded, Wipe};
 
 use crate::cluster::{Cluster, NodePlace};
 use crate::config_write::{Answer, ConfigWrite};
 use crate::error::{internal, talos};
-use crate::machine::{is_passing, text};
+use crate::machine::{is_passing, text, wiped};
 use crate::node::stage;
 use crate::wait::{Seen, cut, permit, until_done};
 
@@ -90,6 +90,21 @@ impl RebootingNode<'_> {
     ) -> Result<(), ProviderError> {
         self.asked(cluster, "the reboot", context, |address: String| async move {
             reboot(&cluster.talos(&address)?, context).await.map(Seen::NotYet)
+        })
+        .await
+    }
+
+    /// Has it wipe itself and reboot.
+    pub(crate) async fn wiped(
+        &self,
+        cluster: &Cluster,
+        wipe: &Wipe,
+        doing: &str,
+        context: &dyn OperationContext,
+    ) -> Result<(), ProviderError> {
+        self.asked(cluster, "the reset", context, |address: String| async move {
+            wiped(&cluster.talos(&address)?, wipe.clone(), doing, context).await?;
+            Ok(Seen::NotYet("it goes down".to_owned()))
         })
         .await
     }

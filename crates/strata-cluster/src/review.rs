@@ -9,7 +9,7 @@ use crate::error::internal;
 use crate::evidence::{ClusterReview, PlannedStep};
 use crate::forecast::{self, merged_config, sends_config};
 use crate::kubernetes::version_of;
-use crate::{kinds, moving, preconditions};
+use crate::{kinds, moving, preconditions, rejoin};
 
 pub(crate) async fn review(cluster: &Cluster, review: Review<'_>) -> Result<Vec<Finding>, ProviderError> {
     let review = ClusterReview::new(cluster, review);
@@ -27,6 +27,7 @@ pub(crate) async fn review(cluster: &Cluster, review: Review<'_>) -> Result<Vec<
         let planned = PlannedStep { etcd_runs: review.etcd_runs, config, seen };
         found.push(Finding::new(operation, FindingKind::Sends(planned.payload())));
     }
+    found.extend(rejoin::findings(review.of(&operations)));
     found.extend(preconditions::preconditions(review.of(&operations)).await?);
     Ok(found)
 }

@@ -31,6 +31,8 @@ pub(crate) enum Disturbance {
     Jolt,
     /// It goes down and comes back.
     Restart,
+    /// The same, and it is no member of etcd: it takes no vote with it, and comes back as a member.
+    Rejoin,
     /// It goes for good.
     Leave,
 }
@@ -58,7 +60,9 @@ impl Cluster {
             let etcd = self.etcd().await?;
             match what {
                 Disturbance::Light | Disturbance::Join | Disturbance::Component => {}
-                Disturbance::Jolt | Disturbance::Restart => {
+                // By now it may be a member again.
+                Disturbance::Rejoin if etcd.of(&node.name).is_none() => {}
+                Disturbance::Jolt | Disturbance::Restart | Disturbance::Rejoin => {
                     etcd.may_pause(&node.name, self.options.allow_even)?;
                 }
                 Disturbance::Leave => etcd.may_leave(&node.name)?,
@@ -73,7 +77,9 @@ impl Cluster {
                 return Err(guard(message, "bring the control plane back first"));
             }
         }
-        if matches!(what, Disturbance::Restart | Disturbance::Leave) {
+        // A kubelet that is away ends no pods.
+        let may_drain = what != Disturbance::Rejoin || self.kubelet_trouble(node).await?.is_none();
+        if may_drain && matches!(what, Disturbance::Restart | Disturbance::Rejoin | Disturbance::Leave) {
             self.drain(&node.name, context).await?;
         }
         Ok(slot)

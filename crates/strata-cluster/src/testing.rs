@@ -32,6 +32,7 @@ pub(crate) fn cluster(edit: impl FnOnce(&mut ClusterOptions)) -> Cluster {
         talos_version: "v1.12.4".to_owned(),
         known: nodes.clone(),
         nodes,
+        protected: BTreeSet::new(),
         configs: BTreeMap::new(),
         secrets: SecretsBundle::generate(now, ServiceAccountKey::Ecdsa, &mut OsRandom)
             .unwrap_or_else(|error| panic!("{error}")),

@@ -214,6 +214,11 @@ impl<'w> Clusters<'w> {
             known: recorded(state, kinds::MACHINE)
                 .filter_map(|(name, resource)| known(name, &resource.spec))
                 .collect(),
+            protected: graph
+                .iter()
+                .filter(|one| one.kind() == kinds::MACHINE && one.protect)
+                .map(|one| one.address.name().to_owned())
+                .collect(),
             configs: plan.configs,
             secrets: bundle,
             bootstrapped: recorded(state, kinds::BOOTSTRAP).next().is_some(),

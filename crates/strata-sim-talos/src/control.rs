@@ -68,6 +68,10 @@ pub enum Change {
         machine: String,
         partitions: Vec<String>,
     },
+    /// Somebody removes a machine's member from etcd, by way of another one. The machine keeps its data.
+    RemoveMember {
+        machine: String,
+    },
     /// Every alarm of a machine's etcd ends.
     Disarm {
         machine: String,
@@ -147,6 +151,12 @@ pub fn apply(world: &mut World, change: &Value) -> Result<Value, String> {
                 });
             }
             world.begin_reboot(&key, "reset");
+        }
+        Change::RemoveMember { machine } => {
+            let key = find(world, &machine)?;
+            let (cluster, member) = world.etcd_of(&key).ok_or("no etcd member")?;
+            let (id, member) = (cluster.id.clone(), member.id);
+            world.etcd_remove(&id, member).map_err(|why| why.to_string())?;
         }
         Change::Disarm { machine } => {
             let key = find(world, &machine)?;

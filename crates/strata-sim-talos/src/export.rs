@@ -58,7 +58,7 @@ impl World<'_> {
                 "quorum": self.has_quorum(cluster),
                 "leader": cluster.leader.and_then(|id| cluster.member(id)).map(|member| &member.name),
                 "members": members.iter().map(|member| json!({
-                    "name": member.name, "machine": member.machine, "learner": member.learner, "address": member.address,
+                    "id": member.id, "name": member.name, "machine": member.machine, "learner": member.learner, "address": member.address,
                     "up": self.etcd_up(cluster, member),
                 })).collect::<Vec<_>>(),
             })

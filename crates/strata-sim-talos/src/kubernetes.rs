@@ -121,7 +121,9 @@ impl World<'_> {
         let machine = self.talos.machines.get(key)?;
         let config = self.known_config(key)?;
         let belongs = if config.is_control_plane() {
-            self.etcd_of(key).is_some_and(|(own, _)| own.id == cluster.id)
+            // Its kubelet goes on through the API servers of the others when etcd has removed its member.
+            let data = self.talos_disk(key).and_then(|disk| disk.etcd.as_ref());
+            data.is_some_and(|data| data.cluster == cluster.id)
         } else {
             config.cluster_id() == Some(&cluster.talos) && self.serves(config.endpoint(), cluster, authority)
         };

@@ -157,6 +157,7 @@ impl Draft<'_> {
         spec.put("unregistered", false);
         if node.role == NodeRole::ControlPlane {
             spec.put("left_etcd", false);
+            spec.put("stale_etcd_data", false);
         }
         spec.put_some("installer", installer(cluster, node, self.site.mirror));
         let arch = cluster.cluster.talos.arch.map(|arch| arch.to_string());

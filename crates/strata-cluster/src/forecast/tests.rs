@@ -17,7 +17,7 @@ fn of_change(cluster: &Cluster, seen: &Nodes, node: &str, field: &str) -> &'stat
 #[test]
 fn another_image_or_a_lost_membership_restarts_a_node() {
     let (lab, seen) = (cluster(|_| {}), Nodes::none());
-    for field in ["version", "left_etcd", "installer"] {
+    for field in ["version", "left_etcd", "stale_etcd_data", "installer"] {
         assert_eq!(of_change(&lab, &seen, "cp-1", field), "restarts", "{field}");
     }
     assert_eq!(of_change(&lab, &seen, "cp-1", "media"), "-");

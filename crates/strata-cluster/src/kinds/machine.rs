@@ -38,7 +38,7 @@ kind! {
         proof: "it answers to the certificate authority of the cluster",
         recovery: "a machine in maintenance mode is configured again; one that runs with the cluster's keys is compared; one that is unreachable is waited for",
         shown: Shown {
-            in_headline: &["machine", "vm", "foreign", "media", "cordoned", "left_etcd", "unregistered", "address", "version"],
+            in_headline: &["machine", "vm", "foreign", "media", "cordoned", "left_etcd", "stale_etcd_data", "unregistered", "address", "version"],
             summarised: Some("config"),
             removal,
             removing: ("removing from the cluster", "removed from the cluster"),
@@ -66,6 +66,8 @@ kind! {
     "cordoned": Bool => InPlace [off_by_default];
     /// a control plane whose member was removed from etcd, and that does not join by itself
     "left_etcd": Bool => InPlace [off_by_default];
+    /// a control plane that keeps the data of a member that etcd removed: they are saved and wiped, and it joins as a new one
+    "stale_etcd_data": Bool => InPlace [off_by_default];
     /// a node that runs, and whose Node is not in Kubernetes: it does not come back by itself
     "unregistered": Bool => InPlace [off_by_default];
     /// `ejected`: the ISO that it was installed from

@@ -35,11 +35,11 @@ fn etcd(world: &World, key: &str, stopped: bool) -> Service {
     let data = world.talos_disk(key).and_then(|disk| disk.etcd.as_ref());
     match (data, world.etcd_of(key)) {
         (None, _) => waiting("Running pre state"),
-        // It has data of a cluster that does not know it any more.
+        // It has data of a cluster that does not know it any more: etcd ends as soon as it hears that, and Talos starts it again for ever.
         (Some(_), None) => Service {
             id: "etcd",
-            state: "Failed",
-            message: "the member has been permanently removed from the cluster".to_owned(),
+            state: "Waiting",
+            message: "Runner Containerd(etcd) exited without error, going to restart it".to_owned(),
             healthy: Some(false),
         },
         (Some(_), Some((cluster, _))) => running("etcd", world.has_quorum(cluster)),

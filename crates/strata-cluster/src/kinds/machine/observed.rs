@@ -7,12 +7,12 @@ use strata_resource::{FieldPath, Spec, Value, secret_like};
 use strata_talos::{Shown, config_spec, is_hidden_id};
 
 use crate::cluster::Cluster;
-use crate::error::talos;
 use crate::etcd::Membership;
 use crate::evidence::MachineEvidence;
 use crate::installer::Installed;
 use crate::node::{Contact, Running};
 use crate::observe::{Look, sealed};
+use crate::rejoin::{LEFT, Outside, STALE};
 
 pub(super) async fn observe(look: &Look<'_>, wanted: &Wanted<'_>) -> Result<Sighting, ProviderError> {
     let (cluster, name) = (look.cluster, wanted.address.name());
@@ -25,38 +25,29 @@ pub(super) async fn observe(look: &Look<'_>, wanted: &Wanted<'_>) -> Result<Sigh
         Some(Contact::Running(running)) => {
             let media = media(cluster, wanted).await?;
             let reboot_due = cordoned && is_reboot_due(cluster, name).await?;
-            let left_etcd = left_etcd(cluster, name, running, look.etcd.as_ref()).await?;
+            let outside = outside_etcd(cluster, name, running, look.etcd.as_ref()).await?;
             let unregistered = look.left.unregistered.contains(name);
             let installed = match cluster.place(name) {
                 Some(node) => cluster.installed(&node.address).await?,
                 None => Installed::default(),
             };
-            let left = Left { cordoned, unregistered, left_etcd, reboot_due };
+            let left = Left { cordoned, unregistered, outside, reboot_due };
             observed_machine(cluster, wanted, running, media, &installed, left)
         }
     })
 }
 
-/// Whether a control plane was removed from etcd and stopped its own: a reset that was killed in between leaves it so. It joins again
-/// when it reboots, and never by itself.
-async fn left_etcd(
+/// What keeps a control plane from being a member of etcd, where there is one to be a member of.
+async fn outside_etcd(
     cluster: &Cluster,
     name: &str,
     running: &Running,
     etcd: Option<&Membership>,
-) -> Result<bool, ProviderError> {
-    let Some(node) = cluster.place(name) else { return Ok(false) };
+) -> Result<Outside, ProviderError> {
     let control_plane = running.config.is_control_plane() == Some(true);
-    if !control_plane || etcd.is_none_or(|etcd| etcd.of(name).is_some()) {
-        return Ok(false);
-    }
-    match cluster.talos(&node.address)?.services().await {
-        Ok(services) => {
-            let etcd = services.iter().find(|service| service.id == "etcd");
-            Ok(etcd.is_some_and(|etcd| matches!(etcd.state.as_str(), "Finished" | "Failed" | "Skipped")))
-        }
-        Err(error) if error.is_transient() || error.is_unreachable() => Ok(false),
-        Err(error) => Err(talos(error)),
+    match (cluster.place(name), etcd) {
+        (Some(node), Some(etcd)) if control_plane => cluster.outside_etcd(&node, etcd).await,
+        _ => Ok(Outside::No),
     }
 }
 
@@ -81,7 +72,7 @@ async fn media(cluster: &Cluster, wanted: &Wanted<'_>) -> Result<Option<&'static
 struct Left {
     cordoned: bool,
     unregistered: bool,
-    left_etcd: bool,
+    outside: Outside,
     reboot_due: bool,
 }
 
@@ -113,7 +104,8 @@ fn observed_machine(
     put("cordoned", Value::Bool(left.cordoned));
     put("unregistered", Value::Bool(left.unregistered));
     if running.config.is_control_plane() == Some(true) {
-        put("left_etcd", Value::Bool(left.left_etcd));
+        put(LEFT, Value::Bool(left.outside == Outside::Left));
+        put(STALE, Value::Bool(left.outside == Outside::Stale));
     }
     if let Some(media) = media {
         put("media", Value::text(media));

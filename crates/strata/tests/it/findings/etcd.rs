@@ -6,6 +6,7 @@ mod flux;
 mod leaving;
 mod metal;
 mod random;
+mod rejoining;
 mod restore;
 mod snapshots;
 
