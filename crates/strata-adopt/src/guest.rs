@@ -7,7 +7,8 @@ use crate::fields::{Fields, Object, Put};
 use crate::{StackDefaults, firewall};
 
 /// Fields that say where and whose a guest is, or how it was made: none of them is written.
-const NOT_WRITTEN: &[&str] = &["mark", "template", "clone", "timeouts", "rollout", "force_stop"];
+const NOT_WRITTEN: &[&str] =
+    &["mark", "template", "clone", "timeouts", "rollout", "snapshot_before", "backup", "force_stop"];
 
 /// The keys at the beginning of an entry. Gives whether the firewall applies.
 pub(crate) fn begin(key: &str, left: &mut Fields, stack: &StackDefaults, yaml: &mut Object) -> bool {

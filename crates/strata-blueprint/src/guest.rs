@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use strata_diagnostics::{Diagnostic, nearest};
 use strata_resource::{Address, FieldPath, IgnoredField, Kind, RestartPolicy, Spec, Value};
-use strata_source::machine::guest::{Guest, IgnoredChanges, OnChange, Startup, Timeouts};
+use strata_source::machine::guest::{Guest, IgnoredChanges, OnChange, SnapshotBefore, Startup, Timeouts};
 use strata_yaml::{Map, Raw};
 
 use crate::fields::{Fields, int, list};
@@ -43,6 +43,17 @@ pub(crate) fn timeouts(timeouts: &Timeouts) -> Value {
     spec.put_some("shutdown", timeouts.shutdown.map(|time| int(time.0)));
     spec.put_some("migrate", timeouts.migrate.map(|time| int(time.0)));
     spec.put_some("delete", timeouts.delete.map(|time| int(time.0)));
+    Value::Map(spec)
+}
+
+fn snapshot_before(before: &SnapshotBefore) -> Value {
+    let mut spec = Spec::new();
+    let mut changes: Vec<&str> = before.changes.iter().map(|change| change.as_str()).collect();
+    changes.sort_unstable();
+    changes.dedup();
+    spec.put("changes", list(changes));
+    spec.put("keep", int(before.keep.unwrap_or(3)));
+    spec.put_some("storage", before.storage.as_ref().map(|storage| storage.value.clone()));
     Value::Map(spec)
 }
 
@@ -129,6 +140,8 @@ impl Draft<'_> {
         spec.put_full("options", raw(guest.raw_options().map(|(key, value)| (key.as_str(), value))));
         spec.put("power", if guest.started { "running" } else { "stopped" });
         spec.put_some("timeouts", guest.timeouts.as_ref().map(timeouts));
+        spec.put_some("backup", guest.backup.as_ref().map(|backup| backup.job.value.clone()));
+        spec.put_some("snapshot_before", guest.snapshot_before.as_ref().map(snapshot_before));
         spec
     }
 

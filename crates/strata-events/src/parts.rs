@@ -85,7 +85,7 @@ pub struct KubernetesHealth<'e> {
 /// Why a stack can change.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct ChangeReason {
-    /// What sort of thing differs: `source`, `setting`, `target`, `file`, `secrets`, `keys`, `code`, `stack`, `shared-storages`, `moves`,
+    /// What sort of thing differs: `source`, `setting`, `target`, `file`, `secrets`, `keys`, `code`, `stack`, `shared-storages`, `backup-members`, `moves`,
     /// `whole`, `unknown`.
     pub part: &'static str,
     /// The file, target, stack or key of strata.yaml.

@@ -1,6 +1,7 @@
 //! Doing one operation: a sequence of small steps, each of which can be repeated.
 
 pub(crate) mod backup;
+mod before_change;
 pub(crate) mod calls;
 mod cidata;
 mod configure;

@@ -30,6 +30,7 @@ mod acts;
 mod addresses;
 mod api;
 mod archives;
+mod before_change;
 mod capacity;
 pub mod cidata;
 mod client;

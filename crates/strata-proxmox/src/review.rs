@@ -1,6 +1,7 @@
 //! What a plan has to know before anybody agrees to it: what each kind says of its own objects, and of all guests what goes with one
 //! that is deleted, and disks that somebody detached.
 
+mod before_change;
 mod detached;
 mod planned;
 mod removal;
@@ -20,6 +21,7 @@ pub(crate) async fn review(client: &Client, review: Review<'_>) -> Result<Vec<Fi
     found.extend(operations.iter().flat_map(detached::remarks));
     found.extend(planned::payloads(operations));
     found.extend(removal::remarks(client, operations).await?);
+    found.extend(before_change::findings(client, operations).await?);
     for managed in kinds::all() {
         let is_own = |operation: &&Operation| operation.address.kind() == managed.table().kind();
         let own: Vec<&Operation> = operations.iter().filter(is_own).collect();

@@ -162,6 +162,7 @@ pub enum Part {
     Code,
     Stack,
     SharedStorages,
+    BackupMembers,
     Moves,
     /// The stack was added or removed as a whole.
     Whole,
@@ -181,6 +182,7 @@ impl Part {
             Self::Code => "code",
             Self::Stack => "stack",
             Self::SharedStorages => "shared-storages",
+            Self::BackupMembers => "backup-members",
             Self::Moves => "moves",
             Self::Whole => "whole",
             Self::Unknown => "unknown",
@@ -210,6 +212,7 @@ impl Reason {
             Input::Code(path) => (Part::Code, path.clone()),
             Input::Stack(name) => (Part::Stack, name.clone()),
             Input::SharedStorages => (Part::SharedStorages, String::new()),
+            Input::BackupMembers => (Part::BackupMembers, String::new()),
             Input::Moves => (Part::Moves, String::new()),
         };
         Self { part, about, text: input.to_string() }

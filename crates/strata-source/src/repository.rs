@@ -1,6 +1,7 @@
 //! A repository as a whole: its settings, its stacks, and each stack in each of its environments.
 
 mod assemble;
+mod backup_members;
 mod code;
 mod defaults;
 mod digest;
@@ -123,7 +124,8 @@ impl Repository {
     pub fn load(world: &dyn World) -> (Self, Diagnostics) {
         let mut diagnostics = Diagnostics::new();
         let found = discover::discover(world, &mut diagnostics);
-        let repository = assemble::assemble(world, found, &mut diagnostics);
+        let mut repository = assemble::assemble(world, found, &mut diagnostics);
+        backup_members::join(&mut repository, &mut diagnostics);
         check::check(&repository, world, &mut diagnostics);
         diagnostics.tidy();
         (repository, diagnostics)

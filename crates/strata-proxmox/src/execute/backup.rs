@@ -11,6 +11,7 @@ use super::work::{Call, Work};
 use crate::acts::BackupRequest;
 use crate::api::Params;
 use crate::archives::{self, Archive, BackupStorage, Whose};
+use crate::client::Client;
 use crate::guest::Guest;
 
 /// A backup of terabytes takes its time.
@@ -24,7 +25,7 @@ pub(crate) async fn run(work: &Work<'_>, request: &BackupRequest) -> Result<Arch
             ProviderError::new(ErrorClass::Conflict, message).hint("try again when what holds it has ended")
         );
     }
-    let storage = storage(work, &guest.node, request.storage.as_deref()).await?;
+    let storage = storage(work.client, &guest.node, request.storage.as_deref()).await?;
     let doing = format!("back up {guest} to `{}`", storage.name);
     let before = list(work, &guest, &storage).await?;
     let mark = CommentMark::new(&work.operation.lineage, &work.operation.address);
@@ -76,8 +77,12 @@ async fn list(
 }
 
 /// The storage that is named, or the only one that takes backups.
-async fn storage(work: &Work<'_>, node: &str, named: Option<&str>) -> Result<BackupStorage, ProviderError> {
-    let mut storages = archives::storages(work.client, node)
+pub(crate) async fn storage(
+    client: &Client,
+    node: &str,
+    named: Option<&str>,
+) -> Result<BackupStorage, ProviderError> {
+    let mut storages = archives::storages(client, node)
         .await
         .map_err(|error| error.explain(&format!("list the storages of `{node}`")))?;
     let names: Vec<String> = storages.iter().map(|storage| format!("`{}`", storage.name)).collect();
@@ -98,9 +103,6 @@ async fn storage(work: &Work<'_>, node: &str, named: Option<&str>) -> Result<Bac
         },
         None if storages.len() == 1 => Ok(storages.remove(0)),
         None if storages.is_empty() => refuse(format!("no storage of `{node}` takes backups"), candidates),
-        None => refuse(
-            "more than one storage takes backups".to_owned(),
-            format!("name one with `--storage`: {candidates}"),
-        ),
+        None => refuse("more than one storage takes backups".to_owned(), format!("name one: {candidates}")),
     }
 }

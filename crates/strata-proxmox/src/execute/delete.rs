@@ -8,7 +8,7 @@ use strata_engine::{ErrorClass, Outcome, ProviderError};
 
 use super::power::{Insist, shut_down};
 use super::work::{Call, StepError, Work};
-use super::{Patience, update};
+use super::{Patience, before_change, update};
 use crate::absence;
 use crate::api::Params;
 use crate::client::CallError;
@@ -31,21 +31,23 @@ pub(super) async fn delete(work: &Work<'_>) -> Result<Outcome, ProviderError> {
         refused.nothing_done = true;
         return Err(refused);
     }
-    if target.running {
+    let ran = target.running;
+    if ran {
         shut_down(work, &target.guest, Insist::Stop).await?;
         let before = target.config;
         // The guest was left alone for a while: look again right before the call that takes no digest. The shutdown itself may have
         // brought waiting changes into effect, which writes the configuration; what somebody else wrote shows in its keys.
         target = update::find(work).await?;
-        update::check_unchanged_since(&target, &before)?;
+        update::check_unchanged_since(&target, &before, "deleted")?;
     }
+    before_change::back_up(work, &target.guest, ran).await?;
     let (guest, seen) = (target.guest, target.config);
     let patience = Patience::Delete.of(&work.operation.spec);
     // Whatever holds the call up or loses its answer: the guest is compared once more before it is sent again.
     let unchanged = || {
         let look = async {
             match update::find(work).await {
-                Ok(now) => update::check_unchanged_since(&now, &seen),
+                Ok(now) => update::check_unchanged_since(&now, &seen, "deleted"),
                 Err(error) if error.class == ErrorClass::Missing => Ok(()),
                 Err(error) => Err(error),
             }

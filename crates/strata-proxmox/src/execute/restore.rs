@@ -69,7 +69,7 @@ pub(crate) async fn restore(work: &Work<'_>, volume: &str) -> Result<Spec, Provi
                 ProviderError::new(ErrorClass::Conflict, message).hint("it was not restored; try again")
             );
         }
-        check_unchanged_since(&now, &target.config)?;
+        check_unchanged_since(&now, &target.config, "restored")?;
     }
     let params = params(work, kind, vmid, volume, &archived, target.is_some());
     let path = format!("/nodes/{}/{}", guest.node, kind.path());

@@ -7,7 +7,7 @@ use std::time::Duration;
 use http::Method;
 use serde::Deserialize;
 use strata_engine::{ErrorClass, ProviderError};
-use strata_resource::{Mark, Spec};
+use strata_resource::{Address, Lineage, Mark, Spec};
 
 use super::outcome::Ended;
 use super::power;
@@ -42,12 +42,22 @@ struct Row {
 /// The snapshots of the guest, oldest first.
 pub(crate) async fn list(work: &Work<'_>) -> Result<Vec<Snapshot>, ProviderError> {
     let Target { guest, .. } = find(work).await?;
-    snapshots(work, &guest).await
+    of(work, &guest).await
 }
 
-async fn snapshots(work: &Work<'_>, guest: &Guest) -> Result<Vec<Snapshot>, ProviderError> {
-    let rows = rows(work.client, guest).await?;
-    let mark = mark(work, guest);
+pub(super) async fn of(work: &Work<'_>, guest: &Guest) -> Result<Vec<Snapshot>, ProviderError> {
+    all(work.client, &work.operation.lineage, &work.operation.address, guest).await
+}
+
+/// The snapshots of a guest that is known to be ours, oldest first.
+pub(crate) async fn all(
+    client: &Client,
+    lineage: &Lineage,
+    address: &Address,
+    guest: &Guest,
+) -> Result<Vec<Snapshot>, ProviderError> {
+    let rows = rows(client, guest).await?;
+    let mark = Mark::new(lineage, address, guest.vmid);
     let snapshot = |row: Row| {
         let (found, notes) = Mark::split_from_notes(&row.description);
         Snapshot {
@@ -84,7 +94,7 @@ pub(crate) async fn create(
 ) -> Result<Snapshot, ProviderError> {
     let Target { guest, config, .. } = find(work).await?;
     refuse_locked(&guest, &config)?;
-    if let Some(old) = snapshots(work, &guest).await?.iter().find(|one| one.name == name) {
+    if let Some(old) = of(work, &guest).await?.iter().find(|one| one.name == name) {
         let whose = if old.ours { "" } else { ", made by somebody else" };
         return Err(refused(
             ErrorClass::Conflict,
@@ -101,7 +111,7 @@ pub(crate) async fn create(
     let call = work.call(Method::POST, guest.path("/snapshot"), params, doing.clone());
     work.follow_through(&guest, Call { patience: PATIENCE, ..call }).await?;
     let now = find(work).await?;
-    let taken = snapshots(work, &now.guest).await?.into_iter().find(|one| one.name == name && one.ours);
+    let taken = of(work, &now.guest).await?.into_iter().find(|one| one.name == name && one.ours);
     match taken {
         Some(taken) if taken.unfinished.is_none() && now.config.lock.is_none() => Ok(taken),
         Some(_) => Err(without_effect(&doing, &guest, "it is not finished")),
@@ -112,7 +122,7 @@ pub(crate) async fn create(
 /// Deletes one of ours. Gone already, it does nothing.
 pub(crate) async fn delete(work: &Work<'_>, name: &str) -> Result<(), ProviderError> {
     let Target { guest, config, .. } = find(work).await?;
-    let all = snapshots(work, &guest).await?;
+    let all = of(work, &guest).await?;
     let Some(one) = all.iter().find(|one| one.name == name) else {
         return Err(no_such(&guest, name, &all));
     };
@@ -129,7 +139,7 @@ pub(crate) async fn delete(work: &Work<'_>, name: &str) -> Result<(), ProviderEr
         work.call(Method::DELETE, guest.path(&format!("/snapshot/{name}")), Params::new(), doing.clone());
     work.follow_through(&guest, Call { patience: PATIENCE, ..call }).await?;
     let now = find(work).await?;
-    match snapshots(work, &now.guest).await?.iter().any(|one| one.name == name) {
+    match of(work, &now.guest).await?.iter().any(|one| one.name == name) {
         true => Err(without_effect(&doing, &guest, "it is still listed")),
         false => Ok(()),
     }
@@ -139,7 +149,7 @@ pub(crate) async fn delete(work: &Work<'_>, name: &str) -> Result<(), ProviderEr
 pub(crate) async fn roll_back(work: &Work<'_>, name: &str) -> Result<Spec, ProviderError> {
     let before = find(work).await?;
     let guest = before.guest.clone();
-    let all = snapshots(work, &guest).await?;
+    let all = of(work, &guest).await?;
     let Some(snapshot) = all.iter().find(|one| one.name == name) else {
         return Err(no_such(&guest, name, &all));
     };

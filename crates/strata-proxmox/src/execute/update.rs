@@ -5,7 +5,7 @@ use strata_resource::{ChangeEffect, FieldChange, FieldPath, KindRules, Value, di
 
 use super::steps::{Steps, volumes_to_grow};
 use super::work::Work;
-use super::{configure, create, firewall, migrate, pool, power, template};
+use super::{before_change, configure, create, firewall, migrate, pool, power, template};
 use crate::absence;
 use crate::client::CallError;
 use crate::codec::{CodecError, LiveConfig, decode};
@@ -22,8 +22,9 @@ pub(super) struct Target {
 }
 
 pub(super) async fn update(work: &Work<'_>) -> Result<Outcome, ProviderError> {
-    let target = find(work).await?;
+    let mut target = find(work).await?;
     check_unchanged(work, &target)?;
+    before_change::take_snapshot(work, &mut target).await?;
     let mut changes = work.operation.changes.clone();
     if work.operation.recorded.as_ref().is_some_and(|recorded| recorded.partial) {
         // The run that cloned it died before it came to this.
@@ -102,18 +103,23 @@ pub(super) fn check_unchanged(work: &Work<'_>, target: &Target) -> Result<(), Pr
     }
 }
 
-/// The configuration must still be the one that was read `before`, but for what waited for a stop to take effect.
-pub(super) fn check_unchanged_since(target: &Target, before: &LiveConfig) -> Result<(), ProviderError> {
+/// The configuration must still be the one that was read `before`, but for what waited for a stop to take effect, and the snapshot that
+/// it goes on from.
+pub(super) fn check_unchanged_since(
+    target: &Target,
+    before: &LiveConfig,
+    about: &str,
+) -> Result<(), ProviderError> {
     let keys = |config: &LiveConfig| -> Vec<(String, String)> {
         let own = config.keys().map(|(key, value)| (key.to_owned(), value.to_owned()));
         // A disk whose removal waited becomes an unused one.
-        own.filter(|(key, _)| !key.starts_with("unused")).collect()
+        own.filter(|(key, _)| !key.starts_with("unused") && key != "parent").collect()
     };
     if target.config.digest == before.digest || keys(&target.config) == keys(before) {
         return Ok(());
     }
-    let message = format!("somebody else changed {} directly before it was to be deleted", target.guest);
-    Err(ProviderError::new(ErrorClass::Conflict, message).hint("it was not deleted; plan again"))
+    let message = format!("somebody else changed {} directly before it was to be {about}", target.guest);
+    Err(ProviderError::new(ErrorClass::Conflict, message).hint(format!("it was not {about}; plan again")))
 }
 
 /// Does what the changes say: moves it, then its disks, its keys, its sizes, its firewall, its pool, and last its power.

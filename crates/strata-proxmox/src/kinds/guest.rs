@@ -6,7 +6,7 @@ use strata_resource::{FieldRule, KindTable, MadeFrom, Purpose, RestartGroup, Sho
 use super::shared;
 use crate::client::Client;
 use crate::codec::GuestKind;
-use crate::{preflight, snippets};
+use crate::{before_change, preflight, snippets};
 
 pub(super) const BUSY: &str = "wait until its task has ended; `strata apply` waits for tasks of its own. If the task died with its hypervisor, `qm unlock VMID` (a container: `pct unlock VMID`) there takes the lock away";
 
@@ -27,7 +27,7 @@ pub(super) const GUEST: KindTable = KindTable {
     recovery: "see \"Guests\"",
     shown: Shown {
         removal,
-        in_headline: &["mark", "timeouts", "rollout", "vmid", "node", "template"],
+        in_headline: &["mark", "timeouts", "rollout", "snapshot_before", "vmid", "node", "template"],
         first: &[
             "name",
             "clone",
@@ -51,7 +51,7 @@ pub(super) const GUEST: KindTable = KindTable {
     },
     recorded_when_begun: true,
     proof_facts: crate::guest::PROOF_FACTS,
-    lasting_facts: &["uuid", "hwaddr", "size", "volumes"],
+    lasting_facts: &["uuid", "hwaddr", "size", "volumes", before_change::FACT],
     reported_facts: &[crate::addresses::FIRST, crate::addresses::ALL],
     reported_through: &["networks", "cloudinit"],
     journal_fields: &["node", "clone"],
@@ -109,6 +109,10 @@ pub(super) static FIELDS: &[FieldRule] = fields! {
     "firewall.rules": List => InPlace;
     /// any other key of Proxmox
     "options.*": Text => Restart [no_tofu(shared::NO_OPTIONS)];
+    /// the backup job that it is part of: the job has its VMID; never compared
+    "backup": Text => Computed [unfelt, no_tofu("the module of the datacenter has no backup jobs")];
+    /// before which changes a snapshot of it is taken, and how many stay; never compared
+    "snapshot_before": Map => Computed [unfelt, no_tofu(shared::ONLY_APPLY)];
     /// the guests that it must not be down with, and how it is checked after a restart; never compared
     "rollout": Map => Computed [unfelt, no_tofu(shared::ONLY_APPLY)];
 };

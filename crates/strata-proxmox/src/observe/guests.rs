@@ -10,6 +10,7 @@ use strata_resource::{Spec, Value};
 
 use crate::absence;
 use crate::api::{GuestRow, Params};
+use crate::before_change;
 use crate::client::{CallError, Client};
 use crate::codec::{GuestKind, LiveConfig, attached_now, decode, detached_now};
 use crate::firewall::LiveFirewall;
@@ -287,6 +288,7 @@ pub(crate) fn facts_of(guest: &Guest, config: &LiveConfig) -> Spec {
     if !unused.is_empty() {
         facts.insert("unused".to_owned(), Value::List(unused));
     }
+    facts.extend(before_change::fact(config).map(|name| (before_change::FACT.to_owned(), name)));
     facts
 }
 

@@ -4,6 +4,7 @@ use strata_engine::Operation;
 use strata_resource::{Address, Spec, Value};
 use strata_state::Action;
 
+use crate::before_change::SnapshotBefore;
 use crate::codec::{GuestKind, create_params, keys_of, privilege_of, storage_of};
 use crate::kinds;
 
@@ -111,6 +112,12 @@ impl Needs<'_> {
         if spec.contains_key("firewall") {
             self.add(&["VM.Config.Network"], guest.clone(), "set the firewall of");
         }
+        if let Some(before) = SnapshotBefore::of(spec).filter(SnapshotBefore::backs_up) {
+            self.add(&["VM.Backup"], guest.clone(), "back up");
+            if let Some(storage) = before.storage {
+                self.add(&["Datastore.AllocateSpace"], vec![format!("/storage/{storage}")], "back up");
+            }
+        }
         if text(spec, "power") == "running" {
             self.add(&["VM.PowerMgmt"], guest, "start");
         }
@@ -150,6 +157,9 @@ impl Needs<'_> {
             for key in keys_of(kind, change, spec) {
                 self.key(kind, &key, "", &guest);
             }
+        }
+        if SnapshotBefore::of(spec).is_some_and(|before| before.takes_snapshots()) {
+            self.add(&["VM.Snapshot"], guest.clone(), "take snapshots of");
         }
         if operation.restart {
             self.add(&["VM.PowerMgmt"], guest.clone(), "restart");

@@ -128,6 +128,38 @@ record! {
     }
 }
 
+choice! {
+    /// A change that a guest may not survive as it was.
+    pub enum RiskyChange {
+        /// It is restarted.
+        Restart = "restart",
+        /// It is destroyed and made again: its snapshots go with it, so it is backed up.
+        Replace = "replace",
+        /// One of its disks is added, changed or taken away.
+        Disks = "disks",
+    }
+}
+
+record! {
+    /// A way back, made directly before a change.
+    pub struct SnapshotBefore [shorthand("changes")] {
+        /// before which changes: `restart`, `replace`, `disks`
+        "changes" changes: Vec<RiskyChange>;
+        /// how many of them stay, otherwise 3; older ones that Strata made are deleted
+        "keep" keep: Option<u32> [range(1, 50)];
+        /// where the backup before a replacement goes; otherwise the only storage that takes backups
+        "storage" storage: Option<Spanned<String>> [text(ID)];
+    }
+}
+
+record! {
+    /// How a guest is backed up at set times.
+    pub struct GuestBackup [shorthand("job")] {
+        /// the backup job of the datacenter that it is part of: one of `backupJobs`
+        "job" job: Spanned<String> [text(ID), env()];
+    }
+}
+
 /// The node of a guest that may stand anywhere.
 pub const ANY_NODE: &str = "any";
 
@@ -178,6 +210,10 @@ record! {
         "replication" replication: Vec<Replication>;
         /// what to do about a change that needs a restart
         "onChange" on_change: Option<OnChange>;
+        /// the backup job that it is part of: `nightly`
+        "backup" backup: Option<GuestBackup>;
+        /// a snapshot is taken before such changes: `[restart, disks]`
+        "snapshotBefore" snapshot_before: Option<SnapshotBefore>;
         /// fields that are set when it is made and left to others after that, as plans show them: `cpu.cores`, `tags`
         "ignoreChanges" ignore_changes: Vec<IgnoredChanges>;
         /// how long its steps may take

@@ -31,6 +31,8 @@ pub enum Input {
     Stack(String),
     /// Storages that every node sees the same content of, as `hypervisors/` says.
     SharedStorages,
+    /// Guests of other stacks that name its backup jobs.
+    BackupMembers,
     /// Objects that get another address here or leave for another stack.
     Moves,
 }
@@ -47,6 +49,7 @@ impl fmt::Display for Input {
             Self::Code(path) => write!(f, "code in `{path}`"),
             Self::Stack(name) => write!(f, "outputs or templates of stack `{name}`"),
             Self::SharedStorages => f.write_str("storages that hypervisors share"),
+            Self::BackupMembers => f.write_str("guests that its backup jobs are about"),
             Self::Moves => f.write_str("objects that are moved"),
         }
     }
@@ -118,6 +121,11 @@ impl Repository {
         }
         self.add_files(stack, world, &mut inputs);
         inputs.insert(Input::SharedStorages, self.shared_with(stack));
+        if let Some(datacenter) = stack.hypervisor() {
+            let members = datacenter.backup_jobs.iter().map(|(name, job)| (&name.value, &job.guests));
+            let digest = of_bytes(format!("{:?}", members.collect::<Vec<_>>()).as_bytes());
+            inputs.insert(Input::BackupMembers, digest);
+        }
         inputs.insert(Input::Moves, self.moves_of(stack));
         inputs
     }

@@ -75,7 +75,7 @@ clusters: {homelab: {}}
     5 |     vms: {web: {cors: 4, memory: much, template: nope}}
       |                 ^^^^
       |
-      = note: allowed here: vmId, count, use, ip, name, node, pool, tags, notes, protect, protection, onboot, startup, started, firewall, ha and 37 more
+      = note: allowed here: vmId, count, use, ip, name, node, pool, tags, notes, protect, protection, onboot, startup, started, firewall, ha and 39 more
       = hint: did you mean `cores`?
     error[invalid-value]: `much` is not a size
      --> environments/prod.yaml:5:34

@@ -122,7 +122,7 @@ defaults: {vm: {use: [base]}}
     5 |   base: {memroy: 1024, cores: many, use: [big]}
       |          ^^^^^^
       |
-      = note: allowed here: vmId, count, use, ip, name, node, pool, tags, notes, protect, protection, onboot, startup, started, firewall, ha and 37 more
+      = note: allowed here: vmId, count, use, ip, name, node, pool, tags, notes, protect, protection, onboot, startup, started, firewall, ha and 39 more
       = hint: did you mean `memory`?
     error[wrong-type]: expected a whole number, found text `many`
      --> strata.yaml:5:31
@@ -265,7 +265,7 @@ outputs: {one: vms.pc.address}
     7 |     coers: 2
       |     ^^^^^
       |
-      = note: allowed here: vmId, count, use, ip, name, node, pool, tags, notes, protect, protection, onboot, startup, started, firewall, ha and 37 more
+      = note: allowed here: vmId, count, use, ip, name, node, pool, tags, notes, protect, protection, onboot, startup, started, firewall, ha and 39 more
       = hint: did you mean `cores`?
     error[conflicting-keys]: `count` and `each` cannot stand together
      --> stacks/web/stack.yaml:8:5

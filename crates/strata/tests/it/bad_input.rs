@@ -268,7 +268,7 @@ fn an_unknown_key() {
     7 |     memroy: 1024
       |     ^^^^^^
       |
-      = note: allowed here: vmId, count, use, ip, name, node, pool, tags, notes, protect, protection, onboot, startup, started, firewall, ha and 37 more
+      = note: allowed here: vmId, count, use, ip, name, node, pool, tags, notes, protect, protection, onboot, startup, started, firewall, ha and 39 more
       = hint: did you mean `memory`?
     1 error
     ");
@@ -456,7 +456,7 @@ fn yaml_that_cannot_be_read_hides_nothing_of_other_files() {
     7 |     memroy: 1024
       |     ^^^^^^
       |
-      = note: allowed here: vmId, count, use, ip, name, node, pool, tags, notes, protect, protection, onboot, startup, started, firewall, ha and 37 more
+      = note: allowed here: vmId, count, use, ip, name, node, pool, tags, notes, protect, protection, onboot, startup, started, firewall, ha and 39 more
       = hint: did you mean `memory`?
     error[syntax]: a `:` cannot stand here
      --> stacks/web/stack.yaml:8:9

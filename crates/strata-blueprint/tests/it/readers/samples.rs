@@ -59,6 +59,8 @@ fn special(record: &str, key: &str) -> Vec<Json> {
         ("User", "groups") => vec![json!(["h"])],
         ("Container", "dependsOn") => vec![json!(["vms.a"])],
         ("Vm", "dependsOn") => vec![json!(["containers.b"])],
+        ("Vm" | "Container", "backup") => vec![json!({"job": "nightly"})],
+        ("GuestBackup", "job") => vec![json!("nightly"), json!("weekly")],
         ("Container", "mountPoints") => vec![json!({"mp0": {"path": "/data", "size": 4}})],
         (_, "disks") => vec![json!({"scsi3": {"size": 5}})],
         ("FlatAdvanced", "bios") => vec![json!("ovmf"), json!("seabios")],

@@ -221,7 +221,8 @@ fn datacenter() -> Json {
             "usb": {"key": {"devices": [{"node": "pve1", "id": "1234:5678"}]}},
         },
         "storages": {"tank": {"type": "dir", "path": "/srv", "content": ["images"]}},
-        "backupJobs": {"nightly": {"schedule": "02:00", "storage": "tank", "guests": [9100]}},
+        "backupJobs": {"nightly": {"schedule": "02:00", "storage": "tank", "guests": [9100]},
+            "weekly": {"schedule": "sat 03:30", "storage": "tank", "guests": [9100]}},
         "metricServers": {
             "gr": {"type": "graphite", "server": "192.0.2.70", "port": 2003},
             "in": {"type": "influxdb", "server": "192.0.2.71", "port": 8086},
