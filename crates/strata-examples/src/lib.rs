@@ -13,6 +13,11 @@
 
 #![warn(missing_docs)]
 
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::Path;
+
 /// A repository as a list of files.
 pub struct Example {
     name: &'static str,
@@ -57,6 +62,34 @@ const EXAMPLES: &[Example] = &[
     ),
 ];
 
+/// What an example needs to know of the datacenter that it is for.
+pub struct ExampleTarget {
+    /// The address of its API.
+    pub endpoint: String,
+    /// The token that is encrypted into the secrets of the repository.
+    pub token: String,
+    /// The fingerprint of its certificate.
+    pub fingerprint: String,
+    /// The proxy that leads to its machines.
+    pub gateway: String,
+}
+
+impl ExampleTarget {
+    /// The default world of `strata sim`, which a build without the simulator knows too: its examples fit to the simulator of any other.
+    pub fn default_world() -> Self {
+        Self {
+            endpoint: "https://127.0.0.1:18006".to_owned(),
+            token: "strata@pve!demo=5174a7a0-0d9e-4c0f-8f3d-6d6f2d73696d".to_owned(),
+            fingerprint: FINGERPRINT.to_owned(),
+            gateway: "http://127.0.0.1:18008".to_owned(),
+        }
+    }
+}
+
+/// The fingerprint of the simulator's certificate.
+const FINGERPRINT: &str =
+    "E7:BB:A5:1F:3F:2C:00:66:6A:1F:E1:89:AD:BC:D8:F0:EE:A1:D0:31:49:00:1E:31:B7:08:7B:50:79:7C:04:36";
+
 /// What no repository should commit.
 const GITIGNORE: &str = "\
 # Strata's own files, keys, and plans
@@ -85,6 +118,28 @@ pub const PRE_COMMIT: (&str, &str) = (
     "#!/bin/sh\n# Keeps secrets in the clear out of the history. Once for each clone: git config core.hooksPath .githooks\nexec strata secrets check\n",
 );
 
+/// What to do next with a repository that was made from an example, or from nothing.
+pub fn advice(from_example: bool) -> [&'static str; 3] {
+    [
+        if from_example {
+            "next: `strata sim` in another terminal, then `strata plan` here"
+        } else {
+            "next: put your Proxmox endpoint and token into strata.yaml, then add stacks/NAME/stack.yaml"
+        },
+        "keep a copy of `age.key` outside of this folder: git ignores it, and nobody can read the secrets without it",
+        "in git: `git config core.hooksPath .githooks` looks for secrets in the clear before each commit",
+    ]
+}
+
+/// Writes a file, and the folders that it is in.
+pub fn write(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(true).mode(mode).open(path)?.write_all(bytes)
+}
+
 /// What there is.
 pub fn names() -> Vec<&'static str> {
     EXAMPLES.iter().map(|example| example.name).collect()
@@ -99,5 +154,21 @@ impl Example {
     /// Paths below the repository, and what is in them.
     pub fn files(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
         self.files.iter().copied().chain([(".gitignore", GITIGNORE)])
+    }
+
+    /// The same for a datacenter, in a repository with this id.
+    pub fn filled<'e>(
+        &'e self,
+        target: &'e ExampleTarget,
+        repository: &'e str,
+    ) -> impl Iterator<Item = (&'static str, String)> + 'e {
+        self.files().map(move |(path, text)| {
+            let text = text
+                .replace("@ENDPOINT@", &target.endpoint)
+                .replace("@FINGERPRINT@", &target.fingerprint)
+                .replace("@GATEWAY@", &target.gateway)
+                .replace("@REPOSITORY@", repository);
+            (path, text)
+        })
     }
 }

@@ -4,10 +4,11 @@ use std::path::{Path, PathBuf};
 use std::process::{ExitCode, Stdio};
 
 use serde_json::{Value, json};
+use strata_examples::ExampleTarget;
 use strata_sim::{Pace, Sim, SimOptions};
 
 use super::CommandResult;
-use super::init::{ExampleTarget, write_example, write_secrets};
+use super::init::{write_example, write_secrets};
 use crate::command_error::CommandError;
 use crate::context::Context;
 use crate::style::{self, paint};
@@ -31,7 +32,13 @@ pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
     let sim = Sim::start(SimOptions { pace: Pace::FAST, ..SimOptions::default() }).await.map_err(io)?;
     let temporary = std::env::temp_dir().join(format!("strata-demo-{}", std::process::id()));
     let folder = args.keep.clone().unwrap_or_else(|| temporary.clone());
-    write_example(&args.example, &folder, &ExampleTarget::of(&sim))?;
+    let target = ExampleTarget {
+        endpoint: sim.endpoint(),
+        token: sim.token().to_owned(),
+        fingerprint: sim.fingerprint(),
+        gateway: format!("http://{}", sim.gateway()),
+    };
+    write_example(&args.example, &folder, &target)?;
     let outcome = Story { context, sim: &sim, folder: &folder }.run_story(&args.example).await;
     if args.keep.is_none() {
         let _ = std::fs::remove_dir_all(&temporary);

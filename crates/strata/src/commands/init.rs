@@ -1,20 +1,20 @@
 //! `strata init`.
 
-use std::fs;
-use std::io::Write;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use strata_examples::Example;
+use strata_events::Event;
+use strata_examples::{Example, ExampleTarget};
+use strata_pipelines::verb::{self as pipelines, Terminal};
 
-use super::CommandResult;
+use super::{CommandResult, execute};
 use crate::command_error::CommandError;
 use crate::context::{Context, random_hex};
 
-/// Makes a repository that validates, from an example
+/// Makes a repository that validates, from an example; with `--ci` the pipelines of one
 ///
-/// The examples work unchanged with `strata sim`: run that in one terminal and `strata apply` here in another.
+/// The examples work unchanged with `strata sim`: run that in one terminal and `strata apply` here in another. In a folder that is a repository
+/// already, `--ci` writes its pipelines alone; files that differ are shown, and overwritten only if somebody agrees.
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// `homelab`, `prod`, `environments`; an almost empty repository without one
@@ -23,65 +23,46 @@ pub(crate) struct Args {
     /// Where to make it
     #[arg(default_value = ".", value_name = "DIR")]
     folder: PathBuf,
-}
-
-/// The fingerprint of the simulator's certificate.
-const FINGERPRINT: &str =
-    "E7:BB:A5:1F:3F:2C:00:66:6A:1F:E1:89:AD:BC:D8:F0:EE:A1:D0:31:49:00:1E:31:B7:08:7B:50:79:7C:04:36";
-
-/// What an example needs to know of the datacenter that it is for.
-pub(crate) struct ExampleTarget {
-    endpoint: String,
-    token: String,
-    fingerprint: String,
-    gateway: String,
-}
-
-impl ExampleTarget {
-    #[cfg(feature = "sim")]
-    pub(crate) fn of(sim: &strata_sim::Sim) -> Self {
-        Self {
-            endpoint: sim.endpoint(),
-            token: sim.token().to_owned(),
-            fingerprint: sim.fingerprint(),
-            gateway: format!("http://{}", sim.gateway()),
-        }
-    }
-
-    /// The default world of `strata sim`, which a build without the simulator knows too: its examples fit to the simulator of any other.
-    fn default_world() -> Self {
-        Self {
-            endpoint: "https://127.0.0.1:18006".to_owned(),
-            token: "strata@pve!demo=5174a7a0-0d9e-4c0f-8f3d-6d6f2d73696d".to_owned(),
-            fingerprint: FINGERPRINT.to_owned(),
-            gateway: "http://127.0.0.1:18008".to_owned(),
-        }
-    }
+    #[command(flatten)]
+    pipelines: pipelines::Args,
 }
 
 pub(crate) fn run(context: &Context, args: &Args) -> CommandResult {
-    let folder = match &context.global.directory {
-        Some(base) => base.join(&args.folder),
-        None => args.folder.clone(),
-    };
-    let name = args.example.as_deref().unwrap_or("empty");
-    write_example(name, &folder, &ExampleTarget::default_world())?;
-    context.printer.event(&strata_events::Event::Initialized { folder: &folder, example: name });
-    context.printer.line(format!("made a repository in `{}`", folder.display()));
-    if args.example.is_some() {
-        context.printer.line("next: `strata sim` in another terminal, then `strata plan` here");
-    } else {
-        context.printer.line(
-            "next: put your Proxmox endpoint and token into strata.yaml, then add stacks/NAME/stack.yaml",
-        );
+    let folder =
+        context.global.directory.as_ref().map_or(args.folder.clone(), |base| base.join(&args.folder));
+    let ci = args.pipelines.ci;
+    if ci.is_none() || !folder.join("strata.yaml").exists() {
+        make(context, args.example.as_deref(), &folder)?;
     }
-    context.printer.line(
-        "keep a copy of `age.key` outside of this folder: git ignores it, and nobody can read the secrets without it",
-    );
-    context.printer.line(
-        "in git: `git config core.hooksPath .githooks` looks for secrets in the clear before each commit",
-    );
+    if let Some(forge) = ci {
+        let own = std::env::current_exe().unwrap_or_default();
+        pipelines::run(forge, &args.pipelines, &context.absolute(&args.folder), &own, context)?;
+    }
     Ok(ExitCode::SUCCESS)
+}
+
+fn make(context: &Context, example: Option<&str>, folder: &Path) -> Result<(), CommandError> {
+    let name = example.unwrap_or("empty");
+    write_example(name, folder, &ExampleTarget::default_world())?;
+    context.printer.event(&Event::Initialized { folder, example: name });
+    context.printer.line(format!("made a repository in `{}`", folder.display()));
+    strata_examples::advice(example.is_some()).into_iter().for_each(|line| context.printer.line(line));
+    Ok(())
+}
+
+impl Terminal for Context {
+    fn line(&self, text: &str) {
+        self.printer.line(text);
+    }
+
+    fn file(&self, path: &str, status: &'static str) {
+        self.printer.event(&Event::file(path, Some(status)));
+        self.printer.line(format!("{status}: {path}"));
+    }
+
+    fn ask(&self, question: &str) -> Result<(), CommandError> {
+        execute::ask(question)
+    }
 }
 
 /// Writes the files of an example. Refuses to touch a folder that is a repository already.
@@ -94,16 +75,10 @@ pub(crate) fn write_example(name: &str, folder: &Path, place: &ExampleTarget) ->
         return Err(CommandError::refused(format!("`{}` is a repository already", folder.display())));
     }
     let id = random_hex(5);
-    let put = |(path, text): (&str, &str)| {
-        let text = text
-            .replace("@ENDPOINT@", &place.endpoint)
-            .replace("@FINGERPRINT@", &place.fingerprint)
-            .replace("@GATEWAY@", &place.gateway)
-            .replace("@REPOSITORY@", &id);
-        write(&folder.join(path), text.as_bytes(), 0o644)
-    };
+    let put = |(path, text): (&str, String)| write(&folder.join(path), text.as_bytes(), 0o644);
     // The settings make it a repository: they come last, so that one that was interrupted can be made again.
-    let (settings, others): (Vec<_>, Vec<_>) = example.files().partition(|(path, _)| *path == "strata.yaml");
+    let (settings, others): (Vec<_>, Vec<_>) =
+        example.filled(place, &id).partition(|(path, _)| *path == "strata.yaml");
     others.into_iter().try_for_each(put)?;
     for (name, schema) in super::schema::all() {
         let text = super::schema::text(&schema);
@@ -132,24 +107,41 @@ pub(crate) fn write_secrets(folder: &Path, token: &str) -> Result<(), CommandErr
 }
 
 fn write(path: &Path, bytes: &[u8], mode: u32) -> Result<(), CommandError> {
-    let failed =
-        |error: std::io::Error| CommandError::failed(format!("cannot write `{}`: {error}", path.display()));
-    if let Some(folder) = path.parent() {
-        fs::create_dir_all(folder).map_err(failed)?;
-    }
-    let mut file = fs::OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .mode(mode)
-        .open(path)
-        .map_err(failed)?;
-    file.write_all(bytes).map_err(failed)
+    strata_examples::write(path, bytes, mode)
+        .map_err(|error| CommandError::failed(format!("cannot write `{}`: {error}", path.display())))
 }
 
 #[cfg(all(test, feature = "sim"))]
 mod tests {
     use super::*;
+
+    /// Every line of a pipeline that calls the program: as the shell takes it apart, it is a command line of this version.
+    #[test]
+    fn the_commands_of_pipelines_are_commands_of_this_version() {
+        use clap::Parser as _;
+
+        let settings =
+            strata_pipelines::Settings { sha256: "0".repeat(64), ..strata_pipelines::Settings::default() };
+        for forge in strata_pipelines::Forge::ALL {
+            let mut commands = 0;
+            for file in strata_pipelines::files(forge, &settings) {
+                for line in file.text.lines().filter_map(|line| line.trim().strip_prefix("strata ")) {
+                    let script = format!("printf '%s\\n' strata {line}");
+                    let words = std::process::Command::new("sh")
+                        .args(["-c", &script])
+                        .envs([("REQUEST", "7"), ("BEFORE", "HEAD~2"), ("CI_COMMIT_BEFORE_SHA", "HEAD~2")])
+                        .output()
+                        .unwrap();
+                    let words = String::from_utf8(words.stdout).unwrap();
+                    if let Err(error) = crate::cli::Cli::try_parse_from(words.lines()) {
+                        panic!("{}: `strata {line}`: {error}", file.path);
+                    }
+                    commands += 1;
+                }
+            }
+            assert!(commands >= 4, "{forge:?}: {commands}");
+        }
+    }
 
     #[test]
     fn the_examples_fit_to_the_simulator() {
