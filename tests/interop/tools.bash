@@ -189,6 +189,16 @@ install_gitea() {
   cp -r "$folder/." "$copy"
   chmod -R u+w "$copy"
   (cd "$copy" && GOTOOLCHAIN=local GOWORK=off CGO_ENABLED=1 go build -trimpath -tags 'sqlite sqlite_unlock_notify' -ldflags '-s -w' -o gitea .)
+  # Its pages have their style with the front end alone, which a picture of one needs.
+  if [ -n "${STRATA_SCREENSHOT:-}" ]; then
+    npm install --silent --prefix "$copy/front-end" pnpm@10.33.0 node@22
+    (
+      cd "$copy"
+      export PATH=$copy/front-end/node_modules/.bin:$copy/front-end/node_modules/node/bin:$PATH
+      pnpm install --frozen-lockfile --ignore-scripts
+      NODE_ENV=production pnpm exec vite build
+    )
+  fi
   mkdir -p "$kept/gitea.new"
   for part in gitea templates options public; do mv "$copy/$part" "$kept/gitea.new"; done
   mv "$kept/gitea.new" "$kept/gitea"
