@@ -25,6 +25,7 @@
 
 #![warn(missing_docs)]
 
+pub mod columns;
 mod configuration;
 pub mod counts;
 pub mod drift;

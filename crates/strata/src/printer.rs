@@ -3,16 +3,41 @@
 //! Results go to standard output, everything else to standard error. With `--json` standard output carries one JSON object a line
 //! and nothing else.
 
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 
 use strata_engine::Clock;
 use strata_events::{Event, Subject};
+use strata_live::{Live, Screen, Size};
 
 #[derive(Clone, Copy)]
 pub(crate) struct Printer {
     json: bool,
     verbose: bool,
     clock: &'static dyn Clock,
+    /// What is drawn while a run goes on; every line that is printed goes above it.
+    live: &'static Live,
+}
+
+/// Standard error, as far as it is a terminal.
+struct Terminal {
+    draws: bool,
+    verbose: bool,
+}
+
+impl Screen for Terminal {
+    fn size(&self) -> Option<Size> {
+        let size = rustix::termios::tcgetwinsize(std::io::stderr()).ok().filter(|_| self.draws)?;
+        let (columns, rows) = (usize::from(size.ws_col), usize::from(size.ws_row));
+        (columns > 0 && rows > 0).then_some(Size { columns, rows })
+    }
+
+    fn write(&self, text: &str) {
+        let _ = write!(anstream::stderr(), "{text}");
+    }
+
+    fn is_verbose(&self) -> bool {
+        self.verbose
+    }
 }
 
 impl Printer {
@@ -20,7 +45,15 @@ impl Printer {
         if no_color || json {
             anstream::ColorChoice::Never.write_global();
         }
-        Self { json, verbose, clock }
+        let is_dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb");
+        let draws = !json && !is_dumb && std::io::stderr().is_terminal();
+        // One for each process: it ends with it.
+        let live = Box::leak(Box::new(Live::new(Box::new(Terminal { draws, verbose }))));
+        Self { json, verbose, clock, live }
+    }
+
+    pub(crate) fn live(self) -> &'static Live {
+        self.live
     }
 
     pub(crate) fn is_json(self) -> bool {
@@ -49,7 +82,7 @@ impl Printer {
     pub(crate) fn line(self, text: impl AsRef<str>) {
         if !self.json {
             // A closed pipe is the reader's wish, not our error.
-            let _ = writeln!(anstream::stdout(), "{}", text.as_ref());
+            self.live.apart(|| _ = writeln!(anstream::stdout(), "{}", text.as_ref()));
         }
     }
 
@@ -89,7 +122,7 @@ impl Printer {
 
     /// What a person should know while the command runs.
     pub(crate) fn note(self, text: impl AsRef<str>) {
-        let _ = writeln!(anstream::stderr(), "{}", text.as_ref());
+        self.live.apart(|| _ = writeln!(anstream::stderr(), "{}", text.as_ref()));
     }
 
     pub(crate) fn detail(self, text: impl AsRef<str>) {

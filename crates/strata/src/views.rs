@@ -1,7 +1,6 @@
 //! What is printed while something happens. What a plan, drift or a graph looks like is in `strata-views`.
 
 pub(crate) mod planned;
-pub(crate) mod progress;
 pub(crate) mod session_events;
 pub(crate) mod tofu;
 

@@ -6,8 +6,11 @@ use std::sync::{Arc, Once};
 use async_trait::async_trait;
 use strata_engine::{PlanFile, StopSignal};
 use strata_events::Event;
+use strata_live::PlannedStack;
 use strata_secret::SecretBytes;
-use strata_session::{Executed, Planned, Report, Reviewer, StackOutcome, StackResult, counted, interrupted};
+use strata_session::{
+    Executed, OWN_FOLDER, Planned, Report, Reviewer, StackOutcome, StackResult, counted, interrupted,
+};
 
 use crate::command_error::{CommandError, ErrorKind, exit_code, render};
 use crate::printer::Printer;
@@ -73,6 +76,7 @@ pub(crate) async fn execute(
         saved,
     };
     let executed = workspace.execute(stacks, &asked, &person).await;
+    printer.live().end().iter().for_each(|line| printer.note(line));
     let outcome = executed.and_then(|executed| {
         let told = report(printer, &executed, &way_on(stacks, destroy, saved.is_some()));
         told.and(executed.released)
@@ -102,7 +106,17 @@ struct Person<'p> {
 #[async_trait]
 impl Reviewer for Person<'_> {
     fn show(&self, planned: &[Planned<'_>]) -> Result<(), CommandError> {
-        show(self.workspace.context.printer, planned);
+        let printer = self.workspace.context.printer;
+        show(printer, planned);
+        let of = |one: &Planned<'_>| match one {
+            Planned::Native(_, plan) => {
+                Some(PlannedStack::of(one.key(), one.name().to_owned(), one.layer(), plan))
+            }
+            _ => None,
+        };
+        printer
+            .live()
+            .plan(planned.iter().filter_map(of), self.workspace.root().join(OWN_FOLDER).join("times.json"));
         self.told.call_once(|| self.workspace.report_removed(self.stacks));
         self.guard.map_or(Ok(()), |guard| guard(planned))?;
         if self.refuses_removals { refuse_removals(planned) } else { Ok(()) }
@@ -112,6 +126,7 @@ impl Reviewer for Person<'_> {
         if self.consent == Consent::Given {
             return Ok(());
         }
+        self.workspace.context.printer.live().pause();
         let Some(stop) = stop else { return ask(&self.question(planned)) };
         // Interrupts are heard by now, and do not end a thread that waits for an answer.
         let (answered, answer) = tokio::sync::oneshot::channel();

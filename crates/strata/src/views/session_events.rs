@@ -1,16 +1,15 @@
 //! What a session says while it runs, in words for people and as JSON.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use strata_diagnostics::{Diagnostic, SourceMap};
-use strata_engine::EventSink;
+use strata_engine::{Event as RunEvent, EventSink};
 use strata_events::Event;
 use strata_net::{Exchange, TraceSink};
 use strata_session::{Observer, SessionEvent, TofuProgress};
 use strata_state::Lease;
 
 use super::driven::verb;
-use super::progress::{Display, Progress};
 use crate::printer::Printer;
 use crate::style::{self, paint};
 use crate::workspace::show;
@@ -18,13 +17,27 @@ use crate::workspace::show;
 /// The terminal, or a stream of JSON.
 pub(crate) struct Terminal {
     printer: Printer,
-    /// Made when the first stack has something to show.
-    display: OnceLock<Arc<Display>>,
+}
+
+/// What the engine says about one stack.
+struct OfStack {
+    printer: Printer,
+    key: String,
+}
+
+impl EventSink for OfStack {
+    fn emit(&self, event: RunEvent) {
+        if self.printer.is_json() {
+            self.printer.event_of(&self.key, &Event::Run(Box::new(event)));
+        } else {
+            self.printer.live().take(&self.key, &event);
+        }
+    }
 }
 
 impl Terminal {
     pub(crate) fn new(printer: Printer) -> Self {
-        Self { printer, display: OnceLock::new() }
+        Self { printer }
     }
 }
 
@@ -92,8 +105,7 @@ impl Observer for Terminal {
     }
 
     fn events(&self, key: &str) -> Arc<dyn EventSink> {
-        let display = self.display.get_or_init(|| Arc::new(Display::new(self.printer)));
-        Arc::new(Progress::new(display, key))
+        Arc::new(OfStack { printer: self.printer, key: key.to_owned() })
     }
 }
 
