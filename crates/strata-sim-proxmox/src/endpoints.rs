@@ -26,6 +26,7 @@ mod replication;
 mod resources;
 mod sdn;
 mod section;
+mod snapshot;
 mod storage;
 mod tasks;
 mod vzdump;
