@@ -15,6 +15,10 @@ doc:
 test crate *filter:
     cargo test -p {{crate}} -- {{filter}}
 
+# The integration tests of one crate, built with the features of the whole workspace, as `cargo test --workspace` left them: `just it strata layer0`
+it crate *options:
+    tests/it {{crate}} {{options}}
+
 # Advisories, licences and sources of every dependency (needs cargo-deny)
 audit:
     cargo deny --all-features check
