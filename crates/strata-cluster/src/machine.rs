@@ -16,9 +16,10 @@ use crate::forecast::{differs, effect, sends_config};
 use crate::moving;
 use crate::node::{Contact, Running, stage};
 use crate::rejoin::{LEFT, STALE, is_rejoin};
+use crate::reset::{AfterReset, wipe_until_seen};
 use crate::restart::{self, RebootingNode};
 use crate::rolling::Disturbance;
-use crate::wait::{Seen, cut, permit, permit_unless_stopped, until, until_done};
+use crate::wait::{Seen, cut, permit, permit_unless_stopped, until_done};
 
 pub(crate) async fn execute(
     cluster: &Cluster,
@@ -312,26 +313,6 @@ async fn configure(
     rebooting.rebooted(cluster, context).await
 }
 
-/// The node is up again, and it is another boot than before.
-pub(crate) async fn wait_reboot(
-    cluster: &Cluster,
-    node: &NodePlace,
-    before: &str,
-    context: &dyn OperationContext,
-) -> Result<(), ProviderError> {
-    let within = cluster.options.deadlines.reboot;
-    until(context, &format!("the reboot of `{}`", node.name), within, || async {
-        cluster.hang_up(&node.address);
-        Ok(match cluster.talos(&node.address)?.boot_id().await {
-            Ok(boot) if boot != before => Seen::Done(()),
-            Ok(_) => Seen::NotYet("it has not gone down yet".to_owned()),
-            Err(error) if is_passing(&error) => Seen::NotYet(error.to_string()),
-            Err(error) => return Err(talos(error)),
-        })
-    })
-    .await
-}
-
 async fn delete(
     cluster: &Cluster,
     operation: &Operation,
@@ -386,16 +367,22 @@ pub(crate) fn keeps_keys(cluster: &Cluster, node: &NodePlace, why: &str) -> Prov
     )
 }
 
-/// Back to maintenance mode, with nothing of the cluster on it.
+/// Back to maintenance mode, with nothing of the cluster on it. It is done when it is seen there: a machine of metal that is recorded as gone is never asked again.
 async fn reset(
     cluster: &Cluster,
     node: &NodePlace,
     context: &dyn OperationContext,
 ) -> Result<(), ProviderError> {
     let wipe = Wipe::Partitions(vec!["STATE".to_owned(), "EPHEMERAL".to_owned()]);
-    wiped(&cluster.talos(&node.address)?, wipe, "is reset", context).await?;
+    let after = wipe_until_seen(cluster, node, &wipe, context).await?;
     cluster.hang_up(&node.address);
-    Ok(())
+    if after == AfterReset::Maintenance {
+        return Ok(());
+    }
+    let message = format!("`{}` was reset, and came back with the keys of the cluster", node.name);
+    Err(ProviderError::new(ErrorClass::TaskFailed, message).hint(
+        "the console of the machine says why its partitions were not wiped; `strata apply` tries again",
+    ))
 }
 
 /// Has a node wipe itself and reboot.

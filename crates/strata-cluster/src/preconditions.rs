@@ -286,6 +286,10 @@ async fn disturbing(review: ClusterReview<'_>) -> Result<Option<Finding>, Provid
         return Ok(None);
     }
     let Some(etcd) = cluster.membership().await? else { return Ok(None) };
+    // A node that joins again in this plan is one more that votes by then.
+    if operations.iter().any(is_rejoin) {
+        return Ok(None);
+    }
     let stays_unhealthy = |name: &str| review.seen(name).is_some() && !own.contains(name);
     if etcd.unhealthy().into_iter().any(|name| !stays_unhealthy(name)) {
         return Ok(None);

@@ -1,5 +1,7 @@
 //! A node removed from the cluster and wiped, because somebody said so.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use strata_engine::{ErrorClass, OperationContext, ProviderError};
 use strata_talos_client::Wipe;
 
@@ -7,9 +9,10 @@ use crate::cluster::{Cluster, NodePlace};
 use crate::error::{guard, talos};
 use crate::machine::{delete_node, leave_etcd, wiped};
 use crate::node::Contact;
+use crate::restart::{Now, RebootingNode};
 use crate::rolling::Disturbance;
 use crate::survivors::Holding;
-use crate::wait::{Seen, until};
+use crate::wait::{Seen, cut, until_done};
 
 /// What a node is after its reset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -103,27 +106,42 @@ pub async fn wipe_node(
 ) -> Result<AfterReset, ProviderError> {
     let node = &place(cluster, name)?;
     let _slot = cluster.rollout_slot(context).await?;
-    let whole_disk = !matches!(wipe, Wipe::Partitions(_));
-    let client = cluster.talos(&node.address)?;
-    let before = client.boot_id().await.map_err(talos)?;
-    wiped(&client, wipe, "is reset", context).await?;
-    let within = cluster.options.deadlines.reboot;
-    let after = until(context, &format!("the reset of `{name}`"), within, || async {
-        cluster.hang_up(&node.address);
-        Ok(match cluster.contact(&node.address).await? {
-            Contact::Maintenance => Seen::Done(AfterReset::Maintenance),
-            Contact::Unreachable(_) if whole_disk => Seen::Done(AfterReset::Unreachable),
-            Contact::Unreachable(why) => Seen::NotYet(why),
-            Contact::Unmanaged(who) => Seen::NotYet(who),
-            Contact::Running(_) => match cluster.talos(&node.address)?.boot_id().await {
-                Ok(boot) if boot != before => Seen::Done(AfterReset::Running),
-                _ => Seen::NotYet("it has not gone down yet".to_owned()),
-            },
-        })
-    })
-    .await?;
+    let after = wipe_until_seen(cluster, node, &wipe, context).await?;
     if after == AfterReset::Running {
         cluster.wait_healthy(node, context).await?;
     }
     Ok(after)
+}
+
+/// Has a node wipe itself until it shows that it did. A request that got lost is sent again: an answer, or none, proves nothing.
+pub(crate) async fn wipe_until_seen(
+    cluster: &Cluster,
+    node: &NodePlace,
+    wipe: &Wipe,
+    context: &dyn OperationContext,
+) -> Result<AfterReset, ProviderError> {
+    let whole_disk = !matches!(wipe, Wipe::Partitions(_));
+    let boot = cluster.talos(&node.address)?.boot_id().await.map_err(talos)?;
+    let (rebooting, asked) = (RebootingNode { node, reached: node, boot: &boot }, AtomicBool::new(false));
+    let (doing, within) = (format!("the reset of `{}`", node.name), cluster.options.deadlines.reboot);
+    until_done(context, &doing, within, || async {
+        cluster.hang_up(&node.address);
+        Ok(match cut(context, &doing, cluster.contact(&node.address)).await? {
+            Contact::Maintenance => Seen::Done(AfterReset::Maintenance),
+            Contact::Unreachable(_) if whole_disk && asked.load(Ordering::SeqCst) => {
+                Seen::Done(AfterReset::Unreachable)
+            }
+            Contact::Unreachable(why) | Contact::Unmanaged(why) => Seen::NotYet(why),
+            Contact::Running(_) => match cut(context, &doing, rebooting.now(cluster)).await? {
+                Now::Other => Seen::Done(AfterReset::Running),
+                Now::Busy(what) => Seen::NotYet(what),
+                Now::Waits(address) => {
+                    asked.store(true, Ordering::SeqCst);
+                    wiped(&cluster.talos(&address)?, wipe.clone(), "is reset", context).await?;
+                    Seen::NotYet("it goes down".to_owned())
+                }
+            },
+        })
+    })
+    .await
 }

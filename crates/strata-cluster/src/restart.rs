@@ -22,7 +22,7 @@ pub(crate) struct RebootingNode<'n> {
 }
 
 /// What a node that should reboot does.
-enum Now {
+pub(crate) enum Now {
     /// It is in another boot.
     Other,
     /// It is up, in the boot that it was in, and answers here.
@@ -32,7 +32,7 @@ enum Now {
 }
 
 impl RebootingNode<'_> {
-    async fn now(&self, cluster: &Cluster) -> Result<Now, ProviderError> {
+    pub(crate) async fn now(&self, cluster: &Cluster) -> Result<Now, ProviderError> {
         let mut why = String::new();
         for address in [&self.reached.address, &self.node.address] {
             // After a reboot the old connection leads nowhere.
@@ -94,7 +94,7 @@ impl RebootingNode<'_> {
         .await
     }
 
-    /// Has it wipe itself and reboot.
+    /// Has it wipe itself and reboot, and it keeps its configuration.
     pub(crate) async fn wiped(
         &self,
         cluster: &Cluster,

@@ -7,7 +7,8 @@ use strata_talos_client::{Wipe, is_intact_snapshot};
 use crate::bootstrap::is_early;
 use crate::cluster::{Cluster, NodePlace};
 use crate::error::{guard, talos};
-use crate::machine::{is_passing, runs_from_disk, wait_reboot, wiped};
+use crate::machine::{is_passing, runs_from_disk};
+use crate::restart::RebootingNode;
 use crate::survivors::Survey;
 use crate::wait::{Seen, permit, until, until_done};
 
@@ -78,11 +79,10 @@ pub(crate) async fn clear_remains(
         if cluster.membership().await?.is_some() {
             return Err(recovered(cluster));
         }
-        let client = cluster.talos(&node.address)?;
-        let boot = client.boot_id().await.map_err(talos)?;
+        let boot = cluster.talos(&node.address)?.boot_id().await.map_err(talos)?;
         let doing = format!("what `{}` has left of the lost etcd is wiped", node.name);
-        wiped(&client, Wipe::Partitions(vec!["EPHEMERAL".to_owned()]), &doing, context).await?;
-        wait_reboot(cluster, node, &boot, context).await?;
+        let wipe = Wipe::Partitions(vec!["EPHEMERAL".to_owned()]);
+        RebootingNode { node, reached: node, boot: &boot }.wiped(cluster, &wipe, &doing, context).await?;
         let waiting_for = format!("`{}` to be up again", node.name);
         until(context, &waiting_for, cluster.options.deadlines.boot, || runs_from_disk(cluster, node))
             .await?;

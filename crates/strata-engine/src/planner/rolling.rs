@@ -1,19 +1,20 @@
 //! The members of a group that works, such as the nodes of a cluster, change one after the other: what disturbs one waits until the one before it is done.
 //!
-//! New nodes come first, so that there are enough before one goes; then changes, control planes before workers; then removals, the
+//! New nodes come first, so that there are enough before one goes; then changes, control planes before workers, and among these those that do not do
+//! their part before the others, which may not go down without them; then removals, the
 //! other way round, and those that do not answer any more before the others: a member that is dead only weighs on the majority. Before the cluster runs there is nothing to disturb, and all nodes go side by side.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use strata_resource::{Address, Purpose, RestartGroup, Rollout, Spec};
+use strata_resource::{Address, FieldChange, Purpose, RestartGroup, Rollout, Spec, Value};
 use strata_state::StateDocument;
 
 use super::runs;
 use super::unreachable::UNREACHABLE;
 use crate::plan::{Step, StepAction};
 
-/// The place of a node in a rollout: what happens to it, whether it is a worker, whether it answers, its name.
-type RolloutRank = (u8, bool, bool, usize, String);
+/// The place of a node in a rollout: what happens to it, whether it is a worker, whether it does its part, whether it answers, its name.
+type RolloutRank = (u8, bool, bool, bool, usize, String);
 
 /// For each step the steps that it should come after.
 pub(super) fn waits(steps: &[Step], state: &StateDocument) -> Vec<(usize, BTreeSet<usize>)> {
@@ -142,6 +143,15 @@ fn disturbs(step: &Step) -> bool {
     }
 }
 
+/// Whether a member does not do its part, and does when the step is done: what was seen of it says yes where it should say no.
+fn is_put_right(step: &Step) -> bool {
+    let always = matches!(step.address.kind().table().rollout, Rollout::Member { always: true, .. });
+    let ends = |change: &FieldChange| {
+        change.before == Some(Value::Bool(true)) && change.after == Some(Value::Bool(false))
+    };
+    always && step.action == StepAction::Update && step.changes.iter().any(ends)
+}
+
 /// Whether a part of a member says that it comes after the others.
 fn follows(address: &Address, spec: &Spec) -> bool {
     matches!(address.kind().table().rollout, Rollout::Member { follows, .. } if follows(spec))
@@ -163,8 +173,9 @@ fn rollout_rank(name: &str, indices: &[usize], steps: &[Step], state: &StateDocu
     let unreachable =
         |step: &Step| step.observed.as_ref().is_some_and(|observed| observed.digest == UNREACHABLE);
     let answers = !(goes && of_node().any(unreachable));
+    let works = !of_node().any(is_put_right);
     // `cp-10` comes after `cp-9`.
-    (what, worker, answers, name.len(), name.to_owned())
+    (what, worker, works, answers, name.len(), name.to_owned())
 }
 
 #[cfg(test)]

@@ -28,9 +28,12 @@ pub(super) async fn make(work: &Work<'_>, target: &mut Target) -> Result<(), Pro
         patience,
         || async {
             let call = work.call(Method::POST, guest.path("/template"), Params::new(), doing.clone());
-            work.run(Call { patience, ..call }).await?;
-            // For a container the call answers at once and the work goes on in the background.
-            until_template(work, guest, patience).await.map_err(StepError::Stop)
+            match work.run_task(Call { patience, ..call }).await? {
+                // It was seen to its end, or nobody remembers it: what it did shows at once.
+                Some(_) => Ok(()),
+                // For a container the call answers at once and the work goes on in the background.
+                None => until_template(work, guest, patience).await.map_err(StepError::Stop),
+            }
         },
         is_template,
     )

@@ -226,3 +226,19 @@ fn f18_a_blocked_drain_is_told_without_a_terminal() {
     assert!(child.wait().unwrap().success(), "{said}");
     lab.assert_settled("the budget is gone");
 }
+
+/// The request of a reset is lost on its way, after the member has left: it is sent again, and nobody waits for what was never asked.
+#[test]
+fn f14_a_reset_whose_request_got_lost_is_sent_again() {
+    let shape = Shape::new(3, 0);
+    for kind in ["cut", "lost"] {
+        let lab = Lab::booted(&shape);
+        lab.repo.edit(FILE, "  kubernetes: {", "  timeouts: {reboot: 30s}\n  kubernetes: {");
+        lab.sim.control().fault(&json!({"kind": kind, "path": "/talos/192.0.2.42/*/Reset"}));
+        lab.run(&["talos", "reset", "lab", "lab-cp-2", "--yes"]).ok();
+        assert_eq!(etcd(&lab).1.len(), 2, "{kind}: it was wiped");
+        lab.converges(2);
+        lab.assert_is(&shape, kind);
+        lab.assert_sound(kind);
+    }
+}

@@ -106,3 +106,22 @@ fn f6_protected_metal_is_not_reset() {
     says(&refused, &["`metal-worker-1` is protected"]);
     assert!(!metal.machine("metal/m4")["config"].is_null());
 }
+
+/// The request that resets it is lost on its way. It counts as removed when it is seen without its keys, and not when it was asked.
+#[test]
+fn f18_metal_whose_reset_got_lost_does_not_keep_its_keys() {
+    for kind in ["cut", "lost"] {
+        let metal = Metal::booted();
+        metal.sim.control().fault(&json!({"kind": kind, "path": "/talos/198.51.100.14/*/Reset"}));
+        metal.repo.edit(FILE, "workers: {count: 1", "workers: {count: 0");
+        metal.strata.run(&["apply", "--yes"]).ok();
+        let machine = metal.machine("metal/m4");
+        assert!(machine["config"].is_null(), "{kind}: it has no keys any more: {machine}");
+    }
+    let metal = Metal::booted();
+    metal.sim.control().fault(&json!({"kind": "cut", "path": "/talos/198.51.100.11/*/Reset"}));
+    metal.strata.run(&["destroy", "--yes"]).ok();
+    for machine in ["metal/m1", "metal/m2", "metal/m3", "metal/m4"] {
+        assert!(metal.machine(machine)["config"].is_null(), "{machine} has no keys any more");
+    }
+}

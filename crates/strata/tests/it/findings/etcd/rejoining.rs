@@ -147,3 +147,16 @@ fn f14_a_protected_node_keeps_the_data_of_a_removed_member() {
     lab.converges(2);
     lab.assert_is(&shape, "joined");
 }
+
+/// The others may not go down while it does not vote. A plan that wants both brings it back, and is not refused for what it ends itself.
+#[test]
+fn f14_a_removed_member_comes_back_by_a_plan_that_restarts_the_others_too() {
+    let shape = Shape::new(3, 0);
+    let lab = Lab::booted(&shape);
+    remove_member(&lab, NAMES[2]);
+    let upgraded = shape.versions("v1.14.0", "v1.36.3");
+    lab.source(&upgraded);
+    lab.converges(3);
+    lab.assert_is(&upgraded, "upgraded");
+    assert!(lab.talos()["counters"].to_string().contains("\"quorum_lost\":false"), "{}", lab.talos());
+}

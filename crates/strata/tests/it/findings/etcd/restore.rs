@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::{NAMES, etcd, power, remember, remembers, reset, says, snapshots};
-use crate::cluster::lab::{Lab, Shape};
+use crate::cluster::lab::{FILE, Lab, Shape};
 
 /// Two of three are only switched off: the run switches them on, etcd is back, and nothing is wiped.
 #[test]
@@ -67,6 +67,21 @@ fn f1_what_a_survivor_holds_is_saved_before_it_is_wiped() {
     says(&lab.run(&["plan"]).code(3), &["in maintenance mode, and may have kept data of it"]);
     lab.run(&["talos", "restore", "lab", "--snapshot", &saved, "--yes"]).ok();
     assert!(remembers(&lab, "younger"), "and what the survivor had comes back from its own copy");
+    lab.converges(2);
+    lab.assert_is(&shape, "restored");
+}
+
+/// The request that wipes a survivor is lost on its way: it is sent again.
+#[test]
+fn f1_a_wipe_of_a_survivor_that_got_lost_is_sent_again() {
+    let shape = Shape::new(3, 0);
+    let lab = Lab::booted(&shape);
+    lab.repo.edit(FILE, "  kubernetes: {", "  timeouts: {reboot: 30s}\n  kubernetes: {");
+    lab.run(&["talos", "snapshot", "lab"]).ok();
+    let copy = snapshots(&lab).pop().unwrap();
+    reset(&lab, &NAMES[..2]);
+    lab.sim.control().fault(&json!({"kind": "cut", "path": "/talos/192.0.2.43/*/Reset"}));
+    lab.run(&["talos", "restore", "lab", "--snapshot", &copy, "--yes"]).ok();
     lab.converges(2);
     lab.assert_is(&shape, "restored");
 }

@@ -87,6 +87,26 @@ fn a2_a_forgotten_task_proves_nothing() {
     }
 }
 
+/// The task that makes a template is forgotten and did nothing: that is said soon, and not after the hour that copying a disk may take.
+#[test]
+fn a2_a_forgotten_task_is_not_waited_for() {
+    let world = World::instant(
+        r#"
+metadata: {name: web, environment: test}
+proxmox: {target: pve, node: pve1, storage: {iso: local, disk: local-lvm}}
+templates:
+  debian: {vmId: 9000, image: {url: "https://images.example/debian.qcow2"}, disk: 10}
+"#,
+    );
+    let fault = json!({"kind": "forget-task", "method": "POST", "path": "/nodes/pve1/qemu/9000/template", "count": 0});
+    world.sim.control().fault(&fault);
+    let failed = world.strata().run(&["apply", "--yes"]).code(1);
+    assert!(failed.all().contains("its task has ended"), "{}", failed.all());
+    world.sim.control().clear_faults();
+    world.strata().run(&["apply", "--yes"]).ok();
+    world.assert_settled();
+}
+
 #[test]
 fn a12_warnings_of_a_task_are_told() {
     let world = World::instant(ONE);
