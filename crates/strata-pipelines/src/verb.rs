@@ -5,6 +5,7 @@ use std::path::Path;
 
 use sha2::{Digest as _, Sha256};
 use strata_diagnostics::{LARGEST_FILE, read_file, read_text_file};
+use strata_events::{Event, Terminal};
 use strata_session::SessionError;
 use strata_source::Repository;
 use strata_source::settings::review::ForgeKind;
@@ -15,15 +16,6 @@ use crate::{Forge, PipelineFile, Settings, files, variables};
 
 /// No build of it is larger.
 const LARGEST_PROGRAM: u64 = 1 << 30;
-
-/// Where the texts of the verb go, and who is asked.
-pub trait Terminal {
-    fn line(&self, text: &str);
-    /// A file of the repository, and what became of it.
-    fn file(&self, path: &str, status: &'static str);
-    /// Somebody agrees, or it is an error.
-    fn ask(&self, question: &str) -> Result<(), SessionError>;
-}
 
 #[derive(Debug, Clone, Default, clap::Args)]
 #[command(next_help_heading = "Pipelines")]
@@ -76,7 +68,7 @@ pub fn run(
     for file in files(forge, &settings) {
         let before = read(&root.join(&file.path))?;
         match (&before, file.shared) {
-            (Some(text), _) if *text == file.text => terminal.file(&file.path, "unchanged"),
+            (Some(text), _) if *text == file.text => report(terminal, &file.path, "unchanged"),
             (Some(text), Some(line)) => {
                 if !text.contains(line) {
                     terminal.line(&format!(
@@ -184,6 +176,12 @@ fn read(path: &Path) -> Result<Option<String>, SessionError> {
     }
 }
 
+/// Says what became of a file.
+fn report(terminal: &dyn Terminal, path: &str, status: &'static str) {
+    terminal.event(None, &Event::file(path, Some(status)));
+    terminal.line(&format!("{status}: {path}"));
+}
+
 /// Shows what would be overwritten, asks, and writes. Nothing is written if somebody does not agree.
 fn write(changes: &[Change], yes: bool, root: &Path, terminal: &dyn Terminal) -> Result<(), SessionError> {
     let mut overwritten = 0;
@@ -210,7 +208,7 @@ fn write(changes: &[Change], yes: bool, root: &Path, terminal: &dyn Terminal) ->
             SessionError::failed(format!("cannot write `{}`: {error}", file.path))
                 .hint("run it again: what was written stays, and the rest follows")
         })?;
-        terminal.file(&file.path, if before.is_some() { "overwritten" } else { "written" });
+        report(terminal, &file.path, if before.is_some() { "overwritten" } else { "written" });
     }
     if changes.is_empty() {
         terminal.line("the pipelines are as they should be");

@@ -1,11 +1,12 @@
 //! What becomes of a repository: nothing is overwritten unseen, and a second run finds nothing to do.
 
-use std::cell::RefCell;
 use std::fs;
 use std::path::Path;
+use std::sync::Mutex;
 
 use clap::Parser;
-use strata_pipelines::verb::{Args, Terminal, run};
+use strata_events::{Event, Terminal};
+use strata_pipelines::verb::{Args, run};
 use strata_session::SessionError;
 
 #[derive(Parser)]
@@ -18,17 +19,19 @@ struct Line {
 #[derive(Default)]
 struct Person {
     agrees: bool,
-    said: RefCell<String>,
+    said: Mutex<String>,
 }
 
 impl Terminal for Person {
     fn line(&self, text: &str) {
-        self.said.borrow_mut().push_str(&format!("{text}\n"));
+        self.said.lock().unwrap().push_str(&format!("{text}\n"));
     }
 
-    fn file(&self, path: &str, status: &'static str) {
-        self.line(&format!("{status}: {path}"));
+    fn note(&self, text: &str) {
+        self.line(text);
     }
+
+    fn event(&self, _: Option<&str>, _: &Event<'_>) {}
 
     fn ask(&self, question: &str) -> Result<(), SessionError> {
         self.line(question);
@@ -51,7 +54,7 @@ fn init(root: &Path, words: &[&str], agrees: bool) -> (Result<(), SessionError>,
     let line = Line::try_parse_from(["init"].iter().chain(words)).unwrap();
     let person = Person { agrees, ..Person::default() };
     let done = run(line.args.ci.unwrap(), &line.args, root, &root.join("program"), &person);
-    (done, person.said.into_inner())
+    (done, person.said.into_inner().unwrap())
 }
 
 #[test]

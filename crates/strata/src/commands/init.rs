@@ -5,9 +5,9 @@ use std::process::ExitCode;
 
 use strata_events::Event;
 use strata_examples::{Example, ExampleTarget};
-use strata_pipelines::verb::{self as pipelines, Terminal};
+use strata_pipelines::verb as pipelines;
 
-use super::{CommandResult, execute};
+use super::CommandResult;
 use crate::command_error::CommandError;
 use crate::context::{Context, random_hex};
 
@@ -48,21 +48,6 @@ fn make(context: &Context, example: Option<&str>, folder: &Path) -> Result<(), C
     context.printer.line(format!("made a repository in `{}`", folder.display()));
     strata_examples::advice(example.is_some()).into_iter().for_each(|line| context.printer.line(line));
     Ok(())
-}
-
-impl Terminal for Context {
-    fn line(&self, text: &str) {
-        self.printer.line(text);
-    }
-
-    fn file(&self, path: &str, status: &'static str) {
-        self.printer.event(&Event::file(path, Some(status)));
-        self.printer.line(format!("{status}: {path}"));
-    }
-
-    fn ask(&self, question: &str) -> Result<(), CommandError> {
-        execute::ask(question)
-    }
 }
 
 /// Writes the files of an example. Refuses to touch a folder that is a repository already.
