@@ -50,6 +50,9 @@ pub fn draw_cluster(site: &Site<'_>, cluster: &Cluster) -> Result<Blueprint, Vec
     let mut diagnostics = Diagnostics::default();
     let nodes = cluster.machines(site.stack, &mut diagnostics);
     if cluster.proxmox.is_some() {
+        let seat = |node: &'_ Node<'_>| draft.address(kinds::VM, &node.name);
+        let seats: Vec<_> = nodes.iter().map(|node| (seat(node), node.seat())).collect();
+        draft.spread(&seats);
         for node in &nodes {
             draft.cluster_node(cluster, node);
         }

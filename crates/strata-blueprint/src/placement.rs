@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use strata_resource::{Address, FieldPath, IgnoredField, Resource, Spec, Value};
 use strata_source::machine::guest::ANY_NODE;
+use strata_source::spread::{Seat, spread};
 
 use crate::kinds;
 use crate::site::{Blueprint, Draft};
@@ -220,10 +221,36 @@ fn memory(spec: &Spec) -> i64 {
     size.unwrap_or(512) << 20
 }
 
+/// Where guests that no record knows and that a list of nodes may put elsewhere stand already: there they stay.
+pub fn found_standing(blueprint: &Blueprint, datacenter: &Datacenter) -> Homes {
+    let standing = |(address, over): (&Address, &BTreeSet<String>)| {
+        let vm_id = vm_id(&blueprint.graph.get(address)?.spec)?;
+        let there = datacenter.guests.iter().find(|guest| guest.vm_id == vm_id)?;
+        over.contains(&there.node).then(|| (address.clone(), there.node.clone()))
+    };
+    blueprint.spread.iter().filter_map(standing).collect()
+}
+
 impl Draft<'_> {
+    /// Spreads machines over the nodes of their lists. What is recorded stays where it is.
+    pub(crate) fn spread(&mut self, seats: &[(Address, Seat<'_>)]) {
+        let homes = self.site.homes;
+        let all: Vec<Seat<'_>> = seats.iter().map(|(_, seat)| *seat).collect();
+        let nodes = spread(&all, |at| homes.get(&seats[at].0).cloned());
+        for ((address, seat), node) in seats.iter().zip(nodes).filter(|((_, seat), _)| !seat.over.is_empty())
+        {
+            self.seats.extend(node.map(|node| (address.clone(), node.value.clone())));
+            if !homes.contains_key(address) {
+                let over = seat.over.iter().map(|node| node.value.clone()).collect();
+                self.blueprint.spread.insert(address.clone(), over);
+            }
+        }
+    }
+
     /// The node that a guest is drawn on. Without a home one that is open stays so.
     pub(crate) fn home(&self, address: &Address, written: &str) -> String {
         let home = self.site.homes.get(address).filter(|_| written == ANY_NODE);
+        let home = home.or_else(|| self.seats.get(address));
         home.map_or(written, String::as_str).to_owned()
     }
 

@@ -87,6 +87,8 @@ pub struct Blueprint {
     pub groups: BTreeMap<Address, String>,
     /// The nodes that guests whose place is open can be cloned on, where that is not everywhere.
     pub templates_on: BTreeMap<Address, BTreeSet<String>>,
+    /// Guests that no record knows and that are spread over nodes, each with those that it may be put on.
+    pub spread: BTreeMap<Address, BTreeSet<String>>,
     /// What the stack tells others.
     pub outputs: BTreeMap<String, strata_resource::Value>,
     /// For a cluster, what its provider works with besides.
@@ -101,6 +103,8 @@ pub(crate) struct Draft<'a> {
     pub(crate) found: Vec<Diagnostic>,
     /// Image volumes by storage, node and name: one download however many use it.
     pub(crate) images: BTreeMap<(String, String, String), Address>,
+    /// The nodes of guests that are spread over several.
+    pub(crate) seats: BTreeMap<Address, String>,
     /// In the place of a cluster's secrets, where only mistakes are looked for.
     pub(crate) stand_in: Option<SecretsBundle>,
 }
@@ -113,6 +117,7 @@ impl<'a> Draft<'a> {
             blueprint: Blueprint::default(),
             found: Vec::new(),
             images: BTreeMap::new(),
+            seats: BTreeMap::new(),
             stand_in: None,
         }
     }

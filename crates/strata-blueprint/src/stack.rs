@@ -6,6 +6,7 @@ mod replication;
 use strata_diagnostics::Diagnostic;
 use strata_source::stack::Stack;
 
+use crate::kinds;
 use crate::site::{Blueprint, Draft, Site};
 
 /// Draws the whole stack. All mistakes are gathered; with one of them there is no blueprint.
@@ -24,11 +25,15 @@ pub fn draw_stack(site: &Site<'_>, stack: &Stack) -> Result<Blueprint, Vec<Diagn
     for instance in stack.template_instances() {
         draft.template(stack, &instance);
     }
-    for instance in stack.vm_instances() {
-        draft.vm(stack, &instance);
+    let (vms, containers) = (stack.vm_instances(), stack.container_instances());
+    let mut seats: Vec<_> = vms.iter().map(|vm| (draft.address(kinds::VM, &vm.name), vm.seat())).collect();
+    seats.extend(containers.iter().map(|one| (draft.address(kinds::CONTAINER, &one.name), one.seat())));
+    draft.spread(&seats);
+    for instance in &vms {
+        draft.vm(stack, instance);
     }
-    for instance in stack.container_instances() {
-        draft.container(stack, &instance);
+    for instance in &containers {
+        draft.container(stack, instance);
     }
     draft.high_availability(stack);
     draft.replications(stack);

@@ -10,7 +10,9 @@ use crate::AllProviders;
 impl AllProviders {
     pub(crate) async fn choose_homes(&self, drawn: &Blueprint) -> Result<Homes, SessionError> {
         // All guests of a stack are on one target.
-        let Some(target) = placement::homeless(drawn).first().map(|guest| guest.target.clone()) else {
+        let homeless = placement::homeless(drawn);
+        let spread = || drawn.graph.get(drawn.spread.keys().next()?);
+        let Some(target) = homeless.first().copied().or_else(spread).map(|guest| guest.target.clone()) else {
             return Ok(Homes::new());
         };
         let known = self.seen().datacenters.get(&target).cloned();
@@ -21,7 +23,11 @@ impl AllProviders {
                 None => return Ok(Homes::new()),
             },
         };
-        let chosen = placement::choose(drawn, &datacenter);
+        let standing = placement::found_standing(drawn, &datacenter);
+        let chosen = placement::choose(drawn, &datacenter).map(|mut homes| {
+            homes.extend(standing);
+            homes
+        });
         if let Ok(homes) = &chosen {
             for guest in placement::standing_guests(drawn, homes) {
                 datacenter.guests.retain(|other| other.vm_id != guest.vm_id);

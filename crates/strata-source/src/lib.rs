@@ -27,6 +27,7 @@ pub mod promote;
 mod repository;
 pub mod schema;
 pub mod settings;
+pub mod spread;
 pub mod stack;
 pub mod value;
 pub mod world;

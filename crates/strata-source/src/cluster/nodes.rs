@@ -8,6 +8,7 @@ use strata_yaml::{Map, Spanned};
 
 use crate::cluster::topology::{ClusterNode, NodeRole, NodeSettings, Pool, Resources};
 use crate::cluster::{Cluster, ClusterVm};
+use crate::spread::{Seat, spread};
 use crate::value::address::Mac;
 use crate::value::size::{DiskSize, MemorySize};
 
@@ -34,6 +35,8 @@ pub struct Machine<'a> {
     /// The key that it must show in maintenance mode.
     pub fingerprint: Option<&'a Spanned<String>>,
     pub hypervisor: Option<Spanned<String>>,
+    /// The nodes that it may be put on, where the source names a list and none for it alone.
+    pub over: &'a [Spanned<String>],
     pub cores: Option<u32>,
     pub sockets: Option<u32>,
     pub memory: Option<MemorySize>,
@@ -48,6 +51,16 @@ impl<'a> Machine<'a> {
     /// The first that is said, from the machine itself to its pool.
     pub fn setting<T>(&self, get: impl Fn(&'a NodeSettings) -> Option<T>) -> Option<T> {
         self.settings.iter().find_map(|settings| get(settings))
+    }
+
+    /// Control planes are kept apart, and so are the workers of each pool.
+    pub fn seat(&self) -> Seat<'_> {
+        let group = match self.role {
+            NodeRole::ControlPlane => "",
+            NodeRole::Worker => self.pool.unwrap_or("worker"),
+        };
+        let written = self.hypervisor.as_ref().filter(|_| self.over.is_empty());
+        Seat { group, written, over: self.over }
     }
 
     /// Labels, annotations or taints: the machine's own over its pool's.
@@ -92,6 +105,12 @@ impl Cluster {
             machines.extend((0..kind.pool.count).map(|index| self.member(stack, kind, index, &kinds)));
         }
         self.add_loners(&mut machines, diagnostics);
+        let seats: Vec<Seat<'_>> = machines.iter().map(Machine::seat).collect();
+        let nodes: Vec<Option<Spanned<String>>> =
+            spread(&seats, |_| None).into_iter().map(|node| node.cloned()).collect();
+        for (machine, node) in machines.iter_mut().zip(nodes) {
+            machine.hypervisor = node;
+        }
         self.check_majority(&machines, diagnostics);
         for machine in &machines {
             self.check_machine(machine, diagnostics);
@@ -131,7 +150,6 @@ impl Cluster {
         let own = self.cluster.nodes.entry(&name);
         let mut settings: Vec<&NodeSettings> = own.iter().map(|(_, node)| &node.settings).collect();
         settings.push(&kind.pool.settings);
-        let spread = spread(&kind.pool.hypervisors, index);
         let address = address_of(kind, index, kinds);
         let vm_id = kind.id_base.map(|base| base.map(|id| id.saturating_add(index)));
         self.resolve(Machine {
@@ -142,7 +160,7 @@ impl Cluster {
             address: own.and_then(|(_, node)| node.address).map(|address| address.map(|ip| ip.0)).or(address),
             mac: own.and_then(|(_, node)| node.mac),
             fingerprint: own.and_then(|(_, node)| node.maintenance_fingerprint.as_ref()),
-            hypervisor: spread,
+            over: &kind.pool.hypervisors,
             span: own.map_or(kind.pool.places.value("count"), |(key, _)| key.span),
             ..Machine::unresolved(name, settings)
         })
@@ -188,11 +206,15 @@ impl Cluster {
         machine.memory = sized(&machine, |s| s.memory, |r| r.memory).or_else(|| hardware?.memory);
         machine.disk = sized(&machine, |s| s.disk, |r| r.disk).or_else(|| hardware?.disk.as_ref()?.size);
         let proxmox = self.proxmox.as_ref();
-        machine.hypervisor = machine
-            .setting(|settings| settings.hypervisor.clone())
-            .or(machine.hypervisor)
-            .or_else(|| proxmox?.node.clone())
-            .or_else(|| spread(&proxmox?.nodes, machine.index.unwrap_or(0)));
+        machine.hypervisor = machine.setting(|settings| settings.hypervisor.clone());
+        match proxmox {
+            _ if machine.hypervisor.is_some() => machine.over = &[],
+            Some(proxmox) if machine.over.is_empty() => {
+                machine.hypervisor = proxmox.node.clone();
+                machine.over = &proxmox.nodes;
+            }
+            _ => {}
+        }
         if proxmox.is_none() {
             machine.vm_id = None;
         }
@@ -283,6 +305,7 @@ impl<'a> Machine<'a> {
             mac: None,
             fingerprint: None,
             hypervisor: None,
+            over: &[],
             cores: None,
             sockets: None,
             memory: None,
@@ -300,10 +323,6 @@ fn sized<T>(
     nested: impl Fn(&Resources) -> Option<T>,
 ) -> Option<T> {
     machine.setting(|settings| flat(settings).or_else(|| nested(settings.resources.as_ref()?)))
-}
-
-fn spread(over: &[Spanned<String>], index: u32) -> Option<Spanned<String>> {
-    (!over.is_empty()).then(|| over[index as usize % over.len()].clone())
 }
 
 /// From the pool's own addresses; a named pool without any takes the last of the workers'.

@@ -6,6 +6,7 @@ use crate::machine::container::Container;
 use crate::machine::guest::Guest;
 use crate::machine::template::Template;
 use crate::machine::vm::Vm;
+use crate::spread::{Seat, spread};
 use crate::stack::Stack;
 use crate::value::address::{Addressing, Mac, advance};
 
@@ -21,12 +22,20 @@ pub struct Instance<'a, T> {
     pub vm_id: u32,
     /// The Proxmox node, where the source says one.
     pub node: Option<Spanned<String>>,
+    /// The nodes that it may be put on, where the stack names a list and none for it alone.
+    pub over: &'a [Spanned<String>],
 }
 
 impl<T> Instance<'_, T> {
     /// How many steps this machine is from the first of its entry.
     pub fn offset(&self) -> u32 {
         self.index.unwrap_or(0)
+    }
+
+    /// Machines of one count are kept apart.
+    pub fn seat(&self) -> Seat<'_> {
+        let written = self.node.as_ref().filter(|_| self.over.is_empty());
+        Seat { group: self.key.as_str(), written, over: self.over }
     }
 
     /// What an interface of this machine gets: machines of one entry take one address after the other.
@@ -48,13 +57,16 @@ impl<T> Instance<'_, T> {
 
 impl Stack {
     pub fn vm_instances(&self) -> Vec<Instance<'_, Vm>> {
-        self.vms.iter().flat_map(|(key, vm)| self.instances(key, vm, &vm.guest)).collect()
+        let mut nodes = self.placed().into_iter();
+        self.vms.iter().flat_map(|(key, vm)| self.instances(key, vm, &vm.guest, &mut nodes)).collect()
     }
 
     pub fn container_instances(&self) -> Vec<Instance<'_, Container>> {
+        let before: usize = self.vms.values().map(|vm| machines(&vm.guest)).sum();
+        let mut nodes = self.placed().into_iter().skip(before);
         self.containers
             .iter()
-            .flat_map(|(key, container)| self.instances(key, container, &container.guest))
+            .flat_map(|(key, container)| self.instances(key, container, &container.guest, &mut nodes))
             .collect()
     }
 
@@ -70,9 +82,9 @@ impl Stack {
     ) -> Vec<Instance<'a, Template>> {
         let base = template.name.as_ref().unwrap_or(key);
         if template.nodes.is_empty() {
-            let node = template.node.clone().or_else(|| self.node_of(0));
+            let node = template.node.clone().or_else(|| self.first_node().cloned());
             let (name, vm_id) = (base.value.clone(), template.vm_id.value);
-            return vec![Instance { key, spec: template, index: None, name, vm_id, node }];
+            return vec![Instance { key, spec: template, index: None, name, vm_id, node, over: &[] }];
         }
         let one = |(index, node): (u32, &Spanned<String>)| Instance {
             key,
@@ -81,19 +93,28 @@ impl Stack {
             name: format!("{base}-{node}"),
             vm_id: template.vm_id.value.saturating_add(index),
             node: Some(node.clone()),
+            over: &[],
         };
         (0..).zip(&template.nodes).map(one).collect()
     }
 
-    fn instances<'a, T>(&self, key: &'a Spanned<String>, spec: &'a T, guest: &Guest) -> Vec<Instance<'a, T>> {
+    fn instances<'a, T>(
+        &'a self,
+        key: &'a Spanned<String>,
+        spec: &'a T,
+        guest: &'a Guest,
+        nodes: &mut dyn Iterator<Item = Option<&'a Spanned<String>>>,
+    ) -> Vec<Instance<'a, T>> {
         let base = guest.name.as_ref().unwrap_or(key);
-        let one = |index: Option<u32>| Instance {
+        let over = self.seat(key, guest).over;
+        let mut one = |index: Option<u32>| Instance {
             key,
             spec,
             index,
             name: index.map_or_else(|| base.value.clone(), |index| format!("{base}-{}", index + 1)),
             vm_id: guest.vm_id.value.saturating_add(index.unwrap_or(0)),
-            node: guest.node.clone().or_else(|| self.node_of(index.unwrap_or(0))),
+            node: nodes.next().flatten().cloned(),
+            over,
         };
         match guest.count {
             None => vec![one(None)],
@@ -101,13 +122,31 @@ impl Stack {
         }
     }
 
-    /// The stack's node for the machine with this index.
-    fn node_of(&self, index: u32) -> Option<Spanned<String>> {
-        let proxmox = self.proxmox.as_ref()?;
-        if let Some(node) = &proxmox.node {
-            return Some(node.clone());
-        }
-        let nodes = &proxmox.nodes;
-        (!nodes.is_empty()).then(|| nodes[index as usize % nodes.len()].clone())
+    /// The node of each machine: VMs, then containers.
+    fn placed(&self) -> Vec<Option<&Spanned<String>>> {
+        let vms = self.vms.iter().map(|(key, vm)| (key, &vm.guest));
+        let containers = self.containers.iter().map(|(key, container)| (key, &container.guest));
+        let seats = vms
+            .chain(containers)
+            .flat_map(|(key, guest)| std::iter::repeat_n(self.seat(key, guest), machines(guest)));
+        spread(&seats.collect::<Vec<_>>(), |_| None)
     }
+
+    /// Where the machines of an entry may be. One without a `count` is on the first node of a list.
+    fn seat<'a>(&'a self, key: &'a Spanned<String>, guest: &'a Guest) -> Seat<'a> {
+        let proxmox = self.proxmox.as_ref();
+        let whole = || proxmox?.node.as_ref().or_else(|| self.first_node().filter(|_| guest.count.is_none()));
+        let written = guest.node.as_ref().or_else(whole);
+        let over = proxmox.filter(|_| written.is_none()).map_or(&[][..], |proxmox| &proxmox.nodes);
+        Seat { group: key.as_str(), written, over }
+    }
+
+    fn first_node(&self) -> Option<&Spanned<String>> {
+        let proxmox = self.proxmox.as_ref()?;
+        proxmox.node.as_ref().or_else(|| proxmox.nodes.first())
+    }
+}
+
+fn machines(guest: &Guest) -> usize {
+    guest.count.map_or(1, |count| count as usize)
 }

@@ -64,6 +64,7 @@ mod secrets;
 mod selected;
 mod sent;
 mod serve;
+mod spread;
 mod stale_plan;
 mod state_server;
 mod stores;
