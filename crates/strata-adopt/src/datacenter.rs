@@ -3,20 +3,30 @@
 //! A kind needs a line in [`SECTIONS`]: where its objects stand in the file, and the record that they are written as. Its fields find
 //! their keys by name, as [`crate::record`] says.
 
+mod parts;
+mod services;
+
 use serde_json::{Map, Value as Json};
 use strata_resource::{Kind, KindTable, Purpose, Spec, Value};
-use strata_source::hypervisor::access::{AclEntry, Group, Role, Token, User};
+use strata_source::hypervisor::access::{AclEntry, Group, Realm, RealmSyncJob, Role, Token, User};
 use strata_source::hypervisor::host::{Host, HostFirewall};
 use strata_source::hypervisor::network::{DnsSettings, HostInterface, HostInterfaceType};
+use strata_source::hypervisor::sdn::Sdn;
+use strata_source::hypervisor::services::{
+    DatacenterOptions, MetricServer, NotificationEndpoint, NotificationMatcher, Notifications, Services,
+};
 use strata_source::hypervisor::storage::Storage;
 use strata_source::hypervisor::{
     Alias, BackupJob, DatacenterFirewall, GuestPool, Hypervisor, IpSet, Mapping, Mappings, SecurityGroup,
 };
+use strata_source::machine::guest::{Guest, HighAvailability, Replication};
+use strata_source::stack::{HaRule, Stack};
 use strata_yaml::edit::{self, EditError, Step};
 use strata_yaml::{Key, Record, RecordSpec};
 
 use crate::fields::{Fields, Object, Put};
 use crate::record::record;
+pub use parts::{guests_of, is_of_guest, put_part};
 
 /// Where an object stands in its file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,6 +39,10 @@ enum Place {
     Listed(Key),
     /// A file has one of it.
     Alone(Key),
+    /// In the entry of its guest.
+    OfGuest(Key),
+    /// In a list of the entry of its guest.
+    ListedOfGuest(Key),
 }
 
 /// How objects of a kind are written.
@@ -66,6 +80,11 @@ static SECTIONS: &[Section] = &[
     },
     Section::new("pool", |_| Place::Named(&[Hypervisor::pools]), GuestPool::spec),
     Section::new("role", |_| Place::Named(&[Hypervisor::roles]), Role::spec),
+    Section::new("realm", |_| Place::Named(&[Hypervisor::realms]), Realm::spec),
+    Section {
+        shape: services::realm_sync,
+        ..Section::new("realmsync", |_| Place::Named(&[Hypervisor::realm_sync_jobs]), RealmSyncJob::spec)
+    },
     Section::new("group", |_| Place::Named(&[Hypervisor::groups]), Group::spec),
     Section::new("user", |_| Place::Named(&[Hypervisor::users]), User::spec),
     Section::new("token", |_| Place::Named(&[Hypervisor::tokens]), Token::spec),
@@ -75,6 +94,28 @@ static SECTIONS: &[Section] = &[
         ..Section::new("acl", |_| Place::Listed(Hypervisor::acl), AclEntry::spec)
     },
     Section::new("backupjob", |_| Place::Named(&[Hypervisor::backup_jobs]), BackupJob::spec),
+    Section {
+        shape: services::options,
+        ..Section::new("options", |_| Place::Alone(Services::options), DatacenterOptions::spec)
+    },
+    Section {
+        shape: services::metric_server,
+        ..Section::new("metricserver", |_| Place::Named(&[Services::metric_servers]), MetricServer::spec)
+    },
+    Section::new(
+        "notification",
+        |_| Place::Named(&[Services::notifications, Notifications::endpoints]),
+        NotificationEndpoint::spec,
+    ),
+    Section {
+        shape: services::matcher,
+        ..Section::new(
+            "matcher",
+            |_| Place::Named(&[Services::notifications, Notifications::matchers]),
+            NotificationMatcher::spec,
+        )
+    },
+    Section { shape: services::sdn, ..Section::new("sdn", |_| Place::Alone(Hypervisor::sdn), Sdn::spec) },
     Section::new("mapping", mapping_place, Mapping::spec),
     Section {
         shape: firewall,
@@ -95,6 +136,18 @@ static SECTIONS: &[Section] = &[
         |_| Place::Named(&[Hypervisor::firewall, DatacenterFirewall::groups]),
         SecurityGroup::spec,
     ),
+    Section {
+        name: parts::service,
+        ..Section::new("ha", |_| Place::OfGuest(Guest::ha), HighAvailability::spec)
+    },
+    Section {
+        shape: parts::replication,
+        ..Section::new("replication", |_| Place::ListedOfGuest(Guest::replication), Replication::spec)
+    },
+    Section {
+        shape: parts::rule,
+        ..Section::new("harule", |_| Place::Named(&[Stack::ha_rules]), HaRule::spec)
+    },
     Section::new("hostoptions", |_| Place::Named(&[Hypervisor::hosts]), Host::spec),
     Section {
         shape: firewall,
@@ -177,11 +230,18 @@ pub fn object(table: &KindTable, spec: &Spec) -> Option<WrittenObject> {
     Some(WrittenObject { place, key, yaml: Json::Object(yaml), notes })
 }
 
-/// Without what its name says, whose it is, and what the remote has where nothing is said.
+/// Whether there is nothing of an object that a file could say.
+pub fn is_unsaid(table: &KindTable, spec: &Spec) -> bool {
+    object(table, spec).is_some_and(|written| {
+        matches!(written.place, Place::Alone(_)) && written.yaml.as_object().is_some_and(Map::is_empty)
+    })
+}
+
+/// Without what its name says, whose it is, what the remote has where nothing is said, and what is secret.
 fn said(table: &KindTable, spec: &Spec) -> Spec {
     let is_default = |field: &str, value: &Value| {
         let rule = table.all_fields().find(|rule| rule.path == field);
-        rule.and_then(|rule| rule.default).is_some_and(|default| default.equals(value))
+        rule.is_some_and(|rule| rule.write_only || rule.default.is_some_and(|default| default.equals(value)))
     };
     let mut own = spec.clone();
     own.retain(|field, value| {
@@ -211,7 +271,8 @@ impl WrittenObject {
                 keys.iter().map(key).chain([Step::Key(self.key.clone()), key(&inner)]).collect()
             }
             Place::Listed(list) => vec![key(&list), Step::Index(listed)],
-            Place::Alone(alone) => vec![key(&alone)],
+            Place::Alone(alone) | Place::OfGuest(alone) => vec![key(&alone)],
+            Place::ListedOfGuest(list) => vec![key(&list), Step::Index(listed)],
         }
     }
 }
@@ -251,6 +312,8 @@ pub fn put_objects(text: &str, objects: &[WrittenObject]) -> Result<(String, Vec
                 }
                 paths.push(path);
             }
+            // Parts of guests are put into their entries.
+            Place::OfGuest(_) | Place::ListedOfGuest(_) => paths.push(object.path(0)),
         }
     }
     sections.sort_by_key(|(path, _)| order(path));

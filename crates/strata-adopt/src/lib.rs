@@ -41,7 +41,10 @@ mod vm;
 use serde_json::Value as Json;
 
 pub use container::{IMAGE_STANDS_IN, container};
-pub use datacenter::{WrittenObject, host_of, is_written, new_file, object, object_name, put_objects};
+pub use datacenter::{
+    WrittenObject, guests_of, host_of, is_of_guest, is_unsaid, is_written, new_file, object, object_name,
+    put_objects, put_part,
+};
 pub use defaults::StackDefaults;
 pub use diff::{DiffLine, line_diff};
 pub use group::{GroupBy, REST, guest_key};

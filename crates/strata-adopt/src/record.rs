@@ -3,11 +3,13 @@
 
 use serde_json::Value as Json;
 use strata_resource::{Spec, Value};
-use strata_source::hypervisor::access::Token;
+use strata_source::hypervisor::access::{Realm, Token};
 use strata_source::hypervisor::host::HostFirewall;
 use strata_source::hypervisor::network::{DnsSettings, HostInterface};
+use strata_source::hypervisor::services::{NotificationEndpoint, NotificationMatcher};
 use strata_source::hypervisor::{Alias, DatacenterFirewall};
 use strata_source::machine::firewall::FirewallRule;
+use strata_source::machine::guest::{HighAvailability, Replication};
 use strata_yaml::{FieldSpec, Key, RecordSpec, Shape};
 
 use crate::fields::{Fields, Object, number, raw};
@@ -21,6 +23,11 @@ fn renamed(record: &RecordSpec) -> &'static [(&'static str, Key)] {
         "DatacenterFirewall" => &[("enable", DatacenterFirewall::enabled)],
         "HostFirewall" => &[("enable", HostFirewall::enabled)],
         "HostInterface" => &[("cidr", HostInterface::address), ("cidr6", HostInterface::address6)],
+        "Realm" => &[("preselected", Realm::default)],
+        "HighAvailability" => &[("kept", HighAvailability::state)],
+        "Replication" => &[("copy_node", Replication::target)],
+        "NotificationEndpoint" => &[("http_method", NotificationEndpoint::method)],
+        "NotificationMatcher" => &[("match_fields", NotificationMatcher::fields)],
         "FirewallRule" => &[("enable", FirewallRule::enabled)],
         _ => &[],
     }
@@ -112,6 +119,14 @@ pub(crate) fn json(shape: &Shape, value: &Value) -> Option<Json> {
             .map(|(key, value)| Some((key.clone(), json(inner, value)?)))
             .collect::<Option<Object>>()
             .map(Json::Object),
+        // Entries whose order means something.
+        (Shape::Map(_, inner), Value::List(items)) => {
+            let entry = |item: &Value| {
+                let (key, value) = item.as_text()?.split_once(':')?;
+                Some((key.to_owned(), json(inner, &Value::text(value))?))
+            };
+            items.iter().map(entry).collect::<Option<Object>>().map(Json::Object)
+        }
         (Shape::Record(spec), Value::Map(map)) => nested(spec(), map),
         (Shape::Reference(inner), value) => json(inner, value),
         (Shape::AnyOf(shapes), value) => shapes.iter().find_map(|shape| json(shape, value)),

@@ -7,6 +7,7 @@
 mod all;
 mod guests;
 mod objects;
+mod parts;
 mod proposal;
 mod refusals;
 mod trial;
@@ -160,6 +161,8 @@ impl AllProviders {
                 }
             }
         }
+        // An entry is there before parts of it are written.
+        candidates.sort_by_key(|candidate| candidate.live.vmid().is_none());
         Ok((candidates, left_out))
     }
 

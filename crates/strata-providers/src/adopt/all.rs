@@ -10,7 +10,7 @@ use strata_session::{SessionError, Workspace};
 use strata_source::EffectiveStack;
 
 use super::proposal::{Candidate, Drawn, LeftOut, Live, Proposal};
-use super::refusals::known_as;
+use super::refusals::{known_as, known_guests};
 use super::{no_target, objects, only_target, stack_of};
 use crate::AllProviders;
 use crate::orphans::States;
@@ -80,7 +80,10 @@ impl AllProviders {
             }
         }
         candidates.sort_by_key(|one| one.live.vmid());
-        let objects = objects::all(workspace, &states, &target, provider, marks).await?;
+        let mut guests = known_guests(&states, &target);
+        guests.extend(places.source);
+        guests.extend(candidates.iter().filter_map(|one| Some((one.live.vmid()?, one.address.clone()))));
+        let objects = objects::all(workspace, &states, &target, provider, marks, &guests).await?;
         candidates.extend(objects.candidates);
         left_out.extend(objects.left_out);
         let proposal = self.fitting(workspace, &states, &candidates, left_out).await?;

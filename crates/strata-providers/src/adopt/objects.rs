@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use strata_adopt::{host_of, is_written, object_name};
+use strata_adopt::{guests_of, host_of, is_unsaid, object_name};
 use strata_proxmox::kinds::datacenter_name;
 use strata_proxmox::{DatacenterObject, ProxmoxProvider};
 use strata_resource::{Address, Kind};
@@ -11,6 +11,7 @@ use strata_source::EffectiveStack;
 use strata_state::StateResource;
 
 use super::Wish;
+use super::parts;
 use super::proposal::{Candidate, Draft, Drawn, FileEdit, Filled, LeftOut, Live, cannot_edit, stack_of};
 use crate::orphans::States;
 
@@ -58,7 +59,7 @@ pub(super) struct AllObjects {
     pub(super) remarks: Vec<String>,
 }
 
-fn not_written(described: &str) -> SessionError {
+pub(super) fn not_written(described: &str) -> SessionError {
     SessionError::refused(format!("{described}: `strata adopt` does not write objects of this kind"))
 }
 
@@ -68,6 +69,7 @@ pub(super) async fn all(
     target: &str,
     provider: &ProxmoxProvider,
     marks: bool,
+    guests: &BTreeMap<u32, Address>,
 ) -> Result<AllObjects, SessionError> {
     let live = provider.live_objects(None).await;
     let remarks = live.unseen.iter().map(|what| format!("not listed: {what}")).collect();
@@ -84,10 +86,17 @@ pub(super) async fn all(
             objects.managed += 1;
         } else if let Some(address) = known.or_else(|| source.get(&(object.kind, name))) {
             objects.candidates.push(candidate(address.clone(), target, object));
-        } else if !is_written(object.kind) {
-            let hint = "write it into the source by hand, with `adopt: true` where it has that key";
-            let error = not_written(&object.described).hint(hint);
-            objects.left_out.push(LeftOut { vmid: None, described: object.described, address: None, error });
+        } else if is_unsaid(object.kind.table(), &object.spec) {
+            let said = |note: &String| format!("{}: {note}", object.described);
+            objects.remarks.extend(object.notes.iter().map(said));
+        } else if !guests_of(object.kind.table(), &object.spec).is_empty() {
+            match parts::address(guests, &object) {
+                Ok(address) => objects.candidates.push(candidate(address, target, object)),
+                Err(error) => {
+                    let described = object.described;
+                    objects.left_out.push(LeftOut { vmid: None, described, address: None, error });
+                }
+            }
         } else {
             let stack = place(workspace, target, host_of(object.kind.table(), &object.spec));
             let name = object_name(object.kind.table(), &object.spec);
@@ -111,7 +120,10 @@ fn candidate(address: Address, target: &str, object: DatacenterObject) -> Candid
 /// What the source has on a target already, by kind and name.
 fn in_source(workspace: &Workspace, target: &str) -> Result<BTreeMap<(Kind, String), Address>, SessionError> {
     let (mut drawn, mut known) = (Drawn::default(), BTreeMap::new());
-    for stack in hypervisors(workspace, target) {
+    let guests = |stack: &&EffectiveStack| {
+        stack.machines().is_some() && stack.is_default_environment && on(workspace, stack, target)
+    };
+    for stack in hypervisors(workspace, target).chain(workspace.repository().effective().filter(guests)) {
         let own = drawn.of(workspace, stack)?.iter();
         known.extend(own.map(|(address, name)| ((address.kind(), name.clone()), address.clone())));
     }
@@ -124,11 +136,13 @@ fn hypervisors<'w>(
     target: &'w str,
 ) -> impl Iterator<Item = &'w EffectiveStack> + 'w {
     let here = move |stack: &&EffectiveStack| {
-        stack.hypervisor().is_some()
-            && stack.is_default_environment
-            && workspace.repository().target(stack).is_some_and(|(name, _)| name == target)
+        stack.hypervisor().is_some() && stack.is_default_environment && on(workspace, stack, target)
     };
     workspace.repository().effective().filter(here)
+}
+
+fn on(workspace: &Workspace, stack: &EffectiveStack, target: &str) -> bool {
+    workspace.repository().target(stack).is_some_and(|(name, _)| name == target)
 }
 
 /// The hosts that the settings in a file are about.
@@ -186,7 +200,7 @@ fn refuse_mark(address: &Address, object: &DatacenterObject) -> Result<(), Sessi
 impl Draft<'_> {
     /// The file that a new stack would get, if nothing speaks against the object.
     pub(super) fn check_object(
-        &self,
+        &mut self,
         candidate: &Candidate,
         object: &DatacenterObject,
     ) -> Result<String, SessionError> {
@@ -200,6 +214,10 @@ impl Draft<'_> {
             }
             Some(_) => {}
             None => refuse_mark(address, object)?,
+        }
+        if parts::is_about_guests(object) {
+            self.entries_of(address, object)?;
+            return Ok(format!("stacks/{}/stack.yaml", address.stack()));
         }
         let host = host_of(object.kind.table(), &object.spec);
         let Some(stack) = stack_of(self.workspace, address.stack()) else {
@@ -251,17 +269,13 @@ impl Draft<'_> {
 mod tests {
     use strata_blueprint::kinds;
 
-    /// Kinds that no entry is written for yet: `strata adopt --all` names their objects, and leaves them as they are.
-    const NOT_WRITTEN: [&str; 9] =
-        ["ha", "harule", "metricserver", "notification", "matcher", "options", "realm", "replication", "sdn"];
-
     #[test]
-    fn every_object_of_a_datacenter_can_be_written_or_is_named() {
+    fn every_object_of_a_datacenter_can_be_written() {
         strata_proxmox::kinds::register();
         let unwritten = kinds::ALL
             .iter()
             .filter(|kind| strata_proxmox::kinds::is_datacenter(**kind) && !strata_adopt::is_written(**kind));
         let names: Vec<&str> = unwritten.map(|kind| kind.table().name).collect();
-        assert_eq!(names, NOT_WRITTEN, "without a line in `SECTIONS` of strata-adopt/src/datacenter.rs");
+        assert!(names.is_empty(), "{names:?}: no line in `SECTIONS` of strata-adopt/src/datacenter.rs");
     }
 }

@@ -12,6 +12,7 @@ use strata_session::{SessionError, Workspace};
 use strata_source::EffectiveStack;
 use strata_yaml::edit::{self, Step};
 
+use super::parts::is_about_guests;
 use crate::orphans::States;
 
 /// A file as it is and as it would be. One that is not there yet is empty.
@@ -102,6 +103,13 @@ pub(super) struct Candidate {
     pub(super) live: Live,
 }
 
+impl Candidate {
+    /// Whether it is about guests, and stands with them.
+    fn is_part(&self) -> bool {
+        matches!(&self.live, Live::Object(object) if is_about_guests(object))
+    }
+}
+
 /// What can be adopted.
 pub(super) enum Live {
     Guest(LiveGuest),
@@ -183,6 +191,10 @@ pub(super) struct Draft<'w> {
 /// A file with new entries, and the way to each of them.
 pub(super) type Filled = (FileEdit, Vec<Vec<Step>>);
 
+fn unchanged(text: String) -> Filled {
+    (FileEdit { before: text.clone(), after: text }, Vec::new())
+}
+
 impl<'w> Draft<'w> {
     pub(super) fn new(workspace: &'w Workspace, states: &'w States, drawn: &'w mut Drawn) -> Self {
         let (adopted, new) = (BTreeMap::new(), BTreeMap::new());
@@ -231,13 +243,15 @@ impl<'w> Draft<'w> {
     pub(super) fn finish(mut self) -> (Proposal, BTreeMap<Address, SessionError>) {
         let (mut files, mut entries, mut refused) = (BTreeMap::new(), Vec::new(), BTreeMap::new());
         for (path, new) in std::mem::take(&mut self.new) {
-            let filled = match new.first().map(|one| &one.live) {
-                Some(Live::Object(_)) => self.write_objects(&path, &new),
-                _ => self.write_guests(&path, &new),
+            let (parts, whole): (Vec<_>, Vec<_>) = new.iter().copied().partition(|one| one.is_part());
+            let filled = match whole.first().map(|one| &one.live) {
+                None => self.read(&path).map(unchanged),
+                Some(Live::Object(_)) => self.write_objects(&path, &whole),
+                Some(Live::Guest(_)) => self.write_guests(&path, &whole),
             };
-            match filled {
+            match filled.and_then(|filled| self.write_parts(&path, filled, &parts)) {
                 Ok((edit, places)) => {
-                    let placed = places.into_iter().zip(&new);
+                    let placed = places.into_iter().zip(whole.iter().chain(&parts));
                     entries.extend(placed.map(|(place, one)| (path.clone(), place, one.address.clone())));
                     files.insert(path, edit);
                 }

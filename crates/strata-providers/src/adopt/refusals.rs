@@ -1,5 +1,7 @@
 //! What speaks against a guest before anything is drawn.
 
+use std::collections::BTreeMap;
+
 use strata_blueprint::kinds;
 use strata_proxmox::LiveGuest;
 use strata_resource::Address;
@@ -38,6 +40,14 @@ pub(super) fn known_as<'s>(states: &'s States, guest: u32, target: &str) -> Opti
     let same =
         |record: &strata_state::StateResource| vmid(&record.spec) == Some(guest) && record.target == target;
     guests.find(|(_, record)| same(record)).map(|(known, _)| known)
+}
+
+/// The guests of a target that states of this repository know.
+pub(super) fn known_guests(states: &States, target: &str) -> BTreeMap<u32, Address> {
+    let records = states.0.values().flat_map(|state| &state.document.resources);
+    let guests = records
+        .filter(|(known, record)| strata_proxmox::kinds::is_guest(known.kind()) && record.target == target);
+    guests.filter_map(|(known, record)| Some((vmid(&record.spec)?, known.clone()))).collect()
 }
 
 /// A state that knows the address as another guest, or the guest under another address.

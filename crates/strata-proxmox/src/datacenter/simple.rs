@@ -301,7 +301,14 @@ impl Family for Simple {
     }
 
     async fn everything(&self, client: &Client) -> Result<Vec<Spec>, CallError> {
-        if self.of_hosts { absence::each_host(client, self.id).await } else { Ok(Vec::new()) }
+        if self.of_hosts {
+            return absence::each_host(client, self.id).await;
+        }
+        if !self.read_each {
+            return Ok(Vec::new());
+        }
+        let listed = self.list(client, &[]).await?;
+        Ok(listed.into_values().filter(|live| live.reserved.is_none()).map(|live| live.spec).collect())
     }
 
     async fn list(

@@ -35,6 +35,7 @@ kind! {
 
 static ROWS: Simple = Simple {
     comment: Some("comment"),
+    derived: &["type"],
     unset: Unset::Delete,
     takes_digest: true,
     // It follows each start and stop of the guest, those of the same plan too.

@@ -41,6 +41,7 @@ kind! {
 
 static ROWS: Simple = Simple {
     comment: Some("comment"),
+    derived: &["order"],
     unset: Unset::Delete,
     takes_digest: true,
     ..Simple::new("HA rule", "/cluster/ha/rules", &TABLE)

@@ -71,6 +71,7 @@ pub(super) const PATH: &str = "/mapping/notifications";
 const fn rows(list: &'static str) -> Simple {
     Simple {
         comment: Some("comment"),
+        derived: &["origin"],
         unset: Unset::DeleteEach,
         arrays: &["to", "users"],
         encoded: &["headers", "body", "secrets"],

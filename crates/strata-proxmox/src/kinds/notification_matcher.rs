@@ -41,6 +41,7 @@ kind! {
 
 static ROWS: Simple = Simple {
     comment: Some("comment"),
+    derived: &["origin"],
     unset: Unset::DeleteEach,
     arrays: &["targets", "severities", "match_fields", "calendar"],
     ..Simple::new("notification matcher", "/cluster/notifications/matchers", &TABLE)

@@ -42,6 +42,7 @@ kind! {
 
 static ROWS: Simple = Simple {
     comment: Some("comment"),
+    derived: &["guest", "jobnum", "source"],
     unset: Unset::Delete,
     is_there: |row| !goes(row),
     ..Simple::new("replication job", "/cluster/replication", &TABLE)

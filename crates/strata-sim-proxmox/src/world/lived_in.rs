@@ -1,5 +1,5 @@
 //! A datacenter that people have run by hand since 2014: three nodes, sixty guests, and around them storages, pools, users, firewalls,
-//! jobs, mappings and networks. It is what adoption, recovery and everything that must leave alone what it does not manage is tried on.
+//! jobs, mappings, networks, realms and notifications. It is what adoption, recovery and everything that must leave alone what it does not manage is tried on.
 //!
 //! The objects are in `etc/`, written as Proxmox itself keeps them, so that an oddity is added where it would stand on a real node. Volumes
 //! follow from the drives and mount points that name them; `etc/volumes` has the others.
@@ -39,6 +39,16 @@ const FILES: &[(&str, &str)] = &[
     ("mapping/pci", include_str!("lived_in/etc/mapping-pci.cfg")),
     ("mapping/usb", include_str!("lived_in/etc/mapping-usb.cfg")),
     ("mapping/dir", include_str!("lived_in/etc/mapping-dir.cfg")),
+    ("metrics", include_str!("lived_in/etc/status.cfg")),
+    ("notifications", include_str!("lived_in/etc/notifications.cfg")),
+];
+
+/// Parts of the SDN: all of it is in effect.
+const NETWORKS: &[(&str, &str)] = &[
+    ("controllers", include_str!("lived_in/etc/sdn-controllers.cfg")),
+    ("zones", include_str!("lived_in/etc/sdn-zones.cfg")),
+    ("vnets", include_str!("lived_in/etc/sdn-vnets.cfg")),
+    ("subnets", include_str!("lived_in/etc/sdn-subnets.cfg")),
 ];
 
 impl World {
@@ -61,10 +71,16 @@ impl World {
         for (file, text) in FILES {
             self.cluster.file_mut(file).extend(sections(text));
         }
+        for (part, text) in NETWORKS {
+            for file in [format!("sdn/{part}"), format!("sdn/running/{part}")] {
+                self.cluster.file_mut(&file).extend(sections(text));
+            }
+        }
         let resources = sections(include_str!("lived_in/etc/ha-resources.cfg"));
         let named = resources.map(|(id, section)| (format!("{}:{id}", section.kind), section));
         self.cluster.file_mut(super::ha::RESOURCES).extend(named);
         self.furnish_accounts(include_str!("lived_in/etc/user.cfg"));
+        self.furnish_realms(include_str!("lived_in/etc/domains.cfg"));
         self.furnish_firewalls();
         for listed in files::volumes(include_str!("lived_in/etc/volumes")) {
             self.put_listed(listed);

@@ -65,7 +65,7 @@ firewall:
 
 pub(crate) const FILE: &str = "hypervisors/dc.yaml";
 const PASSWORD: &str = "correct-horse-battery";
-const PBS: &str = "MARKER-9c1d-pbs";
+pub(crate) const PBS: &str = "MARKER-9c1d-pbs";
 
 pub(crate) struct Datacenter {
     pub(crate) sim: TestSim,

@@ -6,6 +6,7 @@ mod adopt;
 mod adopt_all;
 mod adopt_life;
 mod adopt_objects;
+mod adopt_parts;
 mod adopt_templates;
 mod any_node;
 mod arrival;

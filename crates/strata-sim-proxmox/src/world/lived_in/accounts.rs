@@ -1,7 +1,9 @@
 //! Users, tokens, groups, roles, permissions and pools, as `user.cfg` has them: one a line, fields between colons.
 
+use super::files::sections;
 use crate::world::World;
-use crate::world::access::{Group, Pool, Role, Token};
+use crate::world::access::{Domain, Group, Pool, Role, Token};
+use crate::world::cluster::Section;
 
 fn list(text: &str) -> impl Iterator<Item = String> {
     text.split(',').filter(|part| !part.is_empty()).map(str::to_owned)
@@ -49,6 +51,12 @@ impl World {
             }
         }
         self.furnish_operator();
+    }
+
+    pub(super) fn furnish_realms(&mut self, text: &str) {
+        self.access.domains.extend(sections(text).map(|(name, Section { kind, props })| {
+            (name, Domain { kind, fields: props.into_iter().collect() })
+        }));
     }
 
     fn put_token(&mut self, id: &str, expire: &str, privsep: &str, note: &str) {
