@@ -1,18 +1,33 @@
 //! The privileges that a token needs for everything that stacks can come to.
 
+use std::collections::BTreeSet;
+
 use strata_engine::{Action, Operation};
+use strata_proxmox::Version;
 use strata_resource::{Address, Resource, Spec, diff_specs};
 use strata_session::StackSession;
 
+use crate::AllProviders;
+
 /// Everything that Proxmox can be asked for these stacks: made from nothing, brought from what the state knows to what the source says,
 /// destroyed. All at once: where one of several privileges is enough, one that another stack needs anyway costs nothing.
-pub fn required_role(sessions: &[StackSession]) -> Vec<String> {
+///
+/// The names are those of the servers' version, the newest where none answers or where they differ.
+pub async fn required_role(providers: &AllProviders, sessions: &[StackSession]) -> Vec<String> {
     let operations: Vec<Operation> = sessions.iter().flat_map(whole_life).collect();
+    let connected = providers.proxmox();
+    let named: BTreeSet<&str> = operations.iter().map(|operation| operation.target.as_str()).collect();
+    let mut newest: Option<Version> = None;
+    for provider in named.iter().filter_map(|target| connected.get(*target)) {
+        let version = provider.client().version().await.ok();
+        newest = newest.into_iter().chain(version).max_by_key(|version| !version.is_before_9());
+    }
     let unwritten = |session: &StackSession| {
         let asked = session.unwritten().iter().filter_map(|address| session.view().graph.get(address));
         asked.into_iter().any(|resource| strata_proxmox::has_agent(&resource.spec))
     };
-    let privileges = strata_proxmox::required_role(&operations, sessions.iter().any(unwritten));
+    let asks = sessions.iter().any(unwritten);
+    let privileges = strata_proxmox::required_role(&operations, asks, newest.as_ref());
     privileges.iter().map(|privilege| privilege.as_str().to_owned()).collect()
 }
 

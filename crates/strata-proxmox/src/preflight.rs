@@ -15,6 +15,7 @@ pub(crate) use self::needs::{Needs, SEE_STORAGE, verb};
 pub(crate) use self::permissions::Permissions;
 pub(crate) use self::places::NamedPlaces;
 pub(crate) use self::root::forbidden_keys;
+use crate::api::Version;
 use crate::client::Client;
 use crate::kinds;
 
@@ -35,13 +36,22 @@ impl fmt::Display for Privilege {
 }
 
 /// The privileges of a role that is enough for the operations, and no more than that. With `asks_agents` it may ask guest agents for addresses:
-/// without that guests are made all the same, and nobody knows where they are.
-pub fn required_role(operations: &[Operation], asks_agents: bool) -> BTreeSet<Privilege> {
+/// without that guests are made all the same, and nobody knows where they are. Before Proxmox VE 9 the privilege for that has another name, which 9 does
+/// not know.
+pub fn required_role(
+    operations: &[Operation],
+    asks_agents: bool,
+    version: Option<&Version>,
+) -> BTreeSet<Privilege> {
     let mut needs: Vec<Need> = operations.iter().flat_map(needs_of).collect();
     if let Some(operation) = operations.first().filter(|_| asks_agents) {
         let (paths, address) = (Vec::new(), operation.address.clone());
         needs.push(Need {
-            any_of: needs::ASK_AGENT,
+            any_of: if version.is_some_and(Version::is_before_9) {
+                needs::ASK_AGENT_BEFORE_9
+            } else {
+                needs::ASK_AGENT
+            },
             paths,
             or_all: None,
             purpose: "ask the guest agent of",

@@ -238,3 +238,11 @@ pub struct Version {
     #[serde(default)]
     pub release: String,
 }
+
+impl Version {
+    /// Some privileges have other names there.
+    pub fn is_before_9(&self) -> bool {
+        let major = self.version.split('.').next().and_then(|major| major.parse::<u32>().ok());
+        major.is_some_and(|major| major < 9)
+    }
+}

@@ -25,6 +25,7 @@ pub(crate) const SEE_STORAGE: &[&str] = &["Datastore.Audit", "Datastore.Allocate
 
 /// Asking the guest agent; before Proxmox VE 9 the last.
 pub(super) const ASK_AGENT: &[&str] = &["VM.GuestAgent.Audit", "VM.GuestAgent.Unrestricted", "VM.Monitor"];
+pub(super) const ASK_AGENT_BEFORE_9: &[&str] = &["VM.Monitor"];
 
 /// The privileges of an operation.
 pub(super) fn needs_of(operation: &Operation) -> Vec<Need> {
@@ -293,6 +294,7 @@ mod tests {
 
     use super::super::{Privilege, required_role};
     use super::*;
+    use crate::api::Version;
 
     fn operation(action: Action, address: &str, spec: serde_json::Value) -> Operation {
         Operation {
@@ -312,17 +314,25 @@ mod tests {
     }
 
     fn role(operations: &[Operation]) -> Vec<&'static str> {
-        required_role(operations, false).into_iter().map(Privilege::as_str).collect()
+        required_role(operations, false, None).into_iter().map(Privilege::as_str).collect()
     }
 
     #[test]
     fn a_role_asks_agents_only_where_an_address_is_not_written() {
-        let ask = |asks: bool| {
+        let ask = |asks: bool, version: Option<&str>| {
             let vm = json!({"vmid": 9100, "node": "pve1", "agent": {"enabled": true}});
-            let role = required_role(&[operation(Action::Create, "web/vm/a", vm)], asks);
-            role.into_iter().any(|privilege| privilege.as_str() == "VM.GuestAgent.Audit")
+            let version = version.map(|version| Version { version: version.into(), release: String::new() });
+            let role = required_role(&[operation(Action::Create, "web/vm/a", vm)], asks, version.as_ref());
+            let asking = role.into_iter().map(Privilege::as_str);
+            asking
+                .filter(|name| name.starts_with("VM.GuestAgent") || *name == "VM.Monitor")
+                .collect::<String>()
         };
-        assert!(ask(true) && !ask(false));
+        assert_eq!(ask(true, None), "VM.GuestAgent.Audit", "nobody could be asked for the version");
+        assert_eq!(ask(true, Some("9.1.7")), "VM.GuestAgent.Audit");
+        assert_eq!(ask(true, Some("10.0.1")), "VM.GuestAgent.Audit");
+        assert_eq!(ask(true, Some("8.4.14")), "VM.Monitor");
+        assert_eq!(ask(false, Some("8.4.14")), "");
     }
 
     #[test]

@@ -34,7 +34,7 @@ pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
 /// and destroyed.
 async fn role(workspace: &Workspace<'_>, stacks: &[String]) -> CommandResult {
     let sessions = workspace.open_native(stacks, &Purpose::LOOK, StateAccess::Look).await?;
-    let names = required_role(&sessions);
+    let names = required_role(&workspace.providers, &sessions).await;
     if names.is_empty() {
         return Err(CommandError::failed(
             "no stack asks anything of a Proxmox, so no privilege is needed yet",
