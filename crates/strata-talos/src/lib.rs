@@ -64,7 +64,10 @@ pub use generate::{ConfigInput, EndpointError, GenerateError, RegistryMirror, Ro
 pub use kubeconfig::Kubeconfig;
 pub use node::{Cni, DiskKey, KernelModule, Link, NodeError, NodeInput, NodeNetwork, NodePatch, node_config};
 pub use patch::{Patch, PatchError, PatchesBetween};
-pub use pki::{Authority, CertificateRequest, Issued, PkiError, certificate_der};
+pub use pki::{
+    Authority, CertificateRequest, Issued, PairError, PkiError, certificate_der, certificate_fingerprint,
+    check_certificate_key,
+};
 pub use secrets::{BundleError, SecretsBundle, ServiceAccountKey};
 pub use spec::{Shown, config_spec, is_hidden_id};
 pub use talosconfig::{CLIENT_VALIDITY, TalosRole, Talosconfig};
