@@ -16,6 +16,7 @@ names! {
     ALIAS = "alias",
     BACKUP_JOB = "backupjob",
     BOOTSTRAP = "bootstrap",
+    CERTIFICATE = "certificate",
     CIDATA = "cidata",
     CONTAINER = "container",
     DATASET = "dataset",

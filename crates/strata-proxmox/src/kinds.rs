@@ -7,6 +7,7 @@ pub(crate) mod access;
 mod acl;
 mod alias;
 mod backup_job;
+mod certificate;
 mod cidata;
 mod container;
 mod dns;
@@ -81,6 +82,7 @@ static KINDS: &[&dyn ManagedKind] = &[
     &dns::Dns,
     &timezone::Timezone,
     &host_options::HostOptions,
+    &certificate::Certificate,
     &network::Network,
     &sdn::Sdn,
     &firewall::Firewall,

@@ -2,16 +2,18 @@
 
 use std::collections::BTreeMap;
 
-use strata_resource::{Spec, Value};
+use strata_resource::{Secret, Spec, Value};
 use strata_source::hypervisor::Hypervisor;
-use strata_source::hypervisor::host::Host;
+use strata_source::hypervisor::host::{Host, HostCertificate};
 use strata_source::hypervisor::network::{HostInterface, HostInterfaceType};
-use strata_yaml::Spanned;
+use strata_talos::{certificate_fingerprint, check_certificate_key};
+use strata_yaml::{Spanned, Value as Written};
 
 use super::Part;
 use crate::fields::{Fields, int, list};
 use crate::guest::raw;
 use crate::kinds;
+use crate::resolved::Resolved;
 use crate::site::Draft;
 
 impl Draft<'_> {
@@ -73,6 +75,41 @@ impl Draft<'_> {
             spec.put("host_options", name.as_str());
             self.part(part);
         }
+        if let Some(certificate) = &host.certificate {
+            self.certificate(name, certificate);
+        }
+    }
+
+    /// A certificate, with the key that it was made for: a host that serves one with another key is not reached any more.
+    fn certificate(&mut self, name: &Spanned<String>, certificate: &Spanned<HostCertificate>) {
+        let mut part = Part::new(kinds::CERTIFICATE, name, certificate.span)
+            .flags(certificate.adopt, certificate.protect);
+        let chain = self.resolve_written(&certificate.chain).map(Resolved::into_secret);
+        let key = self.resolve_written(&certificate.key).map(Resolved::into_secret);
+        let (Some(chain), Some(key)) = (chain, key) else { return };
+        let opens = self.site.resolver.opens_secrets();
+        let is_at_hand = |written: &Written<String>| opens || matches!(written, Written::Literal(_));
+        let mut wrong = Vec::new();
+        if is_at_hand(&certificate.chain) {
+            match certificate_fingerprint(chain.expose()) {
+                Ok(fingerprint) => part.spec.put("fingerprint", fingerprint),
+                Err(error) => wrong.push(("chain", error)),
+            }
+            if is_at_hand(&certificate.key)
+                && wrong.is_empty()
+                && let Err(error) = check_certificate_key(chain.expose(), key.expose())
+            {
+                wrong.push(("key", error));
+            }
+        }
+        for (field, error) in wrong {
+            let message = format!("the `{field}` of the certificate of `{name}`: {error}");
+            self.refuse("certificate", message, certificate.span);
+        }
+        part.spec.put("certificate", name.as_str());
+        part.spec.put("chain", Value::Secret(Secret::new(chain)));
+        part.spec.put("key", Value::Secret(Secret::new(key)));
+        self.part(part);
     }
 
     /// One resource for each host: its interfaces are edited together and come into effect with one reload.

@@ -1,6 +1,6 @@
 //! A host itself: its settings and its firewall.
 
-use strata_yaml::{Spanned, record};
+use strata_yaml::{Spanned, Value, record};
 
 use crate::machine::firewall::{FirewallRule, LogLevel};
 use crate::value::address::{Ip, Mac};
@@ -66,6 +66,20 @@ record! {
 }
 
 record! {
+    /// A certificate of one's own for the API and the web interface of a host.
+    pub struct HostCertificate {
+        /// the certificate, then those between it and its authority, in PEM
+        "chain" chain: Value<String>;
+        /// its private key, in PEM
+        "key" key: Value<String> [secret];
+        /// taken over if one is there already
+        "adopt" adopt: bool = false;
+        /// never destroyed or replaced by Strata
+        "protect" protect: bool = false;
+    }
+}
+
+record! {
     /// A host.
     pub struct Host {
         /// its notes
@@ -76,6 +90,8 @@ record! {
         "ballooningTarget" ballooning_target: Option<u32> [range(0, 100)];
         /// how it is woken up by others
         "wakeOnLan" wake_on_lan: Option<WakeOnLan>;
+        /// a certificate of one's own, beside the one that Proxmox makes
+        "certificate" certificate: Option<Spanned<HostCertificate>>;
         /// its firewall
         "firewall" firewall: Option<Spanned<HostFirewall>>;
     }
