@@ -54,6 +54,10 @@ pub(crate) struct Simple {
     pub(crate) arrays: &'static [&'static str],
     /// Maps whose entries are parameters of their own, `name=…,value=…`, and texts: their values are in base64.
     pub(crate) encoded: &'static [&'static str],
+    /// Maps that are sent as lines `name=value`, in base64.
+    pub(crate) lines: &'static [&'static str],
+    /// What a row of the list calls the object's name, where that is not how it is sent.
+    pub(crate) listed_as: Option<&'static str>,
     /// The list shows only a part of each: those that are asked for are read one by one.
     pub(crate) read_each: bool,
     /// There is one, which is always there, and its path is that of the list.
@@ -98,6 +102,8 @@ impl Simple {
             parts: &[],
             arrays: &[],
             encoded: &[],
+            lines: &[],
+            listed_as: None,
             read_each: false,
             single: None,
             of_hosts: false,
@@ -127,6 +133,7 @@ impl Simple {
             Some((_, parts)) => Form::Parts(parts),
             None if self.arrays.contains(&field.path) => Form::Array,
             None if self.encoded.contains(&field.path) => Form::Encoded,
+            None if self.lines.contains(&field.path) => Form::Lines,
             None => Form::Usual,
         }
     }
@@ -152,7 +159,7 @@ impl Simple {
     }
 
     fn read_row(&self, row: &Row) -> Option<(String, LiveObject)> {
-        let name = row_text(row, self.id_key())?;
+        let name = row_text(row, self.listed_as.unwrap_or(self.id_key()))?;
         let mut live = LiveObject::default();
         live.spec.insert(self.id.to_owned(), Value::Text(name.clone()));
         for field in self.fields() {
@@ -160,7 +167,8 @@ impl Simple {
             live.spec.extend(value.map(|value| (field.path.to_owned(), value)));
         }
         let is_known = |key: &str| {
-            key == "digest" || key == self.id_key() || self.fields().any(|field| field.remote == key)
+            let named = key == self.id_key() || Some(key) == self.listed_as;
+            key == "digest" || named || self.fields().any(|field| field.remote == key)
         };
         let others = row.iter().filter(|(key, _)| !is_known(key) && Some(key.as_str()) != self.comment);
         match self.rest {

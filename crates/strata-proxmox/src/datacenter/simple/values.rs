@@ -4,6 +4,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use strata_engine::{ErrorClass, ProviderError};
 use strata_resource::{FieldRule, FieldType, Spec, Value};
+use strata_secret::SecretString;
 
 use crate::api::Params;
 use crate::datacenter::family::text_of;
@@ -21,6 +22,8 @@ pub(super) enum Form {
     Array,
     /// A text in base64, or a map whose entries are items with a name and a value in base64.
     Encoded,
+    /// A map of secrets, as lines `name=value` in base64.
+    Lines,
     /// It is made of parts, or is a list of such items; each item is a parameter of its own.
     Parts(Parts),
 }
@@ -81,6 +84,23 @@ pub(super) fn put(
 ) -> Result<(), ProviderError> {
     let key = field.remote;
     match (value, form) {
+        (Value::Map(entries), Form::Lines) => {
+            let mut lines = String::new();
+            for (name, value) in entries {
+                lines.push_str(name);
+                lines.push('=');
+                match value {
+                    Value::Secret(secret) => match secret.plain() {
+                        Some(plain) => lines.push_str(plain.expose()),
+                        None => return Err(work.internal("a secret itself is not at hand, only its digest")),
+                    },
+                    other => lines.push_str(other.as_text().unwrap_or_default()),
+                }
+                lines.push('\n');
+            }
+            let lines = SecretString::from(lines);
+            params.set_secret(key, &BASE64.encode(lines.expose()));
+        }
         (Value::Map(entries), Form::Encoded) => {
             for (name, value) in entries {
                 push_named(params, key, name, value, work)?;
