@@ -1,4 +1,4 @@
-//! Certificates from authorities: the plugins that prove ownership. Nothing is ordered.
+//! Certificates from authorities: accounts there, and the plugins that prove ownership. Nothing is ordered.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -11,9 +11,13 @@ use crate::api::permission::on;
 use crate::api::{
     Call, Param, Perm, Refusal, Reply, Route, delete, flag, format, get, int, no, post, put, text, wrong,
 };
+use crate::task::{Step, work};
+use crate::world::World;
 use crate::world::cluster::Section;
 
 const FILE: &str = "acme/plugins";
+const ACCOUNTS: &str = "acme/accounts";
+const LETS_ENCRYPT: &str = "https://acme-v02.api.letsencrypt.org/directory";
 
 pub fn routes() -> Vec<Route> {
     let modify = || on("/", &["Sys.Modify"]);
@@ -24,11 +28,14 @@ pub fn routes() -> Vec<Route> {
             listing("name", &["account", "tos", "meta", "directories", "plugins", "challenge-schema"])
         }),
         get("/cluster/acme/directories", Perm::Anyone, vec![], directories),
-        get("/cluster/acme/account", Perm::Anyone, vec![], |_| Ok(json!([]).into())),
-        post("/cluster/acme/account", Perm::Root, account(true), |_| Err(no_authority())),
-        get("/cluster/acme/account/{name}", Perm::Root, vec![account_name()], no_account),
-        put("/cluster/acme/account/{name}", Perm::Root, account(false), no_account),
-        delete("/cluster/acme/account/{name}", Perm::Root, vec![account_name()], no_account),
+        get("/cluster/acme/account", Perm::Anyone, vec![], |call| {
+            let names = call.world.cluster.file(ACCOUNTS).map(|(name, _)| json!({ "name": name }));
+            Ok(Value::Array(names.collect()).into())
+        }),
+        post("/cluster/acme/account", Perm::Root, account(true), register),
+        get("/cluster/acme/account/{name}", Perm::Root, vec![account_name()], show_account),
+        put("/cluster/acme/account/{name}", Perm::Root, account(false), change_account),
+        delete("/cluster/acme/account/{name}", Perm::Root, vec![account_name()], close_account),
         get("/cluster/acme/plugins", modify(), vec![kind().opt()], list),
         post("/cluster/acme/plugins", modify(), [fields(), vec![kind()]].concat(), create),
         get(one, modify(), vec![id()], show),
@@ -60,14 +67,79 @@ fn account(creating: bool) -> Vec<Param> {
     ]
 }
 
-/// No authority is simulated, so nobody has an account.
-fn no_account(call: &mut Call<'_>) -> Reply {
-    let name = call.args.text("name").unwrap_or("default");
-    Err(wrong("name", format!("ACME account config file '{name}' does not exist.")))
+fn name_of(call: &Call<'_>) -> String {
+    call.args.text("name").unwrap_or("default").to_owned()
 }
 
-fn no_authority() -> Refusal {
-    no("no authority for certificates can be reached")
+/// The account that a call is about.
+fn known(call: &Call<'_>) -> Result<String, Refusal> {
+    let name = name_of(call);
+    match call.world.cluster.section(ACCOUNTS, &name) {
+        Some(_) => Ok(name),
+        None => Err(wrong("name", format!("ACME account config file '{name}' does not exist."))),
+    }
+}
+
+/// The task in which a host speaks to the authority: any authority agrees to all that is asked.
+fn at_authority(
+    call: &mut Call<'_>,
+    task: &'static str,
+    change: impl FnOnce(&mut World) + Send + 'static,
+) -> Reply {
+    let node = call.world.nodes.keys().next().cloned().unwrap_or_default();
+    let work = work(move |world, _| -> Result<Step, String> {
+        change(world);
+        Ok(Step::Done)
+    });
+    Ok(call.spawn(&node, task, "", work).into())
+}
+
+fn register(call: &mut Call<'_>) -> Reply {
+    let name = name_of(call);
+    if call.world.cluster.section(ACCOUNTS, &name).is_some() {
+        return Err(wrong("name", format!("ACME account config file '{name}' already exists.")));
+    }
+    let mut props = section::given(call, &["name", "eab-kid", "eab-hmac-key"]);
+    props.entry("directory".to_owned()).or_insert_with(|| LETS_ENCRYPT.to_owned());
+    at_authority(call, "acmeregister", move |world| {
+        world.cluster.file_mut(ACCOUNTS).insert(name, Section { kind: "account".into(), props });
+    })
+}
+
+fn show_account(call: &mut Call<'_>) -> Reply {
+    let name = known(call)?;
+    let section = call.world.cluster.section(ACCOUNTS, &name);
+    let prop = |key: &str| section.and_then(|section| section.props.get(key)).map_or("", String::as_str);
+    let contact = prop("contact").split([',', ';', ' ']).filter(|text| !text.is_empty());
+    let contact: Vec<String> = contact.map(|text| format!("mailto:{text}")).collect();
+    let number = crate::world::made_up::sha1_hex(&name);
+    let mut data = json!({
+        "account": { "contact": contact, "status": "valid", "createdAt": "2030-01-01T00:00:00Z" },
+        "directory": prop("directory"),
+        "location": format!("{}/acct/{}", prop("directory").trim_end_matches("/directory"), &number[..8]),
+    });
+    if !prop("tos_url").is_empty() {
+        data["tos"] = json!(prop("tos_url"));
+    }
+    Ok(data.into())
+}
+
+fn change_account(call: &mut Call<'_>) -> Reply {
+    let name = known(call)?;
+    let contact = call.args.owned("contact");
+    at_authority(call, "acmeupdate", move |world| {
+        let section = world.cluster.file_mut(ACCOUNTS).get_mut(&name);
+        if let Some((section, contact)) = section.zip(contact) {
+            section.props.insert("contact".to_owned(), contact);
+        }
+    })
+}
+
+fn close_account(call: &mut Call<'_>) -> Reply {
+    let name = known(call)?;
+    at_authority(call, "acmedeactivate", move |world| {
+        world.cluster.file_mut(ACCOUNTS).shift_remove(&name);
+    })
 }
 
 /// The DNS services that a plugin can ask.
