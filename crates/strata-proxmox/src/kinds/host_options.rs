@@ -34,6 +34,34 @@ kind! {
     "wake_on_lan": Map => InPlace [remote("wakeonlan")];
     /// its hardware address, the interface that others send from, the address that they send to
     "wake_on_lan.*": Text => InPlace;
+    /// the account that its certificate is ordered with
+    "acme": Map => InPlace [remote("acme")];
+    /// its name
+    "acme.*": Text => InPlace;
+    /// a domain of the certificate that it orders
+    "acme_domain0": Map => InPlace [remote("acmedomain0")];
+    /// its name, the plugin that proves it, the domain whose records do
+    "acme_domain0.*": Text => InPlace;
+    /// a domain of the certificate that it orders
+    "acme_domain1": Map => InPlace [remote("acmedomain1")];
+    /// its name, the plugin that proves it, the domain whose records do
+    "acme_domain1.*": Text => InPlace;
+    /// a domain of the certificate that it orders
+    "acme_domain2": Map => InPlace [remote("acmedomain2")];
+    /// its name, the plugin that proves it, the domain whose records do
+    "acme_domain2.*": Text => InPlace;
+    /// a domain of the certificate that it orders
+    "acme_domain3": Map => InPlace [remote("acmedomain3")];
+    /// its name, the plugin that proves it, the domain whose records do
+    "acme_domain3.*": Text => InPlace;
+    /// a domain of the certificate that it orders
+    "acme_domain4": Map => InPlace [remote("acmedomain4")];
+    /// its name, the plugin that proves it, the domain whose records do
+    "acme_domain4.*": Text => InPlace;
+    /// a domain of the certificate that it orders
+    "acme_domain5": Map => InPlace [remote("acmedomain5")];
+    /// its name, the plugin that proves it, the domain whose records do
+    "acme_domain5.*": Text => InPlace;
 }
 
 const WAKE_ON_LAN: Parts = &[
@@ -42,11 +70,28 @@ const WAKE_ON_LAN: Parts = &[
     ("broadcast-address", "broadcast", FieldType::Text),
 ];
 
+const ACME: Parts = &[("account", "account", FieldType::Text), ("domains", "domains", FieldType::Text)];
+
+const DOMAIN: Parts = &[
+    ("domain", "domain", FieldType::Text),
+    ("plugin", "plugin", FieldType::Text),
+    ("alias", "alias", FieldType::Text),
+];
+
 static ROWS: Simple = Simple {
     of_hosts: true,
     takes_digest: true,
     unset: Unset::Delete,
-    parts: &[("wake_on_lan", WAKE_ON_LAN)],
+    parts: &[
+        ("wake_on_lan", WAKE_ON_LAN),
+        ("acme", ACME),
+        ("acme_domain0", DOMAIN),
+        ("acme_domain1", DOMAIN),
+        ("acme_domain2", DOMAIN),
+        ("acme_domain3", DOMAIN),
+        ("acme_domain4", DOMAIN),
+        ("acme_domain5", DOMAIN),
+    ],
     ..Simple::new("settings of", "config", &TABLE)
 };
 
