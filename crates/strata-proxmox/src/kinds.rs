@@ -5,6 +5,7 @@
 
 pub(crate) mod access;
 mod acl;
+mod acme_plugin;
 mod alias;
 mod backup_job;
 mod certificate;
@@ -81,6 +82,7 @@ static KINDS: &[&dyn ManagedKind] = &[
     &notification_matcher::Matcher,
     &dns::Dns,
     &timezone::Timezone,
+    &acme_plugin::AcmePlugin,
     &host_options::HostOptions,
     &certificate::Certificate,
     &network::Network,

@@ -10,7 +10,7 @@ pub mod storage;
 use strata_yaml::{Map, Spanned, TextRule, TextShape, choice, record};
 
 use crate::hypervisor::access::{AclEntry, Group, Realm, RealmSyncJob, Role, Token, User};
-use crate::hypervisor::host::Host;
+use crate::hypervisor::host::{Acme, Host};
 use crate::hypervisor::network::{DnsSettings, HostInterface};
 use crate::hypervisor::sdn::Sdn;
 use crate::hypervisor::services::Services;
@@ -287,6 +287,8 @@ record! {
         "network" network: Map<HostInterface> [keys(ID), aliases(&["bridges"])];
         /// the hosts themselves, by name: their settings and firewalls
         "hosts" hosts: Map<Host> [keys(ID)];
+        /// authorities that give certificates, and how domains are proved to be one's own
+        "acme" acme: Option<Acme>;
         /// software-defined networks
         "sdn" sdn: Option<Spanned<Sdn>>;
         /// pools of guests and storages

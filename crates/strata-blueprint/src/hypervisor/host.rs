@@ -1,10 +1,10 @@
 //! Settings of hosts: name servers, time zone, network.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use strata_resource::{Secret, Spec, Value};
 use strata_source::hypervisor::Hypervisor;
-use strata_source::hypervisor::host::{Host, HostCertificate};
+use strata_source::hypervisor::host::{Acme, Host, HostCertificate};
 use strata_source::hypervisor::network::{HostInterface, HostInterfaceType};
 use strata_talos::{certificate_fingerprint, check_certificate_key};
 use strata_yaml::{Spanned, Value as Written};
@@ -50,10 +50,32 @@ impl Draft<'_> {
                 self.part(part);
             }
         }
+        if let Some(acme) = &hypervisor.acme {
+            self.acme(acme);
+        }
         for (name, host) in hypervisor.hosts.iter() {
             self.host(name, host);
         }
         self.networks(hypervisor, &nodes);
+    }
+
+    fn acme(&mut self, acme: &Acme) {
+        for (name, plugin) in acme.plugins.iter() {
+            let mut part = Part::new(kinds::ACME_PLUGIN, name, name.span).flags(plugin.adopt, plugin.protect);
+            let mut credentials = Spec::new();
+            for (key, written) in plugin.credentials.iter() {
+                credentials.put_some(key, self.secret(written));
+            }
+            let spec = &mut part.spec;
+            spec.put("acme_plugin", name.as_str());
+            spec.put("type", "dns");
+            spec.put("api", plugin.api.as_str());
+            spec.put_full("credentials", Value::Map(credentials));
+            spec.put_full("nodes", list(plugin.nodes.iter().collect::<BTreeSet<_>>()));
+            spec.put_some("validation_delay", plugin.validation_delay.map(int));
+            spec.put("enabled", plugin.enabled);
+            self.part(part);
+        }
     }
 
     /// The settings of one host; without one, whatever it has stays.
@@ -71,8 +93,31 @@ impl Draft<'_> {
             own.put_some("broadcast", wake.broadcast.as_ref().map(ToString::to_string));
             spec.put("wake_on_lan", own);
         }
-        if !spec.is_empty() {
-            spec.put("host_options", name.as_str());
+        if let Some(acme) = &host.acme {
+            if let Some(account) = &acme.account {
+                spec.put("acme", Spec::from([("account".to_owned(), Value::text(account.as_str()))]));
+            }
+            for (slot, domain) in acme.domains.iter().enumerate() {
+                let mut own = Spec::new();
+                own.put("domain", domain.domain.as_str());
+                own.put_some("plugin", domain.plugin.as_ref().map(|plugin| plugin.value.clone()));
+                own.put_some("alias", domain.alias.clone());
+                spec.put(&format!("acme_domain{slot}"), own);
+            }
+        }
+        let (account, plugins) = host.acme.as_ref().map_or((None, Vec::new()), |acme| {
+            let plugins = acme.domains.iter().filter_map(|domain| domain.plugin.as_ref());
+            (acme.account.as_ref(), plugins.collect())
+        });
+        // Proxmox takes no domain with a plugin that is not there.
+        for plugin in plugins {
+            part.needs.extend(self.known(kinds::ACME_PLUGIN, Some(plugin)));
+        }
+        if let Some(seventh) = host.acme.as_ref().and_then(|acme| acme.domains.get(6)) {
+            self.refuse("too-many", "a host has up to six domains", seventh.span);
+        }
+        if !part.spec.is_empty() {
+            part.spec.put("host_options", name.as_str());
             self.part(part);
         }
         if let Some(certificate) = &host.certificate {

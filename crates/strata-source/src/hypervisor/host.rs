@@ -1,9 +1,10 @@
 //! A host itself: its settings and its firewall.
 
-use strata_yaml::{Spanned, Value, record};
+use strata_yaml::{Map, Spanned, Value, record};
 
 use crate::machine::firewall::{FirewallRule, LogLevel};
 use crate::value::address::{Ip, Mac};
+use crate::value::name::{ID, URL};
 
 record! {
     /// How a host is woken up by others.
@@ -66,6 +67,56 @@ record! {
 }
 
 record! {
+    /// How it is proved by DNS that a domain is one's own.
+    pub struct AcmePlugin {
+        /// the DNS service: `cf`, `hetzner`, `nsupdate`, …
+        "api" api: String;
+        /// what lets Proxmox change records there, by the names that the service's script has: `CF_Token`
+        "credentials" credentials: Map<Value<String>> [keys(ID), secret];
+        /// the hosts that can use it; otherwise all
+        "nodes" nodes: Vec<String> [text(ID)];
+        /// how many seconds records take to be seen; otherwise 30
+        "validationDelay" validation_delay: Option<u32> [range(0, 172_800)];
+        /// whether it is used
+        "enabled" enabled: bool = true;
+        /// taken over if it is there already
+        "adopt" adopt: bool = false;
+        /// never destroyed or replaced by Strata
+        "protect" protect: bool = false;
+    }
+}
+
+record! {
+    /// Authorities that give certificates, and how domains are proved to be one's own.
+    pub struct Acme {
+        /// plugins for DNS, by id
+        "plugins" plugins: Map<AcmePlugin> [keys(ID)];
+    }
+}
+
+record! {
+    /// A domain of a host's certificate.
+    pub struct AcmeDomain [shorthand("domain")] {
+        /// its name
+        "domain" domain: String;
+        /// the plugin that proves it; otherwise the host is asked on port 80
+        "plugin" plugin: Option<Spanned<String>> [text(ID)];
+        /// the domain whose records prove it
+        "alias" alias: Option<String>;
+    }
+}
+
+record! {
+    /// What the certificate is about that a host orders from an authority.
+    pub struct HostAcme {
+        /// the account; otherwise `default`
+        "account" account: Option<Spanned<String>> [text(ID)];
+        /// up to six domains
+        "domains" domains: Vec<Spanned<AcmeDomain>>;
+    }
+}
+
+record! {
     /// A certificate of one's own for the API and the web interface of a host.
     pub struct HostCertificate {
         /// the certificate, then those between it and its authority, in PEM
@@ -90,6 +141,8 @@ record! {
         "ballooningTarget" ballooning_target: Option<u32> [range(0, 100)];
         /// how it is woken up by others
         "wakeOnLan" wake_on_lan: Option<WakeOnLan>;
+        /// the account and the domains of a certificate that the host orders from an authority
+        "acme" acme: Option<HostAcme>;
         /// a certificate of one's own, beside the one that Proxmox makes
         "certificate" certificate: Option<Spanned<HostCertificate>>;
         /// its firewall
