@@ -13,6 +13,7 @@ macro_rules! names {
 
 names! {
     ACL = "acl",
+    ACME_ACCOUNT = "acmeaccount",
     ACME_PLUGIN = "acmeplugin",
     ALIAS = "alias",
     BACKUP_JOB = "backupjob",

@@ -5,6 +5,7 @@
 
 pub(crate) mod access;
 mod acl;
+mod acme_account;
 mod acme_plugin;
 mod alias;
 mod backup_job;
@@ -82,6 +83,7 @@ static KINDS: &[&dyn ManagedKind] = &[
     &notification_matcher::Matcher,
     &dns::Dns,
     &timezone::Timezone,
+    &acme_account::AcmeAccount,
     &acme_plugin::AcmePlugin,
     &host_options::HostOptions,
     &certificate::Certificate,

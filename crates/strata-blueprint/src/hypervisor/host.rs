@@ -60,6 +60,23 @@ impl Draft<'_> {
     }
 
     fn acme(&mut self, acme: &Acme) {
+        for (name, account) in acme.accounts.iter() {
+            let mut part =
+                Part::new(kinds::ACME_ACCOUNT, name, name.span).flags(account.adopt, account.protect);
+            if account.contact.is_empty() {
+                let message = format!("the ACME account `{name}` has no `contact`");
+                self.refuse("missing-field", message, name.span);
+            }
+            let spec = &mut part.spec;
+            spec.put("acme_account", name.as_str());
+            spec.put("contact", list(account.contact.iter().collect::<BTreeSet<_>>()));
+            spec.put_some("directory", account.directory.clone());
+            spec.put_some("terms", account.terms.clone());
+            spec.put_some("eab_key_id", account.eab_key_id.clone());
+            let key = account.eab_key.as_ref().and_then(|key| self.secret(key));
+            part.spec.put_some("eab_key", key);
+            self.part(part);
+        }
         for (name, plugin) in acme.plugins.iter() {
             let mut part = Part::new(kinds::ACME_PLUGIN, name, name.span).flags(plugin.adopt, plugin.protect);
             let mut credentials = Spec::new();
@@ -110,6 +127,7 @@ impl Draft<'_> {
             (acme.account.as_ref(), plugins.collect())
         });
         // Proxmox takes no domain with a plugin that is not there.
+        part.needs = self.known(kinds::ACME_ACCOUNT, account.map(|account| account.as_str()));
         for plugin in plugins {
             part.needs.extend(self.known(kinds::ACME_PLUGIN, Some(plugin)));
         }

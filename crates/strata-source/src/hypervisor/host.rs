@@ -67,6 +67,26 @@ record! {
 }
 
 record! {
+    /// An account at an authority for certificates. Only root@pam can make one: the target needs `login`.
+    pub struct AcmeAccount {
+        /// the addresses that the authority writes to
+        "contact" contact: Vec<String>;
+        /// the URL of the authority; otherwise Let's Encrypt
+        "directory" directory: Option<String> [text(URL)];
+        /// the URL of its terms of service, which are accepted with this
+        "terms" terms: Option<String> [text(URL)];
+        /// the id of an account that the authority knows already
+        "eabKeyId" eab_key_id: Option<String>;
+        /// its key
+        "eabKey" eab_key: Option<Value<String>> [secret];
+        /// taken over if it is there already
+        "adopt" adopt: bool = false;
+        /// never destroyed or replaced by Strata
+        "protect" protect: bool = false;
+    }
+}
+
+record! {
     /// How it is proved by DNS that a domain is one's own.
     pub struct AcmePlugin {
         /// the DNS service: `cf`, `hetzner`, `nsupdate`, …
@@ -89,6 +109,8 @@ record! {
 record! {
     /// Authorities that give certificates, and how domains are proved to be one's own.
     pub struct Acme {
+        /// accounts, by name
+        "accounts" accounts: Map<AcmeAccount> [keys(ID)];
         /// plugins for DNS, by id
         "plugins" plugins: Map<AcmePlugin> [keys(ID)];
     }
