@@ -44,6 +44,7 @@ names! {
     REALM = "realm",
     REALM_SYNC = "realmsync",
     REPLICATION = "replication",
+    REPOSITORIES = "repositories",
     ROLE = "role",
     SCHEMATIC = "schematic",
     SDN = "sdn",

@@ -34,6 +34,7 @@ mod pool;
 mod realm;
 mod realm_sync;
 mod replication;
+mod repositories;
 mod role;
 mod sdn;
 mod security_group;
@@ -86,6 +87,7 @@ static KINDS: &[&dyn ManagedKind] = &[
     &acme_account::AcmeAccount,
     &acme_plugin::AcmePlugin,
     &host_options::HostOptions,
+    &repositories::Repositories,
     &certificate::Certificate,
     &network::Network,
     &sdn::Sdn,

@@ -141,6 +141,13 @@ impl Draft<'_> {
         if let Some(certificate) = &host.certificate {
             self.certificate(name, certificate);
         }
+        if !host.repositories.is_empty() {
+            let mut part = Part::new(kinds::REPOSITORIES, name, name.span);
+            part.spec.put("repositories", name.as_str());
+            let own = host.repositories.iter().map(|(handle, on)| (handle.value.clone(), Value::Bool(*on)));
+            part.spec.put("standard", Value::Map(own.collect()));
+            self.part(part);
+        }
     }
 
     /// A certificate, with the key that it was made for: a host that serves one with another key is not reached any more.

@@ -167,6 +167,8 @@ record! {
         "acme" acme: Option<HostAcme>;
         /// a certificate of one's own, beside the one that Proxmox makes
         "certificate" certificate: Option<Spanned<HostCertificate>>;
+        /// which of Proxmox' own repositories its packages come from, by handle: `no-subscription`, `enterprise`; others stay as they are
+        "repositories" repositories: Map<bool> [keys(ID)];
         /// its firewall
         "firewall" firewall: Option<Spanned<HostFirewall>>;
     }
