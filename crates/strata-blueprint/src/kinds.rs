@@ -48,6 +48,8 @@ names! {
     ROLE = "role",
     SCHEMATIC = "schematic",
     SDN = "sdn",
+    SDN_DNS = "sdndns",
+    SDN_IPAM = "sdnipam",
     SECRET = "secret",
     SECURITY_GROUP = "securitygroup",
     STORAGE = "storage",

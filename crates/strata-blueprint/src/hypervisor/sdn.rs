@@ -1,8 +1,8 @@
 //! Software-defined networks: one resource, as they come into effect together.
 
-use strata_resource::{Spec, Value};
+use strata_resource::{Address, Spec, Value};
 use strata_source::hypervisor::Hypervisor;
-use strata_source::hypervisor::sdn::{Sdn, SdnController, SdnSubnet, SdnVnet, SdnZone, ZoneType};
+use strata_source::hypervisor::sdn::{IpamType, Sdn, SdnController, SdnSubnet, SdnVnet, SdnZone, ZoneType};
 use strata_source::value::address::Ip;
 use strata_yaml::{Map, Spanned};
 
@@ -15,6 +15,10 @@ impl Draft<'_> {
     pub(super) fn sdn(&mut self, hypervisor: &Hypervisor) {
         let Some(sdn) = &hypervisor.sdn else { return };
         self.check_zones(sdn);
+        let servers = self.servers(sdn);
+        if sdn.controllers.is_empty() && sdn.zones.is_empty() && sdn.vnets.is_empty() && !servers.is_empty() {
+            return;
+        }
         let mut part = Part::new(kinds::SDN, "datacenter", sdn.span).flags(false, sdn.protect);
         let spec = &mut part.spec;
         spec.put("sdn", "datacenter");
@@ -31,7 +35,47 @@ impl Draft<'_> {
         let networks: Vec<_> =
             self.blueprint.graph.iter().filter(|other| other.address.kind() == kinds::NETWORK).collect();
         part.needs.extend(networks.into_iter().map(|other| other.address.clone()));
+        part.needs.extend(servers);
         self.part(part);
+    }
+
+    /// What zones refer to: who keeps their addresses, and who has their names.
+    fn servers(&mut self, sdn: &Sdn) -> Vec<Address> {
+        let mut servers = Vec::new();
+        for (name, ipam) in sdn.ipams.iter() {
+            if (ipam.kind == IpamType::PhpIpam) != ipam.section.is_some() {
+                let (code, what) = match ipam.section {
+                    Some(_) => ("no-such-field", "which has no"),
+                    None => ("missing-field", "and has no"),
+                };
+                let message = format!("the IPAM `{name}` is of type `{}`, {what} `section`", ipam.kind);
+                self.refuse(code, message, name.span);
+            }
+            let mut part = Part::new(kinds::SDN_IPAM, name, name.span).flags(ipam.adopt, ipam.protect);
+            let spec = &mut part.spec;
+            spec.put("sdn_ipam", name.as_str());
+            spec.put("type", ipam.kind.to_string());
+            spec.put("url", ipam.url.as_str());
+            spec.put_some("section", ipam.section.map(int));
+            spec.put_some("fingerprint", ipam.fingerprint.clone());
+            let token = self.secret(&ipam.token);
+            part.spec.put_some("token", token);
+            servers.push(self.part(part));
+        }
+        for (name, dns) in sdn.dns_servers.iter() {
+            let mut part = Part::new(kinds::SDN_DNS, name, name.span).flags(dns.adopt, dns.protect);
+            let spec = &mut part.spec;
+            spec.put("sdn_dns", name.as_str());
+            spec.put("type", "powerdns");
+            spec.put("url", dns.url.as_str());
+            spec.put_some("time_to_live", dns.ttl.map(int));
+            spec.put_some("reverse_mask6", dns.reverse_mask6.map(int));
+            spec.put_some("fingerprint", dns.fingerprint.clone());
+            let key = self.secret(&dns.key);
+            part.spec.put_some("api_key", key);
+            servers.push(self.part(part));
+        }
+        servers
     }
 
     /// What a type of zone needs, and what others do not have.

@@ -2,10 +2,10 @@
 
 use std::net::IpAddr;
 
-use strata_yaml::{Map, Spanned, TextRule, TextShape, choice, record};
+use strata_yaml::{Map, Spanned, TextRule, TextShape, Value, choice, record};
 
 use crate::value::address::{Cidr, Ip, number};
-use crate::value::name::ID;
+use crate::value::name::{ID, URL};
 use crate::value::place::{ADDRESS, VLAN};
 
 /// Of a zone or a network: a network device is named after it.
@@ -177,9 +177,58 @@ record! {
     }
 }
 
+choice! {
+    /// What keeps the addresses of networks.
+    pub enum IpamType { Netbox = "netbox", PhpIpam = "phpipam" }
+}
+
+record! {
+    /// A server that keeps the addresses of networks.
+    pub struct SdnIpam {
+        /// what it is
+        "type" kind: IpamType;
+        /// the URL of its API
+        "url" url: String [text(URL)];
+        /// what lets Proxmox in
+        "token" token: Value<String> [secret];
+        /// phpipam: the section
+        "section" section: Option<u32>;
+        /// the fingerprint of its certificate
+        "fingerprint" fingerprint: Option<String>;
+        /// taken over if it is there already
+        "adopt" adopt: bool = false;
+        /// never destroyed or replaced by Strata
+        "protect" protect: bool = false;
+    }
+}
+
+record! {
+    /// A PowerDNS server that has the names of guests.
+    pub struct SdnDns {
+        /// the URL of its API
+        "url" url: String [text(URL)];
+        /// what lets Proxmox in
+        "key" key: Value<String> [secret];
+        /// for how many seconds names are remembered
+        "ttl" ttl: Option<u32>;
+        /// the length of the prefix of reverse zones of IPv6
+        "reverseMask6" reverse_mask6: Option<u16> [range(0, 128)];
+        /// the fingerprint of its certificate
+        "fingerprint" fingerprint: Option<String>;
+        /// taken over if it is there already
+        "adopt" adopt: bool = false;
+        /// never destroyed or replaced by Strata
+        "protect" protect: bool = false;
+    }
+}
+
 record! {
     /// Software-defined networks. They come into effect together.
     pub struct Sdn {
+        /// servers that keep addresses, by id; `pve` is Proxmox' own and always there
+        "ipams" ipams: Map<SdnIpam> [keys(ID)];
+        /// servers that have the names of guests, by id
+        "dnsServers" dns_servers: Map<SdnDns> [keys(ID)];
         /// what announces routes, by name
         "controllers" controllers: Map<SdnController> [keys(ID)];
         /// zones, by name
