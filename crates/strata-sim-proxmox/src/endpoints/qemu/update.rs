@@ -93,9 +93,31 @@ fn update_now(call: &mut Call<'_>) -> Reply {
     Ok(().into())
 }
 
+/// In the background, and waited for: a change that ends in time is answered like one at once, and has its task all the same.
+fn update_within(call: &mut Call<'_>, change: Change) -> Reply {
+    let (node, vmid) = (change.node.clone(), change.vmid);
+    call.lock(LockKey::Qemu(vmid))?;
+    let mut log = vec![format!("update VM {vmid}: {}", change.text)];
+    let done = apply(call.world, change, &mut log).map_err(String::from);
+    let ended = done.clone();
+    let work = work(move |world, job| {
+        for line in log {
+            job.log(world, line);
+        }
+        ended.map(|()| Step::Done)
+    });
+    call.spawn(&node, "qmconfig", vmid.to_string(), work);
+    done.map_err(|why| no(format!("failed to update VM {vmid}: {why}")))?;
+    Ok(().into())
+}
+
 fn update_later(call: &mut Call<'_>) -> Reply {
+    let waits = call.args.has("background_delay");
     let change = prepare(call)?;
     check_state(call.world, &change)?;
+    if waits {
+        return update_within(call, change);
+    }
     let (node, vmid) = (change.node.clone(), change.vmid);
     let work = work(move |_, _| {
         Ok(Step::lock(LockKey::Qemu(vmid), move |_, _| {
