@@ -37,6 +37,8 @@ mod replication;
 mod repositories;
 mod role;
 mod sdn;
+mod sdn_dns;
+mod sdn_ipam;
 mod security_group;
 mod shared;
 mod storage;
@@ -90,6 +92,8 @@ static KINDS: &[&dyn ManagedKind] = &[
     &repositories::Repositories,
     &certificate::Certificate,
     &network::Network,
+    &sdn_ipam::SdnIpam,
+    &sdn_dns::SdnDns,
     &sdn::Sdn,
     &firewall::Firewall,
     &host_firewall::HostFirewall,

@@ -1,11 +1,12 @@
 //! Layer 0: what `hypervisors/` says is made, kept, changed and taken away like anything else.
 
+mod certificates;
 mod hosts;
 mod realms;
 mod sdn;
 mod services;
 
-pub(crate) use self::{hosts::HOSTS, realms::REALMS, sdn::SDN, services::SERVICES};
+pub(crate) use self::{certificates::ACME, hosts::HOSTS, realms::REALMS, sdn::SDN, services::SERVICES};
 
 use serde_json::{Value, json};
 use strata_sim::{ROOT_PASSWORD, ROOT_TOKEN};
@@ -178,6 +179,7 @@ pub(crate) fn without_settings(mut export: Value) -> Value {
         node["dns"] = Value::Null;
         node["timezone"] = Value::Null;
         node["config"] = Value::Null;
+        node["repositories"] = Value::Null;
     }
     export
 }

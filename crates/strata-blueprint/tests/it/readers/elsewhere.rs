@@ -174,5 +174,6 @@ pub(super) const REFUSED: &[(&str, &str, &str)] = &[
     // Each type has keys of its own, so that none can take the place of another.
     ("NotificationEndpoint", "type", "missing-field"),
     ("Realm", "type", "missing-field"),
+    ("SdnIpam", "type", "missing-field"),
     ("SdnZone", "type", "missing-field"),
 ];

@@ -3,6 +3,8 @@
 use serde_json::{Map, Value as Json, json};
 use strata_yaml::{FieldSpec, Rules, Shape};
 
+use super::sources::CHAIN;
+
 /// Texts for whatever wants one; which of them is right the decoder says.
 const TEXTS: &[&str] = &[
     "a-file",
@@ -126,6 +128,9 @@ fn special(record: &str, key: &str) -> Vec<Json> {
         ("TagStyle", "colors") => vec![json!({"web": "ff0000"})],
         ("NextId", "lower") => vec![json!(200)],
         ("NotificationEndpoint", "users") => vec![json!(["a@pve"])],
+        ("Host", "repositories") => vec![json!({"no-subscription": true}), json!({"enterprise": false})],
+        ("HostCertificate", "chain") => vec![json!(format!("{CHAIN}{CHAIN}"))],
+        ("HostCertificate", "key") => vec![json!({"env": "SAME_KEY"})],
         ("SdnSubnet", "gateway") => vec![json!("10.66.0.2")],
         ("SdnSubnet", "dhcpRanges") => vec![json!(["10.66.0.50-10.66.0.60"])],
         ("SdnVnet", "subnets") => vec![json!({"10.67.0.0/24": {}})],

@@ -214,7 +214,15 @@ fn datacenter() -> Json {
         "tokens": {"a@pve!tk": {}, "a@pve!uk": {}},
         "roles": {"r": {"privileges": ["VM.Audit"]}, "s": {"privileges": ["VM.Audit"]}},
         "acl": [{"path": "/vms", "role": "r", "user": "a@pve"}],
-        "hosts": {"pve1": {"firewall": {"enabled": true}}},
+        "firewall": {"enabled": true},
+        "acme": {
+            "accounts": {"default": {"contact": ["a@x.example"]}},
+            "plugins": {"cf": {"api": "cf"}, "he": {"api": "he"}},
+        },
+        "hosts": {
+            "pve1": {"wakeOnLan": {"mac": "BC:24:11:00:00:76"}, "firewall": {"enabled": true}, "acme": {"domains": [{"domain": "x.example"}]}},
+            "pve2": {"certificate": {"chain": CHAIN, "key": {"env": "HOST_KEY"}}},
+        },
         "network": {"vmbr5": {"address": "10.9.0.1/24", "address6": "2001:db8:9::1/64"}},
         "mappings": {
             "pci": {"gpu": {"devices": [{"node": "pve1", "path": "0000:01:00.0", "id": "1234:5678"}]}},
@@ -238,6 +246,11 @@ fn datacenter() -> Json {
             "matchers": {"errors": {"targets": ["mail"]}},
         },
         "sdn": {
+            "ipams": {
+                "nb": {"type": "netbox", "url": "https://x.example", "token": {"env": "TOKEN"}},
+                "pi": {"type": "phpipam", "url": "https://x.example", "token": {"env": "TOKEN"}, "section": 1},
+            },
+            "dnsServers": {"pd": {"url": "https://x.example", "key": {"env": "TOKEN"}}},
             "controllers": {
                 "ce": {"type": "evpn", "asn": 65000},
                 "cb": {"type": "bgp", "asn": 65001, "node": "pve1", "peers": ["192.0.2.80"]},
@@ -254,11 +267,21 @@ fn datacenter() -> Json {
     })
 }
 
+/// A certificate, and its key.
+pub(super) const CHAIN: &str = include_str!("../../../../strata-talos/src/pki/pair/ed25519.crt");
+const KEY: &str = include_str!("../../../../strata-talos/src/pki/pair/ed25519.key");
+
 struct Given;
 
 impl Resolver for Given {
     fn resolve(&self, reference: &Reference) -> Result<SecretString, Box<Diagnostic>> {
-        Ok(SecretString::from(format!("the value of {}", reference.source)))
+        // The same key in two spellings.
+        let source = reference.source.to_string();
+        Ok(SecretString::from(match () {
+            () if source.contains("SAME_KEY") => format!("{KEY}\n"),
+            () if source.contains("HOST_KEY") => KEY.to_owned(),
+            () => format!("the value of {source}"),
+        }))
     }
 }
 

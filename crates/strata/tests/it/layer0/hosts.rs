@@ -20,7 +20,7 @@ hosts:
       rules:
         - {direction: in, action: ACCEPT, protocol: tcp, destinationPort: "8006", source: 192.0.2.0/24}
         - {direction: in, action: ACCEPT, protocol: tcp, destinationPort: "9100", source: +scrapers}
-  pve2: {wakeOnLan: "BC:24:11:00:00:02"}
+  pve2: {wakeOnLan: "BC:24:11:00:00:02", repositories: {no-subscription: true, enterprise: false, ceph-squid-test: true}}
 firewall:
   ipSets: {scrapers: [192.0.2.60]}
 "#;
@@ -40,6 +40,10 @@ fn hosts_are_set_kept_and_left() {
           wake_on_lan.mac        + BC:24:11:00:00:01
       ~ dc/hostoptions/pve2  settings of pve2
           wake_on_lan.mac  + BC:24:11:00:00:02
+      ~ dc/repositories/pve2  package repositories of pve2
+          standard.ceph-squid-test  no → yes
+          standard.enterprise       yes → no
+          standard.no-subscription  no → yes
       + dc/ipset/scrapers  IP set scrapers
           addresses  192.0.2.60
       + dc/hostfirewall/pve1  firewall of pve1
@@ -47,8 +51,8 @@ fn hosts_are_set_kept_and_left() {
           rules[0]  in ACCEPT tcp dport 8006 source 192.0.2.0/24
           rules[1]  in ACCEPT tcp dport 9100 source +scrapers
 
-    2 to create, 2 to change
-    blast radius: hypervisors: 4 in 1 stack
+    2 to create, 3 to change
+    blast radius: hypervisors: 5 in 1 stack
     ");
     dc.apply();
     dc.assert_settled();
@@ -86,6 +90,36 @@ fn hosts_are_set_kept_and_left() {
 }
 
 #[test]
+fn repositories_are_switched() {
+    let dc = Datacenter::new(HOSTS);
+    dc.change("PUT", "/nodes/pve2/apt/repositories", json!({"handle": "enterprise"}));
+    dc.change("PUT", "/nodes/pve2/apt/repositories", json!({"handle": "test"}));
+    dc.apply();
+    dc.assert_settled();
+    let on = || -> Vec<String> {
+        let rows = dc.get("/nodes/pve2/apt/repositories")["standard-repos"].clone();
+        let on = rows.as_array().unwrap().iter().filter(|row| row["status"] == 1);
+        on.map(|row| row["handle"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(on(), ["no-subscription", "test", "ceph-squid-test"], "what the source does not name stays");
+    dc.change("PUT", "/nodes/pve2/apt/repositories", json!({"handle": "enterprise"}));
+    let drift = dc.strata().run(&["drift"]).all();
+    assert!(drift.contains("dc/repositories/pve2"), "{drift}");
+    dc.repo.edit(FILE, "ceph-squid-test: true", "ceph-squid-test: false, test: false");
+    dc.apply();
+    dc.assert_settled();
+    assert_eq!(on(), ["no-subscription"]);
+    let before = dc.export();
+    dc.repo.edit(FILE, "test: false}", "nightly: true}");
+    let refused = dc.strata().run(&["plan"]).code(3).all();
+    assert!(
+        refused.contains("has no repository `nightly`") && refused.contains("no-subscription"),
+        "{refused}"
+    );
+    assert_same(&dc.export(), &before, "nothing is touched");
+}
+
+#[test]
 fn each_field_of_a_host_can_change() {
     let dc = Datacenter::new(HOSTS);
     dc.apply();
@@ -94,7 +128,7 @@ fn each_field_of_a_host_can_change() {
         ("    startDelay: 30\n", ""),
         ("ballooningTarget: 70", "ballooningTarget: 90"),
         (", interface: vmbr0", ", broadcast: 192.0.2.255"),
-        ("  pve2: {wakeOnLan: \"BC:24:11:00:00:02\"}", "  pve2: {startDelay: 10}"),
+        ("  pve2: {wakeOnLan: \"BC:24:11:00:00:02\", ", "  pve2: {startDelay: 10, "),
         (
             "logLevelIn: warning",
             "logLevelOut: info, logLevelForward: debug".replace(", ", "\n      ").as_str(),

@@ -14,6 +14,11 @@ sdn:
     lab: {type: simple, ipam: pve, dhcp: dnsmasq, mtu: 1400}
     tunnel: {type: vxlan, peers: [192.0.2.11, 192.0.2.12], nodes: [pve1, pve2]}
     routed: {type: evpn, controller: core, vrfVxlan: 10000, exitNodes: [pve1]}
+    named: {type: simple, ipam: netbox, dns: names, dnsZone: example.test}
+  ipams:
+    netbox: {type: netbox, url: "https://netbox.example.test/api", token: {env: PBS_PASSWORD}}
+  dnsServers:
+    names: {url: "https://dns.example.test/api", key: {env: ANN_PASSWORD}, ttl: 60}
   vnets:
     front:
       zone: lab

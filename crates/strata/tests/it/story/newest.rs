@@ -2,7 +2,7 @@
 
 use super::{Layer, Source, Story, edited, without};
 use crate::high_availability;
-use crate::layer0::{HOSTS, REALMS, SDN, SERVICES};
+use crate::layer0::{ACME, HOSTS, REALMS, SDN, SERVICES};
 
 /// What a part of the source says whole, with less, and otherwise.
 struct Part {
@@ -125,6 +125,32 @@ fn hosts() -> Part {
     Part { names, layer: Layer::Datacenter, whole: HOSTS.to_owned(), fewer, changed }
 }
 
+fn authorities() -> Part {
+    let fewer = edited(
+        ACME,
+        &[
+            ("    spare: {api: hetzner, enabled: false}\n", ""),
+            (", {domain: pve.example.test, plugin: zone, alias: proof.example.test}", ""),
+        ],
+    );
+    let changed = edited(
+        ACME,
+        &[
+            ("validationDelay: 60", "validationDelay: 90"),
+            ("CF_Token: {env: PBS_PASSWORD}, ", ""),
+            ("enabled: false", "nodes: [pve3]"),
+            ("pve2.example.test", "other.example.test"),
+        ],
+    );
+    let names = [
+        "ACME plugins made, then partly removed",
+        "ACME plugins changed, then put back",
+        "ACME plugins destroyed, then made again",
+        "ACME plugins partly removed, then destroyed",
+    ];
+    Part { names, layer: Layer::Datacenter, whole: ACME.to_owned(), fewer, changed }
+}
+
 fn managed() -> Part {
     let whole = high_availability::STACK;
     let fewer = edited(
@@ -152,7 +178,10 @@ fn managed() -> Part {
 }
 
 pub(crate) fn stories() -> Vec<Story> {
-    [networks(), services(), realms(), hosts(), managed()].into_iter().flat_map(Part::stories).collect()
+    [networks(), services(), realms(), hosts(), authorities(), managed()]
+        .into_iter()
+        .flat_map(Part::stories)
+        .collect()
 }
 
 impl Part {
