@@ -46,7 +46,7 @@ static ROWS: Simple = Simple {
     lines: &["credentials"],
     listed_as: Some("plugin"),
     reserved: |row| {
-        let built_in = row_text(row, "plugin").as_deref() == Some("standalone");
+        let built_in = row_text(row, "type").as_deref() != Some("dns");
         built_in.then_some("every installation has it")
     },
     ..Simple::new("ACME plugin", "/cluster/acme/plugins", &TABLE)

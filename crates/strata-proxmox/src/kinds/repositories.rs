@@ -100,10 +100,6 @@ impl Family for Hosts {
         spec.get("repositories").and_then(Value::as_text).map(str::to_owned)
     }
 
-    async fn everything(&self, client: &Client) -> Result<Vec<Spec>, CallError> {
-        absence::each_host(client, "repositories").await
-    }
-
     async fn list(
         &self,
         client: &Client,

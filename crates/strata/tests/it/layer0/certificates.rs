@@ -110,7 +110,7 @@ fn the_certificate_of_somebody_else_stays() {
 fn a_kill_while_a_certificate_is_given_loses_nothing() {
     for kind in ["hold-before", "hold-after"] {
         let dc = with_certificate();
-        let fault = json!({"kind": kind, "method": "POST", "path": "/certificates/custom"});
+        let fault = json!({"kind": kind, "method": "POST", "path": "/nodes/pve1/certificates/custom"});
         let killed = dc.holding(KEY).kill_at(&dc.sim.control(), &fault, &["apply", "--yes"]);
         assert!(killed.struck_or_good(kind));
         dc.holding(KEY).run(&["apply", "--yes"]).ok();

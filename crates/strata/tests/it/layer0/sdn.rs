@@ -14,11 +14,6 @@ sdn:
     lab: {type: simple, ipam: pve, dhcp: dnsmasq, mtu: 1400}
     tunnel: {type: vxlan, peers: [192.0.2.11, 192.0.2.12], nodes: [pve1, pve2]}
     routed: {type: evpn, controller: core, vrfVxlan: 10000, exitNodes: [pve1]}
-    named: {type: simple, ipam: netbox, dns: names, dnsZone: example.test}
-  ipams:
-    netbox: {type: netbox, url: "https://netbox.example.test/api", token: {env: PBS_PASSWORD}}
-  dnsServers:
-    names: {url: "https://dns.example.test/api", key: {env: ANN_PASSWORD}, ttl: 60}
   vnets:
     front:
       zone: lab
@@ -26,6 +21,19 @@ sdn:
       subnets:
         10.66.0.0/24: {gateway: 10.66.0.1, snat: true, dhcpRanges: [10.66.0.50-10.66.0.60, 10.66.0.70-10.66.0.80]}
     back: {zone: tunnel, tag: 5000, isolatePorts: true}
+"#;
+
+/// A zone whose addresses and names others keep.
+pub(crate) const SERVERS: &str = r#"
+metadata: {name: dc, environment: test}
+proxmox: {target: pve}
+sdn:
+  ipams:
+    netbox: {type: netbox, url: "https://netbox.example.test/api", token: {env: PBS_PASSWORD}}
+  dnsServers:
+    names: {url: "https://dns.example.test/api", key: {env: ANN_PASSWORD}, ttl: 60}
+  zones:
+    named: {type: simple, ipam: netbox, dns: names, dnsZone: example.test}
 "#;
 
 impl Datacenter {

@@ -5,7 +5,7 @@ use serde_json::json;
 use super::certificates::ACME;
 use super::hosts::HOSTS;
 use super::realms::REALMS;
-use super::sdn::SDN;
+use super::sdn::{SDN, SERVERS};
 use super::{Datacenter, FILE, PASSWORD, PBS, assert_same, datacenter, without_settings};
 use crate::least_privilege::{become_somebody_with, computed};
 
@@ -196,7 +196,7 @@ fn wrong_services_are_named_before_anything_is_done() {
 
 #[test]
 fn the_computed_role_is_enough_for_all_of_it() {
-    for source in [SERVICES, SDN, REALMS, HOSTS, ACME] {
+    for source in [SERVICES, SDN, SERVERS, REALMS, HOSTS, ACME] {
         let world = datacenter(source);
         become_somebody_with(&world, &computed(&world));
         world.strata().run(&["apply", "--yes"]).ok();
