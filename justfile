@@ -77,6 +77,7 @@ lives:
 bench: && bench-server
     cargo build --release
     cargo test --release -p strata --test it -- --ignored --nocapture bench_
+    cargo test --release -p strata-review --test it -- --ignored --nocapture bench_
 
 # How long the OpenTofu projects of 100 clusters of 10 nodes take to render
 bench-render:

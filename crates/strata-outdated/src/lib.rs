@@ -36,6 +36,7 @@ mod fetch;
 mod image;
 mod look;
 mod pin;
+mod tokens;
 pub mod verb;
 mod web;
 
@@ -45,4 +46,5 @@ pub use edit::edited;
 pub use fetch::{Answer, Fetch, FetchError};
 pub use look::{Finding, Looked, Proposal, Unanswered, look};
 pub use pin::{At, Edit, Group, Pin, Place};
+pub use tokens::Tokens;
 pub use web::Web;

@@ -8,11 +8,16 @@ use strata_diagnostics::{Color, Diagnostic, LARGEST_FILE, read_text_file};
 use strata_events::{Event, Terminal};
 use strata_net::TlsTrust;
 use strata_session::{ErrorKind, SessionError, Workspace};
+use strata_source::settings::Settings;
 use strata_source::world::World as _;
 use strata_views::style::{self, paint};
 use strata_views::text::diff;
 
-use crate::{BranchError, Branches, Edit, Finding, Group, Looked, Pin, Web, edited, look, pins};
+use crate::tokens::variable;
+use crate::{
+    BranchError, Branches, Edit, FetchError, Finding, Group, Looked, Pin, Tokens, Unanswered, Web, edited,
+    look, pins,
+};
 
 /// For one page of those that publish versions.
 const PAGE: Duration = Duration::from_secs(30);
@@ -60,9 +65,11 @@ pub async fn run(args: &Args, workspace: &Workspace, terminal: &dyn Terminal) ->
     let pinned = pins(repository, workspace.world()).into_iter().filter(is_meant).collect();
     let settings = &repository.settings;
     let mirror = |url: &str| settings.mirrored(url);
-    let web = Web { tls: TlsTrust::System, dial: workspace.dial()?, timeout: PAGE, mirror: &mirror };
+    let tokens = Tokens::of(&workspace.surroundings().variables);
+    let web = Web { tls: TlsTrust::System, dial: workspace.dial()?, timeout: PAGE, mirror: &mirror, tokens };
     let looked = look(pinned, &web).await;
-    tell(terminal, &looked);
+    tell(terminal, &looked, settings);
+    is_known(&looked)?;
     let outdated = looked.findings.iter().any(|finding| finding.next.is_some());
     if args.write {
         let write = Write { terminal, workspace, args, on: &on };
@@ -71,7 +78,32 @@ pub async fn run(args: &Args, workspace: &Workspace, terminal: &dyn Terminal) ->
     Ok(outdated && args.detailed_exitcode)
 }
 
-fn tell(terminal: &dyn Terminal, looked: &Looked) {
+/// Nothing at all is known, and that is no "up to date".
+fn is_known(looked: &Looked) -> Result<(), SessionError> {
+    let unknown = !looked.findings.is_empty() && looked.findings.iter().all(|one| one.unknown.is_some());
+    if !unknown || looked.unanswered.is_empty() {
+        return Ok(());
+    }
+    let is_offline = looked.unanswered.iter().all(|one| matches!(one.error, FetchError::Net(_)));
+    let error = SessionError::failed(format!(
+        "nothing is known of {}: no place that publishes versions gave an answer",
+        counted(looked.findings.len())
+    ));
+    Err(match is_offline {
+        true => error.hint("this machine reaches none of them: `mirrors` of `strata.yaml` names places that it reaches, `proxy` a way to them"),
+        false => error.hint("the warnings above say what each of them answered"),
+    })
+}
+
+/// What a place that asks who wants to know is given.
+fn token_hint(one: &Unanswered, settings: &Settings) -> Option<String> {
+    let asks = matches!(one.error, FetchError::Status(401 | 403));
+    let url = url::Url::parse(&settings.mirrored(&one.url)).ok().filter(|_| asks)?;
+    let (host, variable) = (url.host_str()?, variable(url.host_str()?));
+    Some(format!("  hint: the variable `{variable}` has the token for `{host}`"))
+}
+
+fn tell(terminal: &dyn Terminal, looked: &Looked, settings: &Settings) {
     for finding in &looked.findings {
         terminal.event(None, &event(finding));
         terminal.line(&line(finding));
@@ -80,6 +112,9 @@ fn tell(terminal: &dyn Terminal, looked: &Looked) {
         let message = one.error.to_string();
         terminal.note(&format!("warning: no versions from `{}`: {message}", one.url));
         terminal.event(None, &Event::SourceFailed { url: &one.url, message });
+        if let Some(hint) = token_hint(one, settings) {
+            terminal.note(&hint);
+        }
     }
     if !looked.unanswered.is_empty() {
         terminal.note("  hint: what depends on it is not known; `mirrors` of `strata.yaml` names a place that this machine reaches");

@@ -2,18 +2,19 @@
 
 use async_trait::async_trait;
 use http::Method;
-use http::header::{ACCEPT, HeaderValue, LOCATION};
+use http::header::{ACCEPT, AUTHORIZATION, HeaderValue, LOCATION};
 use std::time::Duration;
 use strata_net::{DialMap, HttpClient, HttpOptions, NetError, Request, TlsTrust};
-use url::Url;
+use url::{Host, Url};
 
+use crate::Tokens;
 use crate::fetch::{Answer, Fetch, FetchError};
 
 const MOST_REDIRECTS: usize = 5;
 /// The largest index of images is a few megabytes.
 const LARGEST: usize = 16 << 20;
 
-/// Reads pages; sends nothing but what it asks for, and no credentials.
+/// Reads pages; sends nothing but what it asks for, and to a host its own token.
 pub struct Web<'w> {
     /// Whose certificates are trusted.
     pub tls: TlsTrust,
@@ -23,6 +24,8 @@ pub struct Web<'w> {
     pub timeout: Duration,
     /// Where a URL really leads: the mirrors of the settings. Asked for each redirect, too.
     pub mirror: &'w (dyn Fn(&str) -> String + Send + Sync),
+    /// What hosts that ask who wants to know are given.
+    pub tokens: Tokens,
 }
 
 #[async_trait]
@@ -62,6 +65,14 @@ impl Web<'_> {
         parsed.ok_or(FetchError::NoUrl(mirrored))
     }
 
+    /// The token of this very host; a redirect to another one has that one's, or none.
+    fn authorization(&self, url: &Url) -> Option<HeaderValue> {
+        let token = self.tokens.get(url.host_str()?).filter(|_| is_private(url))?;
+        let mut value = HeaderValue::from_str(&format!("Bearer {}", token.expose())).ok()?;
+        value.set_sensitive(true);
+        Some(value)
+    }
+
     async fn ask(&self, url: &Url) -> Result<strata_net::Response, FetchError> {
         let http = HttpClient::new(HttpOptions {
             tls: self.tls.clone(),
@@ -72,13 +83,40 @@ impl Web<'_> {
         })
         .map_err(|error| NetError::BadRequest(error.to_string()))?;
         let query = url.query().unwrap_or_default().to_owned();
-        let headers =
+        let mut headers =
             vec![(ACCEPT, HeaderValue::from_static("application/json, text/plain, text/html, */*"))];
+        headers.extend(self.authorization(url).map(|value| (AUTHORIZATION, value)));
         let request = Request { query, headers, ..Request::new(Method::GET, url.path()) };
         Ok(http.send(&request).await?)
     }
 }
 
+/// Whether a token may be sent there: nobody in between can read it.
+fn is_private(url: &Url) -> bool {
+    let is_loopback = match url.host() {
+        Some(Host::Ipv4(address)) => address.is_loopback(),
+        Some(Host::Ipv6(address)) => address.is_loopback(),
+        _ => false,
+    };
+    url.scheme() == "https" || is_loopback
+}
+
 fn host(url: &Url) -> String {
     url.host_str().unwrap_or_default().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_is_sent_where_nobody_else_reads_it() {
+        let private = |url: &str| is_private(&Url::parse(url).unwrap());
+        assert!(
+            private("https://registry.example.org/")
+                && private("http://127.0.0.1:8080/")
+                && private("http://[::1]/")
+        );
+        assert!(!private("http://registry.example.org/") && !private("http://192.0.2.1/"));
+    }
 }

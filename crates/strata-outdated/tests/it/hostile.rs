@@ -189,3 +189,24 @@ async fn versions_of_talos_that_are_nonsense_are_named() {
         assert!(said.contains(expected) || kubernetes.ends_with("evil"), "{talos} {kubernetes}: {said}");
     }
 }
+
+/// A registry that asks for a token gets its own, and nobody else gets it.
+#[tokio::test]
+async fn a_token_goes_to_its_own_host_alone() {
+    const DISCOVERY: &str = "/registry.opentofu.org/.well-known/terraform.json";
+    const VERSIONS: &str = "/registry.opentofu.org/p/a/x/versions";
+    let versions = r#"{"versions":[{"version":"1.0.0"},{"version":"1.4.0"}]}"#;
+    let pages = [
+        (DISCOVERY, text(r#"{"providers.v1":"/p/"}"#)),
+        (VERSIONS, Reply::Guarded("s3cret-of-mine", versions.to_owned())),
+    ];
+    let mut server = Server::start(&pages).await;
+    let looked = server.look(&world()).await;
+    assert!(said(&looked).iter().any(|line| line.ends_with("HTTP 401")), "{:?}", said(&looked));
+    server.variables = [("TF_TOKEN_127_0_0_1".to_owned(), "s3cret-of-mine".to_owned())].into();
+    let looked = server.look(&world()).await;
+    assert!(rows(&looked).contains(&"providers ~> 1.0 ~> 1.4 -".to_owned()), "{:?}", rows(&looked));
+    server.variables = [("TF_TOKEN_registry_opentofu_org".to_owned(), "s3cret-of-mine".to_owned())].into();
+    let looked = server.look(&world()).await;
+    assert!(said(&looked).iter().any(|line| line.ends_with("HTTP 401")), "the mirror is another host");
+}

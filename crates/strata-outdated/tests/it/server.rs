@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use strata_net::{DialMap, TlsTrust};
-use strata_outdated::{Looked, Web, edited, look, pins};
+use strata_outdated::{Looked, Tokens, Web, edited, look, pins};
 use strata_source::Repository;
 use strata_source::world::{Memory, World as _};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -15,6 +15,8 @@ use tokio::net::{TcpListener, TcpStream};
 pub(crate) enum Reply {
     Text(String),
     Status(u16),
+    /// To whoever has the token, otherwise 401.
+    Guarded(&'static str, String),
     /// To `/HOST/PATH` of this server, or anywhere else.
     Redirect(String),
     /// More than anybody wants to read.
@@ -27,6 +29,8 @@ pub(crate) enum Reply {
 pub(crate) struct Server {
     pub(crate) port: u16,
     asked: Arc<Mutex<Vec<String>>>,
+    /// Of whoever looks.
+    pub(crate) variables: BTreeMap<String, String>,
 }
 
 impl Server {
@@ -42,7 +46,7 @@ impl Server {
                 tokio::spawn(serve(stream, Arc::clone(&pages), Arc::clone(&log)));
             }
         });
-        Self { port, asked }
+        Self { port, asked, variables: BTreeMap::new() }
     }
 
     pub(crate) fn asked(&self) -> Vec<String> {
@@ -60,7 +64,8 @@ impl Server {
             _ => url.to_owned(),
         };
         let timeout = Duration::from_millis(1500);
-        let web = Web { tls: TlsTrust::System, dial: DialMap::new(), timeout, mirror: &mirror };
+        let tokens = Tokens::of(&self.variables);
+        let web = Web { tls: TlsTrust::System, dial: DialMap::new(), timeout, mirror: &mirror, tokens };
         look(pins(&repository, world), &web).await
     }
 }
@@ -85,6 +90,10 @@ async fn serve(mut stream: TcpStream, pages: Arc<BTreeMap<String, Reply>>, log: 
     let answer = match reply {
         Reply::Text(body) => text("200 OK", "", body.as_bytes()),
         Reply::Bytes(body) => text("200 OK", "", &body),
+        Reply::Guarded(token, body) => {
+            let has = head.to_ascii_lowercase().contains(&format!("authorization: bearer {token}\r\n"));
+            if has { text("200 OK", "", body.as_bytes()) } else { text("401 No", "", b"who are you?") }
+        }
         Reply::Status(status) => text(&format!("{status} No"), "", b"<html>no</html>"),
         Reply::Redirect(to) => text("302 Found", &format!("Location: {to}\r\n"), b""),
         Reply::Endless => {

@@ -46,9 +46,8 @@ fn stack(name: &str, entries: Vec<Entry>) -> StackOutline {
     StackOutline { key: format!("prod/{name}"), line: "3 to change".to_owned(), entries }
 }
 
-#[test]
-fn a_thousand_changes_fit_and_what_matters_stays() {
-    let reviewed = nothing_planned();
+/// 1,000 changes in 20 stacks: of each stack one guest goes and one restarts.
+fn a_thousand() -> Vec<StackOutline> {
     let stacks = (0..20).map(|place| {
         let entries = (0..50).map(|index| {
             let importance = match index {
@@ -60,7 +59,24 @@ fn a_thousand_changes_fit_and_what_matters_stays() {
         });
         stack(&format!("s{place}"), entries.collect())
     });
-    let stacks: Vec<StackOutline> = stacks.collect();
+    stacks.collect()
+}
+
+#[test]
+#[ignore = "a measurement: just bench"]
+fn bench_comment_of_a_thousand_changes() {
+    let reviewed = nothing_planned();
+    let outline = outline(&reviewed, a_thousand(), &[]);
+    let (begun, times) = (std::time::Instant::now(), 20);
+    let sizes: Vec<usize> = (0..times).map(|_| render(&outline).len()).collect();
+    let each = begun.elapsed() / times;
+    println!("the comment of 1,000 changes: {} of {LIMIT} bytes in {each:?}", sizes[0]);
+}
+
+#[test]
+fn a_thousand_changes_fit_and_what_matters_stays() {
+    let reviewed = nothing_planned();
+    let stacks = a_thousand();
     let whole: usize = stacks.iter().flat_map(|stack| &stack.entries).map(|entry| entry.text.len()).sum();
     assert!(whole > 3 * LIMIT);
     let outline = outline(&reviewed, stacks, &[]);

@@ -62,7 +62,8 @@ fn a_certificate_that_nobody_vouches_for_is_no_source() {
     let sim = sim();
     let repo = lab(&sim);
     let strata = Strata::new(BINARY, &repo);
-    let found = strata.run(&["outdated", "--write", "--yes", "--group", "talos", "--detailed-exitcode"]).ok();
+    let words = ["outdated", "--write", "--yes", "--group", "talos", "--detailed-exitcode"];
+    let found = strata.run(&words).code(1);
     assert!(found.stdout.contains("? talos  v1.13.9"), "{}", found.all());
     assert!(found.stderr.contains("cannot be verified"), "{}", found.all());
     assert_eq!(repo.read("clusters/metal/cluster.yaml"), CLUSTER);
