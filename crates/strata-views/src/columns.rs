@@ -16,11 +16,30 @@ pub fn folded(text: &str, indent: usize, columns: usize) -> String {
     };
     for part in text.split_inclusive(", ") {
         match seen(part.trim_end()) > room {
-            true => part.split_inclusive(' ').for_each(&mut push),
+            true => part.split_inclusive(' ').flat_map(|word| broken(word, room)).for_each(&mut push),
             false => push(part),
         }
     }
     lines.iter().map(|line| line.trim_end()).collect::<Vec<_>>().join(&format!("\n{}", " ".repeat(indent)))
+}
+
+/// A word that is longer than a line, in pieces. Colours take no room.
+fn broken(word: &str, room: usize) -> Vec<&str> {
+    let (mut pieces, mut start, mut seen, mut in_escape) = (Vec::new(), 0, 0, false);
+    for (at, letter) in word.char_indices() {
+        match letter {
+            '\u{1b}' => in_escape = true,
+            _ if in_escape => in_escape = letter != 'm',
+            ' ' => {}
+            _ if seen == room => {
+                pieces.push(&word[start..at]);
+                (start, seen) = (at, 1);
+            }
+            _ => seen += 1,
+        }
+    }
+    pieces.push(&word[start..]);
+    pieces
 }
 
 /// Wraps prose between words. Lines that are set in are files, and stay; an item of a list hangs under its text.
@@ -69,6 +88,8 @@ mod tests {
         let long = "a sentence without any comma that is longer than the room";
         assert_eq!(folded(long, 2, 30), "a sentence without any comma\n  that is longer than the room");
         assert_eq!(folded(long, 2, usize::MAX), long);
+        let word = "\u{1b}[32mabcdefghijklmnopqrstuvwxyz0123456789\u{1b}[0m";
+        assert_eq!(folded(word, 1, 20), "\u{1b}[32mabcdefghijklmnopqrstuvwx\n yz0123456789\u{1b}[0m");
     }
 
     #[test]

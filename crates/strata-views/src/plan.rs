@@ -1,19 +1,24 @@
 //! A plan that reads like a good diff.
 
+mod alike;
+mod dangers;
+
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
 
-use anstream::adapter::strip_str;
 use strata_engine::{Action, Plan, PlannedMove, Problem, Step, StepAction, Summary};
 use strata_resource::{
     Address, ChangeEffect, FieldChange, FieldPath, Kind, Purpose, Shown, Spec, Unit, Value,
 };
 
 use super::{configuration, value};
+use crate::columns::{folded, seen};
 use crate::style::{self, paint};
 
-/// The steps of a plan, one block each, then what stands in the way. Lines are folded to fit `columns`. Changes of many
+pub use dangers::render_dangers;
+
+/// The steps of a plan, one block each (on a terminal one for objects that differ in their number alone), then what stands in the way. Lines are folded to fit `columns`. Changes of many
 /// fields are told in a few lines, and those that several objects share once, unless `whole`.
 pub fn render(plan: &Plan, columns: usize, whole: bool) -> String {
     let mut text = String::new();
@@ -41,8 +46,10 @@ pub fn render(plan: &Plan, columns: usize, whole: bool) -> String {
     for one in &plan.moves {
         text.push_str(&render_move(one));
     }
-    for step in &plan.steps {
-        text.push_str(&block(step, &mut page));
+    let blocks = plan.steps.iter().filter_map(|step| Block::of(step, &page)).collect();
+    let blocks: Vec<Block<'_>> = if page.is_quiet() { alike::folded(blocks) } else { blocks };
+    for block in &blocks {
+        text.push_str(&block.text(&mut page));
     }
     for (address, what) in
         plan.in_use.iter().flat_map(|(address, all)| all.iter().map(move |one| (address, one)))
@@ -76,9 +83,9 @@ pub fn blocks(plan: &Plan, columns: usize) -> Vec<(&Step, String)> {
     let mut page = Page::new(plan, columns, false);
     let one = |step| {
         page.told.clear();
-        (step, block(step, &mut page))
+        Some((step, Block::of(step, &page)?.text(&mut page)))
     };
-    plan.steps.iter().map(one).filter(|(_, text)| !text.is_empty()).collect()
+    plan.steps.iter().filter_map(one).collect()
 }
 
 /// What differs and is left to others.
@@ -150,6 +157,11 @@ impl<'a> Page<'a> {
         Self { columns, whole, made_first, ends_group, told: HashMap::new() }
     }
 
+    /// A person reads it on a terminal, and has not asked for everything. What goes into a file or to another program is complete.
+    fn is_quiet(&self) -> bool {
+        !self.whole && self.columns < usize::MAX
+    }
+
     /// Who has just the same changes, further up.
     fn told_before(&mut self, address: &'a Address, rows: &[Row]) -> Option<&'a Address> {
         if self.whole || rows.len() < Self::WORTH_IT {
@@ -165,37 +177,86 @@ impl<'a> Page<'a> {
     }
 }
 
-fn block<'a>(step: &'a Step, page: &mut Page<'a>) -> String {
-    let made_first = page.made_first.contains(&step.address);
-    let (symbol, colour) = match step.action {
-        // Shown with the create that belongs to it.
-        StepAction::Delete | StepAction::DeleteFormer if step.replacement => return String::new(),
-        StepAction::Record => return String::new(),
-        StepAction::Create if step.replacement && made_first => ("+/-", style::REPLACE),
-        StepAction::Create if step.replacement => ("-/+", style::REPLACE),
-        StepAction::Create => ("  +", style::CREATE),
-        StepAction::Update => ("  ~", style::CHANGE),
-        StepAction::Delete | StepAction::DeleteFormer => ("  -", style::DESTROY),
-        StepAction::Forget => ("  ·", style::FAINT),
-    };
-    let (address, headline) = (step.address.to_string(), headline(step, page));
-    // What does not fit beside the address goes under it.
-    let fits = 6 + address.chars().count() + headline.chars().count() <= page.columns;
-    let gap = if fits { "  " } else { "\n      " };
-    let mut text = format!(
-        "{} {}{gap}{}\n",
-        paint(colour, symbol),
-        paint(style::STRONG, address),
-        paint(style::FAINT, headline)
-    );
-    for reason in &step.reasons {
-        let _ = writeln!(text, "      {}", paint(style::FAINT, reason));
+/// What is shown of a step, or of several that are alike.
+struct Block<'a> {
+    symbol: &'static str,
+    colour: anstyle::Style,
+    address: &'a Address,
+    name: String,
+    headline: String,
+    reasons: &'a [String],
+    rows: Vec<Row>,
+}
+
+impl<'a> Block<'a> {
+    /// Nothing for what is shown with another step, or changes nothing outside of the state.
+    fn of(step: &'a Step, page: &Page<'a>) -> Option<Self> {
+        let made_first = page.made_first.contains(&step.address);
+        let (symbol, colour) = match step.action {
+            // Shown with the create that belongs to it.
+            StepAction::Delete | StepAction::DeleteFormer if step.replacement => return None,
+            StepAction::Record => return None,
+            StepAction::Create if step.replacement && made_first => ("+/-", style::REPLACE),
+            StepAction::Create if step.replacement => ("-/+", style::REPLACE),
+            StepAction::Create => ("  +", style::CREATE),
+            StepAction::Update => ("  ~", style::CHANGE),
+            StepAction::Delete | StepAction::DeleteFormer => ("  -", style::DESTROY),
+            StepAction::Forget => ("  ·", style::FAINT),
+        };
+        let (name, headline, address) = (step.address.to_string(), headline(step, page), &step.address);
+        let rows = rows(step, page);
+        Some(Self { symbol, colour, address, name, headline, reasons: &step.reasons, rows })
     }
+
+    fn text(&self, page: &mut Page<'a>) -> String {
+        let columns = page.columns;
+        // What does not fit beside the address goes under it.
+        let fits = 6 + self.name.chars().count() + self.headline.chars().count() <= columns;
+        let (gap, headline) = match fits {
+            true => ("  ", self.headline.clone()),
+            false => ("\n      ", folded(&self.headline, 6, columns)),
+        };
+        let mut text = format!(
+            "{} {}{gap}{}\n",
+            paint(self.colour, self.symbol),
+            paint(style::STRONG, folded(&self.name, 6, columns)),
+            paint(style::FAINT, headline)
+        );
+        for reason in self.reasons {
+            let _ = writeln!(text, "      {}", paint(style::FAINT, folded(reason, 6, columns)));
+        }
+        if let Some(like) = page.told_before(self.address, &self.rows) {
+            let _ = writeln!(text, "      {}", paint(style::FAINT, format!("the same as {like} above")));
+            return text;
+        }
+        let width = self.rows.iter().map(|(path, ..)| path.chars().count()).max().unwrap_or(0).min(28);
+        for (path, shown, note) in &self.rows {
+            let note = if note.is_empty() { String::new() } else { format!("  {}", paint(style::FAINT, note)) };
+            let indent = 8 + path.chars().count().max(width);
+            // A long path leaves no room beside it.
+            let (gap, indent) = match indent + seen(shown).min(24) <= columns {
+                true => ("  ".to_owned(), indent),
+                false => (format!("\n{}", " ".repeat(10)), 10),
+            };
+            let shown = folded(shown, indent, columns);
+            let last = shown.lines().last().map_or(0, seen) + if shown.contains('\n') { 0 } else { indent };
+            let note = match note.is_empty() || last + seen(&note) <= columns {
+                true => note,
+                false => format!("\n{}{}", " ".repeat(indent), note.trim_start()),
+            };
+            let _ = writeln!(text, "      {path:width$}{gap}{shown}{note}");
+        }
+        text
+    }
+}
+
+/// What is new, or what changes.
+fn rows(step: &Step, page: &Page<'_>) -> Vec<Row> {
     let (kind, table) = (step.address.kind(), step.address.kind().table());
-    let rows: Vec<Row> = match step.action {
+    match step.action {
         StepAction::Create if !step.replacement => {
             let name = table.field_for(Purpose::Name);
-            value::rows(kind, &shown_of_new(step))
+            value::rows(kind, &shown_of_new(step, page.is_quiet()))
                 .into_iter()
                 .filter(|(path, shown)| name != Some(path) || shown != step.address.name())
                 .map(|(path, shown)| (path, shown, String::new()))
@@ -209,22 +270,11 @@ fn block<'a>(step: &'a Step, page: &mut Page<'a>) -> String {
             rows.extend(rest.into_iter().flat_map(|change| change_rows(step, change)));
             rows
         }
-    };
-    if let Some(like) = page.told_before(&step.address, &rows) {
-        let _ = writeln!(text, "      {}", paint(style::FAINT, format!("the same as {like} above")));
-        return text;
     }
-    let width = rows.iter().map(|(path, ..)| path.chars().count()).max().unwrap_or(0).min(28);
-    for (path, shown, note) in rows {
-        let note = if note.is_empty() { note } else { format!("  {}", paint(style::FAINT, note)) };
-        let shown = folded(&shown, 8 + path.chars().count().max(width), page.columns);
-        let _ = writeln!(text, "      {path:width$}  {shown}{note}");
-    }
-    text
 }
 
 /// The fields of a new object that are worth a line. A whole document is not: its parts are named.
-fn shown_of_new(step: &Step) -> Spec {
+fn shown_of_new(step: &Step, quiet: bool) -> Spec {
     let (table, rules) = (step.address.kind().table(), step.address.kind().rules());
     let mut hidden: Vec<&str> = table.shown.in_headline.to_vec();
     if table.shown.terse {
@@ -234,7 +284,7 @@ fn shown_of_new(step: &Step) -> Spec {
     }
     let usual = |field: &str, value: &Value| {
         let default = rules.rule(&FieldPath::root().child(field)).default;
-        table.shown.terse && default.is_some_and(|default| default.equals(value))
+        (quiet || table.shown.terse) && default.is_some_and(|default| default.equals(value))
     };
     let told = |(field, value): (&String, &Value)| {
         if hidden.contains(&field.as_str()) || usual(field, value) {
@@ -249,26 +299,6 @@ fn shown_of_new(step: &Step) -> Spec {
         Some((field.clone(), value))
     };
     step.spec.iter().filter_map(told).collect()
-}
-
-/// Folds a text at its commas, each further line under the first.
-fn folded(text: &str, indent: usize, columns: usize) -> String {
-    let room = columns.saturating_sub(indent).max(24);
-    let mut lines: Vec<String> = vec![String::new()];
-    for part in text.split_inclusive(", ") {
-        let line = lines.last_mut().expect("there is always a line");
-        if !line.is_empty() && seen(line) + seen(part.trim_end()) > room {
-            lines.push(part.to_owned());
-        } else {
-            line.push_str(part);
-        }
-    }
-    lines.iter().map(|line| line.trim_end()).collect::<Vec<_>>().join(&format!("\n{}", " ".repeat(indent)))
-}
-
-/// How many characters of a painted text are seen.
-fn seen(painted: &str) -> usize {
-    strip_str(painted).map(|part| part.chars().count()).sum()
 }
 
 /// What the object is and what happens to it as a whole.

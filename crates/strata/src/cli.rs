@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use strata_events::Event;
 
 use crate::command_error::{CommandError, exit_code};
@@ -62,6 +62,22 @@ pub(crate) struct Global {
     /// Connects elsewhere: a JSON file that maps `host:port` of the model to `host:port` to dial
     #[arg(long, value_name = "FILE", env = "STRATA_DIAL", global = true, hide_env_values = true)]
     pub(crate) dial: Option<PathBuf>,
+}
+
+/// The command line. The help of a verb has the options of that verb; those that all verbs take stand in the help of the program, once.
+pub(crate) fn parse() -> Result<Cli, clap::Error> {
+    Cli::from_arg_matches(&with_short_help(Cli::command()).try_get_matches()?)
+}
+
+fn with_short_help(command: clap::Command) -> clap::Command {
+    let global = command.get_arguments().filter(|argument| argument.is_global_set());
+    let hidden: Vec<clap::Arg> = global.map(|argument| argument.clone().hide(true)).collect();
+    command.mut_subcommands(|verb| below(verb, &hidden))
+}
+
+fn below(verb: clap::Command, hidden: &[clap::Arg]) -> clap::Command {
+    let verb = verb.args(hidden.iter().cloned()).mut_subcommands(|verb| below(verb, hidden));
+    verb.after_help("`strata --help` has the options that every verb takes, such as -C, -e, --json and -v.")
 }
 
 /// What is said instead of a run: help and version are results, anything else is a wrong command line.
@@ -143,8 +159,6 @@ mod tests {
     use std::any::TypeId;
     use std::collections::BTreeSet;
 
-    use clap::CommandFactory as _;
-
     use super::*;
 
     /// Every path that the command line takes, as `verb --option` or `verb NAME`.
@@ -162,6 +176,26 @@ mod tests {
         }
         for below in command.get_subcommands().filter(|below| below.get_name() != "help") {
             paths(below, format!("{verb} {}", below.get_name()).trim(), found);
+        }
+    }
+
+    #[test]
+    fn the_help_of_a_verb_does_not_repeat_what_all_of_them_take() {
+        let help = |words: &[&str]| match with_short_help(Cli::command()).try_get_matches_from(words) {
+            Err(answer) => answer.render().to_string(),
+            Ok(_) => panic!("{words:?} is no question for help"),
+        };
+        for words in [&["strata", "plan", "--help"][..], &["strata", "state", "mv", "-h"], &["strata", "help", "apply"]] {
+            let text = help(words);
+            assert!(!text.contains("--vault-password-file") && !text.contains("--lock-timeout"), "{text}");
+            assert!(text.contains("`strata --help` has the options that every verb takes"), "{text}");
+        }
+        assert!(help(&["strata", "--help"]).contains("--vault-password-file"));
+        // They are taken before the verb and behind it all the same.
+        for words in [&["strata", "--json", "-e", "dev", "plan"][..], &["strata", "state", "list", "--json", "-e", "dev"]] {
+            let matches = with_short_help(Cli::command()).try_get_matches_from(words).unwrap();
+            let cli = Cli::from_arg_matches(&matches).unwrap();
+            assert!(cli.global.json && cli.global.environment.as_deref() == Some("dev"), "{words:?}");
         }
     }
 

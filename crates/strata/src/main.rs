@@ -14,8 +14,6 @@ pub(crate) use strata_views::style;
 
 use std::process::ExitCode;
 
-use clap::Parser;
-
 /// Secrets are in the memory of this process: none of it is ever written into a core dump, or shown to another process of the same user.
 fn keep_memory_private() {
     use rustix::process::{Resource, Rlimit, setrlimit};
@@ -28,7 +26,7 @@ fn main() -> ExitCode {
     keep_memory_private();
     bug::report_panics();
     strata_providers::kinds::register();
-    let mut cli = match cli::Cli::try_parse() {
+    let mut cli = match cli::parse() {
         Ok(cli) => cli,
         Err(answer) => return cli::answer(&answer),
     };

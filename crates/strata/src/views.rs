@@ -5,5 +5,5 @@ pub(crate) mod session_events;
 pub(crate) mod tofu;
 
 pub(crate) use strata_views::{
-    counts, drift, driven, explained, graph, health, plan, recovered, saved, text,
+    columns, counts, drift, driven, explained, graph, health, plan, recovered, saved, text,
 };

@@ -16,7 +16,9 @@ use crate::command_error::{CommandError, ErrorKind, exit_code, render};
 use crate::printer::Printer;
 use crate::style::{self, paint};
 use crate::views;
+use crate::views::columns::folded;
 use crate::views::counts::{not_planned, not_seen};
+use crate::views::plan::render_dangers;
 use crate::views::planned::show;
 use crate::workspace::Workspace;
 
@@ -126,7 +128,13 @@ impl Reviewer for Person<'_> {
         if self.consent == Consent::Given {
             return Ok(());
         }
-        self.workspace.context.printer.live().pause();
+        let printer = self.workspace.context.printer;
+        printer.live().pause();
+        let plans = planned.iter().filter_map(|one| match one {
+            Planned::Native(_, plan) => Some(&**plan),
+            _ => None,
+        });
+        render_dangers(plans).iter().for_each(|line| printer.note(folded(line, 2, printer.columns())));
         let Some(stop) = stop else { return ask(&self.question(planned)) };
         // Interrupts are heard by now, and do not end a thread that waits for an answer.
         let (answered, answer) = tokio::sync::oneshot::channel();
