@@ -26,6 +26,7 @@ const TABLE: &[(&str, Tried)] = &[
     ("--vault-password-file", Reads("p.txt", &["--vault-password-file", "p.txt", "validate"])),
     ("init DIR", Writes(&["init", "new"], "new/strata.yaml")),
     ("demo --keep", As("init DIR")),
+    ("graph --plan", Reads("no.plan", &["graph", "--format", "svg", "--plan", "no.plan"])),
     ("fmt PATH", Reads("f.yaml", &["fmt", "f.yaml"])),
     ("schema --write", Writes(&["schema", "--write", "schemas"], "schemas/stack.json")),
     ("plan --output", Writes(&["plan", "-o", "a.plan"], "a.plan")),
