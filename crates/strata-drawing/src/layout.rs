@@ -121,7 +121,8 @@ fn natural(text: &str) -> Vec<(u64, String)> {
     let mut rest = text;
     while !rest.is_empty() {
         let words = rest.find(|letter: char| letter.is_ascii_digit()).unwrap_or(rest.len());
-        let digits = rest[words..].find(|letter: char| !letter.is_ascii_digit()).unwrap_or(rest.len() - words);
+        let digits =
+            rest[words..].find(|letter: char| !letter.is_ascii_digit()).unwrap_or(rest.len() - words);
         let number = rest[words..words + digits].parse().unwrap_or(0);
         parts.push((0, rest[..words].to_owned()));
         parts.push((number, rest[words..words + digits].to_owned()));

@@ -16,9 +16,10 @@ pub(crate) fn edges(picture: &Picture) -> BTreeSet<(&str, &str)> {
     let mut kept = BTreeSet::new();
     for (from, direct) in &after {
         for to in direct {
-            let another_way = direct.iter().filter(|via| *via != to).any(|via| {
-                reaches(&after, via, to) && !reaches(&after, via, from)
-            });
+            let another_way = direct
+                .iter()
+                .filter(|via| *via != to)
+                .any(|via| reaches(&after, via, to) && !reaches(&after, via, from));
             if !another_way {
                 kept.insert((*from, *to));
             }

@@ -122,8 +122,7 @@ fn curve(from: Rect, to: Rect) -> String {
         return format!("M{x} {y}C{x} {} {to_x} {} {to_x} {}", y + bend, to.y - bend, to.y);
     }
     let (y, to_y) = (from.y + from.height / 2, to.y + to.height / 2);
-    let (x, to_x) =
-        if from.x < to.x { (from.x + from.width, to.x) } else { (from.x, to.x + to.width) };
+    let (x, to_x) = if from.x < to.x { (from.x + from.width, to.x) } else { (from.x, to.x + to.width) };
     let middle = x.midpoint(to_x);
     format!("M{x} {y}C{middle} {y} {middle} {to_y} {to_x} {to_y}")
 }

@@ -67,6 +67,16 @@ pub enum Event<'e> {
     Schema { name: &'e str, schema: Json },
     /// The reference of a kind of file, as Markdown.
     Reference { name: &'e str, markdown: &'e str },
+    /// What this program is, and what it works with.
+    Version {
+        release: &'e str,
+        /// Where it was recorded when the program was built.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        commit: Option<&'e str>,
+        features: Vec<&'e str>,
+        /// Versions by the name of what they are of.
+        supported: BTreeMap<&'e str, String>,
+    },
     /// The completions of a shell.
     Completions { shell: String, script: &'e str },
 

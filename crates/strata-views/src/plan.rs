@@ -231,7 +231,8 @@ impl<'a> Block<'a> {
         }
         let width = self.rows.iter().map(|(path, ..)| path.chars().count()).max().unwrap_or(0).min(28);
         for (path, shown, note) in &self.rows {
-            let note = if note.is_empty() { String::new() } else { format!("  {}", paint(style::FAINT, note)) };
+            let note =
+                if note.is_empty() { String::new() } else { format!("  {}", paint(style::FAINT, note)) };
             let indent = 8 + path.chars().count().max(width);
             // A long path leaves no room beside it.
             let (gap, indent) = match indent + seen(shown).min(24) <= columns {

@@ -152,6 +152,7 @@ pub(crate) enum Command {
     Mcp(commands::mcp::Args),
     Doctor(commands::doctor::Args),
     Completions(commands::completions::Args),
+    Version(commands::version::Args),
 }
 
 #[cfg(test)]
@@ -185,14 +186,21 @@ mod tests {
             Err(answer) => answer.render().to_string(),
             Ok(_) => panic!("{words:?} is no question for help"),
         };
-        for words in [&["strata", "plan", "--help"][..], &["strata", "state", "mv", "-h"], &["strata", "help", "apply"]] {
+        for words in [
+            &["strata", "plan", "--help"][..],
+            &["strata", "state", "mv", "-h"],
+            &["strata", "help", "apply"],
+        ] {
             let text = help(words);
             assert!(!text.contains("--vault-password-file") && !text.contains("--lock-timeout"), "{text}");
             assert!(text.contains("`strata --help` has the options that every verb takes"), "{text}");
         }
         assert!(help(&["strata", "--help"]).contains("--vault-password-file"));
         // They are taken before the verb and behind it all the same.
-        for words in [&["strata", "--json", "-e", "dev", "plan"][..], &["strata", "state", "list", "--json", "-e", "dev"]] {
+        for words in [
+            &["strata", "--json", "-e", "dev", "plan"][..],
+            &["strata", "state", "list", "--json", "-e", "dev"],
+        ] {
             let matches = with_short_help(Cli::command()).try_get_matches_from(words).unwrap();
             let cli = Cli::from_arg_matches(&matches).unwrap();
             assert!(cli.global.json && cli.global.environment.as_deref() == Some("dev"), "{words:?}");

@@ -38,6 +38,7 @@ pub(crate) mod talos;
 pub(crate) mod tofu;
 pub(crate) mod unlock;
 pub(crate) mod validate;
+pub(crate) mod version;
 
 use std::process::ExitCode;
 
@@ -91,6 +92,7 @@ pub(crate) async fn run(cli: Cli, printer: Printer) -> CommandResult {
         Command::Mcp(args) => mcp::run(&context, &args).await,
         Command::Sim(args) => sim::run(&context, &args).await,
         Command::Doctor(args) => doctor::run(&context, &args).await,
+        Command::Version(args) => version::run(&context, &args),
         Command::Completions(args) => completions::run(&context, &args),
     }
 }

@@ -90,7 +90,10 @@ fn three_hundred_objects_have_their_places() {
     assert!(plane.width < 2_600 && plane.height < 1_600, "{} × {}", plane.width, plane.height);
     let order: Vec<&str> = plane.boxes.iter().map(|one| one.node.id.as_str()).collect();
     let at = |id: &str| order.iter().position(|one| *one == id).unwrap();
-    assert!(at("vm/web-9") < at("vm/web-12") && at("vm/web-99") < at("vm/web-102"), "by number, not by letter");
+    assert!(
+        at("vm/web-9") < at("vm/web-12") && at("vm/web-99") < at("vm/web-102"),
+        "by number, not by letter"
+    );
 }
 
 #[test]
@@ -107,8 +110,13 @@ fn edges_that_follow_from_others_are_not_drawn() {
 #[test]
 fn changes_are_coloured_and_counted() {
     let image = svg(&datacenter(8));
-    for (class, legend) in [("create", "create 2"), ("change", "change 3"), ("replace", "replace 2"), ("destroy", "destroy 2")] {
-        assert!(image.contains(&format!("class=\"node {class}\"")) && image.contains(&format!(">{legend}<")), "{legend}");
+    for (class, legend) in
+        [("create", "create 2"), ("change", "change 3"), ("replace", "replace 2"), ("destroy", "destroy 2")]
+    {
+        assert!(
+            image.contains(&format!("class=\"node {class}\"")) && image.contains(&format!(">{legend}<")),
+            "{legend}"
+        );
     }
     let unchanged = Picture { nodes: vec![node("a", 0, "", "x", None)], layers: layers(), edges: Vec::new() };
     assert!(!svg(&unchanged).contains("y=\"27\""), "no legend where nothing changes");

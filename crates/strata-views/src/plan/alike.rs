@@ -38,9 +38,11 @@ fn is_alike(first: &Block<'_>, other: &Block<'_>) -> bool {
         && first.reasons == other.reasons
         && first.rows.len() == other.rows.len()
         && words_alike(&first.headline, &other.headline, apart, true)
-        && first.rows.iter().zip(&other.rows).all(|(one, two)| {
-            one.0 == two.0 && one.2 == two.2 && words_alike(&one.1, &two.1, apart, false)
-        })
+        && first
+            .rows
+            .iter()
+            .zip(&other.rows)
+            .all(|(one, two)| one.0 == two.0 && one.2 == two.2 && words_alike(&one.1, &two.1, apart, false))
 }
 
 /// Word for word the same, but for numbers that are as far apart as the names are, hardware addresses, and where they are.
@@ -49,7 +51,7 @@ fn words_alike(one: &str, two: &str, apart: u64, has_place: bool) -> bool {
     let mut before = "";
     one.len() == two.len()
         && one.iter().zip(&two).all(|(one, two)| {
-            let is_place = has_place && std::mem::replace(&mut before, one) == "on";
+            let is_place = has_place && std::mem::replace(&mut before, *one) == "on";
             one == two || is_place || (is_hardware_address(one) && is_hardware_address(two)) || {
                 let (from, to) = (differing_number(one, two), differing_number(two, one));
                 from.zip(to).is_some_and(|(from, to)| to.wrapping_sub(from) == apart)
@@ -61,7 +63,8 @@ fn words_alike(one: &str, two: &str, apart: u64, has_place: bool) -> bool {
 fn differing_number(word: &str, other: &str) -> Option<u64> {
     let same = word.bytes().zip(other.bytes()).take_while(|(one, two)| one == two).count();
     // The whole number: its first digits may be the same.
-    let start = word.as_bytes()[..same].iter().rposition(|byte| !byte.is_ascii_digit()).map_or(0, |at| at + 1);
+    let start =
+        word.as_bytes()[..same].iter().rposition(|byte| !byte.is_ascii_digit()).map_or(0, |at| at + 1);
     let digits = |text: &str| text.bytes().skip(start).take_while(u8::is_ascii_digit).count();
     let (mine, theirs) = (digits(word), digits(other));
     let rest_is_same = word.get(start + mine..)? == other.get(start + theirs..)?;
@@ -70,7 +73,8 @@ fn differing_number(word: &str, other: &str) -> Option<u64> {
 
 fn is_hardware_address(word: &str) -> bool {
     let parts: Vec<&str> = word.trim_end_matches(',').split(':').collect();
-    parts.len() == 6 && parts.iter().all(|part| part.len() == 2 && part.bytes().all(|b| b.is_ascii_hexdigit()))
+    parts.len() == 6
+        && parts.iter().all(|part| part.len() == 2 && part.bytes().all(|b| b.is_ascii_hexdigit()))
 }
 
 /// One block for all: what differs is given as the first and the last.
@@ -111,7 +115,8 @@ pub(super) fn listed(addresses: &[&Address]) -> String {
     let mut rest = addresses;
     while let Some(first) = rest.first() {
         let follows = |pair: &[&Address]| {
-            let places = |one: &Address| (one.environment().map(str::to_owned), one.stack().to_owned(), one.kind());
+            let places =
+                |one: &Address| (one.environment().map(str::to_owned), one.stack().to_owned(), one.kind());
             match (numbered(pair[0].name()), numbered(pair[1].name())) {
                 (Some((begin, from, end)), Some((other, to, other_end))) => {
                     (begin, end, from + 1) == (other, other_end, to) && places(pair[0]) == places(pair[1])

@@ -10,7 +10,8 @@ use crate::style::{self, paint};
 pub fn render_dangers<'p>(plans: impl IntoIterator<Item = &'p Plan>) -> Vec<String> {
     let steps: Vec<&Step> = plans.into_iter().flat_map(|plan| &plan.steps).collect();
     let named = |is: &dyn Fn(&Step) -> bool| {
-        let addresses: Vec<&Address> = steps.iter().filter(|step| is(step)).map(|step| &step.address).collect();
+        let addresses: Vec<&Address> =
+            steps.iter().filter(|step| is(step)).map(|step| &step.address).collect();
         (addresses.len(), listed(&addresses))
     };
     let removes = |step: &Step| matches!(step.action, StepAction::Delete | StepAction::DeleteFormer);
@@ -20,5 +21,6 @@ pub fn render_dangers<'p>(plans: impl IntoIterator<Item = &'p Plan>) -> Vec<Stri
         (style::DESTROY, "destroys", named(&|step| removes(step) && !step.replacement)),
     ];
     let some = dangers.into_iter().filter(|(_, _, (count, _))| *count > 0);
-    some.map(|(style, verb, (count, names))| format!("{} {names}", paint(style, format!("{verb} {count}:")))).collect()
+    some.map(|(style, verb, (count, names))| format!("{} {names}", paint(style, format!("{verb} {count}:"))))
+        .collect()
 }

@@ -115,13 +115,21 @@ impl Drawing {
         let gone = self.changes.iter().filter(|(address, (change, _))| {
             address.stack() == stack && *change == Change::Delete && graph.get(address).is_none()
         });
-        let gone: Vec<(Address, Spec)> = gone.map(|(address, (_, spec))| (address.clone(), spec.clone())).collect();
+        let gone: Vec<(Address, Spec)> =
+            gone.map(|(address, (_, spec))| (address.clone(), spec.clone())).collect();
         for (address, spec) in gone {
             self.node(&address, stack, layer, place(&spec).unwrap_or_default());
         }
         if let Some(folder) = folder {
             let (id, label, lane) = (stack.to_owned(), format!("OpenTofu {folder}"), String::new());
-            self.picture.nodes.push(Node { stack: id.clone(), id, label, layer: layer as usize, lane, change: None });
+            self.picture.nodes.push(Node {
+                stack: id.clone(),
+                id,
+                label,
+                layer: layer as usize,
+                lane,
+                change: None,
+            });
         }
     }
 }

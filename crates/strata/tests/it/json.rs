@@ -96,6 +96,7 @@ fn d9_every_line_of_every_verb_is_an_event_of_the_schema() {
         (&["schema", "events"], 0),
         (&["schema", "--write", "schemas"], 0),
         (&["completions", "bash"], 0),
+        (&["version"], 0),
         (&["secrets", "list"], 0),
         (&["-C", "elsewhere", "init"], 0),
         (&["output", "web", "nothing"], 1),

@@ -154,3 +154,15 @@ fn the_table_of_events_is_current() {
     let table = strata_events::schemas::events_table();
     assert_current(&path, &format!("{before}<!-- events -->\n{table}<!-- /events -->{after}"));
 }
+
+/// The picture in docs/graph.md is what the command that stands there draws.
+#[test]
+fn the_picture_of_the_graph_is_current() {
+    let repo = strata_testkit::Repo::empty();
+    let strata = strata_testkit::Strata::new(BINARY, &repo);
+    strata.run(&["init", "--example", "prod", "."]).ok();
+    let image = strata.run(&["graph", "--format", "svg"]).ok().stdout;
+    assert_current(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/images/graph.svg"), &image);
+    let page = strata.run(&["graph", "--format", "html"]).ok().stdout;
+    assert!(page.starts_with("<!doctype html>") && page.contains(&image), "the page has the same picture");
+}

@@ -70,3 +70,18 @@ fn links_between_pages_lead_somewhere() {
         .collect();
     assert!(broken.is_empty(), "{broken:#?}");
 }
+
+/// The list for programs has what the table of contents has, but for the reasons of decisions.
+#[test]
+fn the_list_for_programs_names_every_page() {
+    let summary = fs::read_to_string(docs().join("SUMMARY.md")).unwrap();
+    let listed = fs::read_to_string(docs().parent().unwrap().join("llms.txt")).unwrap();
+    let pages = summary.lines().filter(|line| line.starts_with("- [") && !line.contains("(decisions/"));
+    let missing: Vec<String> = pages
+        .map(|line| line.replace("](", "](docs/"))
+        .filter(|line| !listed.lines().any(|one| one == line))
+        .collect();
+    assert!(missing.is_empty(), "add to llms.txt:\n{}", missing.join("\n"));
+    let root = docs().parent().unwrap().to_owned();
+    assert!(links(&root.join("llms.txt")).iter().all(|link| link.exists()), "llms.txt leads nowhere");
+}
