@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use strata_adopt::{guests_of, host_of, is_unsaid, object_name};
+use strata_adopt::{guests_of, host_of, is_unsaid, is_written, object_name};
 use strata_proxmox::kinds::datacenter_name;
 use strata_proxmox::{DatacenterObject, ProxmoxProvider};
 use strata_resource::{Address, Kind};
@@ -89,6 +89,10 @@ pub(super) async fn all(
         } else if is_unsaid(object.kind.table(), &object.spec) {
             let said = |note: &String| format!("{}: {note}", object.described);
             objects.remarks.extend(object.notes.iter().map(said));
+        } else if !is_written(object.kind) {
+            let hint = "write it into the source by hand, with `adopt: true` where it has that key";
+            let error = not_written(&object.described).hint(hint);
+            objects.left_out.push(LeftOut { vmid: None, described: object.described, address: None, error });
         } else if !guests_of(object.kind.table(), &object.spec).is_empty() {
             match parts::address(guests, &object) {
                 Ok(address) => objects.candidates.push(candidate(address, target, object)),
@@ -269,13 +273,18 @@ impl Draft<'_> {
 mod tests {
     use strata_blueprint::kinds;
 
+    /// Kinds that no entry is written for yet: `strata adopt --all` names their objects, and leaves them as they are.
+    const NOT_WRITTEN: [&str; 6] =
+        ["acmeaccount", "acmeplugin", "certificate", "repositories", "sdndns", "sdnipam"];
+
     #[test]
-    fn every_object_of_a_datacenter_can_be_written() {
+    fn every_object_of_a_datacenter_can_be_written_or_is_named() {
         strata_proxmox::kinds::register();
         let unwritten = kinds::ALL
             .iter()
             .filter(|kind| strata_proxmox::kinds::is_datacenter(**kind) && !strata_adopt::is_written(**kind));
-        let names: Vec<&str> = unwritten.map(|kind| kind.table().name).collect();
-        assert!(names.is_empty(), "{names:?}: no line in `SECTIONS` of strata-adopt/src/datacenter.rs");
+        let mut names: Vec<&str> = unwritten.map(|kind| kind.table().name).collect();
+        names.sort_unstable();
+        assert_eq!(names, NOT_WRITTEN, "without a line in `SECTIONS` of strata-adopt/src/datacenter.rs");
     }
 }

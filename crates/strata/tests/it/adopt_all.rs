@@ -163,8 +163,12 @@ fn a_datacenter_is_adopted_and_its_plan_is_empty() {
         lines.iter().filter(|line| is_guest(line) == guests).count()
     };
     assert_eq!(of_guests(&taken, true) + of_guests(&left_out, true), lived_in.vmids().len());
-    // Of the other objects none is.
-    assert_eq!(left_out.iter().find(|line| line["vmid"].is_null()), None);
+    // Of the other objects only those whose kinds are not written yet.
+    let is_written = |line: &&Value| {
+        let message = line["error"]["message"].as_str().unwrap();
+        line["vmid"].is_null() && !message.ends_with("`strata adopt` does not write objects of this kind")
+    };
+    assert_eq!(left_out.iter().find(is_written), None);
     let report: Vec<String> = left_out
         .iter()
         .filter(|line| line["vmid"].is_number())
