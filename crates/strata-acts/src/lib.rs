@@ -1,22 +1,23 @@
-//! What is done to one guest outside any plan, as verbs: `strata backup` and `strata snapshot`.
+//! What is done outside any plan, as verbs: `strata backup` and `strata snapshot` to one guest, `strata hypervisor` to hosts.
 //!
-//! [`run`] takes a [`Verb`] with its arguments; what it says goes to a [`Terminal`], which also asks. An act takes the lock of the guest's stack, writes
+//! [`run`] takes an [`Act`] with its arguments; what it says goes to a [`Terminal`], which also asks. An act takes the lock of the guest's stack, writes
 //! its journal entry before it writes anything remote, and proves what came of it (`strata_providers::GuestSession`). What a guest loses is
 //! said before anybody agrees to it.
 //!
 //! ```no_run
-//! # use strata_acts::{BackupArgs, Verb};
+//! # use strata_acts::Act;
 //! # use strata_session::{SessionError, Workspace};
-//! # async fn example(args: &BackupArgs, workspace: &Workspace, terminal: &dyn strata_events::Terminal) -> Result<(), SessionError> {
+//! # async fn example(act: &Act, workspace: &Workspace, terminal: &dyn strata_events::Terminal) -> Result<(), SessionError> {
 //! let providers = strata_providers::AllProviders::default();
 //! let stop = strata_engine::StopSignal::default();
-//! strata_acts::run(Verb::Backup(args), workspace, &providers, terminal, &stop).await
+//! strata_acts::run(act, workspace, &providers, terminal, &stop).await
 //! # }
 //! ```
 
 #![warn(missing_docs)]
 
 mod backup;
+mod hypervisor;
 mod snapshot;
 
 use strata_engine::StopSignal;
@@ -25,15 +26,16 @@ use strata_providers::{AllProviders, GuestSession};
 use strata_session::{SessionError, Workspace};
 
 pub use backup::BackupArgs;
+pub use hypervisor::HypervisorArgs;
 pub use snapshot::SnapshotArgs;
 
 /// A verb with its arguments.
-#[derive(Debug, Clone, Copy)]
-pub enum Verb<'a> {
-    /// `strata backup`.
-    Backup(&'a BackupArgs),
-    /// `strata snapshot`.
-    Snapshot(&'a SnapshotArgs),
+#[derive(Debug, clap::Subcommand)]
+#[expect(missing_docs, reason = "the help of a verb is that of its arguments")]
+pub enum Act {
+    Backup(BackupArgs),
+    Snapshot(SnapshotArgs),
+    Hypervisor(HypervisorArgs),
 }
 
 /// What a verb works with.
@@ -46,16 +48,17 @@ struct Desk<'d> {
 
 /// Does what the verb says, and gives the lock back whatever came of it.
 pub async fn run(
-    verb: Verb<'_>,
+    act: &Act,
     workspace: &Workspace,
     providers: &AllProviders,
     terminal: &dyn Terminal,
     stop: &StopSignal,
 ) -> Result<(), SessionError> {
     let desk = Desk { workspace, providers, terminal, stop };
-    match verb {
-        Verb::Backup(args) => backup::run(args, &desk).await,
-        Verb::Snapshot(args) => snapshot::run(args, &desk).await,
+    match act {
+        Act::Backup(args) => backup::run(args, &desk).await,
+        Act::Snapshot(args) => snapshot::run(args, &desk).await,
+        Act::Hypervisor(args) => hypervisor::run(args, &desk).await,
     }
 }
 

@@ -7,6 +7,7 @@ use strata_engine::{
     Finding, Look, Obstacle, Operation, OperationContext, Outcome, Provider, ProviderError, Review, Sighting,
     Wanted,
 };
+use strata_resource::{FieldChange, Value};
 use strata_state::{Action, OpenEntry};
 
 use crate::cluster::Cluster;
@@ -47,9 +48,19 @@ impl GuardedProvider {
 
 /// What is down disturbs nobody by coming back.
 fn is_stopped(operation: &Operation) -> bool {
-    operation.observed.as_ref().is_some_and(|observed| {
-        observed.spec.get("power").and_then(strata_resource::Value::as_text) == Some("stopped")
-    })
+    operation
+        .observed
+        .as_ref()
+        .is_some_and(|observed| observed.spec.get("power").and_then(Value::as_text) == Some("stopped"))
+}
+
+/// It is meant to stay down: nobody waits for it, and it stays cordoned until it is started.
+fn goes_down(operation: &Operation) -> bool {
+    let is_stop = |change: &FieldChange| {
+        change.path.first() == Some("power")
+            && change.after.as_ref().and_then(Value::as_text) == Some("stopped")
+    };
+    operation.changes.iter().any(is_stop)
 }
 
 #[async_trait]
@@ -99,12 +110,17 @@ impl Provider for GuardedProvider {
         let Some((cluster, disturbance, node)) = place.filter(|(cluster, ..)| etcd_runs(cluster)) else {
             return self.inner.execute(operation, context).await;
         };
+        let alive = cluster.is_alive();
         cluster.now_alive();
         let wanted = cluster.wanted(&node);
         if is_stopped(operation) {
             // What is down disturbs nobody by coming back, and may be what etcd waits for.
             let outcome = self.inner.execute(operation, context).await?;
             cluster.wait_answer(&wanted, context).await?;
+            // It may have been drained for the time that it was down; the others answer for Kubernetes.
+            if alive && let Err(error) = cluster.uncordon(&wanted.name, context).await {
+                context.warning(&format!("`{}` may still be cordoned: {error}", wanted.name));
+            }
             return Ok(outcome);
         }
         let slot = cluster.enter_rollout_slot(&node, disturbance, context).await?;
@@ -112,6 +128,9 @@ impl Provider for GuardedProvider {
             moving::configure_ahead(cluster, &wanted, &write, context).await?;
         }
         let outcome = self.inner.execute(operation, context).await?;
+        if goes_down(operation) {
+            return Ok(outcome);
+        }
         let node = moving::comes_up(cluster, &wanted, context).await?;
         cluster.leave_rollout_slot(&node, context).await?;
         drop(slot);

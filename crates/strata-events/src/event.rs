@@ -487,6 +487,14 @@ pub enum Event<'e> {
     /// A snapshot of a guest was deleted.
     GuestSnapshotDeleted { address: &'e Address, name: &'e str },
 
+    /// Something that is done to a host, or to a guest for it.
+    HostStep {
+        host: &'e str,
+        what: &'e str,
+        /// It is part of the plan, and not done yet.
+        planned: bool,
+    },
+
     /// A server listens.
     Ready { url: &'e str },
     /// The simulated datacenter listens.

@@ -27,6 +27,7 @@ mod bundle;
 mod cluster;
 mod complete;
 mod guest_acts;
+mod hosts;
 mod infrastructure;
 mod inventory;
 pub mod kinds;
@@ -60,13 +61,16 @@ pub use accept::Acceptance;
 pub use adopt::{Adopted, FileEdit, LeftOut, Proposal, Proposed, Wish};
 pub use cluster::{Clusters, DrawnCluster};
 pub use guest_acts::GuestSession;
+pub use hosts::{HostSession, HostedByUs};
 pub use infrastructure::missing_infrastructure;
 pub use inventory::inventory;
 pub use orphans::{Look, Orphan, Orphans};
 pub use role::required_role;
 pub use snapshots::ReadSnapshot;
 pub use strata_adopt::{DiffLine, GroupBy, line_diff};
-pub use strata_proxmox::{Archive, Archives, BackupRequest, Snapshot, Whose};
+pub use strata_proxmox::{
+    Archive, Archives, BackupRequest, GuestOnHost, MaintenanceMark, Movable, Snapshot, Stage, Whose,
+};
 pub use takeover::{ExpectedObjects, KeptBundle, KeptConfigs, Matched, Takeover};
 
 use cluster::Connecting;

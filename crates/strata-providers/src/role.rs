@@ -12,8 +12,8 @@ use crate::AllProviders;
 /// Everything that Proxmox can be asked for these stacks: made from nothing, brought from what the state knows to what the source says,
 /// destroyed. All at once: where one of several privileges is enough, one that another stack needs anyway costs nothing.
 ///
-/// The names are those of the servers' version, the newest where none answers or where they differ.
-pub async fn required_role(providers: &AllProviders, sessions: &[StackSession]) -> Vec<String> {
+/// The names are those of the servers' version, the newest where none answers or where they differ. With `acts` it is enough for what is done outside of plans, too.
+pub async fn required_role(providers: &AllProviders, sessions: &[StackSession], acts: bool) -> Vec<String> {
     let operations: Vec<Operation> = sessions.iter().flat_map(whole_life).collect();
     let connected = providers.proxmox();
     let named: BTreeSet<&str> = operations.iter().map(|operation| operation.target.as_str()).collect();
@@ -28,8 +28,29 @@ pub async fn required_role(providers: &AllProviders, sessions: &[StackSession]) 
     };
     let asks = sessions.iter().any(unwritten);
     let privileges = strata_proxmox::required_role(&operations, asks, newest.as_ref());
-    privileges.iter().map(|privilege| privilege.as_str().to_owned()).collect()
+    let mut names: BTreeSet<String> =
+        privileges.iter().map(|privilege| privilege.as_str().to_owned()).collect();
+    if acts && !names.is_empty() {
+        names.extend(ACTS.iter().map(|privilege| (*privilege).to_owned()));
+    }
+    names.into_iter().collect()
 }
+
+/// What backups, snapshots and restores of guests take, and hosts that are emptied, updated and rebooted.
+const ACTS: [&str; 12] = [
+    "Datastore.AllocateSpace",
+    "Datastore.Audit",
+    "Sys.Audit",
+    "Sys.Modify",
+    "Sys.PowerMgmt",
+    "VM.Allocate",
+    "VM.Audit",
+    "VM.Backup",
+    "VM.Migrate",
+    "VM.PowerMgmt",
+    "VM.Snapshot",
+    "VM.Snapshot.Rollback",
+];
 
 fn whole_life(session: &StackSession) -> Vec<Operation> {
     let (view, state) = (session.view(), &session.state().document);

@@ -31,6 +31,7 @@ use crate::kinds;
 
 pub(crate) use self::cidata::create as cidata;
 pub(crate) use self::image::{create as image, delete as delete_volume};
+pub(crate) use self::migrate::movable;
 pub(crate) use self::patience::Patience;
 pub(crate) use self::work::{Call, StepError, Unchanged, Work};
 

@@ -11,8 +11,8 @@ use strata_blueprint::{Blueprint, cluster_target};
 use strata_engine::{
     Action, Adoption, ApplyOptions, ApplyReport, Drift, EarlierOperations, EngineError, ErrorClass,
     LockedRun, Look, Move, Operation, OperationContext, Plan, PlanFile, Problem, Proofs, ProviderError,
-    Providers, Retrieval, Run, StackView, Step, StepAction, StopSignal, Unseen, claim_mark, inputs,
-    with_outputs,
+    Providers, Retrieval, Run, Sighting, StackView, Step, StepAction, StopSignal, Unseen, Wanted, claim_mark,
+    inputs, with_outputs,
 };
 use strata_resource::{Address, Layer, ResourceGraph, Spec, Value, stored_spec};
 use strata_secret::{DigestKey, SecretBytes};
@@ -703,6 +703,39 @@ impl StackSession {
                     .hint("the journal has what was begun: the next apply or act looks what came of it"))
             }
             Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Carries out one operation outside any plan, by way of the provider of its target and of all that guards it. What the state says that was
+    /// applied stays: a plan afterwards shows what is otherwise.
+    pub async fn carry_out(
+        &mut self,
+        operation: &Operation,
+        record: StateResource,
+        stop: &StopSignal,
+    ) -> Result<(), SessionError> {
+        let provider = self.ready.run.providers.get(&operation.target)?.clone();
+        let becomes = record.clone();
+        let act = async |context: &dyn OperationContext| {
+            let outcome = provider.execute(operation, context).await?;
+            let facts = record.facts.into_iter().chain(outcome.facts).collect();
+            Ok(((), Some(StateResource { facts, ..record })))
+        };
+        self.act(operation, becomes, stop, act).await
+    }
+
+    /// Looks at one object, by way of the provider of its target.
+    pub async fn sight(&self, operation: &Operation) -> Result<Option<Sighting>, SessionError> {
+        let Operation { address, spec, recorded, lineage, target, .. } = operation;
+        let wanted = Wanted { address, spec, recorded: recorded.as_ref(), begun: None, lineage };
+        Ok(self.ready.run.providers.get(target)?.observe_all(&[wanted]).await?.pop())
+    }
+
+    /// Whether the lock of its state is still held: asked before what this run writes outside of any object.
+    pub fn still_held(&self) -> Result<(), SessionError> {
+        match &self.state {
+            HeldState::Locked(run) => Ok(run.still_held()?),
+            HeldState::Seen(_) => Err(SessionError::failed(format!("`{}` was opened to look", self.name))),
         }
     }
 

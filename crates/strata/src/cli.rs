@@ -130,8 +130,8 @@ pub(crate) enum Command {
     Drift(commands::drift::Args),
     Review(commands::review::Args),
     Recover(commands::recover::Args),
-    Backup(strata_acts::BackupArgs),
-    Snapshot(strata_acts::SnapshotArgs),
+    #[command(flatten)]
+    Act(strata_acts::Act),
     Output(commands::output::Args),
     Inventory(commands::inventory::Args),
     Graph(commands::graph::Args),

@@ -31,6 +31,8 @@ pub(crate) struct LiveObject {
     pub(crate) reserved: Option<&'static str>,
     /// What the server says of it and no field does.
     pub(crate) unread: Vec<String>,
+    /// A line of the notes of a host that is no part of them: they are written with it.
+    pub(crate) kept_line: Option<String>,
 }
 
 impl LiveObject {

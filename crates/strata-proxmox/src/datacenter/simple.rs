@@ -17,6 +17,7 @@ use crate::absence;
 use crate::api::{Params, encode_path_part};
 use crate::client::{CallError, Client};
 use crate::execute::Work;
+use crate::maintenance::MaintenanceMark;
 
 /// How a value is taken away.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -263,6 +264,15 @@ impl Simple {
             // What does not change stays as it is, also where it is not ours.
             params.set(key, comment_of(if comments { spec } else { &live.spec }));
         }
+        if let Some(line) = &live.kept_line {
+            let written = params.pairs().find(|(key, _)| *key == NOTES).map(|(_, notes)| notes.to_owned());
+            let emptied = delete.contains(&NOTES);
+            delete.retain(|key| *key != NOTES);
+            if written.is_some() || emptied {
+                let notes = written.filter(|notes| !notes.is_empty());
+                params.set(NOTES, notes.map_or_else(|| line.clone(), |notes| format!("{notes}\n{line}")));
+            }
+        }
         match self.unset {
             Unset::DeleteEach => delete.iter().for_each(|key| params.push("delete", *key)),
             _ if delete.is_empty() => {}
@@ -288,7 +298,8 @@ impl Simple {
                 other => other?,
             };
             row.insert(self.id_key().to_owned(), self.name(spec).into());
-            found.extend(self.read_row(&row));
+            let kept_line = take_mark(&mut row);
+            found.extend(self.read_row(&row).map(|(name, live)| (name, LiveObject { kept_line, ..live })));
         }
         Ok(found)
     }
@@ -367,6 +378,21 @@ impl Family for Simple {
             },
         }
     }
+}
+
+/// The notes of a host.
+const NOTES: &str = "description";
+
+/// Takes the mark of a host that is being maintained out of its notes.
+fn take_mark(row: &mut Row) -> Option<String> {
+    let notes = row_text(row, NOTES)?;
+    let (own, line) = MaintenanceMark::split(&notes);
+    line.as_ref()?;
+    match own.is_empty() {
+        true => row.remove(NOTES),
+        false => row.insert(NOTES.to_owned(), own.into()),
+    };
+    line
 }
 
 /// A field with parts as it is to be: those that nobody speaks of stay as they are.

@@ -9,8 +9,10 @@ use super::configure::{put_back, reread};
 use super::update::Target;
 use super::work::{Call, Work};
 use crate::api::{MigrationCheck, Params};
+use crate::client::Client;
 use crate::codec::GuestKind;
 use crate::guest::Guest;
+use crate::maintenance::{self, Movable, Stage};
 
 /// Moves the guest. Answers with what had to be ejected for the move and is to be put back.
 pub(super) async fn migrate(
@@ -19,6 +21,14 @@ pub(super) async fn migrate(
     node: &str,
 ) -> Result<Vec<FieldChange>, ProviderError> {
     let guest = target.guest.clone();
+    // Whoever may not read the notes of hosts cannot know.
+    if let Some(mark) = maintenance::notes(work.client, node).await.ok().and_then(|notes| notes.mark())
+        && matches!(mark.stage, Stage::Leaving | Stage::Empty | Stage::Rebooting(_))
+    {
+        let why = format!("`{node}` is being maintained ({} of `{}`)", mark.verb, mark.by);
+        return Err(cannot(&guest, node, &why)
+            .hint(format!("`strata hypervisor return {node}` ends that, and brings its guests back")));
+    }
     let query = Params::new().with("target", node);
     let check: MigrationCheck =
         work.client.get(&guest.path("/migrate"), query).await.map_err(|error| {
@@ -59,6 +69,20 @@ pub(super) async fn migrate(
     target.guest = there;
     reread(work, target).await?;
     Ok(ejected)
+}
+
+/// What keeps a guest on its host, and from which others.
+pub(crate) async fn movable(client: &Client, guest: &Guest) -> Result<Movable, ProviderError> {
+    let check: MigrationCheck = client
+        .get(&guest.path("/migrate"), Params::new())
+        .await
+        .map_err(|error| error.explain(&format!("ask whether {guest} can move")))?;
+    let resources = (!check.local_resources.is_empty())
+        .then(|| format!("it uses {} of its host", check.local_resources.join(", ")));
+    let iso = check.local_disks.iter().find(|disk| disk.cdrom && !disk.volid.contains("cloudinit"));
+    let bound =
+        resources.or_else(|| iso.map(|iso| format!("`{}` in a drive of it is only there", iso.volid)));
+    Ok(Movable { bound, not: check.not_allowed_nodes.keys().cloned().collect() })
 }
 
 fn cannot(guest: &Guest, node: &str, why: &str) -> ProviderError {

@@ -27,6 +27,8 @@ enum Change {
     Remove { volid: String, node: String },
     /// A hypervisor crashes: its tasks and guests end where they are, and nobody reaches it until it is up again.
     Host { node: String, up: bool },
+    /// What a hypervisor could upgrade from now on; nothing once somebody did it there.
+    Updates { node: String, packages: Vec<(String, String)> },
     /// A storage has this many bytes left.
     Room { storage: String, bytes: u64 },
 }
@@ -64,6 +66,9 @@ pub fn apply(world: &mut World, change: &Value) -> Result<Value, String> {
         Change::Host { node, up } => {
             world.nodes.get(&node).ok_or("no such node")?;
             world.set_power(&node, up);
+        }
+        Change::Updates { node, packages } => {
+            world.nodes.get_mut(&node).ok_or("no such node")?.updates = packages;
         }
         Change::Room { storage, bytes } => {
             let node = world.nodes.keys().next().cloned().unwrap_or_default();

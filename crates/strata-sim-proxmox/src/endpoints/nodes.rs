@@ -60,16 +60,16 @@ fn row(call: &Call<'_>, node: &Node) -> Map<String, Value> {
     row.insert("level".into(), json!(""));
     row.insert("ssl_fingerprint".into(), json!(cert::fingerprint()));
     if call.may(&format!("/nodes/{}", node.name), "Sys.Audit") {
-        row.extend(statistics(node));
+        row.extend(statistics(node, call.world.now()));
     }
     row
 }
 
 /// Load and sizes, as listings show them.
-pub fn statistics(node: &Node) -> Map<String, Value> {
+pub fn statistics(node: &Node, now: i64) -> Map<String, Value> {
     let value = json!({
         "cpu": 0.02, "maxcpu": node.cpus, "mem": node.memory / 16, "maxmem": node.memory,
-        "disk": node.disk / 6, "maxdisk": node.disk, "uptime": 86_400,
+        "disk": node.disk / 6, "maxdisk": node.disk, "uptime": node.uptime(now),
     });
     value.as_object().cloned().unwrap_or_default()
 }
@@ -127,7 +127,7 @@ fn status(call: &mut Call<'_>) -> Reply {
     let name = call.node();
     let node = &call.world.nodes[&name];
     Ok(json!({
-        "uptime": 86_400, "cpu": 0.02, "wait": 0, "idle": 0, "loadavg": ["0.10", "0.10", "0.10"],
+        "uptime": node.uptime(call.world.now()), "cpu": 0.02, "wait": 0, "idle": 0, "loadavg": ["0.10", "0.10", "0.10"],
         "pveversion": format!("pve-manager/{}/{}", super::index::VERSION, super::index::REPOSITORY_ID),
         "kversion": "Linux 6.17.2-1-pve #1 SMP PREEMPT_DYNAMIC",
         "current-kernel": {

@@ -98,16 +98,17 @@ fn status(call: &mut Call<'_>) -> Reply {
     let world = &*call.world;
     let clustered = !world.cluster.name.is_empty();
     let mut rows: Vec<Value> = Vec::new();
+    let up = world.nodes.values().filter(|node| !node.down).count();
     if clustered {
         rows.push(json!({
             "type": "cluster", "id": "cluster", "name": world.cluster.name, "nodes": world.nodes.len(),
-            "quorate": 1, "version": world.nodes.len(),
+            "quorate": u8::from(up * 2 > world.nodes.len()), "version": world.nodes.len(),
         }));
     }
     for (n, node) in world.nodes.values().enumerate() {
         rows.push(json!({
             "type": "node", "id": format!("node/{}", node.name), "name": node.name, "ip": node.ip, "level": "",
-            "online": 1, "local": u8::from(n == 0), "nodeid": if clustered { n + 1 } else { 0 },
+            "online": u8::from(!node.down), "local": u8::from(n == 0), "nodeid": if clustered { n + 1 } else { 0 },
         }));
     }
     Ok(Value::Array(rows).into())

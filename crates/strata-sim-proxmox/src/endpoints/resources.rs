@@ -117,7 +117,7 @@ fn list(call: &mut Call<'_>) -> Reply {
             if call.may(&format!("/nodes/{}", node.name), "Sys.Audit")
                 && let Some(row) = row.as_object_mut()
             {
-                row.extend(nodes::statistics(node));
+                row.extend(nodes::statistics(node, call.world.now()));
             }
             row
         }));

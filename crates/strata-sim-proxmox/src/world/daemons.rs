@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use super::ha::Manager;
 use super::replication::Scheduler;
-use super::{GuestKind, World};
-use crate::endpoints::qemu;
+use super::{Guest, GuestKind, World};
+use crate::endpoints::{lxc, qemu};
 
 /// How long after its VM is off qmeventd has cleaned up, in seconds.
 const CLEANUP: f64 = 1.0;
@@ -57,7 +57,12 @@ impl World {
     /// Puts a node down, with its tasks and guests where they are, or up again.
     pub fn set_power(&mut self, node: &str, up: bool) {
         let now = self.now();
-        self.nodes.get_mut(node).into_iter().for_each(|node| node.down = !up);
+        if let Some(node) = self.nodes.get_mut(node) {
+            node.down = !up;
+            if up {
+                node.booted = now;
+            }
+        }
         if !up {
             self.tasks.die_on(node, now);
             for guest in self.guests.values_mut().filter(|guest| guest.node == node) {
@@ -84,6 +89,9 @@ impl World {
         self.daemons.power = later;
         for Power { node, up, .. } in due {
             self.set_power(&node, up);
+            if up {
+                self.start_all(&node);
+            }
         }
         let power = self.daemons.power.iter().map(|power| power.due).min();
         let ha = self.advance_ha(now);
@@ -96,6 +104,24 @@ impl World {
             .chain(ha)
             .chain(replication)
             .min()
+    }
+
+    /// What a node starts when it has booted: the guests that are to start with it, but for those that high availability keeps.
+    fn start_all(&mut self, node: &str) {
+        let starts = |guest: &&Guest| {
+            guest.node == node
+                && !guest.power.running
+                && guest.config.get("onboot").is_some_and(|on| on == "1")
+        };
+        let due: Vec<(u32, GuestKind)> =
+            self.guests.values().filter(starts).map(|guest| (guest.vmid, guest.kind)).collect();
+        for (vmid, kind) in due.into_iter().filter(|(vmid, _)| !self.is_ha_managed(*vmid)).collect::<Vec<_>>()
+        {
+            match kind {
+                GuestKind::Qemu => qemu::power::spawn_start(self, node, vmid, "root@pam"),
+                GuestKind::Lxc => lxc::power::spawn_start(self, node, vmid, "root@pam"),
+            };
+        }
     }
 
     fn start_again(&mut self, node: &str, vmid: u32) {

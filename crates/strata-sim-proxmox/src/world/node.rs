@@ -49,6 +49,12 @@ pub struct Node {
     /// The others of the cluster cannot reach it.
     #[serde(default)]
     pub down: bool,
+    /// When it booted, in seconds since 1970; 0 for a day ago.
+    #[serde(default)]
+    pub booted: i64,
+    /// Packages that it could upgrade, and to which version.
+    #[serde(default)]
+    pub updates: Vec<(String, String)>,
     /// The node's own options: description and so on.
     pub config: IndexMap<String, String>,
     #[serde(default)]
@@ -82,6 +88,11 @@ impl Node {
             repositories: repositories(),
             ..Self::default()
         }
+    }
+
+    /// Seconds since it booted.
+    pub fn uptime(&self, now: i64) -> i64 {
+        if self.booted == 0 { 86_400 } else { now - self.booted }
     }
 
     /// Whether a guest can be plugged into this bridge.

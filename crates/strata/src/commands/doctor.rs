@@ -20,6 +20,9 @@ pub(crate) struct Args {
     /// Prints the smallest role that can apply and destroy the stacks, and the commands that give it to a token
     #[arg(long)]
     role: bool,
+    /// The role is enough for `backup`, `snapshot` and `hypervisor`, too
+    #[arg(long, requires = "role")]
+    acts: bool,
     /// Stacks by name or path, or `layer:NAME`; all stacks without one
     #[arg(value_name = "STACK")]
     stacks: Vec<String>,
@@ -27,14 +30,14 @@ pub(crate) struct Args {
 
 pub(crate) async fn run(context: &Context, args: &Args) -> CommandResult {
     let workspace = Workspace::load(context)?;
-    if args.role { role(&workspace, &args.stacks).await } else { check(&workspace, &args.stacks).await }
+    if args.role { role(&workspace, args).await } else { check(&workspace, &args.stacks).await }
 }
 
 /// The privileges of everything that the stacks can ask for: made from nothing, brought from what the state knows to what the source says,
 /// and destroyed.
-async fn role(workspace: &Workspace<'_>, stacks: &[String]) -> CommandResult {
-    let sessions = workspace.open_native(stacks, &Purpose::LOOK, StateAccess::Look).await?;
-    let names = required_role(&workspace.providers, &sessions).await;
+async fn role(workspace: &Workspace<'_>, args: &Args) -> CommandResult {
+    let sessions = workspace.open_native(&args.stacks, &Purpose::LOOK, StateAccess::Look).await?;
+    let names = required_role(&workspace.providers, &sessions, args.acts).await;
     if names.is_empty() {
         return Err(CommandError::failed(
             "no stack asks anything of a Proxmox, so no privilege is needed yet",

@@ -12,7 +12,11 @@ pub(crate) fn root(world: &World, method: &str, path: &str, params: &Value) -> V
 
 /// The privileges that `strata doctor --role` asks for.
 pub(crate) fn computed(world: &World) -> Vec<String> {
-    let output = world.strata().run(&["--json", "doctor", "--role"]).ok();
+    computed_by(world, &["--json", "doctor", "--role"])
+}
+
+fn computed_by(world: &World, command: &[&str]) -> Vec<String> {
+    let output = world.strata().run(command).ok();
     let event: Value = serde_json::from_str(output.stdout.lines().next().unwrap()).unwrap();
     event["privileges"]
         .as_array()
@@ -82,4 +86,31 @@ fn each_missing_privilege_is_named_before_anything_is_done() {
         root(&world, "PUT", "/access/roles/Computed", &json!({"privs": all.join(",")}));
         world.strata().run(&["destroy", "--yes"]).ok();
     }
+}
+
+/// The role of a stack, with what is done outside its plans: enough for all of that.
+#[test]
+fn the_role_of_acts_is_enough_for_them() {
+    let world = World::instant(STACK);
+    let all = computed_by(&world, &["--json", "doctor", "--role", "--acts"]);
+    let plans = computed(&world);
+    assert!(plans.iter().all(|privilege| all.contains(privilege)) && plans.len() < all.len(), "{all:?}");
+    become_somebody_with(&world, &all);
+    world.strata().run(&["apply", "--yes"]).ok();
+    let guest = "web/vm/own";
+    for command in [
+        &["backup", "run", guest, "--storage", "local"][..],
+        &["backup", "verify", guest],
+        &["snapshot", "create", guest, "one"],
+        &["snapshot", "rollback", guest, "one", "--yes"],
+        &["snapshot", "delete", guest, "one", "--yes"],
+        &["backup", "restore", guest, "latest", "--yes"],
+        &["hypervisor", "drain", "pve1", "--yes", "--shut-down"],
+        &["hypervisor", "return", "pve1"],
+        &["hypervisor", "update", "pve2", "--yes", "--no-reboot"],
+        &["hypervisor", "reboot", "pve1", "--yes", "--shut-down"],
+    ] {
+        world.strata().run(command).ok();
+    }
+    world.assert_settled();
 }

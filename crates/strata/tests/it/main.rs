@@ -39,6 +39,7 @@ mod half_truths;
 mod high_availability;
 mod honest;
 mod house;
+mod hypervisor_acts;
 mod ignored;
 mod imported;
 mod interrupts;

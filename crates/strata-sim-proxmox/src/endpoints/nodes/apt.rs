@@ -23,7 +23,7 @@ pub fn routes() -> Vec<Route> {
         })
         .anywhere(),
         get("/nodes/{node}/apt/versions", audit(), with(vec![]), versions),
-        get("/nodes/{node}/apt/update", modify(), with(vec![]), |_| Ok(json!([]).into())),
+        get("/nodes/{node}/apt/update", modify(), with(vec![]), updates),
         post(
             "/nodes/{node}/apt/update",
             modify(),
@@ -61,6 +61,19 @@ fn versions(_: &mut Call<'_>) -> Reply {
         json!({
             "Package": name, "Version": version, "OldVersion": version, "CurrentState": "Installed",
             "Origin": "Proxmox", "Arch": "amd64", "Section": "admin", "Priority": "optional", "Title": name,
+        })
+    });
+    Ok(Value::Array(rows.collect()).into())
+}
+
+/// What could be upgraded.
+fn updates(call: &mut Call<'_>) -> Reply {
+    let node = &call.world.nodes[call.args.must("node")];
+    let rows = node.updates.iter().map(|(name, version)| {
+        let old = PACKAGES.iter().find(|(own, _)| own == name).map_or("1.0", |(_, version)| version);
+        json!({
+            "Package": name, "Version": version, "OldVersion": old, "Title": name, "Description": name,
+            "Origin": "Proxmox", "Arch": "amd64", "Section": "admin", "Priority": "optional",
         })
     });
     Ok(Value::Array(rows.collect()).into())
