@@ -114,7 +114,7 @@ async fn a_computed_role_is_enough_and_every_privilege_of_it_is_needed() {
     let world = World::start().await;
     world.with_iso().await;
     let operations = operations(&world);
-    let role = required_role(&operations, false);
+    let role = required_role(&operations, false, None);
     let token = "limited@pve!tok=0f8fad5b-d9cb-469f-a165-70867728950e";
     for missing in std::iter::once(None).chain(role.iter().copied().map(Some)) {
         let left: Vec<&str> = role
