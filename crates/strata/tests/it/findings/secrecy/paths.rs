@@ -25,6 +25,7 @@ const TABLE: &[(&str, Tried)] = &[
     ("--dial", Reads("d.json", &["--dial", "d.json", "plan"])),
     ("--vault-password-file", Reads("p.txt", &["--vault-password-file", "p.txt", "validate"])),
     ("init DIR", Writes(&["init", "new"], "new/strata.yaml")),
+    ("init --home", As("a folder of the control machine, which is only named in pipelines")),
     ("demo --keep", As("init DIR")),
     ("graph --plan", Reads("no.plan", &["graph", "--format", "svg", "--plan", "no.plan"])),
     ("fmt PATH", Reads("f.yaml", &["fmt", "f.yaml"])),
