@@ -268,20 +268,34 @@ impl ProxmoxProvider {
             .get("/cluster/resources", query)
             .await
             .map_err(|error| error.explain("list the guests"))?;
-        let guest = |row: GuestRow| {
-            let vmid = row.vmid.and_then(|vmid| u32::try_from(vmid).ok())?;
-            Some(GuestOnHost {
+        let mut guests = Vec::new();
+        for row in rows {
+            let vmid = row.vmid.and_then(|vmid| u32::try_from(vmid).ok());
+            let (Some(vmid), Some(node)) = (vmid, row.node) else { continue };
+            let container = row.kind == "lxc";
+            let running = match row.status.as_deref() {
+                Some("running") => true,
+                Some("stopped") => false,
+                // The listing knows a guest that was just started or moved only after the next round of statistics.
+                _ => {
+                    let kind = if container { GuestKind::Lxc } else { GuestKind::Qemu };
+                    let guest = Guest { kind, node: node.clone(), vmid };
+                    let running = guest.is_running(self.client()).await;
+                    running.map_err(|error| error.explain(&format!("see whether {guest} runs")))?
+                }
+            };
+            guests.push(GuestOnHost {
                 vmid,
                 name: row.name.unwrap_or_default(),
-                node: row.node?,
-                running: row.status.as_deref() == Some("running"),
+                node,
+                running,
                 template: row.template,
-                container: row.kind == "lxc",
+                container,
                 memory: row.maxmem.unwrap_or_default(),
                 ha: row.hastate.filter(|state| state != "ignored"),
-            })
-        };
-        Ok(rows.into_iter().filter_map(guest).collect())
+            });
+        }
+        Ok(guests)
     }
 
     pub async fn movable(&self, guest: &GuestOnHost) -> Result<Movable, ProviderError> {

@@ -401,6 +401,12 @@ impl Campaign<'_> {
                 session.move_to(own, node, self.desk.stop).await?;
                 self.tell(node, &format!("{} comes back from {}", own.address, guest.node));
             }
+        }
+        // A container is restarted for its move, and a run that died may have left it off: what is to run is looked at again.
+        let guests = session.provider().guests_on_hosts().await?;
+        for guest in guests.iter().filter(|guest| !guest.template) {
+            let Some(own) = ours.get(&guest.vmid) else { continue };
+            self.may_go_on()?;
             if own.runs && !guest.running && (guest.node == node || own.home == node) {
                 session.set_power(own, true, self.desk.stop).await?;
                 self.tell(node, &format!("{} runs again", own.address));
