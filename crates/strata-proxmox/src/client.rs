@@ -358,15 +358,7 @@ impl Client {
         if (200..300).contains(&response.status) {
             return Ok(response.body);
         }
-        let phrase = self.redactor.redact(&response.reason);
-        let body = String::from_utf8_lossy(&response.body);
-        let body = self.redactor.redact(&body);
-        let mut error = ApiError::read(method.as_str(), path, response.status, &phrase, body.as_bytes());
-        // What was escaped twice shows only now.
-        error.reason = self.redactor.redact(&error.reason).into_owned();
-        for text in error.errors.values_mut() {
-            *text = self.redactor.redact(text).into_owned();
-        }
+        let error = ApiError::redacted(&self.redactor, method.as_str(), path, &response);
         Err(CallError::Api(Box::new(error)))
     }
 }

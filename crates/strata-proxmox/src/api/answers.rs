@@ -59,7 +59,7 @@ fn vmid<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<u32, D::Err
 }
 
 /// What a guest does at the moment.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Default, Deserialize)]
 pub(crate) struct GuestStatus {
     pub(crate) status: String,
     #[serde(default, deserialize_with = "whole")]

@@ -2,6 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use strata_net::Response;
+use strata_secret::Redactor;
+
 use super::answers::Failure;
 use super::classify::classify;
 
@@ -65,6 +68,20 @@ pub struct ApiError {
 }
 
 impl ApiError {
+    /// What a server refused a request with, without the secrets that it may repeat. Every answer that is no success is read here.
+    pub(crate) fn redacted(redactor: &Redactor, method: &str, path: &str, response: &Response) -> Self {
+        let phrase = redactor.redact(&response.reason);
+        let body = String::from_utf8_lossy(&response.body);
+        let body = redactor.redact(&body);
+        let mut error = Self::read(method, path, response.status, &phrase, body.as_bytes());
+        // What was escaped twice shows only now.
+        let texts = error.errors.values_mut().chain(&mut error.details);
+        for text in texts.chain(std::iter::once(&mut error.reason)) {
+            *text = redactor.redact(text).into_owned();
+        }
+        error
+    }
+
     /// Reads an error from an answer. The reason phrase is used where there is no body, as with 401.
     pub(crate) fn read(method: &str, path: &str, status: u16, phrase: &str, body: &[u8]) -> Self {
         let failure: Failure = serde_json::from_slice(body).unwrap_or_default();

@@ -23,6 +23,7 @@ pub(super) struct Auth {
     token: Option<Token>,
     login: Option<Login>,
     ticket: Mutex<Option<HeldTicket>>,
+    redactor: Redactor,
 }
 
 struct Token {
@@ -54,7 +55,7 @@ impl Auth {
         if token.is_none() && login.is_none() {
             return Err(ConnectError::NoCredentials);
         }
-        Ok(Self { token, login, ticket: Mutex::new(None) })
+        Ok(Self { token, login, ticket: Mutex::new(None), redactor: redactor.clone() })
     }
 
     pub(super) fn identity(&self) -> &str {
@@ -101,7 +102,7 @@ impl Auth {
         let now = clock.monotonic();
         let ticket = match held.as_ref().filter(|ticket| ticket.until > now) {
             Some(ticket) => ticket.clone(),
-            None => held.insert(log_in(http, login, now).await?).clone(),
+            None => held.insert(log_in(http, login, &self.redactor, now).await?).clone(),
         };
         let mut headers = vec![(COOKIE, ticket.cookie)];
         if method != Method::GET {
@@ -132,7 +133,12 @@ impl Token {
     }
 }
 
-async fn log_in(http: &HttpClient, login: &Login, now: Duration) -> Result<HeldTicket, CallError> {
+async fn log_in(
+    http: &HttpClient,
+    login: &Login,
+    redactor: &Redactor,
+    now: Duration,
+) -> Result<HeldTicket, CallError> {
     let path = "/access/ticket";
     let mut params = Params::new().with("username", &login.user);
     params.set_secret("password", login.password.expose());
@@ -140,7 +146,7 @@ async fn log_in(http: &HttpClient, login: &Login, now: Duration) -> Result<HeldT
     request.body = Body::Bytes { content_type: FORM.to_owned(), bytes: params.encode().into() };
     let response = http.send(&request).await?;
     if response.status != 200 {
-        let error = ApiError::read("POST", path, response.status, &response.reason, &response.body);
+        let error = ApiError::redacted(redactor, "POST", path, &response);
         return Err(match response.status {
             401 => CallError::Login(format!("`{}` cannot log in: {}", login.user, error.text())),
             _ => CallError::Api(Box::new(error)),
@@ -155,6 +161,8 @@ async fn log_in(http: &HttpClient, login: &Login, now: Duration) -> Result<HeldT
     let (Some(ticket), Some(csrf)) = (answer.data.ticket, answer.data.csrf) else {
         return Err(CallError::Login(format!("`{}` was let in without a ticket", login.user)));
     };
+    redactor.add_text(&ticket);
+    redactor.add_text(&csrf);
     let sensitive = |text: String| {
         let mut value = HeaderValue::try_from(text)
             .map_err(|_| CallError::Login("the ticket holds characters that no header can".to_owned()))?;

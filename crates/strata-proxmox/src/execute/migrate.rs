@@ -1,14 +1,17 @@
 //! Moving a guest to another hypervisor, or saying why that cannot be.
 
+use std::sync::{Mutex, PoisonError};
+
 use http::Method;
 use strata_engine::{ErrorClass, ProviderError};
 use strata_resource::{FieldChange, Value};
 
 use super::Patience;
 use super::configure::{put_back, reread};
+use super::power;
 use super::update::Target;
 use super::work::{Call, Work};
-use crate::api::{MigrationCheck, Params};
+use crate::api::{GuestStatus, MigrationCheck, Params};
 use crate::client::Client;
 use crate::codec::GuestKind;
 use crate::guest::Guest;
@@ -54,19 +57,26 @@ pub(super) async fn migrate(
     let patience = Patience::Migrate.of(&work.operation.spec);
     let there = Guest { node: node.to_owned(), ..guest.clone() };
     let doing = format!("move {guest} from `{}` to `{node}`", guest.node);
+    let since = Mutex::new(None);
     work.ensure(
         &guest,
         &doing,
         patience,
         || async {
             let call = work.call(Method::POST, guest.path("/migrate"), params.clone(), doing.clone());
-            work.run(Call { patience, ..call }).await
+            let task = work.run_task(Call { patience, ..call }).await?;
+            *since.lock().unwrap_or_else(PoisonError::into_inner) = task.map(|upid| upid.started);
+            Ok(())
         },
         || async { Ok(there.config_if_any(work.client).await?.is_some()) },
     )
     .await
     .map_err(|error| error.field("node"))?;
     target.guest = there;
+    if guest.kind == GuestKind::Lxc && target.running {
+        let since = since.into_inner().unwrap_or_else(PoisonError::into_inner);
+        power::come_up(work, &target.guest, &GuestStatus::default(), since).await?;
+    }
     reread(work, target).await?;
     Ok(ejected)
 }

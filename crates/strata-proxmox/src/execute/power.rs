@@ -174,8 +174,8 @@ pub(super) async fn restart(work: &Work<'_>, guest: &Guest) -> Result<(), Provid
     Err(lost.map_or_else(|| work.internal("it was not tried"), ProviderError::from))
 }
 
-/// The task of a reboot ends when the guest is off: somebody else starts it, and may fail to.
-async fn come_up(
+/// The task of a reboot, or of the move of a container, ends when the guest is off: somebody else starts it, and may fail to.
+pub(super) async fn come_up(
     work: &Work<'_>,
     guest: &Guest,
     before: &GuestStatus,

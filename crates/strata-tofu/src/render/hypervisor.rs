@@ -106,6 +106,11 @@ fn data_file(project: &Project<'_>, files: &mut Files) -> String {
         if data::is_adopted(&firewall.spec) {
             adopted.insert("firewall", vec!["datacenter".to_owned()]);
         }
+        for field in
+            ["may_lock_out", "managed_from"].into_iter().filter(|field| firewall.spec.get(*field).is_some())
+        {
+            data::not_rendered(firewall, &[field], files);
+        }
         let (options, rules) = data::datacenter_firewall(&firewall.spec);
         if let Some(options) = options {
             body.blank().attribute("firewall", options);

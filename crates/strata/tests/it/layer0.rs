@@ -1,6 +1,6 @@
 //! Layer 0: what `hypervisors/` says is made, kept, changed and taken away like anything else.
 
-mod certificates;
+pub(crate) mod certificates;
 mod hosts;
 mod realms;
 mod sdn;

@@ -5,8 +5,8 @@ use strata_testkit::Strata;
 
 use super::{Datacenter, FILE, assert_same, without_settings};
 
-const CHAIN: &str = include_str!("../../../../strata-talos/src/pki/pair/p256.crt");
-const KEY: &str = include_str!("../../../../strata-talos/src/pki/pair/p256.key");
+pub(crate) const CHAIN: &str = include_str!("../../../../strata-talos/src/pki/pair/p256.crt");
+pub(crate) const KEY: &str = include_str!("../../../../strata-talos/src/pki/pair/p256.key");
 const OTHER_CHAIN: &str = include_str!("../../../../strata-talos/src/pki/pair/ed25519.crt");
 const OTHER_KEY: &str = include_str!("../../../../strata-talos/src/pki/pair/ed25519.key");
 

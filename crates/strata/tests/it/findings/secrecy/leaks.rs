@@ -12,6 +12,7 @@ use strata_testkit::{Output, Repo, Strata, TestSim};
 
 use super::schema::{Place, places};
 use crate::cluster::lab::{Lab, Shape, keys};
+use crate::layer0::certificates::{CHAIN, KEY};
 use crate::world::BINARY;
 
 /// A secret, and where it stands.
@@ -250,7 +251,46 @@ fn storages_and_users(leaks: &mut Leaks) -> Value {
         file["users"][format!("user{index}@pve")] = json!({field: value});
     }
     services_and_realms(leaks, &mut file);
+    networks_and_certificates(leaks, &mut file);
     file
+}
+
+fn networks_and_certificates(leaks: &mut Leaks, file: &mut Value) {
+    let mut servers = json!({"ipams": {}, "dnsServers": {}});
+    for (field, _) in fields("SdnIpam") {
+        let value = leaks.plant("SdnIpam", &field, |core| value_of(&field, core));
+        servers["ipams"]["netbox"] =
+            json!({"type": "netbox", "url": "https://netbox.example/api", field: value});
+    }
+    for (field, _) in fields("SdnDns") {
+        let value = leaks.plant("SdnDns", &field, |core| value_of(&field, core));
+        servers["dnsServers"]["names"] = json!({"url": "https://dns.example/api", field: value});
+    }
+    file["sdn"] = servers;
+    file["acme"] = json!({"plugins": {}, "accounts": {}});
+    for (field, _) in fields("AcmePlugin") {
+        // Each is a line of a file: it has no line of its own.
+        let value = leaks.plant("AcmePlugin", &field, str::to_owned);
+        file["acme"]["plugins"]["zone"] = json!({"api": "cf", field: {"CF_Token": value}});
+    }
+    for (field, _) in fields("AcmeAccount") {
+        let value = leaks.plant("AcmeAccount", &field, str::to_owned);
+        let account = json!({
+            "contact": ["a@x.example"], "terms": "https://x.example/terms", "eabKeyId": "id", field: value,
+        });
+        file["acme"]["accounts"]["default"] = account;
+    }
+    let mut certificate = json!({});
+    for (field, _) in fields("HostCertificate") {
+        let pem = match field.as_str() {
+            "chain" => CHAIN,
+            "key" => KEY,
+            other => panic!("no way to fill `HostCertificate.{other}`"),
+        };
+        let line = pem.lines().nth(2).unwrap_or_default();
+        certificate[&field] = leaks.plant_value("HostCertificate", &field, pem.to_owned(), line.to_owned());
+    }
+    file["hosts"] = json!({"pve1": {"certificate": certificate}});
 }
 
 fn services_and_realms(leaks: &mut Leaks, file: &mut Value) {
