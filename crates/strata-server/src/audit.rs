@@ -50,9 +50,16 @@ pub(crate) struct AuditDetails {
     pub(crate) taken: Option<String>,
 }
 
+/// What the thread that writes is told.
+enum Told {
+    Line(Vec<u8>),
+    /// Everything before this is to be written, and then said so.
+    Flush(SyncSender<()>),
+}
+
 #[derive(Clone)]
 pub(crate) struct Audit {
-    lines: Option<SyncSender<Vec<u8>>>,
+    lines: Option<SyncSender<Told>>,
     failures: Arc<AtomicU64>,
 }
 
@@ -74,10 +81,20 @@ impl Audit {
         let Some(lines) = &self.lines else { return };
         let Ok(mut line) = serde_json::to_vec(entry) else { return };
         line.push(b'\n');
-        if let Err(TrySendError::Full(line)) = lines.try_send(line) {
+        if let Err(TrySendError::Full(line)) = lines.try_send(Told::Line(line)) {
             let lines = lines.clone();
             let _ = tokio::task::spawn_blocking(move || lines.send(line)).await;
         }
+    }
+
+    /// Waits until every line is written. A server that ends loses none.
+    pub(crate) async fn flush(&self) {
+        let Some(lines) = self.lines.clone() else { return };
+        let flushed = move || {
+            let (told, written) = sync_channel(1);
+            lines.send(Told::Flush(told)).is_ok() && written.recv().is_ok()
+        };
+        let _ = tokio::task::spawn_blocking(flushed).await;
     }
 
     /// Lines that could not be written.
@@ -99,15 +116,24 @@ impl Log {
         Ok(Self { path: path.to_owned(), file, size })
     }
 
-    fn run(mut self, queue: &Receiver<Vec<u8>>, failures: &AtomicU64) {
-        while let Ok(mut lines) = queue.recv() {
-            let mut count = 1;
-            while let Ok(line) = queue.try_recv() {
-                lines.extend_from_slice(&line);
-                count += 1;
+    fn run(mut self, queue: &Receiver<Told>, failures: &AtomicU64) {
+        while let Ok(first) = queue.recv() {
+            let (mut lines, mut count, mut flushed) = (Vec::new(), 0, Vec::new());
+            for told in std::iter::once(first).chain(queue.try_iter()) {
+                match told {
+                    Told::Line(line) => {
+                        lines.extend_from_slice(&line);
+                        count += 1;
+                    }
+                    Told::Flush(written) => flushed.push(written),
+                }
             }
-            if self.write(&lines).is_err() {
+            if count > 0 && self.write(&lines).is_err() {
                 failures.fetch_add(count, Ordering::Relaxed);
+            }
+            for written in flushed {
+                // Whoever asked may have gone.
+                let _ = written.send(());
             }
         }
     }
@@ -127,5 +153,33 @@ impl Log {
         self.file.write_all(lines)?;
         self.size += lines.len() as u64;
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn after_a_flush_every_line_is_in_the_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("audit.log");
+        let audit = Audit::to_file(&path).unwrap();
+        for version in 0..20_000 {
+            let details = AuditDetails { version: Some(version), ..AuditDetails::default() };
+            let entry = AuditEntry {
+                time: String::new(),
+                user: "ann".to_owned(),
+                from: IpAddr::from([192, 0, 2, 1]),
+                action: "read",
+                state: None,
+                status: 200,
+                details,
+            };
+            audit.record(&entry).await;
+        }
+        audit.flush().await;
+        assert_eq!(fs::read_to_string(&path).unwrap().lines().count(), 20_000);
+        assert_eq!(audit.failures(), 0);
     }
 }

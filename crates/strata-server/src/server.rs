@@ -82,6 +82,7 @@ pub struct Server {
     stop: watch::Sender<bool>,
     serving: JoinHandle<()>,
     chores: JoinHandle<()>,
+    audit: Audit,
 }
 
 impl Server {
@@ -101,6 +102,7 @@ impl Server {
         let failed = |source| ServerError::Listen { address: options.listen, source };
         let listener = TcpListener::bind(options.listen).await.map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
+        let written = audit.clone();
         let shared = Arc::new(Shared {
             service: StateService::start(options.storage, options.clock).await?,
             access: options.access,
@@ -118,18 +120,19 @@ impl Server {
         let (stop, stopped) = watch::channel(false);
         let serving = tokio::spawn(serve(listener, tls.clone(), Arc::clone(&shared), stopped.clone()));
         let chores = tokio::spawn(chores(shared, tls, options.notes, stopped));
-        Ok(Self { address, stop, serving, chores })
+        Ok(Self { address, stop, serving, chores, audit: written })
     }
 
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Accepts nothing more, lets the requests under way finish, and returns.
+    /// Accepts nothing more, lets the requests under way finish, and returns when the audit log has all of them.
     pub async fn shutdown(self) {
         let _ = self.stop.send(true);
         let _ = self.serving.await;
         let _ = self.chores.await;
+        self.audit.flush().await;
     }
 }
 

@@ -267,7 +267,7 @@ fn kill_every(step: usize, most: usize) {
 
 #[test]
 fn a_run_that_was_killed_is_gone_on_with() {
-    kill_every(23, 4);
+    kill_every(31, 2);
 }
 
 #[test]
