@@ -107,7 +107,7 @@ fn data_file(project: &Project<'_>, files: &mut Files) -> String {
             adopted.insert("firewall", vec!["datacenter".to_owned()]);
         }
         for field in
-            ["may_lock_out", "managed_from"].into_iter().filter(|field| firewall.spec.get(*field).is_some())
+            ["may_lock_out", "managed_from"].into_iter().filter(|field| firewall.spec.contains_key(*field))
         {
             data::not_rendered(firewall, &[field], files);
         }
